@@ -1,0 +1,79 @@
+"""What a scenario asks of a trial, whatever file it was written in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evaluators.gates import Gate
+
+
+class Value(BaseModel):
+    """Base of everything here: immutable, and a name that does not exist is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Tool(Value):
+    """The program whose use is tested (the `target:` section of llm-tool-test)."""
+
+    binary: str = ""
+    command_pattern: str = ""
+    env: dict[str, str] = Field(default_factory=dict)
+    health_check: str = ""
+    version_command: str = ""
+
+
+class EvaluatorScript(Value):
+    """A script that informs after the gates and never decides (`scripts.evaluators`)."""
+
+    command: str
+    name: str
+    timeout_seconds: float = 60.0
+    network: bool = False
+
+
+class Criterion(Value):
+    """One line of a rubric."""
+
+    id: str
+    weight: float
+    description: str = ""
+
+
+class Rubric(Value):
+    """Weighted criteria for a judge; weights are kept as written and normalised when used."""
+
+    name: str = ""
+    criteria: tuple[Criterion, ...]
+    require_fields: tuple[str, ...] = ()
+
+
+class JudgeCriteria(Value):
+    """When and by what the judge judges (`evaluation.judge`)."""
+
+    enabled: bool = True
+    rubric: Rubric
+    pass_threshold: float
+    model: str = ""
+    when: Literal["always", "gates_pass"] = "always"
+    judgings: int = 1
+
+
+class Composite(Value):
+    """Weights of the one number that a scenario may ask for; defaults of llm-tool-test."""
+
+    gate_weight: float = 0.35
+    judge_weight: float = 0.55
+    interaction_weight: float = 0.10
+
+
+class Criteria(Value):
+    """Everything that is asked of a trial."""
+
+    tool: Tool | None = None
+    gates: tuple[Gate, ...] = ()
+    scripts: tuple[EvaluatorScript, ...] = ()
+    judge: JudgeCriteria | None = None
+    composite: Composite | None = None

@@ -1,0 +1,88 @@
+"""What a provider is given and what it brings back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from evaluators.model import Json, Usage
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """One task for an agent or a model."""
+
+    prompt: str
+    key: str
+    """The scenario's key (`{EVAL_ID}`)."""
+    workspace: Path
+    """Directory of the trial; exists, holds the fixture and the guidance."""
+    scratch: Path
+    """Directory outside the workspace for what the provider itself needs (events file, output file, logs)."""
+    timeout_seconds: float
+    model: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """`target.env` of the scenario and `LLM_TOOL_TEST_*`, resolved."""
+    attempt: int = 0
+    """Earlier starts of this trial (`{ATTEMPT}`)."""
+    trial: int = 0
+    """Index of the trial within its scenario and run."""
+    guidelines: str = ""
+    files: tuple[Path, ...] = ()
+    messages: tuple[Json, ...] = ()
+    cancelled: Callable[[], bool] = lambda: False
+    """Asked a few times a second while a process runs; True ends it."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What came back, unread: `evaluators.transcripts` reads it."""
+
+    raw: bytes = b""
+    """Everything the agent printed, as it came."""
+    parser: str = "plain_text"
+    """Name of the transcript reader for `raw`."""
+    events: bytes | None = None
+    """Structured events beside it (JSON lines), preferred over `raw` where they hold a tool call."""
+    answer: str | None = None
+    """The final answer where the provider knows it; else the reader finds it."""
+    exit_code: int | None = None
+    timed_out: bool = False
+    cancelled: bool = False
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    truncated: bool = False
+    stderr: str = ""
+    logs: Mapping[str, Path] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class ProviderError(Exception):
+    """The target could not do the task for a reason that is not the agent's: the trial is an error, not a fail.
+
+    `kind` is a stable word for machines: start, endpoint, configuration, timeout, cancelled.
+    """
+
+    def __init__(self, message: str, *, kind: str = "start") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether a target can work here, and what to do if not; `version` is the provider program's own."""
+
+    available: bool
+    sentence: str = ""
+    version: str = ""
+
+
+class Provider(Protocol):
+    """Talks to one kind of target. Made from a resolved target; holds no state between trials."""
+
+    def check(self) -> Availability: ...
+
+    def invoke(self, invocation: Invocation) -> Recording: ...
