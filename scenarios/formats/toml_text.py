@@ -1,0 +1,46 @@
+"""TOML with the line of every table and key, for the settings of llm-tool-test."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from scenarios.formats.positions import Document, Location, Positions
+from scenarios.formats.text import decode, refuse
+
+_TABLE = re.compile(r"\s*\[+\s*([^\]\n]+?)\s*\]+")
+_KEY = re.compile(r"""\s*([A-Za-z0-9_.-]+|"[^"\n]*"|'[^'\n]*')\s*=""")
+
+
+def read_toml(content: bytes, file: str) -> Document:
+    """Decode TOML. Raises `ScenarioFileError` with the line of what cannot be taken."""
+    text = decode(content, file)
+    try:
+        value = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = re.search(r"line (\d+)", str(error))
+        raise refuse(
+            file,
+            int(found[1]) if found else 1,
+            "This is not TOML: " + str(error).rstrip(".") + ".",
+            fix="Mend the text there.",
+            id="format/not-toml",
+        ) from error
+    return Document(file=file, value=value, positions=Positions(_lines(text)))
+
+
+def _lines(text: str) -> dict[Location, int]:
+    """Return the line of each table and key; the inside of a multi-line value has that of its key."""
+    table: Location = ()
+    lines: dict[Location, int] = {(): 1}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if found := _TABLE.match(line):
+            table = _parts(found[1])
+            lines.setdefault(table, number)
+        elif found := _KEY.match(line):
+            lines.setdefault((*table, *_parts(found[1])), number)
+    return lines
+
+
+def _parts(name: str) -> Location:
+    return tuple(part.strip().strip("\"'") for part in name.split("."))

@@ -1,0 +1,252 @@
+"""YAML from people nobody knows: scanned event by event before anything is built from it.
+
+PyYAML's fast loader takes duplicate keys silently, shares aliases that explode when they are walked, and
+overflows the stack of the process on deep nesting. Words and numbers follow YAML 1.2 (`no` is text,
+`010` is ten, a date is text), as the programs that these formats come from read them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+
+import yaml
+
+from evaluators.model import Json
+from scenarios.formats.positions import Document, Location, Positions, where
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.text import MAX_DEPTH, bad_character, decode, duplicate_key, empty, refuse, too_deep
+
+MAX_EVENTS = 200_000
+MAX_ALIASES = 200
+MAX_EXPANDED = 500_000
+"""Values that the document has once every alias is written out."""
+
+_CORE = "tag:yaml.org,2002:"
+_ALLOWED_TAGS = {None, "!", _CORE + "str"}
+
+
+class _Loader(yaml.CSafeLoader):
+    """The safe loader with the words and numbers of YAML 1.2 and text as the only kind of key."""
+
+    yaml_implicit_resolvers = {}
+
+    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[str, Json]:
+        if not isinstance(node, yaml.MappingNode):
+            raise yaml.constructor.ConstructorError(None, None, "a mapping is expected here", node.start_mark)
+        self.flatten_mapping(node)
+        return {self._key(key): self.construct_object(value, deep=True) for key, value in node.value}
+
+    def _key(self, node: yaml.Node) -> str:
+        if isinstance(node, yaml.ScalarNode):
+            return str(node.value)
+        raise yaml.constructor.ConstructorError(None, None, "a key must be plain text", node.start_mark)
+
+    def construct_number(self, node: yaml.ScalarNode) -> float:
+        value = float(node.value)
+        if math.isfinite(value):
+            return value
+        raise yaml.constructor.ConstructorError(None, None, "the number is too large", node.start_mark)
+
+    def construct_integer(self, node: yaml.ScalarNode) -> int:
+        base = {"0x": 16, "0o": 8}.get(node.value[:2], 10)
+        return int(node.value, base)
+
+
+# At most 300 digits: int() is quadratic, and a longer one would not fit a float.
+_RESOLVERS = {
+    "null": (r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+    "bool": (r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
+    "int": (r"^(?:[-+]?[0-9]{1,300}|0o[0-7]{1,300}|0x[0-9a-fA-F]{1,200})$", list("-+0123456789")),
+    "float": (
+        r"^[-+]?(?:\.[0-9]{1,300}|[0-9]{1,300}(?:\.[0-9]{0,300})?)(?:[eE][-+]?[0-9]{1,9})?$",
+        list("-+.0123456789"),
+    ),
+    "merge": (r"^<<$", ["<"]),
+}
+for _name, (_pattern, _first) in _RESOLVERS.items():
+    _Loader.add_implicit_resolver(_CORE + _name, re.compile(_pattern), _first)
+_Loader.add_constructor(_CORE + "int", _Loader.construct_integer)
+_Loader.add_constructor(_CORE + "float", _Loader.construct_number)
+
+
+def read_yaml(content: bytes, file: str) -> Document:
+    """Decode one YAML document. Raises `ScenarioFileError` with the line of what cannot be taken."""
+    text = decode(content, file)
+    try:
+        _Scan(file).check(text)
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        if root is None:
+            raise empty(file)
+        lines, problems = _walk(root, file)
+        if problems:
+            raise ScenarioFileError(problems)
+        value = loader.construct_document(root)
+    except yaml.YAMLError as error:
+        raise _not_yaml(error, text, file) from error
+    if value is None:
+        raise empty(file)
+    return Document(file=file, value=value, positions=Positions(lines))
+
+
+@dataclass
+class _Scan:
+    """Counts what a document holds before it is composed."""
+
+    file: str
+    open: list[tuple[str | None, int]] = field(default_factory=list)
+    """Anchor and line of each collection that is not closed yet."""
+    counts: list[int] = field(default_factory=lambda: [0])
+    """Values in each open collection, the document itself first."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    aliases: int = 0
+    documents: int = 0
+
+    def check(self, text: str) -> None:
+        for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+            line = event.start_mark.line + 1
+            if number > MAX_EVENTS:
+                raise self._too_big(line, f"The document has more than {MAX_EVENTS:,} parts.")
+            self._take(event, line)
+            if self.counts[-1] > MAX_EXPANDED:
+                raise self._too_big(
+                    line,
+                    f"Its aliases make it more than {MAX_EXPANDED:,} values.",
+                    id="format/expands-too-far",
+                )
+
+    def _take(self, event: yaml.Event, line: int) -> None:
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._document(line)
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event.anchor, line)
+        elif isinstance(event, yaml.ScalarEvent):
+            self._scalar(event, line)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._enter(event, line)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._leave()
+
+    def _document(self, line: int) -> None:
+        self.documents += 1
+        if self.documents > 1:
+            raise refuse(
+                self.file,
+                line,
+                "The file holds more than one YAML document.",
+                fix="Write each scenario into a file of its own.",
+                id="format/several-documents",
+            )
+
+    def _alias(self, anchor: str, line: int) -> None:
+        self.aliases += 1
+        if self.aliases > MAX_ALIASES:
+            raise self._too_big(
+                line, f"The document uses more than {MAX_ALIASES} aliases.", id="format/too-many-aliases"
+            )
+        if any(anchor == name for name, _ in self.open):
+            raise self._too_big(line, f"The alias '{anchor}' holds itself.", id="format/expands-too-far")
+        self.counts[-1] += self.sizes.get(anchor, 1)
+
+    def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
+        self._check_tag(event.tag, line)
+        if "\0" in event.value:
+            raise bad_character(self.file, line)
+        if event.anchor:
+            self.sizes[event.anchor] = 1
+        self.counts[-1] += 1
+
+    def _enter(self, event: yaml.CollectionStartEvent, line: int) -> None:
+        self._check_tag(event.tag, line)
+        self.open.append((event.anchor, line))
+        if len(self.open) > MAX_DEPTH:
+            raise too_deep(self.file, line)
+        self.counts.append(1)
+
+    def _leave(self) -> None:
+        anchor, _ = self.open.pop()
+        size = self.counts.pop()
+        if anchor:
+            self.sizes[anchor] = size
+        self.counts[-1] += size
+
+    def _check_tag(self, tag: str | None, line: int) -> None:
+        if tag not in _ALLOWED_TAGS:
+            raise refuse(
+                self.file,
+                line,
+                f"The YAML tag '{tag}' is not allowed.",
+                fix="Remove the tag and write the value plainly.",
+                id="format/yaml-tag",
+            )
+
+    def _too_big(self, line: int, what: str, *, id: str = "format/too-many-nodes") -> ScenarioFileError:
+        return refuse(self.file, line, what, fix="Write the values out, or split the file.", id=id)
+
+
+def _walk(root: yaml.Node, file: str) -> tuple[dict[Location, int], list[Problem]]:
+    """Return the line of every value and the problems of its keys; an aliased node is visited once."""
+    lines: dict[Location, int] = {(): root.start_mark.line + 1}
+    problems: list[Problem] = []
+    seen: set[int] = set()
+    stack: list[tuple[Location, yaml.Node]] = [((), root)]
+    while stack:
+        location, node = stack.pop()
+        if id(node) in seen or isinstance(node, yaml.ScalarNode):
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            problems += _repeated(node, location, file)
+        for part, mark, child in _children(node):
+            lines[(*location, part)] = mark.line + 1
+            stack.append(((*location, part), child))
+    return lines, problems
+
+
+def _children(node: yaml.Node) -> list[tuple[str | int, yaml.Mark, yaml.Node]]:
+    if isinstance(node, yaml.MappingNode):
+        return [
+            (str(key.value), key.start_mark, value)
+            for key, value in node.value
+            if isinstance(key, yaml.ScalarNode)
+        ]
+    return [(index, item.start_mark, item) for index, item in enumerate(node.value)]
+
+
+def _repeated(node: yaml.MappingNode, location: Location, file: str) -> list[Problem]:
+    seen: set[str] = set()
+    problems = []
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            continue
+        if key.value in seen:
+            problems.append(
+                duplicate_key(file, key.start_mark.line + 1, where((*location, key.value)), key.value)
+            )
+        seen.add(key.value)
+    return problems
+
+
+def _not_yaml(error: yaml.YAMLError, text: str, file: str) -> ScenarioFileError:
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        line = text.encode()[: getattr(error, "position", 0)].count(b"\n") + 1
+        reason = getattr(error, "reason", None) or "it holds a character that YAML does not allow"
+        return refuse(
+            file, line, f"This is not YAML: {reason}.", fix="Remove the character.", id="format/not-yaml"
+        )
+    line = mark.line + 1
+    lines = text.splitlines()
+    if mark.line < len(lines) and re.match(r" *\t", lines[mark.line]):
+        return refuse(
+            file,
+            line,
+            "The line is indented with a tab, which YAML does not allow.",
+            fix="Indent with spaces.",
+            id="format/tab",
+        )
+    reason = getattr(error, "problem", None) or "it cannot be read"
+    fix = f"Check the indentation, quotes and brackets near column {mark.column + 1}."
+    return refuse(file, line, f"This is not YAML: {reason}.", fix=fix, id="format/not-yaml")
