@@ -1,0 +1,40 @@
+"""The Celery application. A message is a wake-up; what there is to do stands in the database."""
+
+import os
+
+from celery import Celery
+from celery.signals import worker_process_init
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
+
+from django.conf import settings
+
+from evalhub.broker import embedded_broker_url
+
+app = Celery("evalhub")
+app.conf.update(
+    broker_url=settings.BROKER_URL or embedded_broker_url(settings.DATA_DIR),
+    broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,
+    # Lost messages cost only the time until the next tick, so a long visibility timeout protects against doubled ones.
+    broker_transport_options={"visibility_timeout": 12 * 3600},
+    task_ignore_result=True,
+    task_store_errors_even_if_ignored=False,
+    task_acks_late=False,
+    worker_prefetch_multiplier=1,
+    worker_hijack_root_logger=False,
+    task_default_queue="evalhub",
+    # A broker that is away must not hold up a page: the next tick sends the wake-up again.
+    task_publish_retry=False,
+    beat_schedule={"tick": {"task": "runs.tasks.tick", "schedule": 5.0, "options": {"expires": 5}}},
+)
+app.autodiscover_tasks(["runs"])
+
+
+@worker_process_init.connect
+def preload(**_: object) -> None:
+    """Import what `EVALHUB_PRELOAD` names, so that the first trial does not wait for it."""
+    import importlib
+
+    for module in settings.PRELOAD:
+        importlib.import_module(module)

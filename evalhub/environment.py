@@ -1,0 +1,98 @@
+"""Settings from the environment. Each `NAME` is read from the file that `NAME_FILE` names, too."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def text(name: str, default: str = "") -> str:
+    """Return the variable, or the content of the file that `<name>_FILE` names, or the default."""
+    path = os.environ.get(f"{name}_FILE")
+    if path:
+        try:
+            return Path(path).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ImproperlyConfigured(f"{name}_FILE names {path}, which cannot be read: {error.strerror}.") from error
+    return os.environ.get(name, default)
+
+
+def words(name: str) -> list[str]:
+    """Return a comma separated variable as its words."""
+    return [word.strip() for word in text(name).split(",") if word.strip()]
+
+
+def integer(name: str, default: int) -> int:
+    """Return a whole number."""
+    value = text(name)
+    try:
+        return int(value) if value else default
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} is '{value}'. Give it a whole number, such as {default}.") from error
+
+
+def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
+    """Return one of the allowed words."""
+    value = text(name, default)
+    if value not in allowed:
+        raise ImproperlyConfigured(f"{name} is '{value}'. Give it one of: {', '.join(allowed)}.")
+    return value
+
+
+def kept_secret(name: str, file: Path) -> str:
+    """Return the variable, else a secret that is made once and kept in `file`, readable by its owner only."""
+    value = text(name)
+    if value:
+        return value
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return file.read_text(encoding="utf-8").strip()
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        value = secrets.token_urlsafe(48)
+        stream.write(value)
+    return value
+
+
+SQLITE_OPTIONS = {
+    # Immediate transactions take the write lock at once: upgrading a read lock later fails at once instead of waiting.
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    # More than 8 MB of cache for each connection of each thread makes a server grow to a gigabyte.
+    "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;"
+    "PRAGMA cache_size=-8000;PRAGMA mmap_size=134217728;",
+}
+
+
+def database(url: str) -> dict[str, Any]:
+    """Return Django's settings for `sqlite:///path` or `postgresql://user:password@host:port/name?option=value`."""
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        # Four slashes are an absolute path, three one that is relative to the working directory.
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": unquote(parts.path.removeprefix("/")) or ":memory:",
+            "OPTIONS": SQLITE_OPTIONS,
+        }
+    if parts.scheme in ("postgres", "postgresql"):
+        options: dict[str, Any] = dict(parse_qsl(parts.query))
+        host = options.pop("host", "") or unquote(parts.hostname or "")
+        return {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": unquote(parts.path.removeprefix("/")),
+            "USER": unquote(parts.username or ""),
+            "PASSWORD": unquote(parts.password or ""),
+            "HOST": host,
+            "PORT": str(parts.port or ""),
+            "CONN_MAX_AGE": 60,
+            "CONN_HEALTH_CHECKS": True,
+            "OPTIONS": options,
+        }
+    raise ImproperlyConfigured(
+        f"DATABASE_URL begins with '{parts.scheme}:'. Give it sqlite:///path/to/file or postgresql://user@host/name."
+    )

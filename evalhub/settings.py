@@ -1,0 +1,158 @@
+"""One file of settings, driven by the environment; docs/operations.md lists every name.
+
+Without any of them evalhub runs embedded: SQLite, an own broker, one local owner, loopback only.
+"""
+
+import os
+from pathlib import Path
+
+from csp.constants import NONE, SELF, UNSAFE_INLINE
+
+from evalhub import environment
+from evalhub.version import newest_version
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(environment.text("EVALHUB_DATA", str(BASE_DIR / "var"))).resolve()
+DATA_DIR.mkdir(parents=True, exist_ok=True)
+
+DATABASE_URL = environment.text("DATABASE_URL")
+BROKER_URL = environment.text("EVALHUB_BROKER_URL")
+EVALHUB_HOSTS = environment.words("EVALHUB_HOSTS")
+
+EMBEDDED = not BROKER_URL and not EVALHUB_HOSTS and DATABASE_URL.split(":")[0] in ("", "sqlite")
+"""One machine, one owner, loopback only. Decides defaults, never what the code does."""
+
+SECRET_KEY = (
+    environment.kept_secret("EVALHUB_SECRET_KEY", DATA_DIR / "secret_key")
+    if EMBEDDED
+    else environment.text("EVALHUB_SECRET_KEY")
+)
+DEBUG = environment.choice("EVALHUB_DEBUG", "no", ("yes", "no")) == "yes"
+ALLOWED_HOSTS = EVALHUB_HOSTS or ["localhost", "127.0.0.1"]
+VERSION = newest_version(BASE_DIR / "CHANGELOG.md")
+
+DATABASES = {"default": environment.database(DATABASE_URL or f"sqlite:///{DATA_DIR / 'evalhub.sqlite3'}")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "csp",
+    "evalhub.web",
+    "evalhub.teams",
+    "scenarios",
+    "runs",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "evalhub.web.middleware.SignInRequired",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "evalhub.urls"
+WSGI_APPLICATION = "evalhub.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "evalhub.web.context.page",
+            ],
+        },
+    }
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "sign-in"
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+# Served over TLS everywhere but on loopback.
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not EMBEDDED
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in EVALHUB_HOSTS if host != "*"]
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        # Plotly sets style attributes on its SVG; without this heat maps are drawn smoothed, which is wrong.
+        "style-src-attr": [UNSAFE_INLINE],
+        "img-src": [SELF, "data:", "blob:"],
+        "connect-src": [SELF],
+        "font-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "evalhub.web.plotly_finder.PlotlyFinder",
+]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+# Uploads up to the largest bundle; each format has a tighter limit of its own.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024
+FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
+ARTIFACTS_DIR = DATA_DIR / "artifacts"
+WORK_DIR = DATA_DIR / "work"
+SANDBOX = environment.choice("EVALHUB_SANDBOX", "prefer" if EMBEDDED else "require", ("require", "prefer", "off"))
+SANDBOX_READ = [path for path in environment.text("EVALHUB_SANDBOX_READ").split(os.pathsep) if path]
+ENV_ALLOW = environment.words("EVALHUB_ENV_ALLOW")
+WORKER_THREADS = environment.integer("EVALHUB_WORKER_THREADS", 8)
+PRELOAD = environment.words("EVALHUB_PRELOAD")
+LEASE_SECONDS = environment.integer("EVALHUB_LEASE_SECONDS", 60)
+DEFAULT_JUDGE = environment.text("LLM_TOOL_TEST_JUDGE")
+
+# Without it litellm asks for prices over the network when it is imported.
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": environment.text("EVALHUB_LOG_LEVEL", "WARNING")},
+}

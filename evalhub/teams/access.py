@@ -1,0 +1,58 @@
+"""Whoever asks, for which project, in which role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from evalhub.teams.models import ApiToken, Membership, Project
+from evalhub.teams.roles import Role, allows, lesser
+
+DEFAULT_PROJECT = "default"
+LOCAL_OWNER = "owner"
+
+
+@dataclass(frozen=True)
+class Access:
+    """One person or token in one project."""
+
+    project: Project
+    user: Any
+    role: str
+
+    def may(self, action: str) -> bool:
+        """Tell whether the action is allowed; the actions stand in `roles.ACTIONS`."""
+        return allows(self.role, action)
+
+
+def of_user(user: Any, slug: str) -> Access | None:
+    """Return a person's access to a project, or None when there is no such project for them."""
+    membership = Membership.objects.select_related("project").filter(project__slug=slug, user=user).first()
+    return Access(membership.project, user, membership.role) if membership else None
+
+
+def of_token(token: ApiToken) -> Access | None:
+    """Return a token's access to its project: never more than its owner's, None when the owner has left."""
+    membership = Membership.objects.filter(project=token.project, user=token.user).first()
+    return Access(token.project, token.user, lesser(token.role, membership.role)) if membership else None
+
+
+@transaction.atomic
+def default_project() -> Project:
+    """Return the project that commands use when none is named; made when there is none at all."""
+    project, _ = Project.objects.get_or_create(slug=DEFAULT_PROJECT, defaults={"name": "Default"})
+    return project
+
+
+@transaction.atomic
+def local_owner() -> Any:
+    """Return the owner of an embedded evalhub: without a password, admin of the default project."""
+    user, made = get_user_model().objects.get_or_create(username=LOCAL_OWNER)
+    if made:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    Membership.objects.get_or_create(project=default_project(), user=user, defaults={"role": Role.ADMIN})
+    return user

@@ -1,0 +1,161 @@
+"""Who works here: projects, members and their roles, tokens, and what people did."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from evalhub.teams.roles import Role
+
+
+class Project(models.Model):
+    """What everything belongs to; nobody who is not a member sees anything of it."""
+
+    slug = models.SlugField(unique=True)
+    name = models.CharField(max_length=120)
+    command_pattern = models.CharField(
+        max_length=500, blank=True, help_text="Finds the tool's commands where a scenario does not say how."
+    )
+    judge = models.CharField(max_length=200, blank=True, help_text="Target or model that judges by default.")
+    smallest_effect = models.FloatField(default=0.05, help_text="Smallest change of a rate that counts, 0 to 1.")
+    created = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return f"/p/{self.slug}/"
+
+
+class Membership(models.Model):
+    """One person's role in one project."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "user"], name="one_role_each")]
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.project}"
+
+
+def digest(secret: str) -> str:
+    """Return what is stored of a secret that has at least 128 random bits."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class ApiToken(models.Model):
+    """A secret for programs: shown once, stored as a hash, never more than its owner's role."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tokens")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=80)
+    prefix = models.CharField(max_length=12)
+    sha256 = models.CharField(max_length=64, unique=True)
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
+    created = models.DateTimeField(default=timezone.now)
+    expires = models.DateTimeField(null=True, blank=True)
+    last_used = models.DateTimeField(null=True, blank=True)
+    revoked = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["name", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @classmethod
+    def issue(
+        cls, project: Project, user: Any, *, name: str, role: str, expires: datetime | None = None
+    ) -> tuple[ApiToken, str]:
+        """Return a new token and its secret, which cannot be read again."""
+        secret = f"evh_{secrets.token_urlsafe(32)}"
+        token = cls.objects.create(
+            project=project, user=user, name=name, role=role, prefix=secret[:10], sha256=digest(secret), expires=expires
+        )
+        return token, secret
+
+    @classmethod
+    def find(cls, secret: str, *, now: datetime) -> ApiToken | None:
+        """Return the valid token with this secret and note its use, at most once a minute; else None."""
+        token = cls.objects.select_related("project", "user").filter(sha256=digest(secret), revoked=None).first()
+        if token is None or not token.user.is_active or (token.expires and token.expires <= now):
+            return None
+        if token.last_used is None or now - token.last_used > timedelta(minutes=1):
+            cls.objects.filter(pk=token.pk).update(last_used=now)
+        return token
+
+
+class SignInLink(models.Model):
+    """A way in for the local owner of an embedded evalhub: valid 15 minutes and once."""
+
+    LIFETIME = timedelta(minutes=15)
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    sha256 = models.CharField(max_length=64, unique=True)
+    created = models.DateTimeField(default=timezone.now)
+    used = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"link of {self.created:%Y-%m-%d %H:%M}"
+
+    @classmethod
+    def issue(cls, user: Any) -> str:
+        """Return the secret of a new link."""
+        secret = secrets.token_urlsafe(32)
+        cls.objects.create(user=user, sha256=digest(secret))
+        return secret
+
+    @classmethod
+    def open_links(cls, secret: str, *, now: datetime) -> models.QuerySet[SignInLink]:
+        """Return the unused, unexpired link with this secret, as a query."""
+        return cls.objects.filter(sha256=digest(secret), used=None, created__gt=now - cls.LIFETIME)
+
+    @classmethod
+    def use(cls, secret: str, *, now: datetime) -> Any | None:
+        """Return the link's user the first time it is used in its lifetime, else None."""
+        links = cls.open_links(secret, now=now)
+        link = links.select_related("user").first()
+        # Of two clicks at once one gets the row.
+        if link is None or links.filter(pk=link.pk).update(used=now) != 1:
+            return None
+        return link.user
+
+
+class AuditEvent(models.Model):
+    """What a person changed. Rows are appended, never edited."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="audit_events", null=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
+    action = models.CharField(max_length=60)
+    """Such as `suite.upload` or `member.role`."""
+    subject = models.CharField(max_length=200, blank=True)
+    detail = models.JSONField(default=dict)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [models.Index(fields=["project", "-id"], name="audit_by_project")]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.subject}"
+
+
+def note(project: Project | None, user: Any, action: str, subject: object = "", **detail: Any) -> None:
+    """Append to the audit log what a person did."""
+    AuditEvent.objects.create(
+        project=project,
+        user=user if getattr(user, "pk", None) else None,
+        action=action,
+        subject=str(subject)[:200],
+        detail=detail,
+    )

@@ -1,0 +1,16 @@
+#!/usr/bin/env python
+"""Everything evalhub does from the command line; `manage.py help` lists it."""
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""What can be wrong with a request, as one tree.
+
+RequestError             the request cannot be carried out as it stands; the message says what to do
+├── NothingToRun         no scenario is left after choosing
+└── UnknownTarget        a name that is no target of the project
+"""
+
+
+class RequestError(Exception):
+    """A request that cannot be carried out; the message is a sentence for people."""
+
+    id = "request/invalid"
+
+
+class NothingToRun(RequestError):
+    """No scenario is left after choosing by tags, tier and keys."""
+
+    id = "request/nothing-to-run"
+
+
+class UnknownTarget(RequestError):
+    """The named target does not exist or is not accepted yet."""
+
+    id = "request/unknown-target"

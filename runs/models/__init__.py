@@ -1,0 +1,32 @@
+"""The warehouse. A model a noun of the glossary; who writes what stands in docs/architecture.md."""
+
+from runs.models.comparison import Alert, Baseline, Change
+from runs.models.judging import JudgingRecord, Review
+from runs.models.measure import Measure, RunMeasure, SubcommandMeasure, TrialFact
+from runs.models.run import Launch, ProviderBatch, Run, RunSlot
+from runs.models.target import Target, TargetSlot
+from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial
+from runs.models.worker import Worker
+
+__all__ = [
+    "Alert",
+    "Artifact",
+    "Baseline",
+    "Change",
+    "CommandRecord",
+    "JudgingRecord",
+    "Launch",
+    "Measure",
+    "ProviderBatch",
+    "Review",
+    "Run",
+    "RunMeasure",
+    "RunSlot",
+    "SubcommandMeasure",
+    "Target",
+    "TargetSlot",
+    "TranscriptRecord",
+    "Trial",
+    "TrialFact",
+    "Worker",
+]

@@ -1,0 +1,58 @@
+"""What judges said, and what people say of it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from runs.models.trial import Trial
+
+
+class JudgingRecord(models.Model):
+    """One judge call; judging again adds one, and it counts only after a person adopts it."""
+
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="judgings")
+    counts = models.BooleanField(default=True)
+    name = models.CharField(max_length=120, default="judge")
+    """The evaluator that asked, where a scenario has several."""
+    score = models.FloatField(null=True)
+    passed = models.BooleanField(null=True)
+    model = models.CharField(max_length=200, blank=True)
+    content = models.JSONField(default=dict)
+    """`Judging` as JSON, without the columns here."""
+    cost_usd = models.FloatField(null=True)
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"judging {self.pk}"
+
+
+class Word(models.TextChoices):
+    AGREE = "agree"
+    DISAGREE = "disagree"
+    UNCLEAR = "unclear"
+
+
+class Review(models.Model):
+    """A person's word on one statement of a judge."""
+
+    judging = models.ForeignKey(JudgingRecord, on_delete=models.CASCADE, related_name="reviews")
+    polarity = models.CharField(max_length=8)
+    """`negative` (issues, misses) or `positive` (highlights, hits)."""
+    position = models.PositiveIntegerField()
+    word = models.CharField(max_length=10, choices=Word.choices)
+    note = models.TextField(blank=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["judging", "polarity", "position", "by"], name="one_word_each"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.word} with {self.judging}"

@@ -1,0 +1,93 @@
+"""What is measured, and the rollups that every trend and comparison reads."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from runs.models.run import Run
+from runs.models.trial import Trial
+
+
+class Better(models.TextChoices):
+    HIGHER = "higher"
+    LOWER = "lower"
+    NONE = "none"
+
+
+class Measure(models.Model):
+    """What is measured, once; a new one is a row here, not a migration."""
+
+    layer = models.CharField(max_length=20)
+    name = models.CharField(max_length=200)
+    unit = models.CharField(max_length=20, blank=True)
+    better = models.CharField(max_length=6, choices=Better.choices, default=Better.NONE)
+    indexed = models.BooleanField(default=False)
+    """Whether single trials are found by its value (`TrialFact`)."""
+
+    class Meta:
+        ordering = ["layer", "name"]
+        constraints = [models.UniqueConstraint(fields=["layer", "name"], name="one_measure_a_name")]
+
+    def __str__(self) -> str:
+        return f"{self.layer}/{self.name}"
+
+
+class RunMeasure(models.Model):
+    """A measure over a run's trials that are not errors; written when the run closes.
+
+    With a scenario: over its trials. Without: over scenarios, n their number, mean the mean of
+    their means, m2 the sum of squared differences between them.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="measures")
+    scenario = models.ForeignKey("scenarios.Scenario", on_delete=models.CASCADE, null=True, related_name="+")
+    measure = models.ForeignKey(Measure, on_delete=models.PROTECT, related_name="+")
+    n = models.PositiveIntegerField()
+    mean = models.FloatField()
+    m2 = models.FloatField()
+    passed = models.PositiveIntegerField(null=True)
+    """Values that decided and passed; None where the measure decides nothing."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "scenario", "measure"], name="one_rollup_each")]
+        indexes = [models.Index(fields=["measure", "run"], name="rollup_by_measure", condition=models.Q(scenario=None))]
+
+    def __str__(self) -> str:
+        return f"{self.measure} of {self.run}"
+
+
+class SubcommandMeasure(models.Model):
+    """How one subcommand of the tool went over a scenario's trials, or over the run."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="subcommands")
+    scenario = models.ForeignKey("scenarios.Scenario", on_delete=models.CASCADE, null=True, related_name="+")
+    subcommand = models.CharField(max_length=200)
+    calls = models.PositiveIntegerField(default=0)
+    errors = models.PositiveIntegerField(default=0)
+    first_tries = models.PositiveIntegerField(default=0)
+    helps = models.PositiveIntegerField(default=0)
+    retries_after_failure = models.PositiveIntegerField(default=0)
+    unknown = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "scenario", "subcommand"], name="one_subcommand_each"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subcommand} of {self.run}"
+
+
+class TrialFact(models.Model):
+    """A trial's value of a measure that is marked as indexed, so that trials can be found by it."""
+
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="facts")
+    measure = models.ForeignKey(Measure, on_delete=models.PROTECT, related_name="+")
+    value = models.FloatField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["trial", "measure"], name="one_fact_each")]
+        indexes = [models.Index(fields=["measure", "value"], name="fact_by_value")]
+
+    def __str__(self) -> str:
+        return f"{self.measure} {self.value}"

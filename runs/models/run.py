@@ -1,0 +1,148 @@
+"""Requests and their runs."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from evalhub.teams.models import Project
+from runs.models.target import Target
+from scenarios.models import Guidance, SuiteVersion
+
+
+class Trigger(models.TextChoices):
+    WEB = "web"
+    API = "api"
+    CLI = "cli"
+    IMPORT = "import"
+    CONFIRM = "confirm"
+
+
+class Launch(models.Model):
+    """What one request started: a run for each suite, target, model and guidance."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="launches")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
+    trigger = models.CharField(max_length=10, choices=Trigger.choices)
+    request = models.JSONField(default=dict)
+    created = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"launch {self.pk}"
+
+
+class RunState(models.TextChoices):
+    QUEUED = "queued"
+    PREPARING = "preparing"
+    RUNNING = "running"
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+
+
+class Run(models.Model):
+    """One suite version on one target with one model, one guidance and one tool version.
+
+    queued ──claim──▶ preparing ──▶ running ──last trial──▶ finished
+       │                  │            └──── cancel ──────▶ cancelled
+       └──── cancel ──────┴── cannot be prepared ─────────▶ finished (outcome error)
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="runs")
+    launch = models.ForeignKey(Launch, on_delete=models.CASCADE, related_name="runs")
+    suite_version = models.ForeignKey(SuiteVersion, on_delete=models.PROTECT, related_name="runs")
+    suite = models.ForeignKey("scenarios.Suite", on_delete=models.PROTECT, related_name="runs")
+    """The version's suite again, so that a suite's history needs no join."""
+    target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="runs")
+    model = models.CharField(max_length=200, blank=True)
+    guidance = models.ForeignKey(Guidance, on_delete=models.PROTECT, null=True, related_name="runs")
+    tool_version = models.CharField(max_length=200, blank=True)
+    options = models.JSONField(default=dict)
+    """`RunOptions` as JSON: what was asked for beyond the columns here."""
+    fingerprint = models.JSONField(default=dict)
+
+    state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.QUEUED)
+    outcome = models.CharField(max_length=5, blank=True)
+    error = models.TextField(blank=True)
+    warnings = models.JSONField(default=list)
+    cancel_requested = models.BooleanField(default=False)
+    token = models.CharField(max_length=32, blank=True)
+    lease_until = models.FloatField(default=0.0)
+    woken = models.FloatField(default=0.0)
+    """When lanes were last called for, in the database's seconds."""
+    concurrency = models.PositiveIntegerField(default=1)
+
+    trials = models.PositiveIntegerField(default=0)
+    open = models.PositiveIntegerField(default=0)
+    """Trials that are neither finished nor cancelled; the run closes when it reaches 0."""
+    passed = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    errors = models.PositiveIntegerField(default=0)
+    cancelled = models.PositiveIntegerField(default=0)
+    cost_usd = models.FloatField(null=True)
+    tokens_in = models.BigIntegerField(default=0)
+    tokens_out = models.BigIntegerField(default=0)
+
+    baseline = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
+    branch = models.CharField(max_length=200, blank=True)
+    commit = models.CharField(max_length=64, blank=True)
+    tags = models.JSONField(default=list)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
+    trigger = models.CharField(max_length=10, choices=Trigger.choices)
+    created = models.DateTimeField(default=timezone.now)
+    started = models.DateTimeField(null=True)
+    finished = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["project", "-id"], name="run_by_project"),
+            models.Index(fields=["suite", "target", "-id"], name="run_by_suite"),
+            models.Index(
+                fields=["state"], name="run_open", condition=models.Q(state__in=["queued", "preparing", "running"])
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return f"/p/{self.project.slug}/runs/{self.pk}/"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything may still happen to it."""
+        return self.state in (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+
+    @property
+    def seconds(self) -> float | None:
+        """Wall-clock time from the first trial's claim to the close, None before."""
+        return (self.finished - self.started).total_seconds() if self.started and self.finished else None
+
+
+class RunSlot(models.Model):
+    """One of a run's places: so many of its trials run at once, whatever number of wake-ups arrive."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="slots")
+    n = models.PositiveIntegerField()
+    token = models.CharField(max_length=32, blank=True)
+    lease_until = models.FloatField(default=0.0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "n"], name="one_lane_a_number")]
+
+    def __str__(self) -> str:
+        return f"{self.run} {self.n}"
+
+
+class ProviderBatch(models.Model):
+    """A batch that was handed to a provider; one whose id is known is never submitted again."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="batches")
+    external_id = models.CharField(max_length=200, blank=True)
+    state = models.CharField(max_length=20)
+    token = models.CharField(max_length=32, blank=True)
+    detail = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"batch {self.external_id or self.pk}"

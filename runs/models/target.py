@@ -1,0 +1,49 @@
+"""Configured agents and models, and their places."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from evalhub.teams.models import Project
+
+
+class Target(models.Model):
+    """A configured agent or model that does tasks, or judges; its name is the key used everywhere."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="targets")
+    name = models.CharField(max_length=120)
+    provider = models.CharField(max_length=40)
+    definition = models.JSONField()
+    """The entry of the targets file as it was written; `${{ VAR }}` references are never resolved here."""
+    base_folder = models.CharField(max_length=500, blank=True)
+    """Folder that relative paths of the definition start from, on the workers."""
+    workers = models.PositiveIntegerField(null=True)
+    """At most so many trials at once, over all runs; None is no limit of its own."""
+    accepted = models.BooleanField(default=True)
+    """False is a proposal that an admin has not accepted."""
+    changed = models.DateTimeField(default=timezone.now)
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_target_a_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TargetSlot(models.Model):
+    """One of a target's places, held by a lane while its lease lasts. Leases are in the database's seconds."""
+
+    target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="slots")
+    n = models.PositiveIntegerField()
+    token = models.CharField(max_length=32, blank=True)
+    lease_until = models.FloatField(default=0.0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["target", "n"], name="one_place_a_number")]
+
+    def __str__(self) -> str:
+        return f"{self.target} {self.n}"

@@ -1,0 +1,141 @@
+"""The fact rows."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import msgspec
+from django.db import models
+
+from evaluators.model import Transcript
+from runs.models.run import Run
+from scenarios.models import ScenarioVersion
+
+
+class TrialState(models.TextChoices):
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+
+
+class Trial(models.Model):
+    """One execution of one scenario in a run.
+
+    queued ──claim──▶ running ──record──▶ finished
+       ▲                 └─lease expires─┘ back to queued, or finished as an error after too many starts
+       └── cancel ──▶ cancelled
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="trial_set")
+    scenario_version = models.ForeignKey(ScenarioVersion, on_delete=models.PROTECT, related_name="+")
+    scenario = models.ForeignKey("scenarios.Scenario", on_delete=models.PROTECT, related_name="trials")
+    """The version's scenario again, so that a scenario's last trials need no join."""
+    index = models.PositiveIntegerField(default=0)
+    position = models.PositiveIntegerField(default=0)
+    """Order of work in the run: all scenarios once, then all again."""
+    state = models.CharField(max_length=10, choices=TrialState.choices, default=TrialState.QUEUED)
+    outcome = models.CharField(max_length=5, blank=True)
+
+    token = models.CharField(max_length=32, blank=True)
+    lease_until = models.FloatField(default=0.0)
+    starts = models.PositiveIntegerField(default=0)
+
+    completed = models.BooleanField(null=True)
+    timed_out = models.BooleanField(default=False)
+    exit_code = models.IntegerField(null=True)
+    composite = models.FloatField(null=True)
+    seconds = models.FloatField(null=True)
+    cost_usd = models.FloatField(null=True)
+    tokens_in = models.BigIntegerField(null=True)
+    tokens_out = models.BigIntegerField(null=True)
+    tokens_estimated = models.BooleanField(default=False)
+    error = models.TextField(blank=True)
+    error_kind = models.CharField(max_length=20, blank=True)
+    answer = models.TextField(blank=True)
+    scores = models.JSONField(default=list)
+    """Every layer's scores as `evaluate` returned them, which is what pages of one trial read."""
+    detail = models.JSONField(default=dict)
+    """Interaction, diagnosis, composite weights, notes of setup and post scripts."""
+    started = models.DateTimeField(null=True)
+    finished = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["position", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "scenario_version", "index"], name="one_trial_an_index"),
+        ]
+        indexes = [
+            models.Index(fields=["run", "position"], name="trial_queued", condition=models.Q(state="queued")),
+            models.Index(fields=["scenario", "-id"], name="trial_by_scenario"),
+            models.Index(fields=["lease_until"], name="trial_running", condition=models.Q(state="running")),
+        ]
+
+    def __str__(self) -> str:
+        return f"trial {self.pk}"
+
+
+class TranscriptRecord(models.Model):
+    """A trial's transcript, compressed; apart from the trial so that lists never load it."""
+
+    trial = models.OneToOneField(Trial, on_delete=models.CASCADE, primary_key=True, related_name="transcript")
+    source = models.CharField(max_length=12)
+    data = models.BinaryField()
+    events = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"transcript of {self.trial_id}"
+
+    @staticmethod
+    def pack(transcript: Transcript) -> bytes:
+        """Return the transcript as it is stored."""
+        return zlib.compress(msgspec.json.encode(transcript), level=1)
+
+    def unpack(self) -> Transcript:
+        """Return the stored transcript."""
+        return msgspec.json.decode(zlib.decompress(self.data), type=Transcript)
+
+
+class CommandRecord(models.Model):
+    """One command of the tool under test, in order."""
+
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="commands")
+    n = models.PositiveIntegerField()
+    line = models.TextField()
+    subcommand = models.CharField(max_length=200, blank=True)
+    exit_code = models.IntegerField(null=True)
+    """None is unknown."""
+    failed = models.BooleanField(default=False)
+    help = models.BooleanField(default=False)
+    retry_of = models.PositiveIntegerField(null=True)
+    event = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        ordering = ["n"]
+        constraints = [models.UniqueConstraint(fields=["trial", "n"], name="one_command_a_number")]
+
+    def __str__(self) -> str:
+        return self.line[:60]
+
+
+class Artifact(models.Model):
+    """A file kept of a trial; the bytes lie once for each content, under the data directory."""
+
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="artifacts")
+    name = models.CharField(max_length=60)
+    sha256 = models.CharField(max_length=64)
+    size = models.BigIntegerField()
+    media_type = models.CharField(max_length=60, default="text/plain")
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["trial", "name"], name="one_artifact_a_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def json_of(value: Any) -> Any:
+    """Return a value of `evaluators` as plain JSON, as the JSON columns take it."""
+    return msgspec.to_builtins(value)

@@ -1,0 +1,22 @@
+"""The processes that work."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+
+class Worker(models.Model):
+    """A process that carries lanes, as it last said of itself."""
+
+    name = models.CharField(max_length=200, unique=True)
+    seen = models.DateTimeField(default=timezone.now)
+    lanes = models.PositiveIntegerField(default=0)
+    sandbox = models.CharField(max_length=40, blank=True)
+    version = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

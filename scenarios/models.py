@@ -1,0 +1,187 @@
+"""Files in, immutable versions out: suites, scenarios, fixtures, rubrics and guidance."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from evalhub.teams.models import Project
+from scenarios.spec import ScenarioSpec
+
+
+class Suite(models.Model):
+    """What is uploaded and versioned as one."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="suites")
+    slug = models.SlugField(max_length=120)
+    name = models.CharField(max_length=200)
+    format = models.CharField(max_length=30)
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["project", "slug"], name="one_suite_a_slug")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return f"/p/{self.project.slug}/suites/{self.slug}/"
+
+
+class Fixture(models.Model):
+    """The files a workspace starts from, without guidance, once for each content."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="fixtures")
+    sha256 = models.CharField(max_length=64)
+    archive = models.BinaryField()
+    """A compressed tar of the files; in the database, so that every worker has them."""
+    files = models.JSONField(default=list)
+    """Paths and sizes, for pages."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "sha256"], name="one_fixture_a_content")]
+
+    def __str__(self) -> str:
+        return self.sha256[:8]
+
+
+class Rubric(models.Model):
+    """Weighted criteria for a judge, once for each content."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="rubrics")
+    sha256 = models.CharField(max_length=64)
+    name = models.CharField(max_length=200)
+    content = models.JSONField()
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "sha256"], name="one_rubric_a_content")]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.sha256[:8]}"
+
+
+class Guidance(models.Model):
+    """A version of the documents that an agent reads, of one suite."""
+
+    suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="guidance")
+    number = models.PositiveIntegerField()
+    sha256 = models.CharField(max_length=64)
+    name = models.CharField(max_length=120, blank=True)
+    files = models.JSONField(default=list)
+    """`{"path", "content"}` for each document; paths are those in the workspace."""
+    created = models.DateTimeField(default=timezone.now)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["suite", "sha256"], name="one_guidance_a_content"),
+            models.UniqueConstraint(fields=["suite", "number"], name="one_guidance_a_number"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or f"guidance {self.number}"
+
+
+class SuiteVersion(models.Model):
+    """One immutable content of a suite: an ordered set of scenario versions."""
+
+    suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    sha256 = models.CharField(max_length=64)
+    guidance = models.ForeignKey(Guidance, on_delete=models.SET_NULL, null=True, related_name="+")
+    """What its upload brought; the default of runs is the suite's last upload, see `Upload`."""
+    targets_text = models.TextField(blank=True)
+    targets_file = models.CharField(max_length=300, blank=True)
+    settings = models.JSONField(default=dict)
+    lints = models.JSONField(default=list)
+    created = models.DateTimeField(default=timezone.now)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
+    scenario_versions = models.ManyToManyField("ScenarioVersion", through="SuiteEntry", related_name="suite_versions")
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["suite", "sha256"], name="one_version_a_content"),
+            models.UniqueConstraint(fields=["suite", "number"], name="one_version_a_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.suite.name} v{self.number}"
+
+
+class Scenario(models.Model):
+    """One task by its stable key; a key that an upload leaves out is retired, never deleted."""
+
+    suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="scenarios")
+    key = models.CharField(max_length=200)
+    retired = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["key"]
+        constraints = [models.UniqueConstraint(fields=["suite", "key"], name="one_scenario_a_key")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ScenarioVersion(models.Model):
+    """One content of a scenario; trials point here."""
+
+    scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="versions")
+    sha256 = models.CharField(max_length=64)
+    content = models.JSONField()
+    """`ScenarioSpec` as JSON."""
+    fixture = models.ForeignKey(Fixture, on_delete=models.PROTECT, null=True, related_name="+")
+    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, null=True, related_name="+")
+    task_hash = models.CharField(max_length=64)
+    gates_hash = models.CharField(max_length=64)
+    judge_hash = models.CharField(max_length=64, blank=True)
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["scenario", "sha256"], name="one_scenario_version_a_content")]
+
+    def __str__(self) -> str:
+        return f"{self.scenario.key} {self.sha256[:8]}"
+
+    @property
+    def spec(self) -> ScenarioSpec:
+        """Return the content as the value that execution works with."""
+        return ScenarioSpec.model_validate(self.content)
+
+
+class SuiteEntry(models.Model):
+    """A scenario version's place in a suite version."""
+
+    suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="entries")
+    scenario_version = models.ForeignKey(ScenarioVersion, on_delete=models.CASCADE, related_name="entries")
+    position = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["suite_version", "scenario_version"], name="each_scenario_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.suite_version} {self.position}"
+
+
+class Upload(models.Model):
+    """What a person or a program brought: the last one of a suite says which guidance a run takes by default."""
+
+    suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="uploads")
+    suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="uploads")
+    guidance = models.ForeignKey(Guidance, on_delete=models.SET_NULL, null=True, related_name="+")
+    created = models.DateTimeField(default=timezone.now)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.suite_version} {self.created:%Y-%m-%d}"
