@@ -1,0 +1,257 @@
+"""Holds the conversation with one running process: feeds it, listens to it, ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from io import FileIO
+from pathlib import Path
+from typing import IO, Literal
+
+from runs.providers.capture import Capture
+from runs.providers.process_tree import (
+    Process,
+    descendants,
+    end_left_behind,
+    read_process,
+    send,
+    send_group,
+)
+from runs.providers.watchdog import INTERVAL_SECONDS, Limits, exceeded
+
+Reason = Literal["", "timeout", "cancelled", "flood", "limits"]
+
+CHUNK = 65536
+CANCEL_SECONDS = 0.15
+DRAIN_SECONDS = 1.0
+"""How long the pipes are read on after the process has ended and what it left was killed."""
+UNKILLABLE_SECONDS = 5.0
+"""A process that SIGKILL does not end for so long hangs in the kernel; it is given up."""
+WITHOUT_PIDFD_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The reasons to end a process early."""
+
+    timeout_seconds: float
+    grace_seconds: float
+    flood_limit: int
+    cancelled: Callable[[], bool] | None
+    limits: Limits
+
+
+@dataclass
+class Streams:
+    """What was printed, by stream and in order of arrival."""
+
+    stdout: Capture
+    stderr: Capture
+    merged: Capture
+
+    @classmethod
+    def of(cls, limit: int) -> Streams:
+        """Three empty captures."""
+        return cls(Capture(limit), Capture(limit), Capture(limit))
+
+    @property
+    def truncated(self) -> bool:
+        """Whether any stream lost its middle."""
+        return self.stdout.truncated or self.stderr.truncated or self.merged.truncated
+
+
+@dataclass
+class Conversation:
+    """One process from its start to its end. `hold` is called once; then the other fields tell."""
+
+    process: subprocess.Popen[bytes]
+    marker: str
+    """Marks the descendants; empty where a pid namespace contains them."""
+    stdin: bytes | None
+    output_limit: int
+    stop: Stop
+    stream_to: Path | None = None
+
+    exit_code: int | None = None
+    reason: Reason = ""
+    sentence: str = ""
+    seconds: float = 0.0
+    left_behind: int = 0
+    streams: Streams = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.streams = Streams.of(self.output_limit)
+        self._selector = selectors.PollSelector()
+        self._began = time.monotonic()
+        self._deadline = self._began + self.stop.timeout_seconds
+        self._kill_at = self._give_up_at = float("inf")
+        self._next_cancel_look = self._began
+        self._next_watch = self._began + INTERVAL_SECONDS
+        self._ended = False
+        self._known: set[Process] = set()
+        self._pidfd = -1
+        self._sink: FileIO | None = None
+
+    def hold(self) -> None:
+        """Stay with the process until it has ended and nothing of it is left."""
+        try:
+            self._open()
+            while not self._finished():
+                for key, _ in self._selector.select(self._patience()):
+                    key.data()
+                self._look()
+        finally:
+            self._close()
+
+    def _open(self) -> None:
+        if self.stream_to is not None:
+            self._sink = self.stream_to.open("wb", buffering=0)
+        for pipe, capture in (
+            (self.process.stdout, self.streams.stdout),
+            (self.process.stderr, self.streams.stderr),
+        ):
+            if pipe is not None:
+                self._listen(pipe, capture)
+        if self.process.stdin is not None:
+            self._feed(self.process.stdin, memoryview(self.stdin or b""))
+        if hasattr(os, "pidfd_open"):
+            self._pidfd = os.pidfd_open(self.process.pid)
+            self._selector.register(self._pidfd, selectors.EVENT_READ, self._end)
+
+    def _listen(self, pipe: IO[bytes], capture: Capture) -> None:
+        descriptor = pipe.fileno()
+
+        def take() -> None:
+            chunk = os.read(descriptor, CHUNK)
+            if not chunk:
+                self._selector.unregister(descriptor)
+                return
+            capture.add(chunk)
+            self.streams.merged.add(chunk)
+            if self._sink is not None:
+                self._sink.write(chunk)
+
+        self._selector.register(descriptor, selectors.EVENT_READ, take)
+
+    def _feed(self, pipe: IO[bytes], rest: memoryview) -> None:
+        descriptor = pipe.fileno()
+        os.set_blocking(descriptor, False)
+
+        def give() -> None:
+            nonlocal rest
+            try:
+                rest = rest[os.write(descriptor, rest[:CHUNK]) :] if rest else rest
+            except BrokenPipeError:  # it does not want to hear the rest
+                rest = rest[:0]
+            if not rest:
+                self._selector.unregister(descriptor)
+                pipe.close()
+
+        self._selector.register(descriptor, selectors.EVENT_WRITE, give)
+
+    def _patience(self) -> float:
+        """Seconds until something has to be looked at although nothing happens."""
+        now = time.monotonic()
+        moments = [self._give_up_at, self._kill_at]
+        if not self.reason and not self._ended:
+            moments.append(self._deadline)
+            if self.stop.cancelled is not None:
+                moments.append(self._next_cancel_look)
+            if self.stop.limits.watched:
+                moments.append(self._next_watch)
+        if self._pidfd < 0 and not self._ended:
+            moments.append(now + WITHOUT_PIDFD_SECONDS)
+        return max(0.0, min(min(moments) - now, 3600.0))
+
+    def _look(self) -> None:
+        """Act on what has happened or on what the clock says."""
+        if self._pidfd < 0 and not self._ended and self.process.poll() is not None:
+            self._end()
+        if self._ended:
+            return
+        now = time.monotonic()
+        if not self.reason:
+            self._look_for_reasons(now)
+        elif now >= self._kill_at:
+            self._kill(now)
+
+    def _look_for_reasons(self, now: float) -> None:
+        if self.streams.merged.total > self.stop.flood_limit:
+            size = self.stop.flood_limit >> 20
+            self._terminate("flood", f"The command printed more than {size} MB and was ended.", now)
+        elif now >= self._deadline:
+            seconds = self.stop.timeout_seconds
+            self._terminate("timeout", f"The command timed out after {seconds:g} s and was ended.", now)
+        elif self.stop.cancelled is not None and now >= self._next_cancel_look:
+            self._next_cancel_look = now + CANCEL_SECONDS
+            if self.stop.cancelled():
+                self._terminate("cancelled", "The command was cancelled and ended.", now)
+        elif self.stop.limits.watched and now >= self._next_watch:
+            self._watch(now)
+
+    def _watch(self, now: float) -> None:
+        tree = descendants(self.process.pid)
+        self._known.update(tree)
+        root = read_process(self.process.pid)
+        if sentence := exceeded(self.stop.limits, [*tree, *([root] if root else [])]):
+            self._terminate("limits", sentence, now)
+        self._next_watch = time.monotonic() + INTERVAL_SECONDS
+
+    def _terminate(self, reason: Reason, sentence: str, now: float) -> None:
+        """Ask all of it to end. A sandbox's own process is spared: it would take the rest down at once."""
+        self.reason, self.sentence = reason, sentence
+        tree = descendants(self.process.pid)
+        self._known.update(tree)
+        if self.marker:
+            send_group(self.process.pid, signal.SIGTERM)
+        send(tree, signal.SIGTERM)
+        self._kill_at = now if reason == "flood" else now + self.stop.grace_seconds
+
+    def _kill(self, now: float) -> None:
+        self._kill_at = float("inf")
+        self._give_up_at = now + UNKILLABLE_SECONDS
+        self._known.update(descendants(self.process.pid))
+        send_group(self.process.pid, signal.SIGKILL)
+
+    def _end(self) -> None:
+        """The process itself has ended: what it left behind follows, and its pipes are read to their end."""
+        self._ended = True
+        self._kill_at = float("inf")
+        # While it is not reaped, its number cannot be that of a stranger's group.
+        send_group(self.process.pid, signal.SIGKILL)
+        if self.marker:
+            self.left_behind = end_left_behind(self.process.pid, self.marker, self._known)
+        self.exit_code = self.process.wait()
+        self.seconds = time.monotonic() - self._began
+        self._give_up_at = time.monotonic() + DRAIN_SECONDS
+        if self._pidfd >= 0:
+            self._selector.unregister(self._pidfd)
+
+    def _finished(self) -> bool:
+        if time.monotonic() >= self._give_up_at:
+            return True
+        return self._ended and not self._selector.get_map()
+
+    def _close(self) -> None:
+        if not self._ended:
+            # Given up, or an exception on its way through: nothing may be left running for it.
+            self._known.update(descendants(self.process.pid))
+            send_group(self.process.pid, signal.SIGKILL)
+            send(self._known, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.exit_code = self.process.wait(timeout=1)
+            self.seconds = time.monotonic() - self._began
+        self._selector.close()
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+        if self._sink is not None:
+            self._sink.close()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()

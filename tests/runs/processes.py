@@ -1,0 +1,39 @@
+"""Looks at the machine's real processes and descriptors for the tests of commands."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+ENV = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
+
+
+def pids_with(word: str) -> list[int]:
+    """Processes alive whose command line holds a word."""
+    return [
+        int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _has(entry, word)
+    ]
+
+
+def _has(entry: Path, word: str) -> bool:
+    try:
+        state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        return state not in "ZX" and word.encode() in (entry / "cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def nothing_left(word: str, *, within_seconds: float = 1.0) -> bool:
+    """Whether every process with the word is gone within the time."""
+    until = time.monotonic() + within_seconds
+    while pids_with(word):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def open_descriptors() -> int:
+    """How many file descriptors this process holds."""
+    return len(list(Path("/proc/self/fd").iterdir()))
