@@ -142,8 +142,11 @@ def plan(project: Project, request: Request) -> tuple[PlannedRun, ...]:
 
 
 @transaction.atomic
-def request_runs(project: Project, request: Request, *, by: Any, trigger: Trigger) -> Launch:
-    """Store the runs of a request with their queued trials and wake the workers. Raises `RequestError`."""
+def request_runs(project: Project, request: Request, *, by: Any, trigger: Trigger, wake: bool = True) -> Launch:
+    """Store the runs of a request with their queued trials. Raises `RequestError`.
+
+    Workers are woken unless the caller carries the runs itself.
+    """
     planned = plan(project, request)
     launch = Launch.objects.create(
         project=project,
@@ -158,7 +161,8 @@ def request_runs(project: Project, request: Request, *, by: Any, trigger: Trigge
     )
     runs = [_store(launch, each, request) for each in planned]
     note(project, by, "run.request", f"launch {launch.pk}", runs=[run.pk for run in runs])
-    wakeups.after_commit_prepare([run.pk for run in runs])
+    if wake:
+        wakeups.after_commit_prepare([run.pk for run in runs])
     return launch
 
 

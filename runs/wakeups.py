@@ -11,32 +11,22 @@ logger = logging.getLogger(__name__)
 
 
 def _send(task: str, *args: int, times: int = 1) -> None:
-    # Imported here: the command line runs trials in its own process without Celery.
+    # Imported here, for the command line runs trials in its own process without Celery.
     from kombu.exceptions import OperationalError
 
-    from runs import tasks
+    from evalhub.celery import app
 
     try:
         for _ in range(times):
-            getattr(tasks, task).delay(*args)
+            app.send_task(f"runs.tasks.{task}", args=args)
     except OperationalError as error:
         logger.warning("The broker is away; the next tick sends %s%s again: %s", task, args, error)
 
 
-_in_process = False
-
-
-def stay_in_process() -> None:
-    """Send no messages from this process: it does the work itself (`run_scenarios --now`)."""
-    global _in_process  # noqa: PLW0603
-    _in_process = True
-
-
 def prepare(run_ids: Sequence[int]) -> None:
     """Ask workers to prepare these runs."""
-    if not _in_process:
-        for run_id in run_ids:
-            _send("prepare", run_id)
+    for run_id in run_ids:
+        _send("prepare", run_id)
 
 
 def after_commit_prepare(run_ids: Sequence[int]) -> None:
@@ -46,5 +36,4 @@ def after_commit_prepare(run_ids: Sequence[int]) -> None:
 
 def lanes(run_id: int, count: int) -> None:
     """Ask workers for so many lanes of a run."""
-    if not _in_process:
-        _send("lane", run_id, times=count)
+    _send("lane", run_id, times=count)

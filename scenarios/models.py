@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from scenarios.spec import ScenarioSpec
+
+if TYPE_CHECKING:
+    from scenarios.spec import ScenarioSpec
 
 
 class Suite(models.Model):
@@ -96,7 +100,7 @@ class SuiteVersion(models.Model):
     """What its upload brought; the default of runs is the suite's last upload, see `Upload`."""
     targets_text = models.TextField(blank=True)
     targets_file = models.CharField(max_length=300, blank=True)
-    settings = models.JSONField(default=dict)
+    config = models.JSONField(default=dict)
     lints = models.JSONField(default=list)
     created = models.DateTimeField(default=timezone.now)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
@@ -151,6 +155,9 @@ class ScenarioVersion(models.Model):
     @property
     def spec(self) -> ScenarioSpec:
         """Return the content as the value that execution works with."""
+        # Imported here: pages that only list versions never need the gates behind it.
+        from scenarios.spec import ScenarioSpec
+
         return ScenarioSpec.model_validate(self.content)
 
 

@@ -1,0 +1,46 @@
+"""Units and directions of the measures that evalhub itself knows; any other name is taken as it comes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from runs.models import Measure
+from runs.models.measure import Better
+
+KNOWN: dict[tuple[str, str], tuple[str, Better]] = {
+    ("trial", "pass"): ("rate", Better.HIGHER),
+    ("trial", "composite"): ("score", Better.HIGHER),
+    ("trial", "seconds"): ("s", Better.LOWER),
+    ("trial", "cost_usd"): ("USD", Better.LOWER),
+    ("trial", "tokens_in"): ("tokens", Better.LOWER),
+    ("trial", "tokens_out"): ("tokens", Better.LOWER),
+    ("interaction", "total_commands"): ("commands", Better.LOWER),
+    ("interaction", "unique_commands"): ("commands", Better.NONE),
+    ("interaction", "error_count"): ("commands", Better.LOWER),
+    ("interaction", "error_rate"): ("rate", Better.LOWER),
+    ("interaction", "retry_count"): ("commands", Better.LOWER),
+    ("interaction", "retry_rate"): ("rate", Better.LOWER),
+    ("interaction", "help_seeking"): ("calls", Better.LOWER),
+    ("interaction", "first_try_success_rate"): ("rate", Better.HIGHER),
+    ("interaction", "iteration_ratio"): ("ratio", Better.HIGHER),
+    ("interaction", "completed"): ("rate", Better.HIGHER),
+    ("interaction", "retries_after_failure"): ("commands", Better.LOWER),
+    ("interaction", "exact_repeats"): ("commands", Better.LOWER),
+    ("interaction", "unknown_exit"): ("commands", Better.NONE),
+}
+_BY_LAYER = {
+    "gates": ("rate", Better.HIGHER),
+    "assertions": ("rate", Better.HIGHER),
+    "judge": ("score", Better.HIGHER),
+    "evaluators": ("score", Better.HIGHER),
+}
+
+
+@lru_cache(maxsize=4096)
+def measure_id(layer: str, name: str) -> int:
+    """Return the key of a measure's row, made the first time it is measured."""
+    unit, better = KNOWN.get((layer, name)) or _BY_LAYER.get(layer) or ("", Better.NONE)
+    measure, _ = Measure.objects.get_or_create(
+        layer=layer, name=name[:200], defaults={"unit": unit, "better": better}
+    )
+    return measure.pk

@@ -1,0 +1,120 @@
+"""What a closed run's trials come to: the rows that trends, comparisons and statistics read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runs.measures import measure_id
+from runs.models import Run, RunMeasure, SubcommandMeasure, Trial
+from runs.models.trial import TrialState
+
+Key = tuple[str, str]
+"""Layer and name."""
+
+
+@dataclass
+class Series:
+    """Number, mean and sum of squared differences of values that come one by one (Welford 1962)."""
+
+    n: int = 0
+    mean: float = 0.0
+    m2: float = 0.0
+    decided: int = 0
+    passed: int = 0
+
+    def add(self, value: float, passed: bool | None = None) -> None:
+        self.n += 1
+        step = value - self.mean
+        self.mean += step / self.n
+        self.m2 += step * (value - self.mean)
+        if passed is not None:
+            self.decided += 1
+            self.passed += passed
+
+
+def values_of(trial: Trial) -> Iterator[tuple[Key, float, bool | None]]:
+    """Yield every value that was measured in a trial, as (layer, name), value and whether it decided."""
+    yield ("trial", "pass"), float(trial.outcome == "pass"), trial.outcome == "pass"
+    for name in ("composite", "seconds", "cost_usd", "tokens_in", "tokens_out"):
+        value = getattr(trial, name)
+        if value is not None:
+            yield ("trial", name), float(value), None
+    for score in trial.scores:
+        passed = score.get("passed")
+        value = score.get("value")
+        if value is None and passed is not None:
+            value = float(passed)
+        if value is not None:
+            yield (score["layer"], score["name"]), float(value), passed
+
+
+def by_scenario(trials: Iterable[Trial]) -> dict[tuple[int, Key], Series]:
+    """Return a series for each scenario and measure over these trials."""
+    series: dict[tuple[int, Key], Series] = {}
+    for trial in trials:
+        for key, value, passed in values_of(trial):
+            series.setdefault((trial.scenario_id, key), Series()).add(value, passed)
+    return series
+
+
+def over_scenarios(series: dict[tuple[int, Key], Series]) -> dict[Key, Series]:
+    """Return a series over scenario means for each measure, and over all decided values what passed."""
+    totals: dict[Key, Series] = {}
+    for (_, key), each in series.items():
+        total = totals.setdefault(key, Series())
+        total.add(each.mean)
+        total.decided += each.decided
+        total.passed += each.passed
+    return totals
+
+
+def write_rollups(run: Run) -> None:
+    """Write the run's rollups anew, from its trials that are not errors. The caller holds the transaction."""
+    trials = Trial.objects.filter(run=run, state=TrialState.FINISHED).exclude(outcome="error").only(
+        "scenario_id", "outcome", "scores", "detail", "composite", "seconds", "cost_usd", "tokens_in", "tokens_out"
+    )
+    kept = list(trials)
+    series = by_scenario(kept)
+    RunMeasure.objects.filter(run=run).delete()
+    rows = [_row(run, scenario, key, each) for (scenario, key), each in series.items()]
+    rows += [_row(run, None, key, each) for key, each in over_scenarios(series).items()]
+    RunMeasure.objects.bulk_create(rows, batch_size=500)
+    _write_subcommands(run, kept)
+
+
+def _row(run: Run, scenario: int | None, key: Key, series: Series) -> RunMeasure:
+    return RunMeasure(
+        run=run,
+        scenario_id=scenario,
+        measure_id=measure_id(*key),
+        n=series.n,
+        mean=series.mean,
+        m2=series.m2,
+        passed=series.passed if series.decided else None,
+    )
+
+
+_COUNTS = ("calls", "errors", "first_tries", "helps", "retries_after_failure", "unknown")
+
+
+def _write_subcommands(run: Run, trials: list[Trial]) -> None:
+    counts: dict[tuple[int | None, str], dict[str, int]] = {}
+    for trial in trials:
+        for row in trial.detail.get("interaction", {}).get("subcommands", []):
+            for scenario in (trial.scenario_id, None):
+                _count(counts.setdefault((scenario, row["name"]), dict.fromkeys(_COUNTS, 0)), row)
+    SubcommandMeasure.objects.filter(run=run).delete()
+    SubcommandMeasure.objects.bulk_create(
+        [
+            SubcommandMeasure(run=run, scenario_id=scenario, subcommand=name[:200], **row)
+            for (scenario, name), row in counts.items()
+        ],
+        batch_size=500,
+    )
+
+
+def _count(total: dict[str, int], row: dict[str, Any]) -> None:
+    for name in _COUNTS:
+        total[name] += int(row.get(name, 0))
