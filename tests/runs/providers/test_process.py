@@ -186,7 +186,7 @@ def test_it_says_why_a_command_cannot_start(tmp_path, command, said):
 
 
 def test_it_says_that_the_working_directory_is_missing(tmp_path):
-    with pytest.raises(ProviderError, match="working directory .*/gone does not exist"):
+    with pytest.raises(ProviderError, match=r"working directory .*/gone does not exist"):
         run("true", tmp_path / "gone")
 
 

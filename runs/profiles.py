@@ -1,0 +1,69 @@
+"""How much of a machine a command may use: agents a lot, the commands of a test file little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from runs.providers.watchdog import Limits
+
+_MB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Limits of one kind of command; None is unlimited."""
+
+    network: bool
+    nested: bool
+    """Whether it may make namespaces of its own: agents sandbox what they run."""
+    file_bytes: int
+    open_files: int
+    tmp_bytes: int
+    data_bytes: int | None = None
+    """Bounds the data segment, not the address space: V8, Go and the JVM reserve much more than they use."""
+    processes: int | None = None
+    rss_bytes: int | None = None
+    disk_bytes: int | None = None
+
+    def limits(self, workspace: Path) -> Limits:
+        """What is watched while the command runs."""
+        # A process more than the kernel's limit, which does nothing for root; then the watchdog ends the tree.
+        processes = None if self.processes is None else self.processes + 16
+        return Limits(self.rss_bytes, processes, self.disk_bytes, workspace)
+
+    def prlimit(self, program: str, *, own_user: bool) -> tuple[str, ...]:
+        """Return the start of a command line that sets the limits of single processes.
+
+        The number of processes is counted for a user, so it is only set where a user namespace counts apart.
+        """
+        words = [program, f"--fsize={self.file_bytes}", f"--nofile={self.open_files}", "--core=0"]
+        if self.data_bytes is not None:
+            words.append(f"--data={self.data_bytes}")
+        if self.processes is not None and own_user:
+            words.append(f"--nproc={self.processes}")
+        return (*words, "--")
+
+
+AGENT = Profile(
+    network=True,
+    nested=True,
+    file_bytes=4096 * _MB,
+    open_files=4096,
+    tmp_bytes=2048 * _MB,
+    disk_bytes=8192 * _MB,
+)
+"""Setup commands and agents."""
+
+COMMAND = Profile(
+    network=False,
+    nested=False,
+    file_bytes=64 * _MB,
+    open_files=256,
+    tmp_bytes=64 * _MB,
+    data_bytes=2048 * _MB,
+    processes=128,
+    rss_bytes=1024 * _MB,
+    disk_bytes=1024 * _MB,
+)
+"""Gates, scripts, judges in code, version and health commands."""

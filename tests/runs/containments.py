@@ -1,0 +1,34 @@
+"""Sandboxes for tests: the best that this machine offers, and each level where it works."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from runs.sandbox import Containment, Level, Machine, Policy, look_at_machine
+
+PATH = os.environ.get("PATH", os.defpath)
+
+
+def machine_of(level: Level) -> Machine:
+    """This machine as if it offered no more than a level; skips the test where it offers less."""
+    here = look_at_machine()
+    if level is Level.BWRAP and not here.bwrap:
+        pytest.skip("bubblewrap does not work here: not installed, or user namespaces are forbidden")
+    if level is Level.LANDLOCK and not here.landlock:
+        pytest.skip("this kernel has no Landlock")
+    if level is Level.LIMITS and not here.prlimit:
+        pytest.skip("there is no prlimit here")
+    return {
+        Level.BWRAP: here,
+        Level.LANDLOCK: Machine("", here.landlock, here.prlimit),
+        Level.LIMITS: Machine("", 0, here.prlimit),
+        Level.OFF: Machine(),
+    }[level]
+
+
+def containment(level: Level | None = None, policy: Policy = Policy.PREFER) -> Containment:
+    """A containment at a level; without one, at the best of this machine."""
+    machine = look_at_machine() if level is None else machine_of(level)
+    return Containment(policy, machine, PATH)
