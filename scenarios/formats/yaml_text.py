@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import yaml
@@ -32,7 +33,7 @@ class _Loader(yaml.CSafeLoader):
 
     yaml_implicit_resolvers = {}
 
-    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[str, Json]:
+    def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Json]:
         if not isinstance(node, yaml.MappingNode):
             raise yaml.constructor.ConstructorError(None, None, "a mapping is expected here", node.start_mark)
         self.flatten_mapping(node)
@@ -106,7 +107,7 @@ class _Scan:
 
     def check(self, text: str) -> None:
         for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
-            line = event.start_mark.line + 1
+            line = event.start_mark.line + 1 if event.start_mark else 1
             if number > MAX_EVENTS:
                 raise self._too_big(line, f"The document has more than {MAX_EVENTS:,} parts.")
             self._take(event, line)
@@ -140,7 +141,7 @@ class _Scan:
                 id="format/several-documents",
             )
 
-    def _alias(self, anchor: str, line: int) -> None:
+    def _alias(self, anchor: str | None, line: int) -> None:
         self.aliases += 1
         if self.aliases > MAX_ALIASES:
             raise self._too_big(
@@ -148,7 +149,7 @@ class _Scan:
             )
         if any(anchor == name for name, _ in self.open):
             raise self._too_big(line, f"The alias '{anchor}' holds itself.", id="format/expands-too-far")
-        self.counts[-1] += self.sizes.get(anchor, 1)
+        self.counts[-1] += self.sizes.get(anchor or "", 1)
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
         self._check_tag(event.tag, line)

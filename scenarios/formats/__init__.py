@@ -1,0 +1,68 @@
+"""Files in, suites out: every format is one line of `FORMATS`, and past here nobody knows which it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scenarios.formats import llm_tool_test
+from scenarios.formats.candidates import decode_file, find_candidates
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.upload import Format, Upload
+
+FORMATS: tuple[Format, ...] = (llm_tool_test.FORMAT,)
+"""In the order in which they are asked whether a file is theirs; the strictest first."""
+
+
+def parse_files(
+    files: Mapping[str, bytes],
+    *,
+    name: str,
+    command_pattern: str = "",
+    executables: frozenset[str] = frozenset(),
+) -> tuple[ParsedSuite, ...]:
+    """Return the suites in a set of files.
+
+    `name` is that of the folder or bundle, or the stem of a file alone. Paths are relative, with forward slashes.
+    `command_pattern` is the project's, for scenarios without one. Raises `ScenarioFileError` with every problem
+    of every file, and nothing else.
+    """
+    upload = Upload(name, files, executables, command_pattern)
+    found = find_candidates(upload, FORMATS)
+    parsed = [
+        format_.parse(upload, found.documents[format_.name])
+        for format_ in FORMATS
+        if format_.name in found.documents
+    ]
+    problems = [*found.problems, *(problem for part in parsed for problem in part.problems)]
+    suites = tuple(suite for part in parsed for suite in part.suites)
+    if not problems and not suites:
+        problems = [_nothing_found(upload)]
+    if problems:
+        lints = [lint for suite in suites for lint in suite.lints]
+        raise ScenarioFileError(list(dict.fromkeys([*problems, *lints])))
+    return suites
+
+
+def _nothing_found(upload: Upload) -> Problem:
+    file = next(iter(upload.files)) if len(upload.files) == 1 else upload.name
+    return Problem(
+        file=file,
+        line=1,
+        where="",
+        what="There is no scenario in it.",
+        fix="A scenario of llm-tool-test is a YAML file with the keys name, task and evaluation.",
+        id="format/no-scenario",
+    )
+
+
+def companions(file: str, content: bytes) -> tuple[str, ...]:
+    """Return the paths that a scenario file names, relative to its folder; nothing when it is none."""
+    try:
+        document = decode_file(file, content)
+    except ScenarioFileError:
+        return ()
+    for format_ in FORMATS:
+        if format_.matches(file, document.value):
+            return format_.companions(document)
+    return ()

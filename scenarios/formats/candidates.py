@@ -1,0 +1,80 @@
+"""Which files of an upload are scenario files, and of which format."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from scenarios.formats.json_text import read_json
+from scenarios.formats.positions import Document
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.upload import Format, Upload, in_fixture
+from scenarios.formats.yaml_text import read_yaml
+
+_READERS = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json}
+_EVAL_NAME = re.compile(r"(?:^|[./_-])evals?(?:[./_-]|$)")
+
+
+@dataclass
+class Candidates:
+    """The scenario files by the name of their format, and the files that cannot be decoded."""
+
+    documents: dict[str, list[Document]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def find_candidates(upload: Upload, formats: Sequence[Format]) -> Candidates:
+    """Decode what may be a scenario file and sort it by format; what lies in a fixture is left alone."""
+    found = Candidates()
+    for path in sorted(upload.files, key=lambda path: (path.count("/"), path)):
+        if posixpath.splitext(path)[1].lower() in _READERS and not _in_template(path):
+            _take(found, upload, path, formats)
+    fixtures = [
+        folder
+        for format_ in formats
+        if format_.name in found.documents
+        for folder in format_.fixture_folders(upload, found.documents[format_.name])
+    ]
+    return _outside(found, frozenset(fixtures))
+
+
+def decode_file(path: str, content: bytes) -> Document:
+    """Decode a file by its ending. Raises `ScenarioFileError`."""
+    return _READERS.get(posixpath.splitext(path)[1].lower(), read_yaml)(content, path)
+
+
+def _take(found: Candidates, upload: Upload, path: str, formats: Sequence[Format]) -> None:
+    try:
+        document = decode_file(path, upload.files[path])
+    except ScenarioFileError as error:
+        if _must_be_readable(upload, path):
+            found.problems += error.problems
+        return
+    for format_ in formats:
+        if format_.matches(path, document.value):
+            found.documents.setdefault(format_.name, []).append(document)
+            return
+
+
+def _must_be_readable(upload: Upload, path: str) -> bool:
+    """JSON of every kind lies in bundles, some of it with comments; only an eval file has to be right."""
+    if not path.lower().endswith(".json"):
+        return True
+    return len(upload.files) == 1 or _EVAL_NAME.search(path) is not None
+
+
+def _in_template(path: str) -> bool:
+    folders = path.split("/")[:-1]
+    return "templates" in folders and "scenarios" not in folders[folders.index("templates") :]
+
+
+def _outside(found: Candidates, fixtures: frozenset[str]) -> Candidates:
+    documents = {
+        name: sorted(kept, key=lambda document: document.file)
+        for name, all_ in found.documents.items()
+        if (kept := [document for document in all_ if not in_fixture(document.file, fixtures)])
+    }
+    problems = [problem for problem in found.problems if not in_fixture(problem.file, fixtures)]
+    return Candidates(documents, problems)

@@ -1,0 +1,135 @@
+"""Scenario files of llm-tool-test: one YAML file each, with templates, rubrics and settings beside them."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from evaluators.model import Json
+from scenarios.formats.llm_tool_test.paths import candidates, find_folder, holds, is_outside
+from scenarios.formats.llm_tool_test.scenario import Reading, read_scenario
+from scenarios.formats.llm_tool_test.settings import FILE_NAME, FIXTURE_FOLDERS, read_settings
+from scenarios.formats.parsed import Fixture, ParsedSuite
+from scenarios.formats.positions import Document
+from scenarios.formats.problems import Problem
+from scenarios.formats.targets_file import TARGETS_FILES, find_targets_file
+from scenarios.formats.upload import Format, Parsed, Upload, in_fixture
+from scenarios.spec import ScenarioSpec
+
+NAME = "llm_tool_test"
+_OWN_KEYS = {"template_folder", "evaluation", "tool_matrix"}
+_SHARED_KEYS = {"name", "task", "target", "gates", "setup", "scripts", "tier", "tags", "run"}
+
+
+def matches(path: str, value: Json) -> bool:
+    """Tell whether a document is meant as a scenario: a key of its own and another, or three that others share.
+
+    A rubric (`criteria`), a targets file and the settings of other programs are none.
+    """
+    if not path.endswith((".yaml", ".yml")) or not isinstance(value, dict):
+        return False
+    own, shared = _OWN_KEYS & value.keys(), _SHARED_KEYS & value.keys()
+    return (bool(own) and len(own | shared) > 1) or len(shared) > 2 or {"task", "gates"} <= shared
+
+
+def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
+    """Read all scenarios of an upload as one suite, which has the upload's name."""
+    settings, problems = read_settings(upload)
+    readings = [read_scenario(document, upload, settings) for document in documents]
+    for reading in readings:
+        problems += reading.problems
+    problems += _repeated_names(readings)
+    problems = list(dict.fromkeys(problems))
+    refusals = tuple(problem for problem in problems if not problem.lint)
+    lints = tuple(sorted(problem for problem in problems if problem.lint))
+    if refusals:
+        return Parsed(problems=refusals + lints)
+    names = _fixture_names(readings)
+    targets_file, targets_text = find_targets_file(upload)
+    suite = ParsedSuite(
+        name=upload.name,
+        format=NAME,
+        scenarios=tuple(
+            _with_fixture(reading.spec, reading.fixture_folder, names) for reading in readings if reading.spec
+        ),
+        fixtures={name: _fixture(upload, folder) for folder, name in names.items()},
+        lints=lints,
+        targets_text=targets_text,
+        targets_file=targets_file,
+        settings=settings.kept,
+    )
+    return Parsed(suites=(suite,))
+
+
+def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[str]:
+    """Return the folders that scenarios use as fixtures; what lies in one of them names no further ones."""
+    settings, _ = read_settings(upload)
+    found: set[str] = set()
+    for document in documents:
+        name = document.value.get("template_folder")
+        if in_fixture(document.file, found) or not isinstance(name, str) or is_outside(name):
+            continue
+        folder = find_folder(upload, document.file, name.rstrip("/"), settings.fixture_folders)
+        if folder is not None and not holds(folder, document.file):
+            found.add(folder)
+    return frozenset(found)
+
+
+def companions(document: Document) -> tuple[str, ...]:
+    """Return what a scenario names beside itself, for a file that is read alone."""
+    value = document.value if isinstance(document.value, dict) else {}
+    judge = (
+        (value.get("evaluation") or {}).get("judge") if isinstance(value.get("evaluation"), dict) else None
+    )
+    rubric = judge.get("rubric") if isinstance(judge, dict) else None
+    named = [FILE_NAME, *TARGETS_FILES]
+    if isinstance(rubric, str):
+        named += [rubric, *(posixpath.join(folder, rubric) for folder in FIXTURE_FOLDERS)]
+    folder = value.get("template_folder")
+    if isinstance(folder, str) and folder.strip() and not is_outside(folder):
+        named += candidates(folder, FIXTURE_FOLDERS)
+    return tuple(named)
+
+
+def _repeated_names(readings: Sequence[Reading]) -> list[Problem]:
+    first: dict[str, Document] = {}
+    problems = []
+    for reading in readings:
+        if reading.spec is None:
+            continue
+        earlier = first.setdefault(reading.spec.key, reading.document)
+        if earlier is not reading.document:
+            problems.append(_twice(reading, earlier))
+    return problems
+
+
+def _twice(reading: Reading, earlier: Document) -> Problem:
+    name = reading.spec.key if reading.spec else ""
+    return reading.document.problem(
+        ("name",),
+        f"The scenario '{name}' stands in {earlier.file} as well.",
+        fix="Give each scenario of a suite a name of its own.",
+        id="format/duplicate-scenario",
+    )
+
+
+def _fixture_names(readings: Sequence[Reading]) -> Mapping[str, str]:
+    """Name each fixture's folder as its scenarios do; by its whole path where two folders share that name."""
+    names: dict[str, str] = {}
+    for reading in readings:
+        if reading.fixture_folder is not None:
+            names.setdefault(reading.fixture_folder, reading.template)
+    counts = Counter(names.values())
+    return {folder: folder if counts[name] > 1 or name in names else name for folder, name in names.items()}
+
+
+def _fixture(upload: Upload, folder: str) -> Fixture:
+    return tuple(file for file in upload.below(folder) if "scenarios" not in file.path.split("/")[:-1])
+
+
+def _with_fixture(spec: ScenarioSpec, folder: str | None, names: Mapping[str, str]) -> ScenarioSpec:
+    return spec if folder is None else spec.model_copy(update={"fixture": names[folder]})
+
+
+FORMAT = Format(NAME, matches, parse, fixture_folders, companions)

@@ -1,0 +1,91 @@
+"""`llm-tool-test-config.toml`: what holds for every scenario of an upload."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evaluators.model import Json
+from evaluators.patterns import BadPattern, compile_pattern
+from scenarios.formats.llm_tool_test.mirror import SettingsFile, Target
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.secrets import is_credential
+from scenarios.formats.toml_text import read_toml
+from scenarios.formats.upload import Upload
+from scenarios.formats.validation import validate
+
+FILE_NAME = "llm-tool-test-config.toml"
+FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
+"""Where the program looks for `templates/` by default: the first by its code, the second by its manual."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of an upload; without a file everything has its default."""
+
+    target: Target | None = None
+    fixture_folders: tuple[str, ...] = FIXTURE_FOLDERS
+    kept: Mapping[str, Json] = field(default_factory=dict)
+    """Tools, profiles and prices, for `ParsedSuite.settings`."""
+
+
+def read_settings(upload: Upload) -> tuple[Settings, list[Problem]]:
+    """Read the settings file nearest to the root of an upload."""
+    paths = [path for path in upload.files if posixpath.basename(path) == FILE_NAME]
+    if not paths:
+        return Settings(), []
+    path = min(paths, key=lambda path: (path.count("/"), path))
+    try:
+        document = read_toml(upload.files[path], path)
+    except ScenarioFileError as error:
+        return Settings(), list(error.problems)
+    found, problems = validate(SettingsFile, document.value, document)
+    if found is None:
+        return Settings(), problems
+    if found.target:
+        problems += target_problems(found.target, document, ("target",))
+    return _settings(found), problems
+
+
+def target_problems(target: Target, document: Document, at: Location) -> list[Problem]:
+    """Return what is wrong with a tool's pattern and environment."""
+    problems = [
+        document.problem(
+            (*at, "env", name),
+            f"'{name}' looks like a credential, and secrets are never stored.",
+            fix=f"Write {name}: ${{{name}}} and set the variable on the worker.",
+            id="format/literal-secret",
+        )
+        for name, value in target.env.items()
+        if is_credential(name, value)
+    ]
+    if target.command_pattern.strip():
+        problems += _pattern_problems(target.command_pattern, document, (*at, "command_pattern"))
+    return problems
+
+
+def _pattern_problems(pattern: str, document: Document, at: Location) -> list[Problem]:
+    try:
+        compile_pattern(pattern)
+    except BadPattern as error:
+        return [
+            document.problem(
+                at,
+                str(error),
+                fix="Mend the pattern.",
+                id="format/bad-regex",
+            )
+        ]
+    return []
+
+
+def _settings(found: SettingsFile) -> Settings:
+    own = (found.fixtures_path.strip("/"),) if found.fixtures_path.strip("./") else ()
+    kept = {
+        name: {key: entry.model_dump(mode="json") for key, entry in entries.items()}
+        for name, entries in (("tools", found.tools), ("profiles", found.profiles), ("models", found.models))
+        if entries
+    }
+    return Settings(target=found.target, fixture_folders=(*own, *FIXTURE_FOLDERS), kept=kept)

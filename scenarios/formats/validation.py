@@ -1,0 +1,223 @@
+"""Checks decoded values against the mirror model of a format, and says in sentences what does not fit."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import NoneType
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from evaluators.model import Json
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Mirror(BaseModel):
+    """Base of the models that look like a file: nothing is converted, an unknown key is noticed."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+def validate(
+    model: type[M],
+    value: Json,
+    document: Document,
+    at: Location = (),
+    *,
+    value_ids: Mapping[str, str] | None = None,
+    spelled: Mapping[str, str] | None = None,
+) -> tuple[M | None, list[Problem]]:
+    """Return the model and its lints, or None and every problem.
+
+    `at` is where `value` stands in the document. Unknown keys are lints and are left out. `value_ids` gives
+    the problem ids of fields whose own validator refuses a value, `spelled` how the file spells a field.
+    """
+    words = _Words(document, at, value_ids or {}, spelled or {})
+    found, errors = _attempt(model, value)
+    unknown = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
+    lints = [words.unknown_key(model, loc) for loc in unknown]
+    if unknown:
+        found, errors = _attempt(model, _without(value, unknown))
+    problems = [words.problem(error) for error in errors]
+    return found, lints + problems
+
+
+def without_wrong_parts(model: type[M], value: Json, stand_ins: Mapping[Location, Json]) -> M | None:
+    """Return the model of what is right in a value, for finding problems elsewhere in it.
+
+    Wrong parts are left out, or replaced where `stand_ins` has something for their place.
+    """
+    _, errors = _attempt(model, value)
+    value = copy.deepcopy(value)
+    for error in errors:
+        _cut(value, error["loc"], stand_ins)
+    found, _ = _attempt(model, value)
+    return found
+
+
+def _cut(value: Json, loc: Location, stand_ins: Mapping[Location, Json]) -> None:
+    for depth, part in enumerate(loc, start=1):
+        inner = value.get(part) if isinstance(value, dict) else None
+        if loc[:depth] in stand_ins:
+            value[part] = stand_ins[loc[:depth]]
+            return
+        if depth == len(loc) or not isinstance(inner, dict):
+            value.pop(part, None)
+            return
+        value = inner
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `Did you mean '…'?`, or nothing when no known name is close."""
+    close = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
+    return f"Did you mean '{close[0]}'?" if close else ""
+
+
+def kind(value: Json) -> str:
+    """Return what a decoded value is, as people say it."""
+    for type_, name in _KINDS:
+        if isinstance(value, type_):
+            return name
+    return "something else"
+
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (NoneType, "nothing"),
+    (bool, "true or false"),
+    (str, "text"),
+    (int, "a number"),
+    (float, "a number"),
+    (dict, "a mapping"),
+    (list, "a list"),
+)
+_EXPECTED = {
+    "string_type": ("text", "Write it as text, in quotes where it looks like a number."),
+    "int_type": ("a whole number", "Write a whole number without quotes."),
+    "float_type": ("a number", "Write a number without quotes."),
+    "bool_type": ("true or false", "Write true or false without quotes."),
+    "list_type": ("a list", "Write one item per line, each after a dash."),
+    "tuple_type": ("a list", "Write one item per line, each after a dash."),
+    "dict_type": ("a mapping", "Write keys and values, each pair on its own line."),
+    "model_type": ("a mapping", "Write keys and values, each pair on its own line."),
+}
+_BOUNDS = {
+    "greater_than": ("gt", "greater than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+}
+
+
+def _attempt(model: type[M], value: Json) -> tuple[M | None, list[ErrorDetails]]:
+    try:
+        return model.model_validate(value, strict=True), []
+    except ValidationError as error:
+        return None, error.errors(include_url=False)
+
+
+def _without(value: Json, locations: list[Location]) -> Json:
+    value = copy.deepcopy(value)
+    for location in locations:
+        parent = value
+        for part in location[:-1]:
+            parent = parent[part]
+        # Two aliases of one mapping are the same object, which has lost the key already.
+        parent.pop(location[-1], None)
+    return value
+
+
+def _keys_at(model: type[BaseModel], loc: Location) -> list[str]:
+    annotation: Any = model
+    for part in loc:
+        annotation = _plain(annotation)
+        if isinstance(part, str) and hasattr(annotation, "model_fields"):
+            annotation = annotation.model_fields[part].annotation
+        else:
+            annotation = get_args(annotation)[-1]
+    fields: Mapping[str, object] = getattr(_plain(annotation), "model_fields", {})
+    return list(fields)
+
+
+def _plain(annotation: Any) -> Any:
+    """Return the type that `X | None` allows besides None."""
+    options = get_args(annotation)
+    return options[0] if NoneType in options else annotation
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Says what pydantic found in the words of the file."""
+
+    document: Document
+    at: Location
+    value_ids: Mapping[str, str]
+    spelled: Mapping[str, str]
+
+    def unknown_key(self, model: type[BaseModel], loc: Location) -> Problem:
+        known = [self.spelled.get(name, name) for name in _keys_at(model, loc[:-1])]
+        fix = did_you_mean(str(loc[-1]), known) or "It is ignored; remove it."
+        what = f"There is no key '{loc[-1]}' here."
+        return self.document.problem((*self.at, *loc), what, fix=fix, id="format/unknown-key", lint=True)
+
+    def problem(self, error: ErrorDetails) -> Problem:
+        what, fix, id = _sentences(error)
+        loc = tuple(self.spelled.get(str(part), part) for part in error["loc"])
+        if id == "format/wrong-value" and loc:
+            id = self.value_ids.get(str(loc[-1]), id)
+        return self.document.problem((*self.at, *loc), what, fix=fix, id=id)
+
+
+def _sentences(error: ErrorDetails) -> tuple[str, str, str]:
+    if error["type"] in _EXPECTED:
+        return _wrong_type(error)
+    if error["type"] in _BOUNDS or error["type"] == "finite_number":
+        return _out_of_range(error)
+    sentences = _OTHERS.get(error["type"], _wrong_value)
+    return sentences(error)
+
+
+def _wrong_type(error: ErrorDetails) -> tuple[str, str, str]:
+    expected, fix = _EXPECTED[error["type"]]
+    return f"This must be {expected}, not {kind(error['input'])}.", fix, "format/wrong-type"
+
+
+def _out_of_range(error: ErrorDetails) -> tuple[str, str, str]:
+    name, words = _BOUNDS.get(error["type"], ("", ""))
+    bound = f"{words} {error['ctx'][name]:g}" if name else "finite"
+    return f"This must be {bound}, not {error['input']}.", f"Write a number {bound}.", "format/out-of-range"
+
+
+def _missing(error: ErrorDetails) -> tuple[str, str, str]:
+    key = error["loc"][-1]
+    return f"The key '{key}' is missing.", f"Add '{key}:' with its value.", "format/missing-field"
+
+
+def _blank(error: ErrorDetails) -> tuple[str, str, str]:
+    return "This must not be empty.", "Write a value or remove the key.", "format/empty-value"
+
+
+def _choice(error: ErrorDetails) -> tuple[str, str, str]:
+    expected = error["ctx"]["expected"]
+    return f"This must be {expected}.", "Write one of these words.", "format/unknown-value"
+
+
+def _wrong_value(error: ErrorDetails) -> tuple[str, str, str]:
+    reason = str(error.get("ctx", {}).get("error", error["msg"])).rstrip(".") + "."
+    says_what_to_do = ". " in reason
+    return reason, "" if says_what_to_do else "Mend the value.", "format/wrong-value"
+
+
+_OTHERS: dict[str, Callable[[ErrorDetails], tuple[str, str, str]]] = {
+    "missing": _missing,
+    "string_too_short": _blank,
+    "too_short": _blank,
+    "string_pattern_mismatch": _blank,
+    "literal_error": _choice,
+}
