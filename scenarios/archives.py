@@ -1,0 +1,157 @@
+"""Zip and tar archives from people nobody knows, read into memory and never onto a disk."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import IO
+
+from scenarios.bundle_limits import (
+    MAX_ARCHIVE_BYTES,
+    MAX_FILE_BYTES,
+    MAX_MEMBERS,
+    MAX_RATIO,
+    MAX_TOTAL_BYTES,
+    Member,
+    check_path,
+    is_litter,
+    refuse,
+    too_large,
+    too_large_file,
+    too_many,
+)
+
+_PIECE = 64 * 1024
+_FREE = 1024 * 1024
+"""Bytes of a member that may come of any packed size."""
+_TAR_MAGIC = slice(257, 262)
+_ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
+_BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    OverflowError,
+    NotImplementedError,
+    RuntimeError,
+)
+"""What the standard library raises for archives that are cut off, encrypted or made up."""
+
+
+def is_archive(name: str, data: bytes) -> bool:
+    """Tell an archive by its ending or by how it begins."""
+    begins = data.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")) or data[_TAR_MAGIC] == b"ustar"
+    return begins or name.lower().endswith(_ENDINGS)
+
+
+def read_members(name: str, data: bytes) -> Iterator[Member]:
+    """Yield the files of an archive. Raises `ScenarioFileError`; sizes are counted while reading."""
+    if len(data) > MAX_ARCHIVE_BYTES:
+        what = f"The archive has {len(data):,} bytes; at most {MAX_ARCHIVE_BYTES:,} are read."
+        raise refuse(name, "", what, "Split the suite or make its fixtures smaller.", "large-archive")
+    try:
+        if data.startswith(b"PK"):
+            yield from _zip_members(name, data)
+        else:
+            yield from _tar_members(name, data)
+    except _BROKEN as error:
+        what = f"The archive cannot be read: {str(error).rstrip('.') or type(error).__name__}."
+        raise refuse(
+            name, "", what, "Pack it anew as zip or tar.gz, without a password.", "broken-archive"
+        ) from error
+
+
+def _zip_members(name: str, data: bytes) -> Iterator[Member]:
+    # Each entry of the directory becomes an object before any can be refused, so they are counted first.
+    if data.count(b"PK\x01\x02") > MAX_MEMBERS:
+        raise too_many(name)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for entry in archive.infolist():
+            if entry.is_dir() or is_litter(entry.filename):
+                continue
+            # `filename` is cut at a NUL and has the platform's slashes; the name as packed is what counts.
+            check_path(name, entry.orig_filename)
+            mode = entry.external_attr >> 16
+            _check_kind(name, entry.filename, mode)
+            with archive.open(entry) as file:
+                content = _read(file, name, entry.filename, packed=entry.compress_size)
+            yield Member(entry.filename, content, executable=bool(mode & stat.S_IXUSR))
+
+
+def _check_kind(name: str, path: str, mode: int) -> None:
+    if stat.S_ISLNK(mode):
+        raise _link(name, path, "symbolic")
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        raise _not_regular(name, path)
+
+
+def _tar_members(name: str, data: bytes) -> Iterator[Member]:
+    plain = _unpacked(name, data) if data.startswith(b"\x1f\x8b") else data
+    with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as archive:
+        for count, entry in enumerate(archive):
+            if count > 2 * MAX_MEMBERS:
+                raise too_many(name)
+            if entry.isdir() or is_litter(entry.name):
+                continue
+            path = entry.name.removeprefix("./")
+            check_path(name, path)
+            yield Member(path, _tar_content(archive, entry, name), executable=bool(entry.mode & stat.S_IXUSR))
+
+
+def _tar_content(archive: tarfile.TarFile, entry: tarfile.TarInfo, name: str) -> bytes:
+    if entry.issym() or entry.islnk():
+        raise _link(name, entry.name, "symbolic" if entry.issym() else "hard")
+    file = archive.extractfile(entry) if entry.isreg() and not entry.issparse() else None
+    if file is None:
+        raise _not_regular(name, entry.name)
+    with file:
+        return _read(file, name, entry.name, packed=MAX_FILE_BYTES)
+
+
+def _unpacked(name: str, data: bytes) -> bytes:
+    """Return the tar inside a gzip; its headers may take as much room again as a small file."""
+    limit = MAX_TOTAL_BYTES + 2 * MAX_MEMBERS * tarfile.BLOCKSIZE
+    pieces, size = [], 0
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while piece := file.read(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if size > max(_FREE, len(data) * MAX_RATIO):
+                raise _bomb(name, "")
+            if size > limit:
+                raise too_large(name)
+    return b"".join(pieces)
+
+
+def _read(file: IO[bytes], name: str, path: str, *, packed: int) -> bytes:
+    pieces, size = [], 0
+    while piece := file.read(_PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > max(_FREE, packed * MAX_RATIO):
+            raise _bomb(name, path)
+        if size > MAX_FILE_BYTES:
+            raise too_large_file(name, path)
+    return b"".join(pieces)
+
+
+def _bomb(name: str, path: str) -> Exception:
+    what = f"It unpacks to more than {MAX_RATIO} times its size."
+    return refuse(name, path, what, "Pack real files only.", "bomb")
+
+
+def _link(name: str, path: str, kind: str) -> Exception:
+    return refuse(name, path, f"It is a {kind} link.", "Pack a copy of the file in its place.", "link")
+
+
+def _not_regular(name: str, path: str) -> Exception:
+    return refuse(name, path, "It is neither a file nor a folder.", "Remove it.", "not-regular")

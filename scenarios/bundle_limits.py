@@ -1,0 +1,117 @@
+"""How large a bundle may be and what its paths may look like."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scenarios.formats.problems import Problem, ScenarioFileError
+
+MAX_ARCHIVE_BYTES = 50 * 1024 * 1024
+MAX_MEMBERS = 5_000
+MAX_FILE_BYTES = 20 * 1024 * 1024
+MAX_TOTAL_BYTES = 100 * 1024 * 1024
+MAX_RATIO = 200
+"""Unpacked bytes for each packed one, beyond the first mebibyte of a member."""
+MAX_PATH = 400
+MAX_FOLDERS = 20
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_LITTER = {".DS_Store", "Thumbs.db"}
+
+
+@dataclass(frozen=True)
+class Member:
+    """One regular file of a folder or archive."""
+
+    path: str
+    content: bytes
+    executable: bool = False
+
+
+def refuse(archive: str, member: str, what: str, fix: str, id: str) -> ScenarioFileError:
+    """Return the error for a bundle that is not taken."""
+    shown = member.encode("utf-8", "backslashreplace").decode()
+    return ScenarioFileError(
+        [Problem(file=archive, line=1, where=shown, what=what, fix=fix, id=f"bundle/{id}")]
+    )
+
+
+def collect(archive: str, members: Iterable[Member]) -> list[Member]:
+    """Return all members that count, sorted. Raises `ScenarioFileError` at the first that breaks a limit."""
+    kept: dict[str, Member] = {}
+    total = 0
+    for member in members:
+        if is_litter(member.path):
+            continue
+        check_path(archive, member.path)
+        total += len(member.content)
+        _check_sizes(archive, member, total=total, count=len(kept) + 1)
+        if member.path.casefold() in kept:
+            what = "Two files have this path, or paths that differ in upper and lower case only."
+            raise refuse(archive, member.path, what, "Rename one of them.", "same-path")
+        kept[member.path.casefold()] = member
+    _check_folders(archive, kept)
+    return sorted(kept.values(), key=lambda member: member.path)
+
+
+def is_litter(path: str) -> bool:
+    """Tell what file managers and version control leave behind."""
+    return posixpath.basename(path) in _LITTER or not {"__MACOSX", ".git"}.isdisjoint(path.split("/")[:-1])
+
+
+def check_path(archive: str, path: str) -> None:
+    """Refuse a path that could lead out or that not every file system takes."""
+    fix = "Pack relative paths with forward slashes only."
+    if path.startswith(("/", "~")) or re.match(r"[A-Za-z]:", path):
+        raise refuse(archive, path, "The path is absolute.", fix, "absolute-path")
+    if "\\" in path:
+        raise refuse(archive, path, "The path has a backslash.", fix, "backslash")
+    if _CONTROL.search(path):
+        raise refuse(archive, path, "The path has a control character or is not UTF-8.", fix, "bad-path")
+    parts = path.split("/")
+    if ".." in parts:
+        raise refuse(archive, path, "The path leads upwards with '..'.", fix, "upward-path")
+    if "" in parts or "." in parts:
+        raise refuse(archive, path, "The path has an empty step or '.'.", fix, "bad-path")
+    if len(path.encode()) > MAX_PATH or len(parts) > MAX_FOLDERS:
+        what = f"The path is longer than {MAX_PATH} bytes or {MAX_FOLDERS} steps."
+        raise refuse(archive, path, what, "Shorten it.", "long-path")
+
+
+def _check_sizes(archive: str, member: Member, *, total: int, count: int) -> None:
+    if len(member.content) > MAX_FILE_BYTES:
+        raise too_large_file(archive, member.path)
+    if total > MAX_TOTAL_BYTES:
+        raise too_large(archive)
+    if count > MAX_MEMBERS:
+        raise too_many(archive)
+
+
+def too_large_file(archive: str, path: str) -> ScenarioFileError:
+    """Return the error for one file that is too large."""
+    what = f"The file is larger than {MAX_FILE_BYTES:,} bytes."
+    return refuse(archive, path, what, "Make it smaller or fetch it in setup.commands.", "large-file")
+
+
+def too_large(archive: str) -> ScenarioFileError:
+    """Return the error for files that are too large together."""
+    what = f"The files have more than {MAX_TOTAL_BYTES:,} bytes together."
+    return refuse(archive, "", what, "Split the suite or make its fixtures smaller.", "too-large")
+
+
+def too_many(archive: str) -> ScenarioFileError:
+    """Return the error for too many files."""
+    what = f"There are more than {MAX_MEMBERS:,} files in it."
+    return refuse(archive, "", what, "Split the suite.", "too-many-files")
+
+
+def _check_folders(archive: str, kept: dict[str, Member]) -> None:
+    for member in kept.values():
+        folder = member.path.casefold()
+        while folder := posixpath.dirname(folder):
+            if folder in kept:
+                what = "The path is a file and a folder at once."
+                raise refuse(archive, kept[folder].path, what, "Rename one of them.", "same-path")

@@ -1,0 +1,144 @@
+"""What people bring: a file, a folder or an archive, as paths and contents within limits."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scenarios.archives import is_archive, read_members
+from scenarios.bundle_limits import (
+    MAX_ARCHIVE_BYTES,
+    MAX_FILE_BYTES,
+    Member,
+    collect,
+    refuse,
+)
+from scenarios.formats import companions
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Files that belong together. Paths are relative, with forward slashes; `name` names the suite."""
+
+    name: str
+    files: Mapping[str, bytes]
+    executables: frozenset[str] = field(default_factory=frozenset)
+
+
+def read_path(path: Path) -> Bundle:
+    """Read a folder, an archive, or a scenario file with what it names beside it.
+
+    Raises `ScenarioFileError` when it is missing, too large, or holds what no suite may hold.
+    """
+    try:
+        if path.is_dir():
+            root = path.resolve()
+            return _bundle(root.name, root.name, _walk(root, root, ()))
+        content = _content(path, path.name, limit=MAX_ARCHIVE_BYTES)
+    except OSError as error:
+        reason = (error.strerror or "it cannot be read").lower()
+        raise refuse(
+            str(path), "", f"The path cannot be read: {reason}.", "Check the path.", "unreadable"
+        ) from error
+    if is_archive(path.name, content):
+        return read_archive(path.name, content)
+    return _with_companions(path, content)
+
+
+def read_upload(name: str, data: bytes) -> Bundle:
+    """Read what came through a form or the REST interface: an archive or a file alone."""
+    if is_archive(name, data):
+        return read_archive(name, data)
+    file = posixpath.basename(name.replace("\\", "/")) or "upload.yaml"
+    return Bundle(_stem(file), {file: data})
+
+
+def read_archive(name: str, data: bytes) -> Bundle:
+    """Read a zip or tar archive. A single folder at its top is the bundle itself, and gives the name.
+
+    Raises `ScenarioFileError` for every archive that could write outside, hide something or grow without end.
+    """
+    bundle = _bundle(name, _stem(name), read_members(name, data))
+    top = {path.split("/")[0] for path in bundle.files}
+    if len(top) != 1 or any("/" not in path for path in bundle.files):
+        return bundle
+    folder = top.pop()
+    return Bundle(
+        folder,
+        {path.removeprefix(folder + "/"): content for path, content in bundle.files.items()},
+        frozenset(path.removeprefix(folder + "/") for path in bundle.executables),
+    )
+
+
+def _bundle(archive: str, name: str, members: Iterator[Member]) -> Bundle:
+    kept = collect(archive, members)
+    if not kept:
+        raise refuse(archive, "", "There is no file in it.", "Add the suite's files.", "no-files")
+    executables = frozenset(member.path for member in kept if member.executable)
+    return Bundle(name, {member.path: member.content for member in kept}, executables)
+
+
+def _stem(name: str) -> str:
+    """Return a file's name without its ending: `git.yaml` and `git.tar.gz` are both `git`."""
+    base = posixpath.basename(name)
+    for ending in (".tar.gz", ".eval.yaml", ".eval.yml"):
+        if base.lower().endswith(ending):
+            return base[: -len(ending)] or base
+    return posixpath.splitext(base)[0] or base
+
+
+def _with_companions(path: Path, content: bytes) -> Bundle:
+    root = path.resolve().parent
+    members = [Member(path.name, content)]
+    for named in companions(path.name, content):
+        found = root / named
+        if found.is_dir() and found.resolve().is_relative_to(root):
+            members += _walk(root, found, ())
+        elif found.is_file() and named != path.name:
+            members.append(_member(root, found))
+    unique = {member.path: member for member in members}
+    return _bundle(path.name, _stem(path.name), iter(unique.values()))
+
+
+def _walk(root: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Member]:
+    """Yield the files below a folder; a link is followed when it stays inside the root."""
+    real = folder.resolve()
+    if real in above:
+        raise refuse(
+            root.name, _name(root, folder), "The link leads back to a folder above it.", "Remove it.", "link"
+        )
+    for entry in sorted(folder.iterdir()):
+        if entry.is_symlink() and not entry.resolve().is_relative_to(root):
+            raise refuse(
+                root.name,
+                _name(root, entry),
+                "The link leads out of the folder.",
+                "Put a copy in its place.",
+                "link",
+            )
+        if entry.is_dir():
+            yield from () if entry.name == ".git" else _walk(root, entry, (*above, real))
+        else:
+            yield _member(root, entry)
+
+
+def _member(root: Path, path: Path) -> Member:
+    name = _name(root, path)
+    executable = bool(path.stat().st_mode & stat.S_IXUSR)
+    return Member(name, _content(path, name), executable=executable)
+
+
+def _name(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()
+
+
+def _content(path: Path, name: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
+    """Return a regular file's content, of a larger one a byte more than the limit; opening does not wait for the other end of a pipe."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise refuse(name, "", "It is neither a file nor a folder.", "Remove it.", "not-regular")
+        return file.read(limit + 1)
