@@ -1,0 +1,117 @@
+"""The documents an agent reads, such as AGENTS.md: told from a fixture by name, versioned apart from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
+
+Guidance = tuple[FixtureFile, ...]
+"""A guidance version: a set of (path, content), sorted by path."""
+
+GUIDANCE_PATTERNS = (
+    "**/AGENTS.md",
+    "**/CLAUDE.md",
+    "**/GEMINI.md",
+    "**/.cursor/rules",
+    "**/.cursor/rules/**",
+    "**/.github/copilot-instructions.md",
+    "**/skills/*/SKILL.md",
+)
+"""Names under which agents look for guidance; `**` stands for any folders, none included."""
+
+
+def is_guidance(path: str, extra: Sequence[str] = ()) -> bool:
+    """Tell a guidance file by its path in the workspace; `extra` are further patterns of the project."""
+    return any(_compiled(pattern).fullmatch(path) for pattern in (*GUIDANCE_PATTERNS, *extra))
+
+
+def split(fixture: Fixture, extra: Sequence[str] = ()) -> tuple[Fixture, Guidance]:
+    """Return a fixture without its guidance files, and these."""
+    rest = tuple(file for file in fixture if not is_guidance(file.path, extra))
+    return rest, tuple(file for file in fixture if is_guidance(file.path, extra))
+
+
+def suite_guidance(suite: ParsedSuite, extra: Sequence[str] = ()) -> Guidance:
+    """Return the guidance that a suite was uploaded with.
+
+    A file that is the same in every workspace stands under its path there. Where workspaces differ in it, or
+    one lacks it, its path is preceded by the name of its fixture.
+    """
+    found = {name: _by_path(split(fixture, extra)[1]) for name, fixture in suite.fixtures.items()}
+    if any(scenario.fixture is None for scenario in suite.scenarios):
+        found[""] = {}
+    paths = sorted({path for files in found.values() for path in files})
+    shared = {path for path in paths if _is_shared(path, found)}
+    common = [next(files[path] for files in found.values()) for path in sorted(shared)]
+    own = [
+        FixtureFile(f"{name}/{path}", file.content, file.executable)
+        for name, files in found.items()
+        for path, file in files.items()
+        if path not in shared
+    ]
+    return _sorted([*common, *own])
+
+
+def lay_over(
+    fixture: Fixture,
+    guidance: Guidance,
+    *,
+    name: str,
+    names: Collection[str],
+    extra: Sequence[str] = (),
+) -> Fixture:
+    """Return a fixture with a run's guidance in place of its own.
+
+    Guidance files that the run's guidance does not name are removed. `name` is the fixture's own, empty
+    for an empty workspace; `names` are those of all fixtures of the suite, whose prefixes are for them alone.
+    """
+    rest, _ = split(fixture, extra)
+    files = _by_path(rest)
+    common = [file for file in guidance if _owner(file.path, names) is None]
+    own = [
+        FixtureFile(file.path.removeprefix(name + "/"), file.content, file.executable)
+        for file in guidance
+        if name and _owner(file.path, names) == name
+    ]
+    files.update(_by_path(common))
+    files.update(_by_path(own))
+    return _sorted(files.values())
+
+
+def _is_shared(path: str, found: Mapping[str, Mapping[str, FixtureFile]]) -> bool:
+    if _owner(path, found) is not None:
+        # Without a prefix of its own it would read as the guidance of that one fixture.
+        return False
+    contents = {files[path].content if path in files else None for files in found.values()}
+    return len(contents) == 1
+
+
+def _owner(path: str, names: Iterable[str]) -> str | None:
+    """Return the fixture whose name precedes the path; the longest, as names may have folders."""
+    owners = [name for name in names if name and path.startswith(name + "/")]
+    return max(owners, key=len, default=None)
+
+
+def _by_path(files: Iterable[FixtureFile]) -> dict[str, FixtureFile]:
+    return {file.path: file for file in files}
+
+
+def _sorted(files: Iterable[FixtureFile]) -> tuple[FixtureFile, ...]:
+    return tuple(sorted(files, key=lambda file: file.path))
+
+
+_GLOB = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
+_MEANING = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    # RE2, as patterns of a project are as untrusted as any.
+    parts = (_MEANING.get(part) or re.escape(part) for part in _GLOB.findall(pattern))
+    return re2.compile("(?s)" + "".join(parts))
