@@ -1,0 +1,173 @@
+"""Which commands a shell line runs, and what the line's exit code says of each.
+
+Follows llm-tool-test evaluation, Layer 1 (Command Identification): wrappers such as `bash -lc '…'` are
+opened, prompt signs and colours removed, the program's path is cut to its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+
+import msgspec
+from msgspec import Struct
+
+from evaluators.shell_words import Simple, Word, simple_commands
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_PROMPT = re.compile(r"^[ \t]*(?:\([\w.-]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[^\n$%#>]*[$%#>]|[$%>❯➜])[ \t]+")
+_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*\+?=")
+_KEYWORDS = frozenset(["!", "{", "}", "if", "then", "elif", "else", "while", "until", "do", "time"])
+_SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "ash"])
+_OPTIONS_WITH_VALUE = {
+    "env": frozenset(("-u", "--unset", "-C", "--chdir")),
+    "sudo": frozenset(["-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "--user", "--group"]),
+    "timeout": frozenset(("-s", "--signal", "-k", "--kill-after")),
+    "nohup": frozenset[str](),
+    "exec": frozenset(("-a",)),
+    "command": frozenset[str](),
+}
+_DEEPEST = 5
+"""How many shells within shells are opened."""
+_CACHED_LENGTH = 2_000
+"""Characters of the longest line that is remembered, which bounds the memory of the cache."""
+
+
+class Segment(Struct, frozen=True):
+    """One simple command as it is run, without what wraps it."""
+
+    words: tuple[str, ...]
+    text: str
+    """For patterns: normalised, substitutions emptied."""
+    line: str
+    """Normalised: whitespace collapsed, quotes canonical, the program's path cut to its name."""
+    joiner: str = ""
+    """What stands between it and the next: `&&`, `||`, `|`, `;`, `&`, a newline or nothing."""
+    path: str = ""
+    """The program as it was written, where that is more than its name."""
+    detached: bool = False
+    """Runs within a substitution: the exit code of the line says nothing of it."""
+
+
+def without_ansi(text: str) -> str:
+    """Return the text without terminal control sequences."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def segments(line: str) -> tuple[Segment, ...]:
+    """Return the commands that a shell line runs, in order. Never raises; prose gives one segment."""
+    return _remembered(line) if len(line) <= _CACHED_LENGTH else _segments(line)
+
+
+def _segments(line: str) -> tuple[Segment, ...]:
+    return tuple(_of_script(_PROMPT.sub("", without_ansi(line)), "", depth=0))
+
+
+_remembered = lru_cache(maxsize=16_384)(_segments)
+
+
+def exit_codes(parts: Sequence[Segment], targets: Collection[int], code: int | None) -> dict[int, int | None]:
+    """Return what the exit code of a line says of each of its target segments; None is unknown.
+
+    `targets` are indexes into `parts`. Only the last statement decides the code of a line; within it a
+    segment before `|` or in a chain with `||` stays unknown.
+    """
+    known: dict[int, int | None] = dict.fromkeys(sorted(targets))
+    chain = _last_chain(parts)
+    telling = [index for index in chain if index in known]
+    if code == 0:
+        known.update(dict.fromkeys(telling, 0))
+    elif code is not None and telling:
+        known[telling[-1]] = code
+    return known
+
+
+def _last_chain(parts: Sequence[Segment]) -> list[int]:
+    """Return the segments that `&&` alone joins to the end of the line, those before a pipe left out."""
+    own = [index for index, part in enumerate(parts) if not part.detached]
+    if not own or parts[own[-1]].joiner == "&":
+        return []
+    start = next((at + 1 for at in range(len(own) - 2, -1, -1) if parts[own[at]].joiner in _ENDS), 0)
+    chain = own[start:]
+    if any(parts[index].joiner == "||" for index in chain[:-1]):
+        return []
+    return [index for index in chain if parts[index].joiner != "|"]
+
+
+_ENDS = frozenset((";", ";;", "&", "\n"))
+
+
+def _of_script(script: str, joiner: str, *, depth: int) -> list[Segment]:
+    """Return the segments of a script, the last of them joined to what follows by `joiner`."""
+    commands = simple_commands(script)
+    found: list[Segment] = []
+    for n, command in enumerate(commands):
+        last = n == len(commands) - 1
+        after = joiner if last and command.joiner in ("", ";", "\n") and joiner else command.joiner
+        found += _of_command(command, after, depth=depth)
+    return found
+
+
+def _of_command(command: Simple, joiner: str, *, depth: int) -> list[Segment]:
+    words = _unwrapped(command.words)
+    if depth < _DEEPEST and (script := _script_of_shell(words)) is not None:
+        return _of_script(script, joiner, depth=depth + 1)
+    inner = _substituted(command, bare=not words, joiner=joiner, depth=depth)
+    if words:
+        inner.append(_segment(words, joiner, command.document))
+    return inner
+
+
+def _substituted(command: Simple, *, bare: bool, joiner: str, depth: int) -> list[Segment]:
+    """Return the segments of the command's substitutions; `x=$(cmd)` alone ends with the code of `cmd`."""
+    scripts = [script for word in command.words for script in word.scripts]
+    if depth >= _DEEPEST or not scripts:
+        return []
+    if bare and len(scripts) == 1:
+        return _of_script(scripts[0], joiner, depth=depth + 1)
+    found = [part for script in scripts for part in _of_script(script, "", depth=depth + 1)]
+    return [msgspec.structs.replace(part, detached=True) for part in found]
+
+
+def _segment(words: Sequence[Word], joiner: str, document: str) -> Segment:
+    program = words[0].value.rsplit("/", 1)[-1] or words[0].value
+    first = words[0].quoted(program)
+    text = " ".join([first, *(word.quoted(word.masked) for word in words[1:])])
+    line = " ".join([first, *(word.quoted(word.value) for word in words[1:])])
+    values = (program, *(word.value for word in words[1:]))
+    path = words[0].value if words[0].value != program else ""
+    return Segment(values, text, f"{line} {document}" if document else line, joiner, path)
+
+
+def _unwrapped(words: Sequence[Word]) -> Sequence[Word]:
+    """Return the words from the program on: without keywords, assignments and wrappers."""
+    while words:
+        first = words[0].value
+        program = first.rsplit("/", 1)[-1]
+        if first in _KEYWORDS or _ASSIGNMENT.match(first):
+            words = words[1:]
+        elif program in _OPTIONS_WITH_VALUE and len(words) > 1:
+            words = _behind_options(words[1:], program)
+        else:
+            return words
+    return words
+
+
+def _behind_options(words: Sequence[Word], program: str) -> Sequence[Word]:
+    with_value = _OPTIONS_WITH_VALUE[program]
+    while words and words[0].value.startswith("-"):
+        words = words[2:] if words[0].value in with_value else words[1:]
+    return words[1:] if program == "timeout" else words
+
+
+def _script_of_shell(words: Sequence[Word]) -> str | None:
+    """Return the script of `sh -c '…'`, with whatever options the shell has before it."""
+    if not words or words[0].value.rsplit("/", 1)[-1] not in _SHELLS:
+        return None
+    for n, word in enumerate(words[1:], start=1):
+        if not word.value.startswith(("-", "+")):
+            return None
+        if not word.value.startswith("--") and "c" in word.value:
+            return words[n + 1].value if n + 1 < len(words) else None
+    return None
