@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from evaluators.patterns import BadPattern, SlowPattern, compile_pattern, required_literal
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"t\s+\S+", None),
+        (r"t\s+(\S+)", "add"),
+        (r"(t)\s+(\S+)", "add"),
+        (r"t\s+(?P<sub>\S+)\s+(\S+)", "add"),
+        (r"t\s+(x)?", None),
+        (r"t(?=\s)\s+(\S+)", "add"),
+    ],
+)
+def test_the_named_or_last_group_is_the_subcommand(pattern: str, expected: str | None) -> None:
+    match = compile_pattern(pattern).search("$ t add x")
+    assert match is not None
+    assert match.sub == expected
+    assert match.start == 2
+
+
+def test_it_finds_nothing_where_nothing_matches() -> None:
+    assert compile_pattern("x+").search("abc") is None
+
+
+@pytest.mark.parametrize("pattern", ["t(", "*", "[a", "(?P<sub>x)(?P<sub>y)(?=z"])
+def test_it_refuses_what_is_no_pattern(pattern: str) -> None:
+    with pytest.raises(BadPattern, match=r"is not a regular expression: .*\.$"):
+        compile_pattern(pattern)
+
+
+def test_nested_repetition_takes_linear_time() -> None:
+    started = time.perf_counter()
+    assert compile_pattern("(a+)+$").search("a" * 5_000 + "!") is None
+    assert time.perf_counter() - started < 0.5
+
+
+def test_what_is_not_linear_is_stopped() -> None:
+    with pytest.raises(SlowPattern, match="stopped after"):
+        compile_pattern(r"^(?!x)(a|aa)+\1$").search("a" * 60 + "!")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"my-tool\s+(\S+)", "my-tool"),
+        (r"^\s*taskmgr\b", "taskmgr"),
+        (r"python -m (?P<sub>tasks)", "python"),
+        (r"abc?def*", "ab"),
+        (r"\x41bcd", ""),
+        (r"[abc]+mytool", "mytool"),
+        (r"\bgit\.exe ", "git.exe"),
+        ("a|b", ""),
+        ("(?i)tool", ""),
+        (r"(tool)\s", ""),
+        (r"x{0,3}yz", "yz"),
+    ],
+)
+def test_it_knows_what_every_match_must_hold(pattern: str, expected: str) -> None:
+    assert required_literal(pattern) == expected
