@@ -36,6 +36,11 @@ class Evidence:
         """Whether the agent's process ended by itself with exit code 0."""
         return not self.timed_out and self.exit_code == 0
 
+    @property
+    def command_env(self) -> dict[str, str]:
+        """The environment of every command that judges: `script_env`, then the tool's own over it."""
+        return {**self.script_env, **(self.tool.env if self.tool else {})}
+
     @cached_property
     def interaction(self) -> Interaction:
         """Layer 1, computed once for the gate and the layer that both need it."""

@@ -29,7 +29,7 @@ class Usage(Struct, frozen=True):
     """Counted by length, not reported by the provider."""
 
 
-class Event(Struct, frozen=True, omit_defaults=True):
+class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     """One step of a trial, whoever recorded it.
 
     The types are those of the trace model of the AgentV specification, and `raw` for what no reader knows.
@@ -69,7 +69,7 @@ class Transcript(Struct, frozen=True, omit_defaults=True):
     unknown_events: int = 0
 
 
-class Command(Struct, frozen=True, omit_defaults=True):
+class Command(Struct, frozen=True, omit_defaults=True, gc=False):
     """One command of the tool under test, in the order in which the agent ran them."""
 
     n: int

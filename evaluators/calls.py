@@ -1,0 +1,55 @@
+"""Tool calls with their results, whoever recorded them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from evaluators.model import Event
+
+
+class Call(Struct, gc=False):
+    """A tool call and what came of it."""
+
+    index: int
+    """Of the tool_call in the transcript's events."""
+    event: Event
+    result: Event | None = None
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, 0 or 1 where only success is told, None where nothing is."""
+        for event in (self.result, self.event):
+            if event is not None and event.exit_code is not None:
+                return event.exit_code
+        for event in (self.result, self.event):
+            if event is not None and event.success is not None:
+                return 0 if event.success else 1
+        return 1 if self.result is not None and self.result.type == "error" else None
+
+
+def calls(events: Sequence[Event]) -> list[Call]:
+    """Return the tool calls in order, paired with their results by id, else first in, first out."""
+    found: list[Call] = []
+    pending: dict[str | int, Call] = {}
+    for index, event in enumerate(events):
+        if event.type == "tool_call":
+            call = Call(index, event)
+            found.append(call)
+            pending[event.id or index] = call
+        elif event.type == "tool_result" or (event.type == "error" and event.id in pending):
+            key = _key(event, pending)
+            if key is not None:
+                pending.pop(key).result = event
+    return found
+
+
+def _key(result: Event, pending: dict[str | int, Call]) -> str | int | None:
+    """Return the key of the call that a result belongs to; None when there is none."""
+    if result.id is None:
+        return next(iter(pending), None)
+    if result.id in pending:
+        return result.id
+    # The calls may be recorded without the ids that their results have.
+    return next((key for key in pending if isinstance(key, int)), None)

@@ -1,0 +1,170 @@
+"""Layer 1: how the agent used the tool, told from the transcript (llm-tool-test evaluation, Layer 1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from evaluators.calls import calls
+from evaluators.model import Command, Json, Score, Source, Transcript
+from evaluators.patterns import PatternError
+from evaluators.tool_commands import (
+    GENERIC_PATTERN,
+    in_shell_calls,
+    in_text,
+    in_tool_calls,
+    matcher,
+    numbered,
+)
+
+if TYPE_CHECKING:
+    from evaluators.criteria import Criteria, Tool
+    from evaluators.evidence import Evidence
+
+__all__ = ["GENERIC_PATTERN", "Interaction", "Subcommand", "analyse", "metrics", "scores"]
+
+RATES = ("error_rate", "retry_rate", "first_try_success_rate", "iteration_ratio")
+COUNTS = (
+    "total_commands",
+    "unique_commands",
+    "error_count",
+    "retry_count",
+    "help_seeking",
+    "retries_after_failure",
+    "exact_repeats",
+    "unknown_exit",
+)
+
+
+class Subcommand(Struct, frozen=True):
+    """The calls of one subcommand; help calls are counted under the subcommand they ask about."""
+
+    name: str
+    calls: int = 0
+    errors: int = 0
+    first_tries: int = 0
+    helps: int = 0
+    retries_after_failure: int = 0
+    unknown: int = 0
+
+
+class Interaction(Struct, frozen=True):
+    """The metrics of layer 1; rates are 0.0 and `available` is false where there are no commands."""
+
+    available: bool = False
+    source: Source = "none"
+    completed: bool = False
+    total_commands: int = 0
+    unique_commands: int = 0
+    error_count: int = 0
+    error_rate: float = 0.0
+    retry_count: int = 0
+    retry_rate: float = 0.0
+    help_seeking: int = 0
+    first_try_success_rate: float = 0.0
+    iteration_ratio: float = 0.0
+    retries_after_failure: int = 0
+    exact_repeats: int = 0
+    """Commands whose line stood before, the first of each not counted."""
+    unknown_exit: int = 0
+    subcommands: tuple[Subcommand, ...] = ()
+    commands: tuple[Command, ...] = ()
+    problem: str = ""
+    """Why the commands could not be sought, in a sentence."""
+
+    def as_json(self) -> dict[str, Json]:
+        """The `interaction` object of the REST interface, which leaves the commands to their own list."""
+        fields: dict[str, Json] = msgspec.to_builtins(self)
+        del fields["commands"]
+        return fields
+
+
+def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> Interaction:
+    """Return the metrics of a transcript: from its events when they hold a tool call, else from its text.
+
+    `completed` tells whether the agent's process ended by itself with exit code 0.
+    """
+    paired = calls(transcript.events)
+    source: Source = transcript.source if paired else ("transcript" if transcript.text else "none")
+    try:
+        how = matcher(tool.binary, tool.command_pattern) if tool else None
+        if how is None or (paired and all(call.event.command is None for call in paired)):
+            commands = numbered(in_tool_calls(paired))
+        else:
+            commands = numbered(in_shell_calls(paired, how) if paired else in_text(transcript.text, how))
+    except PatternError as error:
+        return Interaction(source=source, completed=completed, problem=str(error))
+    if how is None and not paired:
+        return Interaction(completed=completed)
+    return metrics(commands, source=source, completed=completed)
+
+
+def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> Interaction:
+    """Return the metrics of a list of commands, as `numbered` gives it."""
+    total = len(commands)
+    if not total:
+        return Interaction(source=source, completed=completed)
+    unique = len({command.line for command in commands})
+    errors = sum(command.failed for command in commands)
+    repeats = total - unique
+    return Interaction(
+        available=True,
+        source=source,
+        completed=completed,
+        total_commands=total,
+        unique_commands=unique,
+        error_count=errors,
+        error_rate=errors / total,
+        retry_count=repeats,
+        retry_rate=repeats / total,
+        help_seeking=sum(command.help for command in commands),
+        first_try_success_rate=sum(map(_first_try, commands)) / total,
+        iteration_ratio=unique / total,
+        retries_after_failure=sum(command.retry_of is not None for command in commands),
+        exact_repeats=repeats,
+        unknown_exit=sum(command.exit_code is None and not command.failed for command in commands),
+        subcommands=_subcommands(commands),
+        commands=tuple(commands),
+    )
+
+
+def _first_try(command: Command) -> bool:
+    return not command.failed and command.retry_of is None
+
+
+def _subcommands(commands: Sequence[Command]) -> tuple[Subcommand, ...]:
+    helps = Counter(command.helps for command in commands if command.help and command.helps)
+    groups: dict[str, list[Command]] = {name: [] for name in helps}
+    for command in commands:
+        if command.subcommand and not command.help:
+            groups.setdefault(command.subcommand, []).append(command)
+    return tuple(
+        Subcommand(
+            name,
+            calls=len(own),
+            errors=sum(command.failed for command in own),
+            first_tries=sum(map(_first_try, own)),
+            helps=helps[name],
+            retries_after_failure=sum(command.retry_of is not None for command in own),
+            unknown=sum(command.exit_code is None and not command.failed for command in own),
+        )
+        for name, own in sorted(groups.items())
+    )
+
+
+def scores(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    """Return layer 1 as scores, which inform and never decide; a rate of no commands is not measured."""
+    return tuple(_scores(evidence.interaction))
+
+
+def _scores(interaction: Interaction) -> Iterator[Score]:
+    for name in COUNTS:
+        count = float(getattr(interaction, name))
+        yield Score("interaction", name, None if interaction.source == "none" else count)
+    for name in RATES:
+        yield Score("interaction", name, getattr(interaction, name) if interaction.available else None)
+    yield Score("interaction", "completed", float(interaction.completed), message=interaction.problem)

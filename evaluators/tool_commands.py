@@ -1,0 +1,196 @@
+"""Finds the commands of the tool under test in a transcript (llm-tool-test evaluation, Layer 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+import msgspec
+from msgspec import Struct
+
+from evaluators.calls import Call
+from evaluators.model import Command
+from evaluators.patterns import compile_pattern, required_literal
+from evaluators.shell import Segment, exit_codes, segments, without_ansi
+from evaluators.told_exit import told_exit_code
+
+GENERIC_PATTERN = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
+"""Any program in lower case with a word behind it. Only where no tool is known at all; no scenario gets it by default."""
+
+HELP = "help"
+"""The key of help calls."""
+
+WINDOW = 20
+"""Lines of text behind a command in which its exit code is sought."""
+
+_CACHED_LENGTH = 2_000
+
+
+class Seen(Struct, frozen=True, gc=False):
+    """A command of the tool as it was found, before it has a place in an order."""
+
+    line: str
+    subcommand: str | None = None
+    exit_code: int | None = None
+    failed: bool = False
+    help: bool = False
+    helps: str | None = None
+
+
+class Matcher(Struct, frozen=True):
+    """How the commands of a tool are known: by a pattern, else by the name of its program."""
+
+    binary: tuple[str, ...] = ()
+    pattern: str = ""
+
+    def literal(self) -> str:
+        """Return what a line must hold to be looked at; empty when any line may match."""
+        return required_literal(self.pattern) if self.pattern else self.binary[0]
+
+
+def matcher(binary: str, pattern: str) -> Matcher | None:
+    """Return how to find the tool's commands, or None without binary and pattern. Raises `BadPattern`."""
+    if pattern.strip():
+        compile_pattern(pattern)
+        return Matcher(pattern=pattern)
+    parts = segments(binary)
+    return Matcher(binary=parts[0].words) if parts else None
+
+
+def numbered(found: Iterable[tuple[Seen, int | None]]) -> tuple[Command, ...]:
+    """Return the commands in order, each that follows a failed one of its subcommand told so.
+
+    Where there is no subcommand the command line stands for it. A success, also an unknown one, clears the failure.
+    """
+    failed: dict[str, int] = {}
+    commands = []
+    for n, (seen, event) in enumerate(found):
+        key = HELP if seen.help else seen.subcommand or seen.line
+        retry_of = failed.get(key)
+        if seen.failed:
+            failed[key] = n
+        elif retry_of is not None:
+            del failed[key]
+        commands.append(
+            Command(
+                n,
+                seen.line,
+                seen.subcommand,
+                seen.exit_code,
+                seen.failed,
+                seen.help,
+                seen.helps,
+                retry_of,
+                event,
+            )
+        )
+    return tuple(commands)
+
+
+def in_shell_calls(paired: Sequence[Call], how: Matcher) -> Iterator[tuple[Seen, int | None]]:
+    """Give the tool's commands in calls that are shell command lines."""
+    for call in paired:
+        line = call.event.command
+        if line is not None:
+            for seen in found_in_line(line, how, call.exit_code):
+                yield seen, call.index
+
+
+def in_tool_calls(paired: Sequence[Call]) -> Iterator[tuple[Seen, int | None]]:
+    """Give every tool call as a command: the tool is its subcommand, name and input are its line."""
+    for call in paired:
+        name = call.event.name or "tool"
+        given = call.event.input if call.event.input is not None else call.event.command
+        text = "" if given is None else " " + msgspec.json.encode(given, order="deterministic").decode()
+        code = call.exit_code
+        yield Seen(name + text, name, code, failed=code not in (None, 0)), call.index
+
+
+def in_text(text: str, how: Matcher) -> Iterator[tuple[Seen, int | None]]:
+    """Give the tool's commands in plain text, with line numbers; exit codes are what the next lines tell."""
+    text = without_ansi(text)
+    places = [
+        place for place in _lines_with(text, how.literal()) if found_in_line(text[slice(*place)], how, None)
+    ]
+    number, counted = 0, 0
+    for n, (start, end) in enumerate(places):
+        number += text.count("\n", counted, start)
+        counted = start
+        following = places[n + 1][0] if n + 1 < len(places) else len(text)
+        window = _first_lines(text, end, following)
+        line = text[start:end]
+        helping = found_in_line(line, how, None)[-1].help
+        for seen in found_in_line(line, how, told_exit_code(window, after_help=helping)):
+            yield seen, number
+
+
+def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int]]:
+    """Give start and end of the lines that hold the literal."""
+    at = text.find(literal)
+    while 0 <= at < len(text):
+        start = text.rfind("\n", 0, at) + 1
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        yield start, end
+        at = text.find(literal, end + 1)
+
+
+def _first_lines(text: str, start: int, end: int) -> str:
+    """Return the part of the text that lies in the first lines behind `start`, `WINDOW` of them at most."""
+    at = start
+    for _ in range(WINDOW + 1):
+        following = text.find("\n", at, end)
+        if following < 0:
+            return text[start:end]
+        at = following + 1
+    return text[start : at - 1]
+
+
+def found_in_line(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]:
+    """Return the tool's commands in a shell line that ended with this exit code. Raises `SlowPattern`."""
+    return _remembered(line, how, code) if len(line) <= _CACHED_LENGTH else _found(line, how, code)
+
+
+def _found(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]:
+    parts = segments(line)
+    matches = {n: match for n, part in enumerate(parts) if (match := _match(part, how)) is not None}
+    codes = exit_codes(parts, matches, code)
+    return tuple(_seen(parts[n], match, codes[n]) for n, match in matches.items())
+
+
+_remembered = lru_cache(maxsize=32_768)(_found)
+
+
+def _match(part: Segment, how: Matcher) -> tuple[str | None] | None:
+    """Return the subcommand in a tuple of its own, or None where the segment is not the tool's."""
+    if how.pattern:
+        return _match_pattern(part, how.pattern)
+    length = len(how.binary)
+    if part.words[:length] != how.binary:
+        return None
+    return (part.words[length] if len(part.words) > length else None,)
+
+
+def _match_pattern(part: Segment, text: str) -> tuple[str | None] | None:
+    pattern = compile_pattern(text)
+    match = pattern.search(part.text)
+    if match is None and part.path:
+        # The pattern may name the path that the normalised line no longer has.
+        match = pattern.search(part.path + part.text[len(part.words[0]) :])
+    return None if match is None else (match.sub,)
+
+
+def _seen(part: Segment, match: tuple[str | None], code: int | None) -> Seen:
+    (sub,) = match
+    helping = sub in (HELP, "--help") or "--help" in part.words
+    if not helping:
+        return Seen(part.line, sub, code, failed=code not in (None, 0))
+    return Seen(part.line, HELP, code, help=True, helps=_asked_about(sub, part.words))
+
+
+def _asked_about(sub: str | None, words: tuple[str, ...]) -> str | None:
+    """Return the subcommand of `tool sub --help` or `tool help sub`; None for the help of the tool itself."""
+    if sub != HELP:
+        return None if sub == "--help" else sub
+    behind = words[words.index(HELP) + 1 :] if HELP in words else ()
+    return next((word for word in behind if not word.startswith("-")), None)

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluators.criteria import Criteria, Tool
+from evaluators.interaction import RATES, Interaction, analyse, metrics, scores
+from evaluators.model import Event, Transcript
+from evaluators.tool_commands import Seen, numbered
+from tests.evaluators.samples import events, evidence, shell_call
+
+TOOL = Tool(binary="t")
+
+
+def seen(*commands: tuple[str, int | None]) -> Interaction:
+    found = [
+        Seen(f"t {sub}", sub, code, failed=sub != "help" and code not in (None, 0), help=sub == "help")
+        for sub, code in commands
+    ]
+    return metrics(numbered((one, None) for one in found), source="events", completed=True)
+
+
+def told(*lines: tuple[str, int | None], tool: Tool | None = TOOL) -> Interaction:
+    return analyse(events(*lines), tool, completed=True)
+
+
+def from_text(text: str, tool: Tool = TOOL) -> list[tuple[str | None, int | None]]:
+    found = analyse(Transcript(source="transcript", text=text), tool, completed=True)
+    return [(command.subcommand, command.exit_code) for command in found.commands]
+
+
+def test_it_counts() -> None:
+    found = seen(("add", 1), ("help", 0), ("add", 0), ("add", 0), ("list", None))
+    assert (found.total_commands, found.unique_commands, found.error_count, found.help_seeking) == (
+        5,
+        3,
+        1,
+        1,
+    )
+    assert (found.error_rate, found.retry_rate, found.iteration_ratio) == (0.2, 0.4, 0.6)
+    assert (found.retry_count, found.exact_repeats, found.retries_after_failure, found.unknown_exit) == (
+        2,
+        2,
+        1,
+        1,
+    )
+    assert found.first_try_success_rate == 0.6
+
+
+@pytest.mark.parametrize(
+    ("commands", "expected"),
+    [
+        pytest.param([("a", 1), ("a", 0)], 0.0, id="a retry is no first try"),
+        pytest.param([("a", 0), ("b", 1), ("c", 0), ("a", 0)], 0.75, id="another's failure does not matter"),
+        pytest.param([("a", 1), ("a", 0), ("a", 0)], 1 / 3, id="success clears the failure"),
+        pytest.param([("a", 1), ("a", None), ("a", 0)], 1 / 3, id="unknown clears it too"),
+        pytest.param([("a", None)], 1.0, id="unknown is a success"),
+        pytest.param([("a", 1), ("help", 0), ("a", 0)], 1 / 3, id="help clears nothing"),
+        pytest.param([("help", 2), ("help", 0)], 1.0, id="help never fails"),
+    ],
+)
+def test_first_tries(commands: list[tuple[str, int | None]], expected: float) -> None:
+    assert seen(*commands).first_try_success_rate == pytest.approx(expected)
+
+
+def test_without_a_subcommand_the_line_is_the_key() -> None:
+    found = told(("t add x", 1), ("t add y", 0), ("t add x", 0), tool=Tool(command_pattern=r"t\s"))
+    assert found.retries_after_failure == 1
+    assert found.subcommands == ()
+
+
+def test_a_retry_names_the_failure_it_follows() -> None:
+    found = told(("t add", 1), ("t list", 0), ("t add x", 2), ("t add y", 0), ("t add z", 0))
+    assert [command.retry_of for command in found.commands] == [None, None, 0, 2, None]
+
+
+def test_it_lists_subcommands_with_their_helps() -> None:
+    found = told(("t add", 1), ("t add --help", 0), ("t help list", 0), ("t --help", 0), ("t add x", None))
+    assert found.help_seeking == 3
+    assert [command.subcommand for command in found.commands] == ["add", "help", "help", "help", "add"]
+    add, listing = found.subcommands
+    assert (add.name, add.calls, add.errors, add.first_tries, add.helps) == ("add", 2, 1, 0, 1)
+    assert (add.retries_after_failure, add.unknown) == (1, 1)
+    assert (listing.name, listing.calls, listing.helps) == ("list", 0, 1)
+
+
+def test_a_real_line_of_codex() -> None:
+    found = told(
+        ("/bin/bash -lc 'cat README.md | head -3 && ./t list'", 0), ("/bin/bash -lc './t creat \"x y\"'", 1)
+    )
+    assert [(one.line, one.subcommand, one.exit_code) for one in found.commands] == [
+        ("t list", "list", 0),
+        ("t creat 'x y'", "creat", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line", "expected"),
+    [
+        (r"t\s+(\S+)", "./t add", "add"),
+        (r"^t\s+(\S+)", "cd x && sudo t add", "add"),
+        (r"\./t\s+(\S+)", "./t add", "add"),
+        (r"(t)\s+(\S+)", "t add", "add"),
+        (r"t\s+(?P<sub>\S+) (\S+)", "t add x", "add"),
+    ],
+)
+def test_a_pattern_sees_the_line_without_what_wraps_it(pattern: str, line: str, expected: str) -> None:
+    (command,) = told((line, 0), tool=Tool(binary="other", command_pattern=pattern)).commands
+    assert command.subcommand == expected
+
+
+def test_the_binary_may_be_several_words() -> None:
+    found = told(("python -m tasks add", 0), ("python x.py", 0), tool=Tool(binary="python -m tasks"))
+    assert [command.subcommand for command in found.commands] == ["add"]
+
+
+def test_the_program_alone_is_a_command() -> None:
+    assert [command.subcommand for command in told(("./t", 0)).commands] == [None]
+
+
+def test_events_are_preferred_over_text() -> None:
+    transcript = msgspec.structs.replace(events(("t add", 3)), text="t list\nt list")
+    found = analyse(transcript, TOOL, completed=True)
+    assert (found.source, found.total_commands, found.error_count) == ("events", 1, 1)
+
+
+def test_text_is_read_where_events_hold_no_call() -> None:
+    transcript = Transcript(events=(Event("message", text="hi"),), source="events", text="t list")
+    found = analyse(transcript, TOOL, completed=True)
+    assert (found.source, found.total_commands) == ("transcript", 1)
+
+
+def test_calls_that_are_no_shell_lines_are_commands_by_their_tool() -> None:
+    transcript = Transcript(
+        events=(
+            Event("tool_call", id="1", name="search", input={"q": "a", "n": 1}),
+            Event("tool_call", id="2", name="search", input={"n": 1, "q": "a"}),
+            Event("tool_result", id="2", success=True),
+            Event("tool_result", id="1", success=False),
+            Event("tool_call", id="3", name="open"),
+            Event("error", id="3", text="no"),
+        ),
+        source="trace",
+    )
+    found = analyse(transcript, TOOL, completed=True)
+    assert [(one.subcommand, one.failed) for one in found.commands] == [
+        ("search", True),
+        ("search", False),
+        ("open", True),
+    ]
+    assert (found.unique_commands, found.source) == (2, "trace")
+
+
+def test_other_calls_do_not_count_beside_shell_lines() -> None:
+    transcript = Transcript(
+        (Event("tool_call", name="read", input={"path": "x"}), *shell_call("t add")), "stream"
+    )
+    assert analyse(transcript, TOOL, completed=True).total_commands == 1
+
+
+@pytest.mark.parametrize("tool", [None, Tool()], ids=["no tool", "a tool without name and pattern"])
+def test_without_calls_and_without_a_tool_there_is_nothing_to_find(tool: Tool | None) -> None:
+    found = analyse(Transcript(source="transcript", text="t add"), tool, completed=True)
+    assert (found.available, found.source, found.completed) == (False, "none", True)
+
+
+def test_a_bad_pattern_is_told() -> None:
+    found = told(("t add", 0), tool=Tool(command_pattern="t("))
+    assert not found.available
+    assert "not a regular expression" in found.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("t add\nExit code: 130", [("add", 130)], id="exit code"),
+        pytest.param("t add\nok\nexited with status 2", [("add", 2)], id="exit status"),
+        pytest.param("t add\nError: no", [("add", 1)], id="error word"),
+        pytest.param("t add\n  FATAL: no", [("add", 1)], id="indented, upper case"),
+        pytest.param("t add\nNo errors were found", [("add", 0)], id="no errors"),
+        pytest.param("t add\n0 errors", [("add", 0)], id="0 errors"),
+        pytest.param("t add\nerrors: 0", [("add", 0)], id="errors 0"),
+        pytest.param("t add\nfailed: 0", [("add", 0)], id="failed 0"),
+        pytest.param("t add\nthe error is gone", [("add", 0)], id="error within a line"),
+        pytest.param("t add\nusage: t add X", [("add", 1)], id="usage"),
+        pytest.param("t --help\nusage: t", [("help", 0)], id="usage after help"),
+        pytest.param("t add\nt list\nError: x", [("add", 0), ("list", 1)], id="up to the next command"),
+        pytest.param("t add" + "\nok" * 20 + "\nExit code: 3", [("add", 0)], id="no more than 20 lines"),
+        pytest.param("t add" + "\nok" * 19 + "\nExit code: 3", [("add", 3)], id="the 20th line"),
+        pytest.param("$ t add && t list\nExit code: 1", [("add", None), ("list", 1)], id="two on a line"),
+        pytest.param(
+            "\x1b[32m$ t add\x1b[0m\r\nexit code 4\r\n", [("add", 4)], id="colours and carriage returns"
+        ),
+        pytest.param("at tt add, nott add", [], id="other words"),
+    ],
+)
+def test_exit_codes_are_sought_in_text(text: str, expected: list[tuple[str | None, int | None]]) -> None:
+    assert from_text(text) == expected
+
+
+def test_a_command_of_a_text_knows_its_line() -> None:
+    found = analyse(Transcript(source="transcript", text="hi\nt add\n\nt list"), TOOL, completed=True)
+    assert [command.event for command in found.commands] == [1, 3]
+
+
+def test_a_pattern_without_certain_characters_looks_at_every_line() -> None:
+    assert from_text("x add\ny list", Tool(command_pattern=r"^(?:x|y)\s+(\S+)")) == [("add", 0), ("list", 0)]
+
+
+def test_rates_of_no_commands_are_not_measured() -> None:
+    found = {
+        score.name: score.value for score in scores(Criteria(), evidence(events(("ls", 0)), tool=TOOL), ())
+    }
+    assert {found[name] for name in RATES} == {None}
+    assert (found["total_commands"], found["completed"]) == (0.0, 1.0)
+
+
+def test_scores_inform_and_never_decide() -> None:
+    found = scores(Criteria(), evidence(events(("t add", 1)), tool=TOOL), ())
+    assert {score.passed for score in found} == {None}
+    assert next(score.value for score in found if score.name == "error_rate") == 1.0
+
+
+def test_its_json_leaves_the_commands_out() -> None:
+    fields = told(("t add", 0)).as_json()
+    assert "commands" not in fields
+    assert fields["subcommands"][0]["name"] == "add"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", "help"]), st.sampled_from([0, 1, None])), max_size=12))
+def test_metrics_hold_together(commands: list[tuple[str, int | None]]) -> None:
+    found = seen(*commands)
+    assert found.available is bool(commands)
+    assert found.total_commands == len(commands)
+    assert all(0.0 <= getattr(found, rate) <= 1.0 for rate in RATES)
+    assert found.retry_rate + found.iteration_ratio == pytest.approx(1.0 if commands else 0.0)
+    assert found.first_try_success_rate + found.error_rate <= 1.0 + 1e-9
+    assert sum(sub.calls for sub in found.subcommands) == found.total_commands - found.help_seeking
