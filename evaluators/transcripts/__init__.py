@@ -1,0 +1,66 @@
+"""The raw output of an agent, read into a `Transcript`: one file a format, listed in `PARSERS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from evaluators.model import Transcript
+from evaluators.transcripts import events as structured
+from evaluators.transcripts import plain_text
+from evaluators.transcripts.reading import UnreadableTranscript
+
+__all__ = ["PARSERS", "UnreadableTranscript", "parse"]
+
+PARSERS: dict[str, Callable[[bytes], Transcript]] = {
+    "events": structured.parse,
+    "plain_text": plain_text.parse,
+}
+
+
+def parse(parser: str, raw: bytes, events: bytes | None = None) -> Transcript:
+    """Return what an agent's output says, by the reader of this name.
+
+    Structured events beside it are preferred when they hold a tool call; text, answer and usage stay
+    those of the output. Raises `UnreadableTranscript` when the output is not what the reader reads.
+    """
+    if parser not in PARSERS:
+        raise UnreadableTranscript(
+            f"There is no transcript reader called '{parser}'. Choose one of {', '.join(PARSERS)}."
+        )
+    if not events:
+        return PARSERS[parser](raw)
+    beside, problems = _beside(events)
+    if beside is None:
+        main = PARSERS[parser](raw)
+        return msgspec.structs.replace(main, problems=main.problems + problems)
+    return _joined(beside, _main(parser, raw))
+
+
+def _beside(events: bytes) -> tuple[Transcript | None, tuple[str, ...]]:
+    """Return the structured events where they hold a tool call, else what was wrong with them."""
+    try:
+        found = structured.parse(events)
+    except UnreadableTranscript as error:
+        return None, (f"The structured events could not be read: {error}",)
+    return (found, ()) if structured.holds_call(found) else (None, found.problems)
+
+
+def _main(parser: str, raw: bytes) -> Transcript:
+    try:
+        return PARSERS[parser](raw)
+    except UnreadableTranscript as error:
+        # The events tell enough; the output stays readable as text.
+        return msgspec.structs.replace(plain_text.parse(raw), problems=(str(error),))
+
+
+def _joined(beside: Transcript, main: Transcript) -> Transcript:
+    return msgspec.structs.replace(
+        beside,
+        text=main.text or beside.text,
+        answer=main.answer or beside.answer,
+        usage=main.usage or beside.usage,
+        cost_usd=main.cost_usd if main.cost_usd is not None else beside.cost_usd,
+        problems=beside.problems + main.problems,
+    )
