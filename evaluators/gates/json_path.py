@@ -1,0 +1,81 @@
+"""The gate that looks into a command's JSON output."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from jsonpath_ng.exceptions import JSONPathError
+from jsonpath_ng.ext.parser import parse
+from pydantic import AfterValidator
+
+from evaluators.gates.assertions import parse_assertion
+from evaluators.gates.base import excerpt
+from evaluators.gates.commands import OutputGate
+from evaluators.model import Json
+
+# Filters with `=~` and the functions sub and split run patterns that nothing limits.
+_REFUSED = re.compile(r"=~|`\s*(?:sub|split)\b")
+_MANY = re.compile(r"\*|\[[^\]'\"]*[?:,][^\]]*\]|\[\?")
+
+
+class BadJsonPath(ValueError):
+    """The text is no JSONPath, or one that is not allowed; the message is a sentence."""
+
+
+@lru_cache(maxsize=256)
+def check_json_path(text: str) -> Any:
+    """Return the compiled path. Raises `BadJsonPath` with what is wrong with it."""
+    if _REFUSED.search(text):
+        raise BadJsonPath(
+            f"'{text}' matches a regular expression, which is not allowed in a path. Compare with ==."
+        )
+    try:
+        return parse(text)
+    except (JSONPathError, ValueError, RecursionError, AttributeError, TypeError) as error:
+        raise BadJsonPath(
+            f"'{text}' is not a JSONPath: {str(error).rstrip('.')}. Write one such as $.items[0].id."
+        ) from None
+
+
+def _checked_path(text: str) -> str:
+    check_json_path(text)
+    return text
+
+
+def _checked_assertion(text: str) -> str:
+    parse_assertion(text)
+    return text
+
+
+class CommandJsonPath(OutputGate):
+    """The command's stdout is JSON, and what the path finds in it is as asserted."""
+
+    type: Literal["command_json_path"] = "command_json_path"
+    path: Annotated[str, AfterValidator(_checked_path)]
+    assertion: Annotated[str, AfterValidator(_checked_assertion)]
+
+    def judge_output(self, stdout: str) -> tuple[bool, str, dict[str, Json]]:
+        try:
+            document = json.loads(stdout)
+        except (ValueError, RecursionError):
+            return False, "its output is not JSON.", {"expected": self.assertion}
+        values = [match.value for match in check_json_path(self.path).find(document)]
+        assertion = parse_assertion(self.assertion)
+        passed = assertion.holds(values, counting=bool(_MANY.search(self.path)))
+        detail = {"path": self.path, "expected": self.assertion, "actual": _shown(values)}
+        return passed, self._message(values, passed=passed), detail
+
+    def _message(self, values: list[Json], *, passed: bool) -> str:
+        if passed:
+            return f"'{self.assertion}' holds at {self.path}."
+        if not values:
+            return f"'{self.assertion}' does not hold: nothing found at {self.path}."
+        return f"'{self.assertion}' does not hold at {self.path}, where {_shown(values)} was found."
+
+
+def _shown(values: list[Json]) -> str:
+    shown: Json = values[0] if len(values) == 1 else values
+    return excerpt(json.dumps(shown, ensure_ascii=False))[:300]
