@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Protocol
 
 from msgspec import Struct
 
-from evaluators.criteria import Criteria
+from evaluators import gates, interaction, scripts
+from evaluators.criteria import Composite, Criteria
 from evaluators.evidence import Evidence
+from evaluators.judging import judge
 from evaluators.model import Outcome, Score
 
 
 class Layer(Protocol):
     """A function from evidence to scores. `so_far` holds the scores of the layers before it."""
 
-    def __call__(self, criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]: ...
+    def __call__(
+        self, criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]
+    ) -> tuple[Score, ...]: ...
+
+
+LAYERS: tuple[Layer, ...] = (interaction.scores, gates.scores, scripts.scores, judge.scores)
+"""The layers of llm-tool-test in the order in which they run."""
 
 
 class Evaluation(Struct, frozen=True):
@@ -25,12 +34,67 @@ class Evaluation(Struct, frozen=True):
     scores: tuple[Score, ...]
     composite: float | None = None
     composite_weights: dict[str, float] = {}
+    """The weights used, normalised; layers that did not apply are left out."""
     error: str = ""
+    """Why a layer could not say, also where the trial failed anyway."""
 
 
-def evaluate(criteria: Criteria, evidence: Evidence, layers: Sequence[Layer]) -> Evaluation:
+def evaluate(criteria: Criteria, evidence: Evidence, layers: Sequence[Layer] = LAYERS) -> Evaluation:
     """Run every layer in order and draw the outcome and the composite from their scores."""
     scores: tuple[Score, ...] = ()
     for layer in layers:
         scores += layer(criteria, evidence, scores)
-    raise NotImplementedError
+    decided = outcome(scores)
+    number, weights = composite(criteria.composite, scores, decided)
+    errors = dict.fromkeys(score.error for score in scores if score.error)
+    return Evaluation(decided, scores, number, weights, " ".join(errors))
+
+
+def outcome(scores: Sequence[Score]) -> Outcome:
+    """Return `fail` where any score decides so, else `error` where any layer broke, else `pass`."""
+    if any(score.passed is False for score in scores):
+        return "fail"
+    return "error" if any(score.error for score in scores) else "pass"
+
+
+def composite(
+    wanted: Composite | None, scores: Sequence[Score], decided: Outcome
+) -> tuple[float | None, dict[str, float]]:
+    """Return the one number between 0 and 1 that a scenario asked for, and the weights used.
+
+    A layer that does not apply drops out and the other weights are normalised; one that broke counts 0
+    in a trial that failed. A trial that is an error has none (llm-tool-test evaluation, Composite Scoring).
+    """
+    if wanted is None or decided == "error":
+        return None, {}
+    weights = {
+        "gates": wanted.gate_weight,
+        "judge": wanted.judge_weight,
+        "interaction": wanted.interaction_weight,
+    }
+    values = {
+        "gates": _gates_part(scores),
+        "judge": _named_part(scores, "judge", judge.NAME),
+        "interaction": _named_part(scores, "interaction", "first_try_success_rate"),
+    }
+    total = sum(weights[layer] for layer, value in values.items() if value is not None)
+    if total <= 0:
+        return None, {}
+    used = {layer: weights[layer] / total for layer, value in values.items() if value is not None}
+    return sum(weight * min(max(values[layer] or 0.0, 0.0), 1.0) for layer, weight in used.items()), used
+
+
+def _gates_part(scores: Sequence[Score]) -> float | None:
+    """Return the share of gates that pass; None without gates that could say."""
+    counted = [
+        score for score in scores if score.layer == "gates" and (score.passed is not None or score.error)
+    ]
+    return fmean(float(score.passed or False) for score in counted) if counted else None
+
+
+def _named_part(scores: Sequence[Score], layer: str, name: str) -> float | None:
+    """Return a layer's own number, 0 where it broke, None where it does not apply."""
+    for score in scores:
+        if score.layer == layer and score.name == name:
+            return 0.0 if score.error else score.value
+    return None
