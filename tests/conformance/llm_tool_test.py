@@ -1,0 +1,112 @@
+"""Translates the cases of llm-tool-test to the functions that the product itself uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from evaluators.criteria import Composite, Criteria, JudgeCriteria, Rubric, Tool
+from evaluators.evaluate import composite, evaluate, outcome
+from evaluators.evidence import Evidence
+from evaluators.interaction import GENERIC_PATTERN, Interaction, analyse, metrics
+from evaluators.judging.judge import reaches
+from evaluators.judging.reply import checked, first_object
+from evaluators.model import Score, Transcript
+from evaluators.redaction import redact_patterns
+from evaluators.tool_commands import Seen, numbered
+from evaluators.transcripts import parse
+
+
+def _analysed(given: Any) -> Interaction:
+    binary, pattern = given["target_binary"] or "", given["command_pattern"] or ""
+    tool = Tool(binary=binary, command_pattern=pattern if binary or pattern else GENERIC_PATTERN)
+    return analyse(parse("plain_text", given["transcript"].encode()), tool, completed=True)
+
+
+def _metrics(told: Interaction) -> dict[str, Any]:
+    fields = told.as_json()
+    return {**fields, "command_count": told.total_commands, "help_invocations": told.help_seeking}
+
+
+def _extract(given: Any) -> Any:
+    return {
+        "commands": [
+            {"command": one.subcommand, "exit_code": one.exit_code} for one in _analysed(given).commands
+        ]
+    }
+
+
+def _seen(event: Any) -> Seen:
+    helping = event["command"] == "help"
+    code = event["exit_code"]
+    return Seen(
+        event.get("line", event["command"]),
+        event["command"],
+        code,
+        failed=not helping and code not in (None, 0),
+        help=helping,
+    )
+
+
+def _from_events(given: Any) -> Any:
+    evidence = Evidence(Transcript(), exit_code=given["agent_exit_code"], timed_out=given["timed_out"])
+    commands = numbered((_seen(event), None) for event in given["events"])
+    return _metrics(metrics(commands, source="events", completed=evidence.completed))
+
+
+def _gate_scores(given: Any) -> list[Score]:
+    verdicts = [n < given["gates_passed"] for n in range(given["gates_total"])]
+    return [Score("gates", "script", float(passed), passed) for passed in verdicts]
+
+
+def _composite(given: Any) -> Any:
+    scores = [
+        *_gate_scores(given),
+        Score("judge", "judge", given["judge_score"]),
+        Score("interaction", "first_try_success_rate", given["first_try_success_rate"]),
+    ]
+    score, _ = composite(Composite(**(given["weights"] or {})), scores, outcome(()))
+    return {"score": score}
+
+
+def _outcome(given: Any) -> Any:
+    scores = _gate_scores(given)
+    judge = given["judge"]
+    if judge and judge.get("enabled", True):
+        passed = reaches(judge["weighted_score"], judge["pass_threshold"])
+        scores.append(Score("judge", "judge", judge["weighted_score"], passed))
+    done = evaluate(Criteria(), Evidence(Transcript()), [lambda criteria, evidence, so_far: tuple(scores)])
+    return {"outcome": done.outcome.capitalize()}
+
+
+def _weighted(given: Any) -> Any:
+    reply = checked(given["response"], Rubric(**given["rubric"]))
+    return {
+        "reported": reply.weighted_score,
+        "recomputed": reply.recomputed,
+        "missing": list(reply.missing),
+        "mismatch": reply.mismatch,
+    }
+
+
+def _passes(given: Any) -> Any:
+    wanted = JudgeCriteria(rubric=Rubric(criteria=()), pass_threshold=given["pass_threshold"])
+    return {"passed": reaches(given["weighted_score"], wanted.pass_threshold)}
+
+
+AREAS: dict[str, Callable[[Any], Any]] = {
+    "llm_tool_test.analyzer.extract": _extract,
+    "llm_tool_test.analyzer.metrics": lambda given: _metrics(_analysed(given)),
+    "llm_tool_test.metrics.from_events": _from_events,
+    "llm_tool_test.metrics.seed": _from_events,
+    "llm_tool_test.redact": lambda given: redact_patterns(given["text"]),
+    "llm_tool_test.composite": _composite,
+    "llm_tool_test.judge.weighted": _weighted,
+    "llm_tool_test.judge.pass": _passes,
+    "llm_tool_test.judge.parse": lambda given: (
+        first_object(given["text"]) or {"error": "There is no JSON object."}
+    ),
+    "llm_tool_test.outcome": _outcome,
+}
+
+PENDING = frozenset({"llm_tool_test.gate", "llm_tool_test.evaluators"})
