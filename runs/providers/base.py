@@ -32,6 +32,9 @@ class Invocation:
     guidelines: str = ""
     files: tuple[Path, ...] = ()
     messages: tuple[Json, ...] = ()
+    in_workspace: bool = True
+    """Whether gates look at what is left in the workspace: then an agent that fails or is out of time is judged
+    all the same. Without, a trial is a question and its answer, and has none where the program failed."""
     cancelled: Callable[[], bool] = lambda: False
     """Asked a few times a second while a process runs; True ends it."""
 
@@ -63,7 +66,8 @@ class Recording:
 class ProviderError(Exception):
     """The target could not do the task for a reason that is not the agent's: the trial is an error, not a fail.
 
-    `kind` is a stable word for machines: start, endpoint, configuration, timeout, cancelled.
+    `kind` is a stable word for machines: start, command, setup, endpoint, configuration,
+    timeout, cancelled.
     """
 
     def __init__(self, message: str, *, kind: str = "start") -> None:

@@ -1,0 +1,65 @@
+"""What talks to agents and models: one file a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from runs.providers.base import Provider, ProviderError
+from runs.providers.claude_code import ClaudeCodeOptions
+from runs.providers.cli import Cli, CliOptions
+from runs.providers.codex import CodexOptions
+from runs.providers.http import HttpOptions
+from runs.providers.litellm import AnthropicOptions, AzureOptions, GeminiOptions, LitellmOptions
+from runs.providers.mock import Mock, MockOptions
+from runs.providers.opencode import OpencodeOptions
+from runs.providers.options import Options, ResolvedTarget
+from runs.providers.replay import Replay, ReplayOptions
+from runs.providers.vscode import VscodeInsidersOptions, VscodeOptions
+
+if TYPE_CHECKING:  # runs.sandbox imports this package
+    from runs.sandbox import Containment
+
+OPTIONS: Mapping[str, type[Options]] = {
+    "mock": MockOptions,
+    "replay": ReplayOptions,
+    "cli": CliOptions,
+    "http": HttpOptions,
+    "codex": CodexOptions,
+    "claude_code": ClaudeCodeOptions,
+    "opencode": OpencodeOptions,
+    "vscode": VscodeOptions,
+    "vscode-insiders": VscodeInsidersOptions,
+    "azure": AzureOptions,
+    "anthropic": AnthropicOptions,
+    "gemini": GeminiOptions,
+    "litellm": LitellmOptions,
+}
+"""What may stand in the entry of a targets file, by kind."""
+
+ALIASES: Mapping[str, str] = {
+    "azure-openai": "azure",
+    "google": "gemini",
+    "google-gemini": "gemini",
+    "codex-cli": "codex",
+    "claude-code": "claude_code",
+}
+"""Other names of a kind."""
+
+PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = {
+    "mock": Mock,
+    "replay": Replay,
+    "cli": Cli,
+}
+"""What can run, by kind."""
+
+
+def make_provider(target: ResolvedTarget, containment: Containment) -> Provider:
+    """Return the provider of a target. Raises `ProviderError` (kind `configuration`) where its kind cannot run."""
+    if target.kind not in PROVIDERS:
+        raise ProviderError(
+            f"The target '{target.name}' cannot run: there is no provider for '{target.kind}' in this release. "
+            f"Use one of {', '.join(PROVIDERS)}.",
+            kind="configuration",
+        )
+    return PROVIDERS[target.kind](target, containment)

@@ -1,0 +1,264 @@
+"""Any program as an agent, by a command template (AgentV, CLI Template Execution)."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import AliasChoices, Field, field_validator
+
+from evaluators.model import Json
+from runs.beneath import read_beneath
+from runs.profiles import AGENT
+from runs.providers.base import Availability, Invocation, ProviderError, Recording
+from runs.providers.cli_answer import read_answer
+from runs.providers.command_template import TemplateValues, quote, render, uses
+from runs.providers.healthcheck import CommandHealthcheck, HttpHealthcheck, Template, ask_address
+from runs.providers.options import Options, ResolvedTarget, snake_case
+from runs.providers.process import ProcessResult, run_process
+
+if TYPE_CHECKING:  # runs.sandbox imports this package
+    from runs.sandbox import Containment, Sandbox
+
+DEFAULT_SECONDS = 30.0
+GRACE_SECONDS = 2.0
+
+
+class CliOptions(Options):
+    """A command and where it runs."""
+
+    refuses_unknown: ClassVar[bool] = True
+    runs_in_eval_folder: ClassVar[bool] = True
+
+    command_template: Template
+    files_format: str = Field(
+        default="{path}", validation_alias=AliasChoices("files_format", "attachments_format")
+    )
+    cwd: str | None = None
+    healthcheck: Annotated[HttpHealthcheck | CommandHealthcheck, Field(discriminator="type")] | None = None
+    verbose: bool = False
+
+    @field_validator("healthcheck", mode="before")
+    @classmethod
+    def _one_spelling(cls, value: Json) -> Json:
+        return (
+            {snake_case(str(key)): item for key, item in value.items()} if isinstance(value, dict) else value
+        )
+
+
+class Cli:
+    """Runs the rendered command for each trial, in the trial's sandbox."""
+
+    def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
+        if not isinstance(target.options, CliOptions):
+            raise TypeError(f"{target.name} is no cli target")
+        self._target = target
+        self._options = target.options
+        self._containment = containment
+
+    def check(self) -> Availability:
+        """Whether the sandbox, the program and the health check allow to start."""
+        if problem := self._containment.problem:
+            return Availability(False, problem)
+        health = self._options.healthcheck
+        if isinstance(health, HttpHealthcheck):
+            return self._ask_address(health)
+        return self._ask_command(health) if health else Availability(True)
+
+    def invoke(self, invocation: Invocation) -> Recording:
+        """Run the command. Raises `ProviderError` where it could not start or, without a workspace, failed."""
+        cwd = Path(self._options.cwd) if self._options.cwd else invocation.workspace
+        sandbox = self._sandbox(invocation, cwd)
+        files = _Files.new(invocation)
+        try:
+            result = run_process(
+                self._render(invocation, sandbox, files),
+                cwd=cwd,
+                env={**self._options.env, **invocation.env},
+                timeout_seconds=self._timeout(invocation.timeout_seconds),
+                merge_stderr=self._writes_answer,
+                cancelled=invocation.cancelled,
+                limits=sandbox.limits,
+                sandbox=sandbox,
+                grace_seconds=GRACE_SECONDS,
+            )
+            self._refuse_failure(result, invocation)
+            return self._recording(result, invocation, files)
+        finally:
+            files.remove()
+
+    @property
+    def _writes_answer(self) -> bool:
+        return uses(self._options.command_template, "OUTPUT_FILE")
+
+    def _timeout(self, wanted: float) -> float:
+        own = self._options.timeout_seconds
+        return wanted if own is None else min(wanted, own)
+
+    def _sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
+        elsewhere = not cwd.is_relative_to(invocation.workspace)
+        return self._containment.around(
+            invocation.workspace,
+            invocation.scratch,
+            profile=AGENT,
+            readable=invocation.files,
+            writable=[cwd] if elsewhere else [],
+        )
+
+    def _render(self, invocation: Invocation, sandbox: Sandbox, files: _Files) -> str:
+        values = TemplateValues(
+            prompt=invocation.prompt,
+            guidelines=invocation.guidelines,
+            eval_id=invocation.key,
+            attempt=invocation.attempt,
+            files=tuple(sandbox.inside(path) for path in invocation.files),
+            output_file=sandbox.inside(files.output),
+            workspace=sandbox.inside(invocation.workspace),
+            events_file=sandbox.inside(files.events),
+            model=invocation.model or self._options.model or "",
+        )
+        command = render(self._options.command_template, values, self._options.files_format)
+        return " ".join([command, *map(quote, self._options.args)])
+
+    def _refuse_failure(self, result: ProcessResult, invocation: Invocation) -> None:
+        """A command that never started is the target's failure; one that failed is the agent's own in a workspace."""
+        if _never_started(result, self._options.command_template):
+            raise ProviderError(
+                f"The target '{self._target.name}' cannot start: {_said(result)}. "
+                "Install the program on the worker, or correct `command_template`."
+            )
+        if invocation.in_workspace or result.cancelled:
+            return
+        if result.timed_out:
+            seconds = self._timeout(invocation.timeout_seconds)
+            raise ProviderError(
+                f"The command of the target '{self._target.name}' timed out after {seconds:g} s. "
+                "Raise `timeout_seconds`, or find out what it waits for.",
+                kind="timeout",
+            )
+        if result.exit_code != 0:
+            raise ProviderError(
+                f"The command of the target '{self._target.name}' ended with exit code {result.exit_code}: "
+                f"{_said(result)}. Run the command by hand to see why.",
+                kind="command",
+            )
+
+    def _recording(self, result: ProcessResult, invocation: Invocation, files: _Files) -> Recording:
+        notes = [result.error] if result.error else []
+        text = self._answer_text(result, files, notes)
+        if text is None and not invocation.in_workspace and not result.cancelled:
+            raise ProviderError(
+                f"{notes[-1]} Let the command write its answer to {{OUTPUT_FILE}}.", kind="command"
+            )
+        answer, trace = read_answer(text)
+        told = files.told()
+        if trace is not None and not told:
+            told = b"\n".join(json.dumps(event).encode() for event in trace)
+        return Recording(
+            raw=result.output,
+            events=told,
+            answer=answer,
+            exit_code=result.exit_code,
+            timed_out=result.timed_out,
+            cancelled=result.cancelled,
+            seconds=result.seconds,
+            truncated=result.truncated,
+            stderr=result.stderr.decode("utf-8", "replace"),
+            notes=tuple(notes),
+        )
+
+    def _answer_text(self, result: ProcessResult, files: _Files, notes: list[str]) -> str | None:
+        if not self._writes_answer:
+            return result.stdout.decode("utf-8", "replace")
+        try:
+            return read_beneath(files.output.parent, files.output.name).decode("utf-8", "replace")
+        except OSError as error:
+            notes.append(f"The command wrote no answer: {error.strerror}.")
+            return None
+
+    def _ask_address(self, health: HttpHealthcheck) -> Availability:
+        reason = ask_address(health.url, health.timeout_seconds or self._timeout(DEFAULT_SECONDS))
+        return self._unhealthy(reason) if reason else Availability(True)
+
+    def _ask_command(self, health: CommandHealthcheck) -> Availability:
+        with TemporaryDirectory(prefix="evalhub-health-") as folder:
+            workspace, scratch = Path(folder, "workspace"), Path(folder, "scratch")
+            workspace.mkdir()
+            scratch.mkdir()
+            where = health.cwd or self._options.cwd
+            invocation = Invocation("", "healthcheck", workspace, scratch, DEFAULT_SECONDS)
+            cwd = Path(where) if where else workspace
+            return self._run_check(health, invocation, cwd)
+
+    def _run_check(self, health: CommandHealthcheck, invocation: Invocation, cwd: Path) -> Availability:
+        sandbox = self._sandbox(invocation, cwd)
+        command = render(health.command_template, TemplateValues(eval_id="healthcheck"))
+        try:
+            result = run_process(
+                command,
+                cwd=cwd,
+                env=self._options.env,
+                timeout_seconds=health.timeout_seconds or self._timeout(DEFAULT_SECONDS),
+                sandbox=sandbox,
+            )
+        except ProviderError as error:
+            return self._unhealthy(str(error).rstrip("."))
+        if result.exit_code == 0:
+            return Availability(True)
+        return self._unhealthy(result.error.rstrip(".") or f"exit code {result.exit_code}: {_said(result)}")
+
+    def _unhealthy(self, reason: str) -> Availability:
+        name = self._target.name
+        return Availability(
+            False,
+            f"The health check of the target '{name}' failed: {reason}. Start what it needs, or correct it.",
+        )
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Where one invocation writes beside the workspace."""
+
+    output: Path
+    events: Path
+
+    @classmethod
+    def new(cls, invocation: Invocation) -> _Files:
+        slug = re.sub(r"[^\w.-]+", "-", invocation.key)[:80] or "unknown"
+        name = f"agentv-{slug}-{time.time_ns() // 1_000_000}-{secrets.token_hex(4)}"
+        return cls(invocation.scratch / f"{name}.json", invocation.scratch / f"{name}-events.jsonl")
+
+    def told(self) -> bytes | None:
+        """The structured events, None where nothing was written."""
+        try:
+            return read_beneath(self.events.parent, self.events.name, limit=64 << 20) or None
+        except OSError:
+            return None
+
+    def remove(self) -> None:
+        self.output.unlink(missing_ok=True)
+        self.events.unlink(missing_ok=True)
+
+
+def _never_started(result: ProcessResult, template: str) -> bool:
+    """Whether the shell itself could not find or execute the command's program."""
+    if result.exit_code not in (126, 127) or len(result.output) > 2000:
+        return False
+    try:
+        program = shlex.split(template)[0]
+    except (ValueError, IndexError):
+        return False
+    said = result.output.decode("utf-8", "replace")
+    return program in said and ("not found" in said or "ermission denied" in said or "No such file" in said)
+
+
+def _said(result: ProcessResult) -> str:
+    text = (result.stderr or result.stdout).decode("utf-8", "replace").strip()
+    return text[-500:].rstrip(".") or result.error.rstrip(".") or "it said nothing"

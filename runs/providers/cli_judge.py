@@ -1,0 +1,69 @@
+"""A `cli` target as a judge: the prompt goes in on standard input, the answer comes out on standard output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
+from runs.profiles import AGENT
+from runs.providers.base import ProviderError
+from runs.providers.cli import CliOptions
+from runs.providers.cli_answer import read_answer
+from runs.providers.command_template import TemplateValues, render
+from runs.providers.options import ResolvedTarget
+from runs.providers.process import ProcessResult, run_process
+
+if TYPE_CHECKING:  # runs.sandbox imports this package
+    from runs.sandbox import Containment
+
+DEFAULT_SECONDS = 120.0
+
+
+def complete_through_command(target: ResolvedTarget, containment: Containment) -> Complete:
+    """Return a model that is a command. `{PROMPT}` in its template is filled in as well, for those who want it."""
+    options = target.options
+    if not isinstance(options, CliOptions):
+        raise TypeError(f"{target.name} is no cli target")
+
+    def complete(request: CompletionRequest) -> Completion:
+        try:
+            result = _run(options, containment, request)
+        except ProviderError as error:
+            raise CompletionError(str(error)) from error
+        if result.exit_code != 0 or result.error:
+            raise CompletionError(_failure(target.name, result))
+        text, _ = read_answer(result.stdout.decode("utf-8", "replace"))
+        return Completion(text=text or "", model=options.model or target.name, seconds=result.seconds)
+
+    return complete
+
+
+def _run(options: CliOptions, containment: Containment, request: CompletionRequest) -> ProcessResult:
+    prompt = f"{request.system}\n\n{request.user}" if request.system else request.user
+    with TemporaryDirectory(prefix="evalhub-judge-") as folder:
+        workspace, scratch = Path(folder, "workspace"), Path(folder, "scratch")
+        workspace.mkdir()
+        scratch.mkdir()
+        cwd = Path(options.cwd) if options.cwd else workspace
+        sandbox = containment.around(
+            workspace, scratch, profile=AGENT, writable=[] if cwd == workspace else [cwd]
+        )
+        return run_process(
+            render(options.command_template, TemplateValues(prompt=prompt, eval_id="judge")),
+            cwd=cwd,
+            env=options.env,
+            stdin=prompt.encode(),
+            timeout_seconds=options.timeout_seconds or DEFAULT_SECONDS,
+            limits=sandbox.limits,
+            sandbox=sandbox,
+        )
+
+
+def _failure(name: str, result: ProcessResult) -> str:
+    said = (result.stderr or result.stdout).decode("utf-8", "replace").strip()[-500:].rstrip(".")
+    ended = result.error.rstrip(".") or f"it ended with exit code {result.exit_code}"
+    return (
+        f"The judge '{name}' did not answer: {ended}. It said: {said or 'nothing'}. Run its command by hand."
+    )

@@ -1,0 +1,81 @@
+"""The command template of a `cli` target: which placeholders there are and how they are filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePath
+
+PLACEHOLDERS = (
+    "PROMPT",
+    "GUIDELINES",
+    "EVAL_ID",
+    "ATTEMPT",
+    "FILES",
+    "OUTPUT_FILE",
+    "WORKSPACE",
+    "EVENTS_FILE",
+    "MODEL",
+)
+"""Those of the AgentV specification (CLI Template Execution) and the last three, which are evalhub's."""
+
+_PLACEHOLDER = re.compile(r"\{([A-Z_]+)\}")
+_FILE_PLACEHOLDER = re.compile(r"\{(path|basename)\}")
+
+
+@dataclass(frozen=True)
+class TemplateValues:
+    """What the placeholders stand for, not yet escaped. Paths are those that the command sees."""
+
+    prompt: str = ""
+    guidelines: str = ""
+    eval_id: str = ""
+    attempt: int = 0
+    files: tuple[str, ...] = ()
+    output_file: str = ""
+    workspace: str = ""
+    events_file: str = ""
+    model: str = ""
+
+
+def uses(template: str, placeholder: str) -> bool:
+    """Whether a template has a placeholder."""
+    return placeholder in _PLACEHOLDER.findall(template)
+
+
+def refuse_unsupported(template: str) -> str:
+    """Return the template. Raises `ValueError` with a sentence where a placeholder is none of ours."""
+    if unsupported := [name for name in _PLACEHOLDER.findall(template) if name not in PLACEHOLDERS]:
+        known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+        raise ValueError(f"there is no placeholder {{{unsupported[0]}}}; the placeholders are {known}")
+    return template
+
+
+def quote(value: str) -> str:
+    """Return a value as one word of a shell, whatever is in it."""
+    return "'" + value.replace("'", "'\"'\"'") + "'"
+
+
+def render(template: str, values: TemplateValues, files_format: str = "{path}") -> str:
+    """Return the shell line. What is filled in is escaped and not looked at again."""
+    words = {
+        "PROMPT": quote(values.prompt),
+        "GUIDELINES": quote(values.guidelines),
+        "EVAL_ID": quote(values.eval_id),
+        "ATTEMPT": quote(str(values.attempt)),
+        "FILES": _files(values.files, files_format),
+        "OUTPUT_FILE": quote(values.output_file),
+        "WORKSPACE": quote(values.workspace),
+        "EVENTS_FILE": quote(values.events_file),
+        "MODEL": quote(values.model),
+    }
+    return _PLACEHOLDER.sub(lambda found: words[found[1]], refuse_unsupported(template))
+
+
+def _files(files: Iterable[str], files_format: str) -> str:
+    def one(path: str) -> str:
+        parts = {"path": quote(path), "basename": quote(PurePath(path).name)}
+        return _FILE_PLACEHOLDER.sub(lambda found: parts[found[1]], files_format)
+
+    return " ".join(one(path) for path in dict.fromkeys(files))

@@ -1,0 +1,39 @@
+"""How a `cli` target may be asked whether it is well (AgentV, CLI Template Configuration)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import httpx
+from pydantic import AfterValidator, Field
+
+from runs.providers.command_template import refuse_unsupported
+from runs.providers.options import Settings
+
+Template = Annotated[str, Field(min_length=1), AfterValidator(refuse_unsupported)]
+
+
+class HttpHealthcheck(Settings):
+    """An address that has to answer 2xx."""
+
+    type: Literal["http"]
+    url: str = Field(min_length=1)
+    timeout_seconds: float | None = Field(default=None, gt=0)
+
+
+class CommandHealthcheck(Settings):
+    """A command that has to end with exit code 0."""
+
+    type: Literal["command"]
+    command_template: Template
+    cwd: str | None = None
+    timeout_seconds: float | None = Field(default=None, gt=0)
+
+
+def ask_address(url: str, timeout_seconds: float) -> str:
+    """Return why an address is not well, without a full stop; empty where it answers 2xx."""
+    try:
+        answer = httpx.get(url, timeout=timeout_seconds, trust_env=False)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return f"{url} does not answer ({error})"
+    return "" if answer.is_success else f"{url} answers HTTP {answer.status_code} {answer.reason_phrase}"

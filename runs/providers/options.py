@@ -1,0 +1,141 @@
+"""What every kind of target may be configured with, and a target once its variables are resolved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictInt
+
+from evaluators.model import Json
+
+_ROUTING = frozenset(("judge_target", "workers", "provider_batching"))
+_RETRY = frozenset(
+    (
+        "max_retries",
+        "retry_initial_delay_ms",
+        "retry_max_delay_ms",
+        "retry_backoff_factor",
+        "retry_status_codes",
+    )
+)
+
+
+def snake_case(name: str) -> str:
+    """Return a field's name in the one spelling that is used inside."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).replace("-", "_").lower()
+
+
+def camel_case(name: str) -> str:
+    """Return a field's name as the AgentV specification spells it."""
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
+class Settings(BaseModel):
+    """Base of what stands in a targets file: immutable; a name that does not exist is an error."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        validate_by_name=True,
+        validate_by_alias=True,
+        loc_by_alias=False,
+        coerce_numbers_to_str=True,
+    )
+
+    def as_config(self) -> dict[str, Json]:
+        """The settings under the names of the AgentV specification: camelCase, durations in milliseconds."""
+        return {_config_name(name): _config_value(name, value) for name, value in self if value is not None}
+
+
+class Retry(Settings):
+    """How requests are repeated; None leaves it to the default (AgentV, Provider Retry Configuration)."""
+
+    max_retries: int | None = None
+    initial_delay_ms: float | None = None
+    max_delay_ms: float | None = None
+    backoff_factor: float | None = None
+    retryable_status_codes: tuple[int, ...] | None = None
+
+
+class Options(Settings):
+    """Fields of every target. Each kind adds its own; other spellings are aliases, the first found wins."""
+
+    secret_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields that must be references to variables: secrets are never stored."""
+    opaque_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields whose text means nothing here: recorded answers."""
+    refuses_unknown: ClassVar[bool] = False
+    """Whether an unknown field is an error and not a lint."""
+    runs_in_eval_folder: ClassVar[bool] = False
+    """Whether `cwd` is the eval file's folder where nothing else is said."""
+
+    judge_target: str | None = None
+    workers: int | None = Field(default=None, ge=1)
+    provider_batching: bool = False
+    timeout_seconds: float | None = Field(default=None, gt=0)
+    model: str | None = None
+    args: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("args", "arguments"))
+    env: dict[str, str] = Field(default_factory=dict)
+    base_url: str | None = None
+    max_retries: int | None = Field(default=None, ge=0)
+    retry_initial_delay_ms: float | None = Field(default=None, ge=0)
+    retry_max_delay_ms: float | None = Field(default=None, ge=0)
+    retry_backoff_factor: float | None = Field(default=None, ge=1)
+    retry_status_codes: tuple[StrictInt, ...] | None = None
+
+    @property
+    def retry(self) -> Retry | None:
+        """The retry settings, None where none is given."""
+        retry = Retry(
+            max_retries=self.max_retries,
+            initial_delay_ms=self.retry_initial_delay_ms,
+            max_delay_ms=self.retry_max_delay_ms,
+            backoff_factor=self.retry_backoff_factor,
+            retryable_status_codes=self.retry_status_codes or None,
+        )
+        return retry if retry.as_config() else None
+
+    def as_config(self) -> dict[str, Json]:
+        """The provider's settings without what routes and repeats."""
+        left_out = {camel_case(name) for name in _ROUTING | _RETRY}
+        return {name: value for name, value in super().as_config().items() if name not in left_out}
+
+    @classmethod
+    def spellings(cls) -> Mapping[str, tuple[str, ...]]:
+        """Names by which each field may be written, in snake_case and in the order of precedence."""
+        return {name: _choices(name, field.validation_alias) for name, field in cls.model_fields.items()}
+
+
+@dataclass(frozen=True)
+class ResolvedTarget:
+    """A target that can be used: every reference is replaced by the value of its variable."""
+
+    name: str
+    kind: str
+    options: Options
+    base_folder: str = ""
+    """Folder that relative paths start from."""
+    secrets: tuple[str, ...] = ()
+    """Values of variables, to be masked before anything is stored."""
+
+
+def _choices(name: str, alias: object) -> tuple[str, ...]:
+    if isinstance(alias, AliasChoices):
+        return tuple(choice for choice in alias.choices if isinstance(choice, str))
+    return (name,)
+
+
+def _config_name(name: str) -> str:
+    return camel_case(name.removesuffix("_seconds") + "_ms" if name.endswith("_seconds") else name)
+
+
+def _config_value(name: str, value: Json) -> Json:
+    if name.endswith("_seconds"):
+        return int(value * 1000)
+    if isinstance(value, Settings):
+        return value.as_config()
+    return list(value) if isinstance(value, tuple) else value

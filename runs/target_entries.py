@@ -1,0 +1,205 @@
+"""One entry of a targets file: which kind of target it is, and everything that is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from evaluators.model import Json
+from runs.providers import ALIASES, OPTIONS
+from runs.providers.options import Options, snake_case
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem
+from scenarios.formats.secrets import is_credential
+
+_REFERENCE = re.compile(r"^\s*\$\{\{\s*([A-Za-z0-9_]+)\s*\}\}\s*$")
+_NAMED_VALUES = ("env", "headers")
+
+
+@dataclass(frozen=True)
+class TargetDefinition:
+    """One entry of a targets file, checked but not resolved."""
+
+    name: str
+    kind: str
+    fields: Mapping[str, Json]
+    """By the names of the kind's options; references are still in it."""
+    entry: Mapping[str, Json]
+    """As it was written, for keeping."""
+    judge_target: str = ""
+    workers: int | None = None
+    line: int = 1
+    lints: tuple[Problem, ...] = ()
+
+    @property
+    def options(self) -> type[Options]:
+        """The model of this kind's options."""
+        return OPTIONS[self.kind]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variables it refers to, sorted."""
+        return tuple(sorted({name for _, text in _texts(self.fields) if (name := reference(text))}))
+
+
+def reference(value: Json) -> str:
+    """Return the name of the variable that a value stands for; empty for a literal."""
+    found = _REFERENCE.match(value) if isinstance(value, str) else None
+    return found[1] if found else ""
+
+
+class Entry:
+    """Reads one entry of a document."""
+
+    def __init__(self, document: Document, at: Location, entry: Json) -> None:
+        self.document = document
+        self.at = at
+        self.entry: dict[str, Json] = entry if isinstance(entry, dict) else {}
+        self.given = {snake_case(str(key)): str(key) for key in self.entry}
+        self.name = self._word("name")
+        written = self._word("provider").lower()
+        self.kind = ALIASES.get(written, written)
+        self.options = OPTIONS.get(self.kind)
+        self.origin = self._origins()
+
+    def definition(self) -> TargetDefinition:
+        """The entry as a definition; only after `problems` found none that refuses it."""
+        workers = self.fields().get("workers")
+        return TargetDefinition(
+            name=self.name,
+            kind=self.kind,
+            fields=self.fields(),
+            entry=self.entry,
+            judge_target=str(self.fields().get("judge_target") or ""),
+            workers=None if workers is None or reference(workers) else int(workers),
+            line=self.document.positions.line(self.at),
+            lints=tuple(self._unknown_fields()),
+        )
+
+    def fields(self) -> dict[str, Json]:
+        """Values by the option's name, whatever spelling they were given in; a null is not given."""
+        return {field: self.entry[key] for field, key in self.origin.items() if self.entry[key] is not None}
+
+    def problems(self) -> Iterator[Problem]:
+        """Everything that is wrong with the entry."""
+        if not self.name:
+            yield self._problem("name", "The target has no name.", "Add `name`.", "targets/no-name")
+        if self.options is None:
+            yield self._unknown_provider()
+            return
+        yield from self._unknown_fields()
+        yield from self._literal_secrets()
+        yield from self._partial_references()
+        yield from self._invalid_fields(self.options)
+
+    def _word(self, field: str) -> str:
+        value = self.entry.get(self.given.get(field, field))
+        return value.strip() if isinstance(value, str) else ""
+
+    def _origins(self) -> dict[str, str]:
+        """The key under which each option was written."""
+        spellings = self.options.spellings() if self.options else {}
+        found: dict[str, str] = {}
+        for field, names in spellings.items():
+            taken = [self.given[name] for name in names if name in self.given]
+            if taken:
+                found[field] = taken[0]
+        return found
+
+    def _unknown_provider(self) -> Problem:
+        written = self._word("provider")
+        what = f"There is no provider called '{written}'." if written else "The target names no provider."
+        close = get_close_matches(written.lower(), [*OPTIONS, *ALIASES], 1)
+        fix = f"Did you mean '{close[0]}'?" if close else f"Use one of {', '.join(OPTIONS)}."
+        return self._problem("provider", what, fix, "targets/unknown-provider")
+
+    def _unknown_fields(self) -> Iterator[Problem]:
+        if self.options is None:
+            return
+        known = {name for names in self.options.spellings().values() for name in names} | {"name", "provider"}
+        for written, key in self.given.items():
+            if written in known:
+                continue
+            close = get_close_matches(written, known, 1)
+            fix = f"Did you mean '{close[0]}'?" if close else "Remove it."
+            what = f"A {self.kind} target has no field '{key}'."
+            lint = not self.options.refuses_unknown
+            yield self._problem(key, what, fix, "targets/unknown-field", lint=lint)
+
+    def _literal_secrets(self) -> Iterator[Problem]:
+        options = self.options or Options
+        for location, text in _texts(self.fields()):
+            field, last = str(location[0]), str(location[-1])
+            if field in options.opaque_fields or reference(text):
+                continue
+            named = last if field in _NAMED_VALUES else ""
+            if field in options.secret_fields or is_credential(named, text):
+                yield self._problem_at(
+                    location,
+                    "A credential is written out here, and secrets are never stored.",
+                    f"Set it as a variable on the worker and write ${{{{ {_variable(last)} }}}} here.",
+                    "targets/literal-secret",
+                )
+
+    def _partial_references(self) -> Iterator[Problem]:
+        options = self.options or Options
+        for location, text in _texts(self.fields()):
+            if location[0] not in options.opaque_fields and "${{" in text and not reference(text):
+                yield self._problem_at(
+                    location,
+                    "A reference to a variable stands for a whole value, and here it is a part of one.",
+                    "Let the variable hold the whole value.",
+                    "targets/partial-reference",
+                )
+
+    def _invalid_fields(self, options: type[Options]) -> Iterator[Problem]:
+        literal = {field: value for field, value in self.fields().items() if not reference(value)}
+        try:
+            options.model_validate(literal)
+        except ValidationError as error:
+            for found in error.errors():
+                field = str(found["loc"][0]) if found["loc"] else ""
+                if found["type"] == "missing" and field in self.origin and len(found["loc"]) == 1:
+                    continue
+                yield self._invalid(field, found)
+
+    def _invalid(self, field: str, found: Mapping[str, Any]) -> Problem:
+        if found["type"] == "missing" and len(found["loc"]) == 1:
+            what = f"A {self.kind} target needs the field '{field}'."
+            return self._problem(field, what, "Add it.", "targets/missing-field")
+        what = f"This is not valid here: {told(found)}."
+        return self._problem_at(tuple(found["loc"]), what, "Correct the value.", "targets/invalid-field")
+
+    def _problem_at(self, location: Location, what: str, fix: str, id: str) -> Problem:
+        """A problem at a location whose first part is an option's name."""
+        first = self.origin.get(str(location[0]), str(location[0])) if location else ""
+        at = (*self.at, first, *location[1:]) if first else self.at
+        return self.document.problem(at, what, fix=fix, id=id)
+
+    def _problem(self, key: str, what: str, fix: str, id: str, *, lint: bool = False) -> Problem:
+        return self.document.problem((*self.at, key), what, fix=fix, id=id, lint=lint)
+
+
+def _texts(value: Json, at: Location = ()) -> Iterator[tuple[Location, str]]:
+    """Every text in a value, with where it stands."""
+    if isinstance(value, str):
+        yield at, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts(item, (*at, str(key)))
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*at, index))
+
+
+def told(error: Mapping[str, Any]) -> str:
+    return str(error["msg"]).removeprefix("Value error, ").rstrip(".")
+
+
+def _variable(field: str) -> str:
+    return re.sub(r"\W+", "_", snake_case(field)).strip("_").upper() or "NAME"
