@@ -159,3 +159,16 @@ def note(project: Project | None, user: Any, action: str, subject: object = "", 
         subject=str(subject)[:200],
         detail=detail,
     )
+
+
+class SignInFailure(models.Model):
+    """A failed attempt to sign in, counted for a while; the key is a hash of address and name."""
+
+    key = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["key", "at"], name="failures_by_key"), models.Index(fields=["at"], name="failures_by_age")]
+
+    def __str__(self) -> str:
+        return f"failure of {self.at:%Y-%m-%d %H:%M}"

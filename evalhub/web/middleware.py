@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse
+from django_htmx.http import HttpResponseClientRedirect
 
 
 class SignInRequired(LoginRequiredMiddleware):
@@ -16,3 +17,8 @@ class SignInRequired(LoginRequiredMiddleware):
         if match is not None and "api" in match.namespaces:
             return None
         return super().process_view(request, view, args, kwargs)
+
+    def handle_no_permission(self, request: HttpRequest, view_func: Any) -> Any:
+        """Send the whole page to the sign-in, also where htmx asked for a part of it only."""
+        response = super().handle_no_permission(request, view_func)
+        return HttpResponseClientRedirect(response.url) if getattr(request, "htmx", None) else response

@@ -1,0 +1,55 @@
+# `make` prints what there is.
+PORT ?= 8000
+PYTHON ?=
+ARGS ?=
+export PYTHON
+PY := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup dev run serve worker test check services bench snapshot format lock screenshots clean
+
+help:  ## Print this help
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup:  ## Make the environment for running (.venv)
+	@bin/setup run
+
+dev:
+	@bin/setup dev
+
+run: setup  ## Run evalhub on this machine with its examples (PORT=8000, ONCE=1 exits after the summary)
+	@$(PY) manage.py up --port $(PORT) $(if $(ONCE),--once)
+
+serve: setup  ## Serve the pages only, for work on them
+	@$(PY) manage.py migrate -v0 && $(PY) manage.py runserver $(PORT)
+
+worker: setup  ## Start one worker, against EVALHUB_BROKER_URL or the embedded broker of a running evalhub
+	@$(PY) -m celery --app evalhub worker --pool threads --concurrency $${EVALHUB_WORKER_THREADS:-8} --loglevel INFO
+
+test: dev  ## Run every test that this machine can run (ARGS="-k name")
+	@$(PY) -m tests.all $(ARGS)
+
+check: dev  ## Lint, types, templates, migrations, lock files
+	@$(PY) -m tests.checks
+
+services:  ## Install a browser, PostgreSQL, Redis and a sandbox for the tests (Debian)
+	@bin/services
+
+bench: dev  ## Measure what docs/performance.md promises
+	@$(PY) -m tests.bench $(ARGS)
+
+snapshot: dev  ## Write the OpenAPI document that the tests compare with
+	@$(PY) manage.py export_openapi > docs/openapi.json
+
+screenshots: dev  ## Draw every page for docs/tour.md
+	@$(PY) -m pytest tests/browser/test_tour.py -q
+
+format: dev  ## Format the code
+	@$(PY) -m ruff check --fix --quiet . ; $(PY) -m ruff format --quiet .
+
+lock: dev  ## Resolve requirements*.in into the lock files
+	@for each in requirements requirements-dev; do \
+	  .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header $(ARGS) -o $$each.lock $$each.in || exit 1; done
+
+clean:  ## Remove what runs and tests have left (never var/)
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis artifacts staticroot

@@ -1,0 +1,63 @@
+"""The door of every page below `/p/{project}/`: strangers see nothing, members what their role allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django_htmx.middleware import HtmxDetails
+
+from evalhub.teams.access import Access, of_user
+from evalhub.teams.models import Project
+
+Given = ParamSpec("Given")
+
+
+class ProjectRequest(HttpRequest):
+    """A request of a member of the project it is about."""
+
+    access: Access
+    projects: QuerySet[Project]
+    """The member's projects, for the menu; asked only when it is drawn."""
+    htmx: HtmxDetails
+
+
+ProjectView = Callable[Concatenate[ProjectRequest, Given], HttpResponseBase]
+
+
+def projects_of(user: Any) -> QuerySet[Project]:
+    """Return the projects that a person is a member of, by name."""
+    return Project.objects.filter(memberships__user=user).order_by("name")
+
+
+def enter(request: HttpRequest, slug: str, action: str) -> ProjectRequest:
+    """Return the request with its access. Raises `Http404` for strangers and `PermissionDenied` for too low a role."""
+    access = of_user(request.user, slug)
+    if access is None:
+        raise Http404
+    if not access.may(action):
+        raise PermissionDenied(f"Your role here is {access.role}, which may not {action}. Ask an admin of the project.")
+    entered = cast(ProjectRequest, request)
+    entered.access = access
+    entered.projects = projects_of(request.user)
+    return entered
+
+
+def project_page(
+    action: str = "read", *, to_post: str = ""
+) -> Callable[[ProjectView[Given]], Callable[..., HttpResponseBase]]:
+    """Let only members in who may do `action`, and `to_post` where something is sent; the slug is taken off."""
+
+    def decorate(view: ProjectView[Given]) -> Callable[..., HttpResponseBase]:
+        @wraps(view)
+        def opened(request: HttpRequest, slug: str, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponseBase:
+            asked = to_post if to_post and request.method == "POST" else action
+            return view(enter(request, slug, asked), *args, **kwargs)
+
+        return opened
+
+    return decorate

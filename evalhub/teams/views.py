@@ -1,0 +1,66 @@
+"""In and out. Whether a page may be seen is decided in `pages.py`."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, views
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from evalhub.teams.forms import ChangePasswordForm, SignInForm
+from evalhub.teams.models import SignInLink, note
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", ""})
+"""An empty address is a Unix socket."""
+
+
+class SignIn(views.LoginView):
+    """Name and password."""
+
+    template_name = "teams/sign_in.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+
+class ChangePassword(views.PasswordChangeView):
+    """For oneself; the other sessions of the account end."""
+
+    template_name = "teams/password_change.html"
+    form_class = ChangePasswordForm
+    success_url = reverse_lazy("home")
+
+    def form_valid(self, form: ChangePasswordForm) -> HttpResponse:  # type: ignore[override]  # the form class above
+        messages.success(self.request, "The password is changed. Other sessions have ended.")
+        return super().form_valid(form)
+
+
+@method_decorator(login_not_required, name="dispatch")
+class SignOut(views.LogoutView):
+    """By POST only, so that no foreign page can sign somebody out."""
+
+
+@login_not_required
+@sensitive_variables("secret")
+@require_http_methods(["GET", "POST"])
+def sign_in_link(request: HttpRequest, secret: str) -> HttpResponseBase:
+    """Show one button, and sign in when it is pressed: a link that is only looked at stays unused."""
+    if not settings.EMBEDDED or request.META.get("REMOTE_ADDR", "") not in LOOPBACK:
+        raise Http404
+    now = timezone.now()
+    user = SignInLink.use(secret, now=now) if request.method == "POST" else None
+    if user is not None:
+        login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+        note(None, user, "sign-in.link")
+        return redirect("home")
+    usable = request.method == "GET" and SignInLink.open_links(secret, now=now).exists()
+    response = render(request, "teams/sign_in_link.html", {"usable": usable}, status=200 if usable else 410)
+    response["Referrer-Policy"] = "no-referrer"
+    response["Cache-Control"] = "no-store"
+    return response

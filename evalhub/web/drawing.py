@@ -1,0 +1,108 @@
+"""Small figures drawn into a page: no colours, no script, classes only.
+
+Larger charts are Plotly figures; these stay SVG because they stand in table rows by the dozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+OUTCOMES = {"pass": "passed", "fail": "failed", "error": "error", "none": "not run", "running": "running"}
+INTERVAL_WIDTH = 110
+SPARK_WIDTH, SPARK_HEIGHT = 168, 30
+
+
+def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
+    """Return a strip of trials, oldest first; `gap` draws the line of a version change, `here` rings one."""
+    marks = list(outcomes)
+    said = ", ".join(f"{marks.count(key)} {word}" for key, word in OUTCOMES.items() if key in marks)
+    drawn = (
+        (" ".join(([] if key == "pass" else [key]) + (["here"] if n == here else [])),) for n, key in enumerate(marks)
+    )
+    return format_html(
+        '<span class="dots" role="img" aria-label="{}">{}</span>',
+        said or "no trials",
+        format_html_join("", '<i class="{}"></i>', drawn),
+    )
+
+
+def interval(
+    low: float,
+    estimate: float,
+    high: float,
+    *,
+    start: float = 0.0,
+    end: float = 1.0,
+    state: str = "",
+    mark: float | None = None,
+) -> SafeString:
+    """Return an estimate with its interval on the scale from start to end; values beyond it stop at the edge."""
+
+    def x(value: float) -> str:
+        share = (min(max(value, start), end) - start) / (end - start)
+        return f"{4 + (INTERVAL_WIDTH - 8) * share:.1f}"
+
+    line = mark_safe("") if mark is None else format_html('<line class="zero" x1="{0}" x2="{0}" y1="1" y2="13"/>', x(mark))
+    return format_html(
+        '<svg class="interval {}" role="img" width="{}" height="14" aria-label="{}, 95 % interval {} to {}">'
+        '<line class="track" x1="2" x2="{}" y1="7" y2="7"/>{}'
+        '<line class="range" x1="{}" x2="{}" y1="7" y2="7"/><circle class="point" cx="{}" cy="7" r="2.5"/></svg>',
+        state,
+        INTERVAL_WIDTH,
+        f"{estimate:.3g}",
+        f"{low:.3g}",
+        f"{high:.3g}",
+        INTERVAL_WIDTH - 2,
+        line,
+        x(low),
+        x(high),
+        x(estimate),
+    )
+
+
+def bar(parts: Iterable[tuple[str, float]], *, total: float, label: str, threshold: float | None = None) -> SafeString:
+    """Return one bar of parts (class, amount) out of total; it stretches to its cell."""
+    whole = total or 1
+    at = 0.0
+    rects = [("rest", "0", f"{whole:g}")]
+    for name, amount in parts:
+        rects.append((name, f"{at:g}", f"{amount:g}"))
+        at += amount
+    if threshold is not None:
+        rects.append(("threshold", f"{threshold:g}", f"{whole / 150:.4f}"))
+    return format_html(
+        '<svg class="bar" role="img" aria-label="{}" viewBox="0 0 {} 4" preserveAspectRatio="none">{}</svg>',
+        label,
+        f"{whole:g}",
+        format_html_join("", '<rect class="{}" x="{}" width="{}" height="4"/>', rects),
+    )
+
+
+def spark(values: Sequence[float], *, label: str, baseline: float | None = None) -> SafeString:
+    """Return a line over shares of 0 to 1, one a run, evenly spaced, with the baseline dotted."""
+    if len(values) < 2:
+        return format_html('<span class="muted">{}</span>', "one run" if values else "·")
+
+    def point(index: int, value: float) -> str:
+        x = 2 + (SPARK_WIDTH - 6) * index / (len(values) - 1)
+        return f"{x:.1f} {2 + (SPARK_HEIGHT - 4) * (1 - min(max(value, 0.0), 1.0)):.1f}"
+
+    points = [point(index, value) for index, value in enumerate(values)]
+    dotted = mark_safe("")
+    if baseline is not None:
+        dotted = format_html('<path class="baseline" d="M{} L{}"/>', point(0, baseline), point(len(values) - 1, baseline))
+    x, y = points[-1].split()
+    return format_html(
+        '<svg class="spark" role="img" aria-label="{}" width="{}" height="{}">{}'
+        '<path class="line" d="M{}"/><circle class="dot" cx="{}" cy="{}" r="2"/></svg>',
+        label,
+        SPARK_WIDTH,
+        SPARK_HEIGHT,
+        dotted,
+        " L".join(points),
+        x,
+        y,
+    )

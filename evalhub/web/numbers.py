@@ -1,0 +1,82 @@
+"""Numbers as pages show them. A dot is not measured, `n/a` does not apply, 0 is zero."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+UNMEASURED = "·"
+
+
+def percent(value: float | None) -> str:
+    """Return a share of 0 to 1 as per cent with one decimal."""
+    return UNMEASURED if value is None else f"{value * 100:.1f}%"
+
+
+def decimals(value: float | None, places: int = 2) -> str:
+    """Return a number with fixed decimals, so that columns align."""
+    if value is None:
+        return UNMEASURED
+    return f"{value:,.{places}f}".replace("-", "−")
+
+
+def integer(value: float | None) -> str:
+    """Return a count with thousands apart."""
+    return UNMEASURED if value is None else f"{value:,.0f}".replace("-", "−")
+
+
+def money(value: float | None) -> str:
+    """Return US dollars: cents from a dollar on, as many decimals as tell something below."""
+    if value is None:
+        return UNMEASURED
+    if value == 0 or value >= 0.995:
+        return f"${value:,.2f}"
+    return f"${value:.3f}" if value >= 0.0005 else "<$0.001"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a duration of seconds in the two units that matter."""
+    if seconds is None:
+        return UNMEASURED
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if minutes < 10 and rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def file_size(size: int) -> str:
+    """Return a number of bytes in the unit that keeps it short."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def measured(value: float | None, unit: str) -> str:
+    """Return a value in the manner of its measure's unit."""
+    if unit == "USD":
+        return money(value)
+    if unit == "s":
+        return duration(value)
+    if unit == "tokens":
+        return integer(value)
+    return decimals(value, 1) if unit in ("commands", "calls") else decimals(value)
+
+
+def when(at: datetime, *, now: datetime) -> str:
+    """Return a moment as people say it: minutes and hours ago, then the day."""
+    ago = now - at
+    if timedelta(0) <= ago < timedelta(minutes=1):
+        return "just now"
+    if timedelta(0) <= ago < timedelta(hours=1):
+        return f"{ago.seconds // 60} min ago"
+    if timedelta(0) <= ago < timedelta(hours=12):
+        return f"{ago.seconds // 3600} h ago"
+    day = f"{at.day} {at:%b}"
+    return f"{day}, {at:%H:%M}" if at.year == now.year else f"{day} {at.year}"

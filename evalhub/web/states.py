@@ -1,0 +1,29 @@
+"""How a state is called on pages: one class that carries glyph and tint, one word."""
+
+from __future__ import annotations
+
+STATES: dict[str, tuple[str, str]] = {
+    "pass": ("is-passed", "passed"),
+    "fail": ("is-failed", "failed"),
+    "error": ("is-error", "error"),
+    "queued": ("is-queued", "queued"),
+    "preparing": ("is-running", "preparing"),
+    "running": ("is-running", "running"),
+    "finished": ("is-same", "finished"),
+    "cancelled": ("is-cancelled", "cancelled"),
+    "regressed": ("is-regressed", "regressed"),
+    "improved": ("is-improved", "improved"),
+    "same": ("is-same", "no evidence of change"),
+    "too_little": ("is-little", "too little data"),
+    "suspected": ("is-suspected", "suspected"),
+    "solid": ("is-solid", "solid"),
+    "flaky": ("is-flaky", "flaky"),
+    "broken": ("is-broken", "broken"),
+    "new": ("is-little", "not run yet"),
+    "stale": ("is-stale", "stale"),
+}
+
+
+def look(state: str) -> tuple[str, str]:
+    """Return class and word of a state; one that nobody listed stands for itself."""
+    return STATES.get(state, ("", state.replace("_", " ")))

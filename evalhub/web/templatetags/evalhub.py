@@ -1,0 +1,119 @@
+"""What templates say with a word: numbers, times, badges and small figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from evalhub.web import drawing, numbers, states
+from evalhub.web import visible as hostile
+
+register = template.Library()
+
+for _name in ("percent", "decimals", "integer", "money", "duration", "file_size", "measured"):
+    register.filter(_name, getattr(numbers, _name))
+register.filter("visible", hostile.visible)
+register.filter("cut", hostile.cut)
+
+
+@register.filter
+def line(text: str) -> str:
+    """Return a text on one line, short enough for a table cell."""
+    return hostile.cut(" ".join(str(text)[:400].split()), characters=160, lines=1).text
+
+
+@register.filter
+def in_json(value: Any) -> str:
+    """Return an expected or actual value as text: strings as they are, anything else as compact JSON."""
+    import json
+
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@register.simple_tag
+def badge(state: str, word: str = "") -> SafeString:
+    """Return a state as a badge, whose class brings the glyph."""
+    look, called = states.look(state)
+    return format_html('<span class="badge {}">{}</span>', look, word or called)
+
+
+@register.simple_tag
+def when(at: datetime | None) -> SafeString:
+    """Return a moment as a `time` element with the exact value in it."""
+    if at is None:
+        return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        at.isoformat(timespec="seconds"),
+        f"{at:%Y-%m-%d %H:%M:%S} UTC",
+        numbers.when(at, now=timezone.now()),
+    )
+
+
+@register.simple_tag
+def rate(passed: int, n: int) -> SafeString:
+    """Return a rate with its n beside it; without any trial it is not measured."""
+    if not n:
+        return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
+    return format_html('{}<span class="of">{}/{}</span>', numbers.percent(passed / n), passed, n)
+
+
+@register.simple_tag
+def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
+    """Return a strip of outcomes."""
+    return drawing.dots(outcomes, here)
+
+
+@register.simple_tag
+def spark(values: Sequence[float], label: str, baseline: float | None = None) -> SafeString:
+    """Return a series of shares as a small line."""
+    return drawing.spark(values, label=label, baseline=baseline)
+
+
+@register.simple_tag
+def interval(low: float, estimate: float, high: float, mark: float | None = None, state: str = "") -> SafeString:
+    """Return a share with its interval on the scale from 0 to 1."""
+    return drawing.interval(low, estimate, high, mark=mark, state=state)
+
+
+@register.simple_tag
+def share_bar(passed: int, total: int) -> SafeString:
+    """Return a bar of what passed and what did not."""
+    parts = [("passed", passed), ("failed", total - passed)]
+    return drawing.bar(parts, total=total, label=f"{passed} of {total} passed")
+
+
+@register.simple_tag
+def score_bar(score: float, threshold: float | None = None) -> SafeString:
+    """Return a bar of a score from 0 to 1, with the threshold marked where there is one."""
+    said = f"{score:.2f} of 1" + ("" if threshold is None else f", threshold {threshold:.2f}")
+    return drawing.bar(
+        [("new", min(max(score, 0.0), 1.0) * 100)],
+        total=100,
+        label=said,
+        threshold=None if threshold is None else threshold * 100,
+    )
+
+
+@register.simple_tag
+def progress_bar(run: Any) -> SafeString:
+    """Return a bar of a run's counters; `running` is what neither waits nor has ended."""
+    parts = [("passed", run.passed), ("failed", run.failed), ("error", run.errors), ("running", run.running)]
+    names = ("passed", "failed", "errors", "running", "waiting")
+    amounts = (run.passed, run.failed, run.errors, run.running, run.waiting)
+    label = ", ".join(f"{amount} {name}" for name, amount in zip(names, amounts, strict=True))
+    return drawing.bar(parts, total=run.trials, label=label)
+
+
+@register.simple_tag(takes_context=True)
+def current(context: template.Context, *prefixes: str) -> SafeString | str:
+    """Return `aria-current` for a link whose pages' names begin with one of the prefixes."""
+    match = getattr(context.get("request"), "resolver_match", None)
+    name = (match.url_name or "") if match else ""
+    return format_html(' aria-current="{}"', "page") if name.startswith(prefixes) else ""

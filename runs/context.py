@@ -1,0 +1,139 @@
+"""What the trials of a run have in common, loaded once by a process and kept while the run lasts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from evaluators.criteria import Tool
+from evaluators.model import Complete
+from runs.judges import judge_of
+from runs.models import Run, Target
+from runs.options import RunOptions
+from runs.providers import make_provider
+from runs.providers.base import Provider, ProviderError
+from runs.providers.options import ResolvedTarget
+from runs.settings_of_worker import containment, variables_of
+from runs.targets import define, resolve
+from scenarios.formats.parsed import Fixture as FixtureFiles
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.guidance import Guidance as GuidanceFiles
+from scenarios.models import Fixture, ScenarioVersion
+from scenarios.spec import ScenarioSpec
+from scenarios.storing import guidance_files, unpack
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+RUNS_KEPT = 16
+SCENARIOS_KEPT = 256
+FIXTURES_KEPT = 16
+
+
+def resolve_target(target: Target, variables: Mapping[str, str]) -> ResolvedTarget:
+    """Return a stored target with its variables. Raises `ProviderError` naming what is missing."""
+    try:
+        definition = define(target.definition, file=target.name)
+    except ScenarioFileError as error:
+        # Stored definitions were valid once; a newer release may ask for more.
+        raise ProviderError(
+            f"The target '{target.name}' is not valid any more: {error.problems[0]}", kind="configuration"
+        ) from error
+    return resolve(definition, variables, base_folder=target.base_folder)
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """A run with everything that its trials share."""
+
+    run: Run
+    options: RunOptions
+    target: ResolvedTarget
+    provider: Provider
+    variables: Mapping[str, str]
+    guidance: GuidanceFiles
+    fixture_names: frozenset[str]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> str:
+        """The model under test: the run's choice, else the target's."""
+        return self.run.model or self.target.options.model or ""
+
+    @cached_property
+    def complete(self) -> Complete | None:
+        """Asks the judge; None where the request wants none."""
+        return judge_of(self.run, self.target, self.options, self.variables) if self.options.judge else None
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """The different tools that the run's scenarios name, in order."""
+        found = (load_scenario(pk).criteria.tool for pk in self._versions())
+        return tuple({tool.model_dump_json(): tool for tool in found if tool is not None}.values())
+
+    def _versions(self) -> list[int]:
+        rows = self.run.trial_set.order_by("position").values_list("scenario_version_id", flat=True)
+        return list(dict.fromkeys(rows))
+
+    def tool_env(self, tool: Tool | None) -> dict[str, str]:
+        """Return `target.env` with its `${VAR}` resolved. Raises `ProviderError` for one that is missing."""
+        return {name: self._resolved(name, value) for name, value in tool.env.items()} if tool else {}
+
+    def _resolved(self, name: str, value: str) -> str:
+        def replace(match: re.Match[str]) -> str:
+            if match[1] not in self.variables:
+                raise ProviderError(
+                    f"target.env needs the variable {match[1]} for {name}, and it is not set, or this project may "
+                    "not use it. Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",
+                    kind="configuration",
+                )
+            return self.variables[match[1]]
+
+        return _VARIABLE.sub(replace, value)
+
+    def secrets(self, tool: Tool | None) -> tuple[str, ...]:
+        """Return the values of variables that a trial could print, to be masked before anything is stored."""
+        named = {match for value in (tool.env.values() if tool else ()) for match in _VARIABLE.findall(value)}
+        return (*self.target.secrets, *(self.variables[name] for name in named if name in self.variables))
+
+
+@lru_cache(maxsize=RUNS_KEPT)
+def load_run(run_id: int) -> RunContext:
+    """Return the run's context. Raises `ProviderError` where its target cannot be used."""
+    run = Run.objects.select_related("project", "target", "guidance", "suite_version__suite", "suite").get(pk=run_id)
+    variables = variables_of(run.project)
+    target = resolve_target(run.target, variables)
+    names = run.suite_version.scenario_versions.exclude(fixture=None).values_list("content__fixture", flat=True)
+    return RunContext(
+        run=run,
+        options=RunOptions.model_validate(run.options),
+        target=target,
+        provider=make_provider(target, containment()),
+        variables=variables,
+        guidance=guidance_files(run.guidance),
+        fixture_names=frozenset(name for name in names if name),
+    )
+
+
+@lru_cache(maxsize=SCENARIOS_KEPT)
+def load_scenario(scenario_version_id: int) -> ScenarioSpec:
+    """Return a scenario version's content; immutable, so it is kept."""
+    return ScenarioVersion.objects.only("content").get(pk=scenario_version_id).spec
+
+
+@lru_cache(maxsize=FIXTURES_KEPT)
+def _fixture(fixture_id: int) -> FixtureFiles:
+    return unpack(bytes(Fixture.objects.get(pk=fixture_id).archive))
+
+
+def fixture_of(scenario_version: ScenarioVersion) -> FixtureFiles:
+    """Return the files that a scenario's workspace starts from, without guidance."""
+    return _fixture(scenario_version.fixture_id) if scenario_version.fixture_id else ()
+
+
+def workspace_root(folder: str | Path) -> Path:
+    """Return the folder of workspaces, made where it is missing."""
+    root = Path(folder)
+    root.mkdir(parents=True, exist_ok=True)
+    return root

@@ -1,0 +1,40 @@
+"""What a run's results depend on; two runs with the same fingerprint differ by chance alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from runs.context import RunContext
+from scenarios.hashing import content_hash
+
+
+def fingerprint(context: RunContext, tool_version: str, provider_version: str) -> dict[str, Any]:
+    """Return the run's fingerprint; hashes are SHA-256, empty where there is nothing to hash."""
+    run = context.run
+    rows = list(
+        run.suite_version.entries.values_list(
+            "scenario_version__fixture__sha256", "scenario_version__rubric__sha256", "scenario_version__judge_hash"
+        )
+    )
+    return {
+        "suite_version": run.suite_version.number,
+        "suite_sha256": run.suite_version.sha256,
+        "fixture": _joint(row[0] for row in rows),
+        "guidance": run.guidance.sha256 if run.guidance else "",
+        "rubric": _joint(row[1] for row in rows),
+        "tool_version": tool_version,
+        "target": run.target.name,
+        "provider": run.target.provider,
+        "provider_version": provider_version,
+        "model": context.model,
+        "judge": context.options.judge_model or context.target.options.judge_target or settings.DEFAULT_JUDGE,
+        "evalhub": settings.VERSION,
+    }
+
+
+def _joint(hashes: Any) -> str:
+    """Return the one hash there is, else one over all of them."""
+    found = sorted({each for each in hashes if each})
+    return found[0] if len(found) == 1 else (content_hash(found) if found else "")

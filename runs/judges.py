@@ -1,0 +1,53 @@
+"""Who judges: a target of the project, named like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.conf import settings
+
+from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
+from runs.models import Run, Target
+from runs.options import RunOptions
+from runs.providers import make_complete
+from runs.providers.base import ProviderError
+from runs.providers.options import ResolvedTarget
+from runs.settings_of_worker import containment
+
+
+def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: Mapping[str, str]) -> Complete:
+    """Return what asks the run's judge.
+
+    The explicit choice wins, then `LLM_TOOL_TEST_JUDGE`, then the scenario's own (named in the request),
+    then the target's `judge_target`, then the project's default.
+    """
+    first = options.judge_model or settings.DEFAULT_JUDGE
+    last = target.options.judge_target or run.project.judge
+    made: dict[str, Complete] = {}
+
+    def ask(request: CompletionRequest) -> Completion:
+        name = first or request.model or last
+        if not name:
+            raise CompletionError(
+                "No judge is chosen. Name one with --judge-model, in evaluation.judge.model, as the target's "
+                "judge_target, or in the project's settings."
+            )
+        if name not in made:
+            made[name] = _make(run, name, variables)
+        return made[name](request)
+
+    return ask
+
+
+def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
+    from runs.context import resolve_target
+
+    found = Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
+    try:
+        if found is not None:
+            return make_complete(resolve_target(found, variables), containment())
+    except ProviderError as error:
+        raise CompletionError(str(error)) from error
+    raise CompletionError(
+        f"The judge '{name}' is no target of this project. Add a target of that name, or choose another judge."
+    )

@@ -1,0 +1,93 @@
+"""A lane: takes a place in a run, carries one trial after another, and gives the place back."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from django.db import connections
+
+from runs import claims, recording
+from runs.execution import execute
+from runs.heartbeat import heartbeat
+from runs.models import Run
+from runs.models.run import RunState
+
+logger = logging.getLogger(__name__)
+
+SLICE_SECONDS = 60.0
+"""How long a lane works before it lets others have its thread; it asks for another wake-up then."""
+
+
+def work(run_id: int, *, until: float | None = None) -> bool:
+    """Carry trials of a run, and of its launch's other runs in turn, until none is left or time is over.
+
+    `until` is in seconds of `time.monotonic()`; None works on to the end. Returns True when work was left.
+    """
+    run = Run.objects.select_related("target").get(pk=run_id)
+    while True:
+        place = claims.take_place(run, run.target)
+        if place is None:
+            return False
+        try:
+            with heartbeat.holding(place.token, "place"):
+                several = _work_in(place, run, until)
+        finally:
+            claims.release_place(place)
+        if until is not None and time.monotonic() >= until:
+            return True
+        following = _next_run(run) if several else None
+        if following is None:
+            return False
+        run = following
+
+
+def _work_in(place: claims.Place, run: Run, until: float | None) -> bool:
+    """Carry trials in one place; True when the launch's next run should have its turn."""
+    several = run.launch.runs.count() > 1
+    while not heartbeat.stopped(place.token):
+        claim = claims.claim_trial(run.pk)
+        if claim is None:
+            return several
+        carry(claim)
+        if several:
+            return True
+        if until is not None and time.monotonic() >= until:
+            return False
+    return False
+
+
+def _next_run(run: Run) -> Run | None:
+    """Return the launch's run that has started the smallest share of its trials and has some left."""
+    waiting = claims.runs_with_work().filter(launch=run.launch_id).select_related("target")
+    return min(waiting, key=lambda each: (1 - each.open / each.trials, each.pk), default=None)
+
+
+def carry(claim: claims.Claim) -> None:
+    """Carry a claimed trial from its workspace to its record, and close the run when it was the last."""
+    with heartbeat.holding(claim.token, "trial"):
+        result = execute(claim, stopped=lambda: heartbeat.stopped(claim.token))
+        if not recording.record(claim, result):
+            logger.warning("trial %s: the claim was lost, its result is thrown away", claim.trial_id)
+    recording.close_if_done(claim.run_id)
+
+
+def run_in_threads(run_ids: list[int]) -> None:
+    """Carry runs to their end with lanes in threads of this process; the runs are prepared already."""
+    threads = [
+        threading.Thread(target=_lane_thread, args=(run.pk,), name=f"lane-{run.pk}-{n}")
+        for run in Run.objects.filter(pk__in=run_ids, state=RunState.RUNNING)
+        for n in range(min(run.concurrency, run.trials))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _lane_thread(run_id: int) -> None:
+    try:
+        work(run_id)
+    finally:
+        connections.close_all()

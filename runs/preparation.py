@@ -1,0 +1,105 @@
+"""Once for each run, before any trial is spent: can the target work, does the tool answer, what versions are these."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Case, Value, When
+from django.utils import timezone
+
+from evaluators.criteria import Tool
+from runs import claims, recording
+from runs.context import RunContext, load_run
+from runs.fingerprint import fingerprint
+from runs.heartbeat import heartbeat
+from runs.models import Run
+from runs.models.run import RunState
+from runs.providers.base import ProviderError
+from runs.workspaces import LocalWorkspace
+from runs.writing import write_transaction
+
+logger = logging.getLogger(__name__)
+
+TOOL_CHECK_SECONDS = 30.0
+
+
+class NotReady(Exception):
+    """The run cannot start; the message says why and what to do."""
+
+
+def prepare_run(run_id: int) -> bool:
+    """Prepare a run, exactly once whoever else tries; True when its trials may start now."""
+    token = claims.claim_run(run_id)
+    if token is None:
+        return False
+    warnings: list[str] = []
+    with heartbeat.holding(token, "run"):
+        try:
+            context = load_run(run_id)
+            tool_version, provider_version = _check(context, warnings)
+        except (NotReady, ProviderError) as error:
+            logger.info("run %s cannot start: %s", run_id, error)
+            recording.fail_run(run_id, token, str(error), warnings)
+            return False
+        return _start(run_id, token, context, tool_version, provider_version, warnings)
+
+
+def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
+    """Return the tool's and the provider's version. Raises `NotReady`."""
+    availability = context.provider.check()
+    if not availability.available:
+        raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
+    tool_version = context.run.tool_version
+    for tool in context.tools:
+        found = _check_tool(context, tool, warnings)
+        tool_version = tool_version or found
+    return tool_version, availability.version
+
+
+def _check_tool(context: RunContext, tool: Tool, warnings: list[str]) -> str:
+    """Return the tool's version by its version command, else by the first line of its health check."""
+    if not (tool.health_check or tool.version_command):
+        return ""
+    with tempfile.TemporaryDirectory(dir=settings.WORK_DIR, ignore_cleanup_errors=True) as folder:
+        workspace = context.workspace(Path(folder), context.tool_env(tool), tool)
+        health = _first_line(workspace, tool.health_check, tool) if tool.health_check else ""
+        try:
+            return _first_line(workspace, tool.version_command, tool) if tool.version_command else health
+        except NotReady as error:
+            warnings.append(str(error))
+            return health
+
+
+def _first_line(workspace: LocalWorkspace, command: str, tool: Tool) -> str:
+    result = workspace.run(command, timeout_seconds=TOOL_CHECK_SECONDS)
+    if result.exit_code != 0:
+        said = (result.stderr or result.stdout or result.error).strip()[:300]
+        ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
+        raise NotReady(
+            f"The check of {tool.binary or 'the tool'} failed: '{command}' {ended}. It said: {said or 'nothing'}. "
+            "Install the tool on the worker, or mend the command in the scenario's target section."
+        )
+    lines = (result.stdout or result.stderr).strip().splitlines()
+    return lines[0].strip()[:200] if lines else ""
+
+
+def _start(
+    run_id: int, token: str, context: RunContext, tool_version: str, provider_version: str, warnings: list[str]
+) -> bool:
+    """Let the trials begin, unless somebody has cancelled meanwhile."""
+    with write_transaction():
+        changed = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
+            state=Case(When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.RUNNING)),
+            tool_version=tool_version,
+            fingerprint=fingerprint(context, tool_version, provider_version),
+            warnings=[*warnings, *context.warnings],
+            token="",
+            started=timezone.now(),
+        )
+        if changed != 1:
+            return False
+        claims.make_slots(context.run)
+    return Run.objects.filter(pk=run_id, state=RunState.RUNNING).exists()

@@ -1,0 +1,30 @@
+"""The worker's settings as values, for the parts of `runs` that know no Django."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+
+from evalhub.teams.access import DEFAULT_PROJECT
+from evalhub.teams.models import Project
+from runs.sandbox import Containment, Policy, look_at_machine
+from runs.variables import allowed, parse_rules
+
+
+@cache
+def containment() -> Containment:
+    """Return how commands are contained in this process."""
+    policy = Policy(settings.SANDBOX)
+    read = tuple(Path(path) for path in settings.SANDBOX_READ)
+    return Containment(policy, look_at_machine(), os.environ.get("PATH", os.defpath), read)
+
+
+def variables_of(project: Project) -> dict[str, str]:
+    """Return the environment's variables that a project's targets and scenarios may refer to."""
+    rules = parse_rules(",".join(settings.ENV_ALLOW))
+    if settings.EMBEDDED:
+        rules = (*rules, (DEFAULT_PROJECT, "*"))
+    return allowed(os.environ, project.slug, rules)

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""A judge that follows rules: no model. Reads a judge's prompt on stdin, answers with the rubric's JSON.
+
+Each criterion starts at 1.0 and loses for what the prompt tells of: failed commands, commands repeated
+after a failure, help that had to be read, steps that the agent could not do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+CRITERION = re.compile(r"^- (?P<id>[\w.-]+) \(weight (?P<weight>[\d.]+)\)", re.MULTILINE)
+NUMBERS = re.compile(
+    r"(?P<total>\d+) commands, (?P<failed>\d+) failed, (?P<helps>\d+) asked for help, (?P<retries>\d+) followed a failure"
+)
+UNDONE = re.compile(r"I could not do this: (.+)")
+FAILED = re.compile(r"^\[tool_call[^\]]*\] (?P<command>.+)\n\[tool_result[^\]]*exit (?!0\])\d+\]", re.MULTILINE)
+
+
+def judge(prompt: str) -> dict[str, object]:
+    numbers = {name: int(value) for name, value in (NUMBERS.search(prompt) or re.search("", "")).groupdict().items()}
+    total, failed = max(numbers.get("total", 0), 1), numbers.get("failed", 0)
+    undone = UNDONE.findall(prompt)
+    scores = {match["id"]: score(match["id"], total, failed, numbers, len(undone)) for match in CRITERION.finditer(prompt)}
+    weights = {match["id"]: float(match["weight"]) for match in CRITERION.finditer(prompt)}
+    weighted = sum(scores[name] * weights[name] for name in scores) / (sum(weights.values()) or 1.0)
+    issues = [f"Could not do: {step}" for step in undone] + failures(prompt, numbers.get("retries", 0))
+    highlights = [] if failed else ["Every command worked the first time."]
+    highlights += ["Did every step of the task."] if not undone else []
+    return {
+        "scores": scores,
+        "weighted_score": round(weighted, 4),
+        "confidence": 1.0,
+        "issues": issues[:6],
+        "highlights": highlights,
+    }
+
+
+def score(criterion: str, total: int, failed: int, numbers: dict[str, int], undone: int) -> float:
+    """Rules by the words in a criterion's name."""
+    if "completion" in criterion:
+        return round(max(0.0, 1.0 - 0.4 * undone), 2)
+    if "documentation" in criterion:
+        return round(max(0.0, 1.0 - 0.25 * (failed + numbers.get("helps", 0))), 2)
+    return round(1.0 - failed / total, 2)
+
+
+def failures(prompt: str, retries: int) -> list[str]:
+    seen = dict.fromkeys(FAILED.findall(prompt))
+    found = [f"`{command[:100]}` failed." for command in seen]
+    return [*found, f"Repeated a command after it failed ({retries} times)."] if retries else found
+
+
+if __name__ == "__main__":
+    print(json.dumps(judge(sys.stdin.read())))

@@ -1,0 +1,152 @@
+"""Files in, immutable versions out. Page, REST and command line all end here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils.text import slugify
+
+from evalhub.teams.models import Project, note
+from scenarios.bundles import Bundle
+from scenarios.formats import parse_files
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.problems import Problem
+from scenarios.guidance import suite_guidance
+from scenarios.hashing import gates_hash, judge_hash, scenario_hash, suite_hash, task_hash
+from scenarios.models import Fixture, Guidance, Scenario, ScenarioVersion, Suite, SuiteEntry, SuiteVersion, Upload
+from scenarios.spec import ScenarioSpec
+from scenarios.storing import keep_fixture, keep_guidance, keep_rubric
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a version differs in from the suite's last one: keys of scenarios."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Imported:
+    """One suite of an import."""
+
+    suite: Suite
+    version: SuiteVersion
+    guidance: Guidance | None
+    new_version: bool
+    new_guidance: bool
+    changes: Changes
+    lints: tuple[Problem, ...]
+
+
+def import_files(bundle: Bundle, *, project: Project, by: Any) -> tuple[Imported, ...]:
+    """Store every suite of a bundle and return them, in one transaction.
+
+    The same content again is the same version. Raises `ScenarioFileError` with every problem; then nothing is stored.
+    """
+    suites = parse_files(
+        bundle.files, name=bundle.name, command_pattern=project.command_pattern, executables=bundle.executables
+    )
+    with transaction.atomic():
+        return tuple(_store(suite, project, by) for suite in suites)
+
+
+def _store(parsed: ParsedSuite, project: Project, by: Any) -> Imported:
+    suite = _suite(parsed, project)
+    before = suite.versions.first()
+    found = suite_guidance(parsed)
+    guidance, new_guidance = keep_guidance(suite, found, by=by) if found else (None, False)
+    sha256 = suite_hash(parsed)
+    version = suite.versions.filter(sha256=sha256).first()
+    new_version = version is None
+    if version is None:
+        version = _new_version(suite, parsed, sha256, guidance, by)
+    Upload.objects.create(suite=suite, suite_version=version, guidance=guidance, created_by=by)
+    _retire_absent(suite, version)
+    note(project, by, "suite.upload", suite.slug, version=version.number, new=new_version)
+    return Imported(suite, version, guidance, new_version, new_guidance, _changes(before, version), parsed.lints)
+
+
+def _suite(parsed: ParsedSuite, project: Project) -> Suite:
+    slug = slugify(parsed.name)[:120] or "suite"
+    suite, _ = Suite.objects.get_or_create(
+        project=project, slug=slug, defaults={"name": parsed.name, "format": parsed.format}
+    )
+    # One writer at a time per suite, or two uploads would take the same number.
+    return Suite.objects.select_for_update().get(pk=suite.pk)
+
+
+def _new_version(suite: Suite, parsed: ParsedSuite, sha256: str, guidance: Guidance | None, by: Any) -> SuiteVersion:
+    version = SuiteVersion.objects.create(
+        suite=suite,
+        number=(suite.versions.aggregate(last=Max("number"))["last"] or 0) + 1,
+        sha256=sha256,
+        guidance=guidance,
+        targets_text=parsed.targets_text,
+        targets_file=parsed.targets_file,
+        config=dict(parsed.settings),
+        lints=[lint.as_json() for lint in parsed.lints],
+        created_by=by,
+    )
+    fixtures = {name: keep_fixture(suite.project, files) for name, files in parsed.fixtures.items()}
+    scenario_versions = [_scenario_version(suite, spec, fixtures) for spec in parsed.scenarios]
+    SuiteEntry.objects.bulk_create(
+        [
+            SuiteEntry(suite_version=version, scenario_version=scenario_version, position=position)
+            for position, scenario_version in enumerate(scenario_versions)
+        ],
+        batch_size=500,
+    )
+    return version
+
+
+def _scenario_version(suite: Suite, spec: ScenarioSpec, fixtures: dict[str, Fixture]) -> ScenarioVersion:
+    fixture = fixtures.get(spec.fixture or "")
+    fixture_sha = fixture.sha256 if fixture else ""
+    criteria = spec.criteria
+    scenario, _ = Scenario.objects.get_or_create(suite=suite, key=spec.key)
+    version, _ = ScenarioVersion.objects.get_or_create(
+        scenario=scenario,
+        sha256=scenario_hash(spec, fixture_sha),
+        defaults={
+            "content": spec.model_dump(mode="json", exclude_defaults=True),
+            "fixture": fixture,
+            "rubric": keep_rubric(suite.project, criteria.judge.rubric) if criteria.judge else None,
+            "task_hash": task_hash(spec, fixture_sha),
+            "gates_hash": gates_hash(criteria),
+            "judge_hash": judge_hash(criteria.judge),
+        },
+    )
+    return version
+
+
+def _retire_absent(suite: Suite, version: SuiteVersion) -> None:
+    present = version.scenario_versions.values("scenario_id")
+    suite.scenarios.filter(pk__in=present).update(retired=False)
+    suite.scenarios.exclude(pk__in=present).update(retired=True)
+
+
+def _contents(version: SuiteVersion | None) -> dict[str, str]:
+    if version is None:
+        return {}
+    rows: Sequence[tuple[str, str]] = version.entries.values_list(
+        "scenario_version__scenario__key", "scenario_version__sha256"
+    )
+    return dict(rows)
+
+
+def _changes(before: SuiteVersion | None, after: SuiteVersion) -> Changes:
+    old, new = _contents(before), _contents(after)
+    common = old.keys() & new.keys()
+    return Changes(
+        added=tuple(sorted(new.keys() - old.keys())),
+        changed=tuple(sorted(key for key in common if old[key] != new[key])),
+        retired=tuple(sorted(old.keys() - new.keys())),
+        unchanged=tuple(sorted(key for key in common if old[key] == new[key])),
+    )

@@ -1,0 +1,88 @@
+"""Contents that are kept once: fixtures, rubrics and guidance versions."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from typing import Any
+
+from django.db.models import Max
+
+from evalhub.teams.models import Project
+from evaluators.criteria import Rubric as RubricCriteria
+from scenarios.formats.parsed import Fixture as FixtureFiles
+from scenarios.formats.parsed import FixtureFile
+from scenarios.guidance import split
+from scenarios.hashing import files_hash, guidance_hash, rubric_hash
+from scenarios.models import Fixture, Guidance, Rubric, Suite
+
+
+def pack(files: FixtureFiles) -> bytes:
+    """Return the files as a compressed tar; the same files give the same bytes."""
+    buffer = io.BytesIO()
+    # Level 1 and no time stamps: most fixtures are small, and equal contents should be equal bytes.
+    with tarfile.open(fileobj=buffer, mode="w:xz", preset=0) as archive:
+        for file in sorted(files, key=lambda each: each.path):
+            entry = tarfile.TarInfo(file.path)
+            entry.size = len(file.content)
+            entry.mode = 0o755 if file.executable else 0o644
+            archive.addfile(entry, io.BytesIO(file.content))
+    return buffer.getvalue()
+
+
+def unpack(archive: bytes) -> FixtureFiles:
+    """Return the files of a packed fixture."""
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:xz") as packed:
+        return tuple(
+            FixtureFile(entry.name, stream.read(), executable=bool(entry.mode & 0o100))
+            for entry in packed
+            if (stream := packed.extractfile(entry)) is not None
+        )
+
+
+def keep_fixture(project: Project, files: FixtureFiles) -> Fixture:
+    """Return the stored fixture with these files, without their guidance."""
+    rest, _ = split(files)
+    sha256 = files_hash(rest)
+    found = Fixture.objects.filter(project=project, sha256=sha256).only("pk", "sha256").first()
+    if found is not None:
+        return found
+    listing = [{"path": file.path, "size": len(file.content), "executable": file.executable} for file in rest]
+    return Fixture.objects.create(project=project, sha256=sha256, archive=pack(rest), files=listing)
+
+
+def keep_rubric(project: Project, rubric: RubricCriteria) -> Rubric:
+    """Return the stored rubric with this content."""
+    found, _ = Rubric.objects.get_or_create(
+        project=project,
+        sha256=rubric_hash(rubric),
+        defaults={"name": rubric.name, "content": rubric.model_dump(mode="json")},
+    )
+    return found
+
+
+def keep_guidance(suite: Suite, files: FixtureFiles, *, by: Any, name: str = "") -> tuple[Guidance, bool]:
+    """Return the suite's guidance version with these files, and whether it is new. A name given later is taken."""
+    sha256 = guidance_hash(files)
+    found = Guidance.objects.filter(suite=suite, sha256=sha256).first()
+    if found is not None:
+        if name and found.name != name:
+            found.name = name
+            found.save(update_fields=["name"])
+        return found, False
+    number = (suite.guidance.aggregate(last=Max("number"))["last"] or 0) + 1
+    documents = [{"path": file.path, "content": file.content.decode("utf-8", "replace")} for file in files]
+    created = Guidance.objects.create(
+        suite=suite, number=number, sha256=sha256, name=name, files=documents, created_by=_person(by)
+    )
+    return created, True
+
+
+def guidance_files(guidance: Guidance | None) -> FixtureFiles:
+    """Return the documents of a guidance version as files."""
+    documents = guidance.files if guidance else []
+    return tuple(FixtureFile(each["path"], each["content"].encode()) for each in documents)
+
+
+def _person(by: Any) -> Any:
+    return by if getattr(by, "pk", None) else None
