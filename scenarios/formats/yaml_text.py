@@ -200,7 +200,8 @@ def _walk(root: yaml.Node, file: str) -> tuple[dict[Location, int], list[Problem
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             problems += _repeated(node, location, file)
-        for part, mark, child in _children(node):
+        # In the order of the text, so that an aliased node has its lines where it is written.
+        for part, mark, child in reversed(_children(node)):
             lines[(*location, part)] = mark.line + 1
             stack.append(((*location, part), child))
     return lines, problems

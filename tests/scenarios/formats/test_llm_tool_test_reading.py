@@ -1,0 +1,274 @@
+"""What llm-tool-test files become."""
+
+import pytest
+from llm_tool_test_files import SCENARIO, changed, upload
+
+from evaluators.criteria import Composite, Criterion, EvaluatorScript, Tool
+from evaluators.gates.commands import CommandSucceeds
+from evaluators.gates.transcript import NoTranscriptErrors
+from scenarios.formats import parse_files
+from scenarios.formats.llm_tool_test import matches
+from scenarios.formats.parsed import FixtureFile
+from scenarios.spec import Cost, Limits, MatrixEntry, PostScript
+
+SHORT = "name: a\ntask: Do it.\ntarget: {binary: t}\ngates: [{type: file_exists, path: x}]\n"
+CONFIG = "llm-tool-test-config.toml"
+
+
+def read(files, **options):
+    (suite,) = parse_files(files, name="tasks", **options)
+    return suite
+
+
+def read_one(files, **options):
+    (scenario,) = read(files, **options).scenarios
+    return scenario
+
+
+def test_every_field_is_taken_over():
+    spec = read_one(upload())
+    assert (spec.key, spec.description, spec.prompt, spec.fixture) == (
+        "add-task",
+        "Adds a task.",
+        "Add a task.",
+        "basic",
+    )
+    assert spec.setup == ("taskmgr init",)
+    assert spec.post == (PostScript(command="./after.sh", timeout_seconds=5),)
+    assert spec.limits == Limits(timeout_seconds=60, max_turns=9)
+    assert (spec.tags, spec.tier, spec.cost) == (("quick", "tasks"), 2, Cost(max_usd=0.5, cache=False))
+    assert spec.matrix == (MatrixEntry(target="codex", models=("a", "b")), MatrixEntry(target="claude"))
+    assert (spec.file, spec.line) == ("add-task.yaml", 1)
+
+
+def test_every_criterion_is_taken_over():
+    criteria = read_one(upload()).criteria
+    assert criteria.tool == Tool(
+        binary="taskmgr",
+        command_pattern="taskmgr\\s+(\\S+)",
+        health_check="taskmgr --help",
+        version_command="taskmgr --version",
+        env={"HOME_DIR": "${HOME}/x", "PORT": "8080", "DEBUG": "true"},
+    )
+    assert criteria.gates == (
+        CommandSucceeds(command="taskmgr doctor", timeout_seconds=3),
+        NoTranscriptErrors(),
+    )
+    assert criteria.scripts == (EvaluatorScript(command="./measure.sh", name="size"),)
+    assert criteria.composite == Composite(gate_weight=0.5, judge_weight=0.55, interaction_weight=0.10)
+
+
+def test_the_judge_and_its_rubric_are_taken_over():
+    judge = read_one(upload()).criteria.judge
+    assert (judge.enabled, judge.pass_threshold, judge.model, judge.when, judge.judgings) == (
+        True,
+        0.7,
+        "small",
+        "gates_pass",
+        3,
+    )
+    assert judge.rubric.criteria == (
+        Criterion(id="correct", weight=0.6, description="Works."),
+        Criterion(id="neat", weight=0.4),
+    )
+    assert (judge.rubric.name, judge.rubric.require_fields) == ("rubrics/style.yaml", ("scores",))
+
+
+def test_a_folder_is_one_suite_with_its_fixtures():
+    suite = read(upload(**{"b.yml": SHORT}), executables=frozenset({"templates/basic/run.sh"}))
+    assert (suite.name, suite.format, suite.lints) == ("tasks", "llm_tool_test", ())
+    assert [scenario.key for scenario in suite.scenarios] == ["add-task", "a"]
+    assert suite.fixtures == {
+        "basic": (
+            FixtureFile("AGENTS.md", b"Read me.\n"),
+            FixtureFile("run.sh", b"#!/bin/sh\n", executable=True),
+        )
+    }
+
+
+def test_the_short_forms_are_taken():
+    spec = read_one({"a.yaml": SHORT.encode()})
+    assert (spec.prompt, spec.fixture, spec.matrix) == ("Do it.", None, None)
+    assert [gate.type for gate in spec.criteria.gates] == ["file_exists"]
+
+
+def test_keys_without_a_value_count_as_left_out():
+    spec = read_one({"a.yaml": (SHORT + "tags:\nrun:\n  timeout_secs:\n").encode()})
+    assert (spec.tags, spec.limits) == ((), Limits())
+
+
+PLACES = [
+    "fixtures/templates/x/f",
+    "llm-test-fixtures/templates/x/f",
+    "templates/x/f",
+    "x/f",
+    "s/templates/x/f",
+    "s/x/f",
+    "own/place/templates/x/f",
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_template_is_found_beside_the_scenario_and_from_the_root(place):
+    files = {
+        "s/a.yaml": (SHORT + "template_folder: x/\n").encode(),
+        place: b"1",
+        CONFIG: b'fixtures_path = "own/place"',
+    }
+    suite = read(files)
+    assert (suite.scenarios[0].fixture, suite.fixtures) == ("x", {"x": (FixtureFile("f", b"1"),)})
+
+
+def test_templates_of_the_same_name_in_two_places_stay_two():
+    files = {}
+    for folder in ("s", "t"):
+        scenario = SHORT.replace("name: a", f"name: {folder}") + "template_folder: x\n"
+        files |= {f"{folder}/a.yaml": scenario.encode(), f"{folder}/templates/x/f": folder.encode()}
+    suite = read(files)
+    assert [scenario.fixture for scenario in suite.scenarios] == ["s/templates/x", "t/templates/x"]
+    assert suite.fixtures["t/templates/x"] == (FixtureFile("f", b"t"),)
+
+
+def test_a_folder_called_scenarios_is_no_part_of_a_fixture():
+    files = {"x/scenarios/a.yaml": (SHORT + "template_folder: x\n").encode(), "x/f": b"1"}
+    assert read(files).fixtures == {"x": (FixtureFile("f", b"1"),)}
+
+
+OTHERS = {
+    "templates/basic/broken.yaml": "a: [",
+    "templates/basic/scenario.yaml": SCENARIO,
+    "targets.yaml": "targets:\n- name: local\n  provider: mock\n",
+    "README.md": "# Read me",
+    "compose.yaml": "services: {}\n",
+    "tsconfig.json": "{ // with a comment\n}",
+    "values.yaml": "name: chart\ntags: [a]\n",
+}
+
+
+def test_files_that_are_no_scenarios_are_left_alone():
+    suite = read(upload(**OTHERS))
+    assert [scenario.key for scenario in suite.scenarios] == ["add-task"]
+    assert suite.lints == ()
+
+
+def test_a_fixture_outside_templates_may_hold_broken_yaml_and_scenarios():
+    files = {
+        "a.yaml": (SHORT + "template_folder: work\n").encode(),
+        "work/b.yaml": b"a: [",
+        "work/c.yaml": SHORT.encode(),
+    }
+    suite = read(files)
+    assert [file.path for file in suite.fixtures["work"]] == ["b.yaml", "c.yaml"]
+    assert len(suite.scenarios) == 1
+
+
+def test_the_targets_file_is_kept_as_text():
+    suite = read(upload(**{"targets.yaml": OTHERS["targets.yaml"], "deep/targets.yaml": "targets: []"}))
+    assert (suite.targets_file, suite.targets_text) == ("targets.yaml", OTHERS["targets.yaml"])
+
+
+SETTINGS = """\
+results_path = "results"
+[target]
+binary = "t"
+command_pattern = "t (\\\\w+)"
+[target.env]
+MODE = "x"
+[tools.codex]
+command = "codex"
+models = ["a"]
+[profiles.quick]
+tools = ["codex"]
+[models.a]
+input_cost_per_1k_tokens = 0.1
+"""
+
+
+def test_the_tool_comes_from_the_settings_when_asked():
+    for scenario in (SHORT.replace("{binary: t}", "from_config"), SHORT.replace("target: {binary: t}\n", "")):
+        tool = read_one({"a.yaml": scenario.encode(), CONFIG: SETTINGS.encode()}).criteria.tool
+        assert tool == Tool(binary="t", command_pattern="t (\\w+)", env={"MODE": "x"})
+
+
+def test_tools_profiles_and_prices_of_the_settings_are_kept():
+    settings = read({"a.yaml": SHORT.encode(), CONFIG: SETTINGS.encode()}).settings
+    assert settings["tools"] == {"codex": {"name": "", "command": "codex", "models": ["a"]}}
+    assert settings["profiles"] == {"quick": {"name": "", "tools": ["codex"], "models": []}}
+    assert settings["models"]["a"]["input_cost_per_1k_tokens"] == 0.1
+
+
+PATTERNS = {
+    "the scenario's": ("{binary: t, command_pattern: own}", SETTINGS, "own"),
+    "the settings'": ("{binary: t}", SETTINGS, "t (\\w+)"),
+    "not that of another tool": ("{binary: other}", SETTINGS, "project"),
+    "the project's": ("{binary: t}", "", "project"),
+    "the project's without any tool": ("{}", "", "project"),
+}
+
+
+@pytest.mark.parametrize(("target", "settings", "expected"), PATTERNS.values(), ids=PATTERNS)
+def test_the_nearest_command_pattern_counts(target, settings, expected):
+    files = {"a.yaml": SHORT.replace("{binary: t}", target).encode()}
+    if settings:
+        files[CONFIG] = settings.encode()
+    assert read_one(files, command_pattern="project").criteria.tool.command_pattern == expected
+
+
+def test_a_rubric_may_stand_in_its_scenario():
+    files = upload(
+        changed("rubric: rubrics/style.yaml", "rubric: {name: own, criteria: [{id: a, weight: 1}]}")
+    )
+    rubric = read_one(files).criteria.judge.rubric
+    assert (rubric.name, rubric.criteria) == ("own", (Criterion(id="a", weight=1),))
+
+
+@pytest.mark.parametrize("place", ["s/r.yaml", "r.yaml", "fixtures/r.yaml"])
+def test_a_rubric_is_found_beside_the_scenario_and_from_the_root(place):
+    scenario = SHORT + "evaluation: {judge: {rubric: r.yaml, pass_threshold: 0.5}}\n"
+    files = {"s/a.yaml": scenario.encode(), place: b"criteria: [{id: a, weight: 1}]"}
+    assert read_one(files).criteria.judge.rubric.name == place
+
+
+def test_a_judge_that_is_off_needs_no_rubric():
+    suite = read(upload(changed("    rubric: rubrics/style.yaml\n", "    enabled: false\n")))
+    assert suite.scenarios[0].criteria.judge is None
+    assert [lint.what for lint in suite.lints] == ["The judge has no 'rubric'."]
+
+
+def test_a_judge_that_is_off_keeps_its_rubric():
+    judge = read_one(upload(changed("    model: small\n", "    enabled: false\n"))).criteria.judge
+    assert (judge.enabled, len(judge.rubric.criteria)) == (False, 2)
+
+
+def test_a_gates_limit_may_be_spelled_both_ways():
+    spec = read_one(upload(changed("timeout_secs: 3", "timeout_seconds: 3")))
+    assert spec.criteria.gates[0].timeout_seconds == 3
+
+
+def test_a_catastrophic_pattern_is_taken_as_it_cannot_hang():
+    files = {
+        "a.yaml": SHORT.replace("file_exists, path: x", "file_matches, path: x, pattern: (a+)+$").encode()
+    }
+    assert read_one(files).criteria.gates[0].pattern == "(a+)+$"
+
+
+def test_a_thousand_scenarios_are_one_suite():
+    files = {f"{n}.yaml": SHORT.replace("name: a", f"name: s{n}").encode() for n in range(1000)}
+    assert len(read(files).scenarios) == 1000
+
+
+MEANT = {
+    "name, task and gates": ({"name": 1, "task": 1, "gates": []}, True),
+    "task and evaluation": ({"task": 1, "evaluation": 1}, True),
+    "misspelled name": ({"nmae": 1, "task": 1, "evaluation": 1}, True),
+    "a rubric": ({"criteria": [], "output": {}}, False),
+    "a targets file": ({"targets": []}, False),
+    "a chart": ({"name": 1, "tags": []}, False),
+    "a list": ([], False),
+}
+
+
+@pytest.mark.parametrize(("value", "expected"), MEANT.values(), ids=MEANT)
+def test_it_knows_its_own_files(value, expected):
+    assert matches("a.yaml", value) is expected
+    assert matches("a.json", value) is False
