@@ -20,7 +20,7 @@ READ_LIMIT = 10 << 20
 _OPENAT2 = 437
 _BENEATH, _NO_MAGICLINKS = 0x08, 0x02
 _libc = ctypes.CDLL(None, use_errno=True)
-_BASE_FLAGS = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+_O_PATH = getattr(os, "O_PATH", 0)
 
 
 class LeadsOutside(OSError):
@@ -48,9 +48,8 @@ def read_beneath(root: Path, path: str, *, limit: int = READ_LIMIT) -> bytes:
 
 def exists_beneath(root: Path, path: str) -> bool:
     """Whether there is anything at a path. Raises `LeadsOutside`."""
-    flags = os.O_PATH if hasattr(os, "O_PATH") else os.O_RDONLY
     try:
-        os.close(open_beneath(root, path, flags))
+        os.close(open_beneath(root, path, _O_PATH))
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
@@ -69,7 +68,7 @@ def open_beneath(root: Path, path: str, flags: int) -> int:
 def _openat2(root: Path, path: str, flags: int) -> int:
     directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        how = struct.pack("QQQ", flags | _BASE_FLAGS, 0, _BENEATH | _NO_MAGICLINKS)
+        how = struct.pack("QQQ", _full(flags), 0, _BENEATH | _NO_MAGICLINKS)
         buffer = ctypes.create_string_buffer(how, len(how))
         found = int(_libc.syscall(_OPENAT2, directory, os.fsencode(path or "."), buffer, len(how)))
         if found >= 0:
@@ -77,6 +76,12 @@ def _openat2(root: Path, path: str, flags: int) -> int:
         raise _error(ctypes.get_errno(), path)
     finally:
         os.close(directory)
+
+
+def _full(flags: int) -> int:
+    """Opening must neither wait nor hand out a terminal; a bare path opens nothing and takes no such flags."""
+    careful = 0 if flags == _O_PATH != 0 else os.O_NOCTTY | os.O_NONBLOCK
+    return flags | os.O_CLOEXEC | careful
 
 
 def _error(number: int, path: str) -> Exception:
@@ -93,4 +98,4 @@ def _open_resolved(root: Path, path: str, flags: int) -> int:
     target = (base / path).resolve()
     if Path(path).is_absolute() or not target.is_relative_to(base):
         raise LeadsOutside(errno.EXDEV, "it leads out of the directory", path)
-    return os.open(target, flags | _BASE_FLAGS)
+    return os.open(target, _full(flags))

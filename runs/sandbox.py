@@ -16,10 +16,9 @@ from functools import cache
 from pathlib import Path
 
 from runs import bubblewrap, landlock
-from runs.profiles import COMMAND, Profile
+from runs.profiles import COMMAND, UNLIMITED, Limits, Profile
 from runs.providers.base import ProviderError
 from runs.providers.process import Spawn
-from runs.providers.watchdog import UNLIMITED, Limits
 
 HOME = bubblewrap.HOME
 WORKSPACE = "/workspace"

@@ -66,6 +66,8 @@ def resolve(
     """
     resolution = _Resolution(definition, env)
     values = resolution.values()
+    if values.get("cwd") and base_folder:
+        values["cwd"] = str(Path(base_folder, str(values["cwd"])))
     if definition.options.runs_in_eval_folder and not values.get("cwd") and eval_folder:
         values["cwd"] = eval_folder
     try:

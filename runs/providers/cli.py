@@ -231,9 +231,9 @@ class _Files:
 
     @classmethod
     def new(cls, invocation: Invocation) -> _Files:
-        slug = re.sub(r"[^\w.-]+", "-", invocation.key)[:80] or "unknown"
-        name = f"agentv-{slug}-{time.time_ns() // 1_000_000}-{secrets.token_hex(4)}"
-        return cls(invocation.scratch / f"{name}.json", invocation.scratch / f"{name}-events.jsonl")
+        name = output_name(invocation.key)
+        events = name.removesuffix(".json") + "-events.jsonl"
+        return cls(invocation.scratch / name, invocation.scratch / events)
 
     def told(self) -> bytes | None:
         """The structured events, None where nothing was written."""
@@ -245,6 +245,12 @@ class _Files:
     def remove(self) -> None:
         self.output.unlink(missing_ok=True)
         self.events.unlink(missing_ok=True)
+
+
+def output_name(key: str) -> str:
+    """Return a fresh name for the file of an answer, as the AgentV specification forms it."""
+    slug = re.sub(r"[^\w.-]+", "-", key)[:80] or "unknown"
+    return f"agentv-{slug}-{time.time_ns() // 1_000_000}-{secrets.token_hex(4)}.json"
 
 
 def _never_started(result: ProcessResult, template: str) -> bool:

@@ -14,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, Literal
 
+from runs.profiles import Limits
 from runs.providers.capture import Capture
 from runs.providers.process_tree import (
     Process,
@@ -23,7 +24,7 @@ from runs.providers.process_tree import (
     send,
     send_group,
 )
-from runs.providers.watchdog import INTERVAL_SECONDS, Limits, exceeded
+from runs.providers.watchdog import INTERVAL_SECONDS, exceeded
 
 Reason = Literal["", "timeout", "cancelled", "flood", "limits"]
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from runs.profiles import UNLIMITED, Limits
 from runs.providers.base import ProviderError
 from runs.providers.conversation import Conversation, Stop
 from runs.providers.process_tree import MARKER
-from runs.providers.watchdog import UNLIMITED, Limits
 
 OUTPUT_LIMIT = 10 << 20
 FLOOD_LIMIT = 256 << 20

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from runs.profiles import Limits
 from runs.providers.process_tree import Process
 
 INTERVAL_SECONDS = 0.2
 _ENTRIES = 200_000
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much a command and everything it starts may use; None is unlimited."""
-
-    rss_bytes: int | None = None
-    processes: int | None = None
-    disk_bytes: int | None = None
-    disk: Path | None = None
-    """The directory whose size `disk_bytes` bounds."""
-
-    @property
-    def watched(self) -> bool:
-        """Whether anybody has to look."""
-        return any(limit is not None for limit in (self.rss_bytes, self.processes, self.disk_bytes))
-
-
-UNLIMITED = Limits()
 
 
 def exceeded(limits: Limits, tree: list[Process]) -> str:

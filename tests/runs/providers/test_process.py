@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from runs.profiles import Limits
 from runs.providers.base import ProviderError
 from runs.providers.process import ProcessResult, run_process
-from runs.providers.watchdog import Limits
 from tests.runs.processes import ENV, nothing_left, open_descriptors, pids_with
 
 

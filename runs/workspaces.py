@@ -1,0 +1,225 @@
+"""The directory in which a trial happens: made from a fixture, run in, looked at and removed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from evaluators.model import CommandResult, FileUnavailable
+from evaluators.redaction import mask_values
+from runs.beneath import LeadsOutside, exists_beneath, read_beneath
+from runs.profiles import AGENT, COMMAND, Profile
+from runs.providers.base import ProviderError
+from runs.providers.process import ProcessResult, run_process
+from runs.sandbox import Containment
+from scenarios.formats.parsed import FixtureFile
+from scenarios.guidance import lay_over
+from scenarios.spec import PostScript
+
+OUTPUT_LIMIT = 1 << 20
+SETUP_SECONDS = 300.0
+
+
+def prepare(
+    files: Iterable[FixtureFile],
+    guidance: Iterable[FixtureFile] | None,
+    root: Path,
+    *,
+    name: str = "",
+    names: Collection[str] = (),
+    extra: Sequence[str] = (),
+) -> Path:
+    """Return a fresh directory under `root` with the fixture and the run's guidance in it.
+
+    Guidance files of the fixture that the run's guidance does not name are left out; None leaves the fixture as
+    it is. `name`, `names` and `extra` are those of `scenarios.guidance.lay_over`. Raises `ProviderError` (kind
+    `setup`) for a path that would lead out of the directory.
+    """
+    wanted = tuple(files)
+    if guidance is not None:
+        wanted = lay_over(wanted, tuple(guidance), name=name, names=names, extra=extra)
+    root.mkdir(parents=True, exist_ok=True)
+    workspace = Path(tempfile.mkdtemp(prefix="workspace-", dir=root))
+    for file in wanted:
+        _write(workspace, file)
+    return workspace
+
+
+def remove(directory: Path) -> None:
+    """Remove a directory with everything in it, also what was made read-only; one that is gone is no error."""
+    if directory.is_symlink() or not directory.exists():
+        return
+    for folder, _, _ in os.walk(directory, onerror=lambda error: _open_up(str(error.filename))):
+        _open_up(folder)
+    shutil.rmtree(directory, ignore_errors=False, onerror=_try_again)
+
+
+@dataclass(frozen=True)
+class PostResult:
+    """How a script after the agent went; `note` is empty where it went well."""
+
+    command: str
+    result: CommandResult
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class LocalWorkspace:
+    """A directory of this machine as evaluators see it (`evaluators.model.Workspace`)."""
+
+    path: Path
+    scratch: Path
+    """Outside the workspace: events, logs, answers."""
+    containment: Containment
+    env: Mapping[str, str] = field(default_factory=dict)
+    """For every command: `target.env` and what the scenario's scripts are told."""
+    secrets: tuple[str, ...] = ()
+    """Values that are masked in what commands print and files hold."""
+    tool: str = ""
+    """The program under test, readable wherever it really is."""
+
+    def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        network: bool = False,
+    ) -> CommandResult:
+        """Run a shell command with tight limits. Never raises for what the command does."""
+        return self._run(
+            command, COMMAND, timeout_seconds=timeout_seconds, env=env, stdin=stdin, network=network
+        )
+
+    def read(self, path: str) -> str:
+        """Return a text file, secrets masked. Raises `FileUnavailable` when missing, outside, too large or not text."""
+        try:
+            content = read_beneath(self.path, path)
+            return mask_values(content.decode("utf-8-sig"), self.secrets)
+        except LeadsOutside as error:
+            raise FileUnavailable(f"{path} leads out of the workspace.") from error
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FileUnavailable(f"{path} does not exist.") from error
+        except UnicodeDecodeError as error:
+            raise FileUnavailable(f"{path} is not UTF-8 text.") from error
+        except OSError as error:
+            raise FileUnavailable(f"{path} cannot be read: {error.strerror}.") from error
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a path exists. Raises `FileUnavailable` when it leads outside."""
+        try:
+            return exists_beneath(self.path, path)
+        except LeadsOutside as error:
+            raise FileUnavailable(f"{path} leads out of the workspace.") from error
+        except OSError as error:
+            raise FileUnavailable(f"{path} cannot be looked at: {error.strerror}.") from error
+
+    def inside(self, path: Path) -> str:
+        """Return the absolute path by which commands know a file of the workspace or of the scratch directory."""
+        return self.containment.around(self.path, self.scratch).inside(path)
+
+    def run_setup(self, commands: Sequence[str], *, timeout_seconds: float = SETUP_SECONDS) -> None:
+        """Run the commands before the agent, with its limits and network.
+
+        Raises `ProviderError` (kind `setup`) at the first that fails: the trial is an error, not a fail.
+        """
+        for command in commands:
+            result = self._run(command, AGENT, timeout_seconds=timeout_seconds)
+            if result.exit_code != 0:
+                raise ProviderError(
+                    f"The setup command '{command}' failed: {_ended(result)}. Correct it in the scenario.",
+                    kind="setup",
+                )
+
+    def run_post(self, scripts: Iterable[PostScript]) -> tuple[PostResult, ...]:
+        """Run the scripts after the agent, all of them; a failure is noted, no more."""
+        return tuple(self._run_post(script) for script in scripts)
+
+    def _run_post(self, script: PostScript) -> PostResult:
+        result = self.run(script.command, timeout_seconds=script.timeout_seconds, network=script.network)
+        if result.exit_code == 0:
+            return PostResult(script.command, result)
+        return PostResult(
+            script.command, result, f"The post script '{script.command}' failed: {_ended(result)}."
+        )
+
+    def _run(
+        self,
+        command: str,
+        profile: Profile,
+        *,
+        timeout_seconds: float,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        network: bool | None = None,
+    ) -> CommandResult:
+        try:
+            sandbox = self.containment.around(
+                self.path, self.scratch, profile=profile, network=network, tool=self.tool
+            )
+            result = run_process(
+                command,
+                cwd=self.path,
+                env={**self.env, **(env or {})},
+                timeout_seconds=timeout_seconds,
+                stdin=None if stdin is None else stdin.encode(),
+                output_limit=OUTPUT_LIMIT,
+                limits=sandbox.limits,
+                sandbox=sandbox,
+            )
+        except ProviderError as error:
+            return CommandResult(exit_code=None, error=str(error))
+        return self._read_result(result)
+
+    def _read_result(self, result: ProcessResult) -> CommandResult:
+        return CommandResult(
+            exit_code=result.exit_code,
+            stdout=mask_values(result.stdout.decode("utf-8", "replace"), self.secrets),
+            stderr=mask_values(result.stderr.decode("utf-8", "replace"), self.secrets),
+            timed_out=result.timed_out,
+            truncated=result.truncated,
+            seconds=result.seconds,
+            error=result.error,
+        )
+
+
+def _write(workspace: Path, file: FixtureFile) -> None:
+    path = PurePosixPath(file.path)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in file.path:
+        raise ProviderError(
+            f"The fixture's file '{file.path}' would lie outside the workspace. Give it a path within.",
+            kind="setup",
+        )
+    target = workspace / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(file.content)
+    target.chmod(0o755 if file.executable else 0o644)
+
+
+def _ended(result: CommandResult) -> str:
+    said = (result.stderr or result.stdout).strip()[-500:].rstrip(".")
+    ended = result.error.rstrip(".") or f"exit code {result.exit_code}"
+    return f"{ended}: {said}" if said else ended
+
+
+def _open_up(folder: str) -> None:
+    path = Path(folder)
+    if not path.is_symlink() and path.is_dir():
+        path.chmod(path.stat().st_mode | stat.S_IRWXU)
+
+
+def _try_again(function: object, path: str, _: object) -> None:
+    """Called where removing failed: its directory is opened up, and what is gone meanwhile is no error."""
+    _open_up(str(Path(path).parent))
+    _open_up(path)
+    target = Path(path)
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
