@@ -18,6 +18,7 @@ from scenarios.bundle_limits import (
     refuse,
 )
 from scenarios.formats import companions
+from scenarios.formats.upload import inside
 
 
 @dataclass(frozen=True)
@@ -95,10 +96,12 @@ def _with_companions(path: Path, content: bytes) -> Bundle:
     root = path.resolve().parent
     members = [Member(path.name, content)]
     for named in companions(path.name, content):
-        found = root / named
-        if found.is_dir() and found.resolve().is_relative_to(root):
+        found = root / (inside("", named) or path.name)
+        if found == root or found.name == path.name or not found.resolve().is_relative_to(root):
+            continue
+        if found.is_dir():
             members += _walk(root, found, ())
-        elif found.is_file() and named != path.name:
+        elif found.is_file():
             members.append(_member(root, found))
     unique = {member.path: member for member in members}
     return _bundle(path.name, _stem(path.name), iter(unique.values()))

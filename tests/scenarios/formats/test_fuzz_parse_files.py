@@ -19,9 +19,43 @@ scalars = (
     | st.sampled_from(["", "../x", "$[", "(", "len >= 1"])
 )
 keys = st.sampled_from(
-    "name task prompt target binary env command_pattern evaluation gates type path pattern assertion command judge "
-    "rubric criteria id weight pass_threshold composite gate_weight tool_matrix tool models run timeout_secs tags tier "
-    "template_folder setup commands scripts post evaluators".split()
+    [
+        "name",
+        "task",
+        "prompt",
+        "target",
+        "binary",
+        "env",
+        "command_pattern",
+        "evaluation",
+        "gates",
+        "type",
+        "path",
+        "pattern",
+        "assertion",
+        "command",
+        "judge",
+        "rubric",
+        "criteria",
+        "id",
+        "weight",
+        "pass_threshold",
+        "composite",
+        "gate_weight",
+        "tool_matrix",
+        "tool",
+        "models",
+        "run",
+        "timeout_secs",
+        "tags",
+        "tier",
+        "template_folder",
+        "setup",
+        "commands",
+        "scripts",
+        "post",
+        "evaluators",
+    ]
 )
 values = st.recursive(
     scalars | st.sampled_from(["file_matches", "command_json_path", "min_notes", "from_config"]),

@@ -1,5 +1,7 @@
 """YAML and JSON of every bad kind are refused with their line; good ones keep their lines."""
 
+from itertools import pairwise
+
 import pytest
 
 from scenarios.formats.json_text import read_json
@@ -10,11 +12,10 @@ from scenarios.formats.yaml_text import read_yaml
 
 LETTERS = "abcdefghi"
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
-    f"{new}: &{new} [{','.join(['*' + old] * 10)}]\n" for old, new in zip(LETTERS, LETTERS[1:], strict=False)
+    f"{new}: &{new} [{','.join(['*' + old] * 10)}]\n" for old, new in pairwise(LETTERS)
 )
 MERGE_BOMB = "a: &a {k: v}\n" + "".join(
-    f"{new}: &{new} {{<<: [{','.join(['*' + old] * 10)}]}}\n"
-    for old, new in zip(LETTERS, LETTERS[1:], strict=False)
+    f"{new}: &{new} {{<<: [{','.join(['*' + old] * 10)}]}}\n" for old, new in pairwise(LETTERS)
 )
 
 BAD_YAML = {

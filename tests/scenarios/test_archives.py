@@ -1,0 +1,162 @@
+"""Archives from people nobody knows: good ones are read, each hostile kind is refused with a sentence."""
+
+import gzip
+import io
+import stat
+import tarfile
+import zipfile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scenarios import bundle_limits
+from scenarios.bundles import read_archive, read_upload
+from scenarios.formats.problems import ScenarioFileError
+
+LINK = stat.S_IFLNK | 0o777
+FIFO = stat.S_IFIFO | 0o644
+
+
+def zipped(*members):
+    """Return a zip of (name, content, mode) members."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content, *mode in members:
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = (mode[0] if mode else 0o644) << 16
+            archive.writestr(info, content)
+    return buffer.getvalue()
+
+
+def tarred(*members, pack=gzip.compress):
+    """Return a tar of (name, content) members; what is no content is the type of a member."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                info.type, info.linkname = content.encode(), "/etc/passwd"
+                archive.addfile(info)
+            else:
+                info.size, info.mode = len(content), 0o755
+                archive.addfile(info, io.BytesIO(content))
+    return pack(buffer.getvalue())
+
+
+HOSTILE_NAMES = {
+    "absolute": ("/etc/passwd", "absolute-path"),
+    "a drive": ("C:/x", "absolute-path"),
+    "a home": ("~/x", "absolute-path"),
+    "upwards": ("../../x", "upward-path"),
+    "upwards inside": ("a/../../x", "upward-path"),
+    "a backslash": ("..\\x", "backslash"),
+    "a newline": ("a\nb", "bad-path"),
+    "an empty step": ("a//b", "bad-path"),
+    "long": ("a" * 401, "long-path"),
+    "deep": ("a/" * 25 + "b", "long-path"),
+}
+HOSTILE = {
+    "a symlink in a zip": (zipped(("a", "/etc/passwd", LINK)), "link"),
+    "a pipe in a zip": (zipped(("a", "", FIFO)), "not-regular"),
+    "a symlink in a tar": (tarred(("a", tarfile.SYMTYPE.decode())), "link"),
+    "a hard link": (tarred(("a", tarfile.LNKTYPE.decode())), "link"),
+    "a device": (tarred(("a", tarfile.CHRTYPE.decode())), "not-regular"),
+    "a pipe in a tar": (tarred(("a", tarfile.FIFOTYPE.decode())), "not-regular"),
+    "the same path in other case": (zipped(("A", "1"), ("a", "2")), "same-path"),
+    "a file that is a folder": (zipped(("a", "1"), ("a/b", "2")), "same-path"),
+    "a zip bomb": (zipped(("a", b"\0" * (10 << 20))), "bomb"),
+    "a gzip bomb": (tarred(("a", b"\0" * (10 << 20))), "bomb"),
+    "a large file": (tarred(("a", bytes(bundle_limits.MAX_FILE_BYTES + 1)), pack=bytes), "large-file"),
+    "too many files": (
+        zipped(*((f"{n}", "") for n in range(bundle_limits.MAX_MEMBERS + 1))),
+        "too-many-files",
+    ),
+    "nothing": (zipped(), "no-files"),
+    "cut off": (zipped(("a", "x" * 1000))[:-30], "broken-archive"),
+    "no archive": (b"PK\x03\x04 and no more", "broken-archive"),
+    "a cut gzip": (tarred(("a", b"x"))[:-9], "broken-archive"),
+}
+
+
+def problem_of(data, name="s.zip"):
+    with pytest.raises(ScenarioFileError) as caught:
+        read_archive(name, data)
+    (problem,) = caught.value.problems
+    return problem
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred], ids=["zip", "tar.gz"])
+@pytest.mark.parametrize(("path", "id"), HOSTILE_NAMES.values(), ids=HOSTILE_NAMES)
+def test_it_refuses_paths_that_could_lead_out(pack, path, id):
+    problem = problem_of(pack(("good.yaml", b"a: 1"), (path, b"x")))
+    assert (problem.id, problem.where, problem.file) == (f"bundle/{id}", path, "s.zip")
+
+
+@pytest.mark.parametrize(("data", "id"), HOSTILE.values(), ids=HOSTILE)
+def test_it_refuses_hostile_archives(data, id):
+    problem = problem_of(data)
+    assert problem.id == f"bundle/{id}"
+    assert problem.what.endswith(".")
+    assert problem.fix.endswith(".")
+
+
+def test_it_refuses_more_than_the_total():
+    content = bytes(bundle_limits.MAX_FILE_BYTES)
+    members = (bundle_limits.Member(f"{number}", content) for number in range(6))
+    with pytest.raises(ScenarioFileError) as caught:
+        bundle_limits.collect("s.zip", members)
+    assert caught.value.problems[0].id == "bundle/too-large"
+
+
+def test_it_refuses_a_packed_size_beyond_the_limit():
+    assert problem_of(bytes(bundle_limits.MAX_ARCHIVE_BYTES + 1)).id == "bundle/large-archive"
+
+
+def test_it_refuses_an_encrypted_zip():
+    data = bytearray(zipped(("a", "secret")))
+    data[6] |= 1
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    assert problem_of(bytes(data)).id == "bundle/broken-archive"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [zipped(("s/a.yaml", b"x"), ("s/b/c", b"y", 0o755)), tarred(("./s/a.yaml", b"x"), ("./s/b/c", b"y"))],
+)
+def test_the_folder_at_the_top_is_the_bundle(data):
+    bundle = read_archive("upload-7.zip", data)
+    assert (bundle.name, bundle.files) == ("s", {"a.yaml": b"x", "b/c": b"y"})
+    assert "b/c" in bundle.executables
+
+
+def test_without_a_folder_at_the_top_the_archive_names_the_bundle():
+    bundle = read_archive("tasks.tar.gz", tarred(("a.yaml", b"x"), ("b/c", b"y"), pack=bytes))
+    assert (bundle.name, sorted(bundle.files)) == ("tasks", ["a.yaml", "b/c"])
+
+
+def test_what_file_managers_leave_is_left_out():
+    data = zipped(
+        ("s/a.yaml", "x"), ("__MACOSX/s/._a.yaml", "x"), ("s/.DS_Store", "x"), ("s/.git/config", "x")
+    )
+    assert read_archive("x.zip", data).files == {"a.yaml": b"x"}
+
+
+def test_an_upload_is_an_archive_or_a_file_alone():
+    assert read_upload("x.bin", zipped(("s/a.yaml", "x"))).files == {"a.yaml": b"x"}
+    bundle = read_upload("C:\\home\\weather.yaml", b"a: 1")
+    assert (bundle.name, bundle.files) == ("weather", {"weather.yaml": b"a: 1"})
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from([zipped(("s/a.yaml", "x" * 50)), tarred(("s/a.yaml", b"x" * 50), pack=bytes)]), st.data()
+)
+def test_no_damage_raises_anything_else(archive, data):
+    at = data.draw(st.integers(0, min(len(archive), 700) - 1))
+    damaged = archive[:at] + data.draw(st.binary(max_size=8)) + archive[at + data.draw(st.integers(0, 8)) :]
+    try:
+        assert read_archive("s.zip", damaged).files
+    except ScenarioFileError as error:
+        assert error.problems

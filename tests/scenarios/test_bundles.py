@@ -1,0 +1,121 @@
+import os
+
+import pytest
+
+from scenarios.bundle_limits import MAX_FILE_BYTES
+from scenarios.bundles import read_path
+from scenarios.checking import check_paths
+from scenarios.formats.problems import ScenarioFileError
+
+SCENARIO = """\
+name: a
+template_folder: x
+target: {binary: t}
+task: Do it.
+evaluation:
+  gates: [{type: file_exists, path: f}]
+  judge: {rubric: rubrics/r.yaml, pass_threshold: 0.5}
+"""
+RUBRIC = "criteria: [{id: a, weight: 1}]\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A suite on disk."""
+    root = tmp_path / "tasks"
+    for name, text in {
+        "a.yaml": SCENARIO,
+        "rubrics/r.yaml": RUBRIC,
+        "templates/x/f": "1",
+        "other.yaml": "a: [",
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def id_of(path):
+    with pytest.raises(ScenarioFileError) as caught:
+        read_path(path)
+    return caught.value.problems[0].id
+
+
+def test_a_folder_gives_its_files_and_its_name(folder):
+    (folder / "templates/x/f").chmod(0o755)
+    (folder / ".git").mkdir()
+    (folder / ".git/config").write_text("x")
+    bundle = read_path(folder)
+    assert (bundle.name, sorted(bundle.files)) == (
+        "tasks",
+        ["a.yaml", "other.yaml", "rubrics/r.yaml", "templates/x/f"],
+    )
+    assert bundle.executables == {"templates/x/f"}
+
+
+def test_a_file_alone_comes_with_what_it_names(folder):
+    bundle = read_path(folder / "a.yaml")
+    assert (bundle.name, sorted(bundle.files)) == ("a", ["a.yaml", "rubrics/r.yaml", "templates/x/f"])
+
+
+def test_a_link_inside_is_followed(folder):
+    (folder / "CLAUDE.md").symlink_to("templates/x/f")
+    (folder / "skills").symlink_to("templates")
+    files = read_path(folder).files
+    assert (files["CLAUDE.md"], files["skills/x/f"]) == (b"1", b"1")
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "/etc", "../.."])
+def test_a_link_out_is_refused(folder, target):
+    (folder / "templates/x/link").symlink_to(target)
+    assert id_of(folder) == "bundle/link"
+
+
+def test_a_link_in_a_circle_is_refused(folder):
+    (folder / "templates/x/link").symlink_to("..")
+    assert id_of(folder) == "bundle/link"
+
+
+def test_a_file_alone_takes_nothing_from_outside(folder, tmp_path):
+    (tmp_path / "secret.yaml").write_text(RUBRIC)
+    scenario = folder / "a.yaml"
+    scenario.write_text(SCENARIO.replace("rubrics/r.yaml", "../secret.yaml"))
+    assert not any("secret" in path for path in read_path(scenario).files)
+    (folder / "inside.yaml").symlink_to(tmp_path / "secret.yaml")
+    scenario.write_text(SCENARIO.replace("rubrics/r.yaml", "inside.yaml"))
+    assert "inside.yaml" not in read_path(scenario).files
+
+
+def test_a_pipe_is_refused_without_waiting(folder):
+    os.mkfifo(folder / "pipe")
+    assert id_of(folder) == "bundle/not-regular"
+
+
+def test_a_large_file_is_refused(folder):
+    with (folder / "big.yaml").open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+    assert id_of(folder) == "bundle/large-file"
+    assert id_of(folder / "big.yaml") == "bundle/large-file"
+
+
+def test_a_missing_path_is_refused(tmp_path):
+    assert id_of(tmp_path / "none") == "bundle/unreadable"
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    assert id_of(tmp_path) == "bundle/no-files"
+
+
+def test_checking_tells_every_problem_of_every_path(folder, tmp_path):
+    (folder / "rubrics/r.yaml").write_text("criteria: [{id: a, weight: 2}]\n")
+    problems = check_paths([folder / "a.yaml", folder, tmp_path / "none"])
+    assert {problem.id for problem in problems} == {
+        "format/rubric-weights",
+        "format/not-yaml",
+        "bundle/unreadable",
+    }
+    assert problems == sorted(problems)
+
+
+def test_checking_finds_nothing_in_a_good_file(folder):
+    assert check_paths([folder / "a.yaml"]) == []

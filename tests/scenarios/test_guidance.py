@@ -1,0 +1,96 @@
+import pytest
+
+from scenarios.formats.parsed import FixtureFile, ParsedSuite
+from scenarios.guidance import is_guidance, lay_over, split, suite_guidance
+from scenarios.spec import ScenarioSpec
+
+GUIDANCE = [
+    "AGENTS.md",
+    "docs/AGENTS.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+    ".cursor/rules",
+    ".cursor/rules/style/a.mdc",
+    ".github/copilot-instructions.md",
+    "skills/git/SKILL.md",
+    ".claude/skills/git/SKILL.md",
+]
+OTHERS = ["README.md", "MY_AGENTS.md", "AGENTS.md.bak", "skills/SKILL.md", "skills/git/run.sh", "agents/x.md"]
+
+
+def files(**contents):
+    return tuple(FixtureFile(path, text.encode()) for path, text in sorted(contents.items()))
+
+
+def suite(fixtures, *, empty=False):
+    scenarios = (ScenarioSpec(key="a", prompt="x"),) if empty else ()
+    return ParsedSuite("s", "llm_tool_test", scenarios, fixtures)
+
+
+@pytest.mark.parametrize("path", GUIDANCE)
+def test_guidance_is_known_by_its_name(path):
+    assert is_guidance(path)
+
+
+@pytest.mark.parametrize("path", OTHERS)
+def test_other_files_are_none(path):
+    assert not is_guidance(path)
+
+
+def test_a_project_may_name_more():
+    assert is_guidance("docs/deep/a.guide.md", ["docs/**/*.guide.md"])
+    assert not is_guidance("docs/deep/a_guide_md", ["docs/**/*.guide.md"])
+
+
+def test_a_fixture_is_split():
+    rest, guidance = split(files(**{"AGENTS.md": "1", "a.txt": "2"}))
+    assert (rest, guidance) == (files(**{"a.txt": "2"}), files(**{"AGENTS.md": "1"}))
+
+
+def test_guidance_that_all_workspaces_share_has_its_own_path():
+    fixture = files(**{"AGENTS.md": "1"})
+    assert suite_guidance(suite({"x": fixture, "y": fixture})) == fixture
+
+
+DIFFERENT = {
+    "other content": (
+        {"x": {"AGENTS.md": "1"}, "y": {"AGENTS.md": "2"}},
+        ["x/AGENTS.md", "y/AGENTS.md"],
+        False,
+    ),
+    "only in one": ({"x": {"AGENTS.md": "1"}, "y": {"f": "2"}}, ["x/AGENTS.md"], False),
+    "not in the empty workspace": ({"x": {"AGENTS.md": "1"}}, ["x/AGENTS.md"], True),
+    "a path like a fixture's name": ({"x": {"x/AGENTS.md": "1"}}, ["x/x/AGENTS.md"], False),
+}
+
+
+@pytest.mark.parametrize(("fixtures", "paths", "empty"), DIFFERENT.values(), ids=DIFFERENT)
+def test_where_workspaces_differ_the_fixture_is_named(fixtures, paths, empty):
+    made = {name: files(**contents) for name, contents in fixtures.items()}
+    assert [file.path for file in suite_guidance(suite(made, empty=empty))] == paths
+
+
+@pytest.mark.parametrize(("fixtures", "paths", "empty"), DIFFERENT.values(), ids=DIFFERENT)
+def test_the_uploads_own_guidance_changes_no_workspace(fixtures, paths, empty):
+    made = {name: files(**contents) for name, contents in fixtures.items()}
+    guidance = suite_guidance(suite(made, empty=empty))
+    for name, fixture in made.items():
+        assert lay_over(fixture, guidance, name=name, names=set(made)) == fixture
+    if empty:
+        assert lay_over((), guidance, name="", names=set(made)) == ()
+
+
+def test_other_guidance_replaces_and_removes():
+    fixture = files(**{"AGENTS.md": "old", "CLAUDE.md": "old", "a.txt": "kept"})
+    laid = lay_over(fixture, files(**{"AGENTS.md": "new"}), name="x", names={"x", "y"})
+    assert laid == files(**{"AGENTS.md": "new", "a.txt": "kept"})
+
+
+def test_guidance_for_one_fixture_is_for_it_alone():
+    guidance = files(**{"AGENTS.md": "all", "x/AGENTS.md": "x"})
+    laid = {name: lay_over((), guidance, name=name, names={"x", "y"}) for name in ("x", "y", "")}
+    assert laid == {
+        "x": files(**{"AGENTS.md": "x"}),
+        "y": files(**{"AGENTS.md": "all"}),
+        "": files(**{"AGENTS.md": "all"}),
+    }

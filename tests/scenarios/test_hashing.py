@@ -1,0 +1,119 @@
+import pytest
+
+from evaluators.criteria import Criteria, Criterion, JudgeCriteria, Rubric, Tool
+from evaluators.gates.files import FileExists
+from scenarios.formats.parsed import FixtureFile, ParsedSuite
+from scenarios.hashing import (
+    content_hash,
+    fixture_hash,
+    gates_hash,
+    guidance_hash,
+    judge_hash,
+    rubric_hash,
+    scenario_hash,
+    suite_hash,
+    task_hash,
+)
+from scenarios.spec import Cost, Limits, ScenarioSpec
+
+SPEC = ScenarioSpec(key="a", prompt="x", fixture="f", criteria=Criteria(tool=Tool(binary="t")))
+RUBRIC = Rubric(name="r.yaml", criteria=(Criterion(id="a", weight=1),))
+JUDGE = JudgeCriteria(rubric=RUBRIC, pass_threshold=0.5)
+CRITERIA = Criteria(gates=(FileExists(path="x"),), judge=JUDGE)
+
+
+def spec(**changes):
+    return SPEC.model_copy(update=changes)
+
+
+def with_tool(**changes):
+    return spec(criteria=Criteria(tool=Tool(binary="t").model_copy(update=changes)))
+
+
+def test_the_order_of_keys_does_not_count():
+    assert content_hash({"a": 1, "b": [1, 2]}) == content_hash({"b": [1, 2], "a": 1})
+    assert content_hash([1, 2]) != content_hash([2, 1])
+
+
+SAME_TASK = {
+    "key": spec(key="b"),
+    "tags": spec(tags=("t",)),
+    "tier": spec(tier=3),
+    "cost": spec(cost=Cost(max_usd=1)),
+    "place": spec(file="other.yaml", line=9),
+    "name of the fixture": spec(fixture="g"),
+    "health check": with_tool(health_check="t --help"),
+    "gates": spec(criteria=Criteria(tool=Tool(binary="t"), gates=(FileExists(path="x"),))),
+}
+OTHER_TASK = {
+    "prompt": spec(prompt="y"),
+    "setup": spec(setup=("x",)),
+    "limits": spec(limits=Limits(timeout_seconds=1)),
+    "environment": with_tool(env={"A": "1"}),
+    "pattern": with_tool(command_pattern="t"),
+}
+
+
+@pytest.mark.parametrize("other", SAME_TASK.values(), ids=SAME_TASK)
+def test_the_task_is_the_same(other):
+    assert task_hash(other, "1") == task_hash(SPEC, "1")
+
+
+@pytest.mark.parametrize("other", OTHER_TASK.values(), ids=OTHER_TASK)
+def test_the_task_is_another(other):
+    assert task_hash(other, "1") != task_hash(SPEC, "1")
+
+
+def test_another_fixture_is_another_task():
+    assert task_hash(SPEC, "1") != task_hash(SPEC, "2")
+
+
+def test_gates_rubric_and_judge_are_told_apart():
+    other_gates = CRITERIA.model_copy(update={"gates": ()})
+    other_judge = JUDGE.model_copy(update={"pass_threshold": 0.6})
+    other_rubric = RUBRIC.model_copy(update={"criteria": (Criterion(id="a", weight=2),)})
+    assert gates_hash(CRITERIA) != gates_hash(other_gates)
+    assert gates_hash(CRITERIA) == gates_hash(CRITERIA.model_copy(update={"judge": other_judge}))
+    assert judge_hash(JUDGE) != judge_hash(other_judge)
+    assert judge_hash(JUDGE) == judge_hash(JUDGE.model_copy(update={"rubric": other_rubric}))
+    assert rubric_hash(RUBRIC) != rubric_hash(other_rubric)
+    assert rubric_hash(RUBRIC) == rubric_hash(RUBRIC.model_copy(update={"name": "moved.yaml"}))
+    assert judge_hash(None) == ""
+
+
+def test_a_fixture_is_hashed_without_its_guidance():
+    rest = (FixtureFile("a.sh", b"x", executable=True),)
+    guided = (FixtureFile("AGENTS.md", b"1"), *rest)
+    assert fixture_hash(guided) == fixture_hash(rest)
+    assert fixture_hash(rest) != fixture_hash((FixtureFile("a.sh", b"x"),))
+    assert guidance_hash(rest) == guidance_hash((FixtureFile("a.sh", b"x"),))
+
+
+def test_a_scenario_version_leaves_out_where_it_was_read():
+    assert scenario_hash(spec(file="b.yaml", line=7)) == scenario_hash(SPEC)
+    assert scenario_hash(spec(tags=("t",))) != scenario_hash(SPEC)
+
+
+TWO = (SPEC, spec(key="b"))
+
+
+def suite(scenarios=TWO, **more):
+    fixtures = {"f": (FixtureFile("AGENTS.md", b"1"), FixtureFile("a", b"1"))}
+    return ParsedSuite("s", "llm_tool_test", scenarios, **({"fixtures": fixtures} | more))
+
+
+def test_an_upload_that_differs_only_in_guidance_is_the_same_suite_version():
+    other = {"f": (FixtureFile("AGENTS.md", b"2"), FixtureFile("a", b"1"))}
+    assert suite_hash(suite(fixtures=other)) == suite_hash(suite())
+
+
+OTHER_SUITES = {
+    "order": suite(scenarios=(spec(key="b"), SPEC)),
+    "fixture": suite(fixtures={"f": (FixtureFile("a", b"2"),)}),
+    "settings": suite(settings={"profiles": {}}),
+}
+
+
+@pytest.mark.parametrize("other", OTHER_SUITES.values(), ids=OTHER_SUITES)
+def test_other_content_is_another_suite_version(other):
+    assert suite_hash(other) != suite_hash(suite())
