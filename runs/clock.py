@@ -25,5 +25,5 @@ def database_now() -> float:
         "postgresql": "EXTRACT(EPOCH FROM clock_timestamp())::float8",
     }[connection.vendor]
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {expression}")  # noqa: S608 (one of two constants above)
+        cursor.execute(f"SELECT {expression}")
         return float(cursor.fetchone()[0])

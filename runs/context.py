@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 
 from evaluators.criteria import Tool
 from evaluators.model import Complete
@@ -18,6 +17,8 @@ from runs.providers.base import Provider, ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.settings_of_worker import containment, variables_of
 from runs.targets import define, resolve
+from runs.trial_folder import TrialFolder
+from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.guidance import Guidance as GuidanceFiles
@@ -76,6 +77,17 @@ class RunContext:
         rows = self.run.trial_set.order_by("position").values_list("scenario_version_id", flat=True)
         return list(dict.fromkeys(rows))
 
+    def workspace(self, folder: TrialFolder, env: Mapping[str, str], tool: Tool | None) -> LocalWorkspace:
+        """Return a trial's workspace as commands and gates use it."""
+        return LocalWorkspace(
+            folder.workspace,
+            folder.scratch,
+            containment(),
+            env=env,
+            secrets=self.secrets(tool),
+            tool=tool.binary if tool else "",
+        )
+
     def tool_env(self, tool: Tool | None) -> dict[str, str]:
         """Return `target.env` with its `${VAR}` resolved. Raises `ProviderError` for one that is missing."""
         return {name: self._resolved(name, value) for name, value in tool.env.items()} if tool else {}
@@ -130,10 +142,3 @@ def _fixture(fixture_id: int) -> FixtureFiles:
 def fixture_of(scenario_version: ScenarioVersion) -> FixtureFiles:
     """Return the files that a scenario's workspace starts from, without guidance."""
     return _fixture(scenario_version.fixture_id) if scenario_version.fixture_id else ()
-
-
-def workspace_root(folder: str | Path) -> Path:
-    """Return the folder of workspaces, made where it is missing."""
-    root = Path(folder)
-    root.mkdir(parents=True, exist_ok=True)
-    return root

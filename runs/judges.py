@@ -9,8 +9,9 @@ from django.conf import settings
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
 from runs.models import Run, Target
 from runs.options import RunOptions
-from runs.providers import make_complete
 from runs.providers.base import ProviderError
+from runs.providers.cli_judge import complete_through_command
+from runs.providers.mock import complete_with_mock
 from runs.providers.options import ResolvedTarget
 from runs.settings_of_worker import containment
 
@@ -45,9 +46,21 @@ def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
     found = Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
     try:
         if found is not None:
-            return make_complete(resolve_target(found, variables), containment())
+            return make_complete(resolve_target(found, variables))
     except ProviderError as error:
         raise CompletionError(str(error)) from error
     raise CompletionError(
         f"The judge '{name}' is no target of this project. Add a target of that name, or choose another judge."
+    )
+
+
+def make_complete(target: ResolvedTarget) -> Complete:
+    """Return what asks a target as a judge. Raises `ProviderError` where its kind cannot judge."""
+    if target.kind == "cli":
+        return complete_through_command(target, containment())
+    if target.kind == "mock":
+        return complete_with_mock(target)
+    raise ProviderError(
+        f"The target '{target.name}' cannot judge: '{target.kind}' does tasks only. Name a cli or mock target.",
+        kind="configuration",
     )

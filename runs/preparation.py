@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
-from pathlib import Path
 
 from django.conf import settings
 from django.db.models import Case, Value, When
@@ -18,6 +16,7 @@ from runs.heartbeat import heartbeat
 from runs.models import Run
 from runs.models.run import RunState
 from runs.providers.base import ProviderError
+from runs.trial_folder import trial_folder
 from runs.workspaces import LocalWorkspace
 from runs.writing import write_transaction
 
@@ -63,8 +62,8 @@ def _check_tool(context: RunContext, tool: Tool, warnings: list[str]) -> str:
     """Return the tool's version by its version command, else by the first line of its health check."""
     if not (tool.health_check or tool.version_command):
         return ""
-    with tempfile.TemporaryDirectory(dir=settings.WORK_DIR, ignore_cleanup_errors=True) as folder:
-        workspace = context.workspace(Path(folder), context.tool_env(tool), tool)
+    with trial_folder(settings.WORK_DIR, ()) as folder:
+        workspace = context.workspace(folder, context.tool_env(tool), tool)
         health = _first_line(workspace, tool.health_check, tool) if tool.health_check else ""
         try:
             return _first_line(workspace, tool.version_command, tool) if tool.version_command else health

@@ -115,7 +115,7 @@ def _scenario_version(suite: Suite, spec: ScenarioSpec, fixtures: dict[str, Fixt
         scenario=scenario,
         sha256=scenario_hash(spec, fixture_sha),
         defaults={
-            "content": spec.model_dump(mode="json", exclude_defaults=True),
+            "content": spec.model_dump(mode="json"),
             "fixture": fixture,
             "rubric": keep_rubric(suite.project, criteria.judge.rubric) if criteria.judge else None,
             "task_hash": task_hash(spec, fixture_sha),

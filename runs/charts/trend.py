@@ -1,0 +1,88 @@
+"""A measure over runs as a figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runs.warehouse.trends import Point, Trend
+
+Figure = dict[str, Any]
+
+
+def trend_figure(trend: Trend) -> Figure:
+    """Return points with a band of their intervals over an ordinal axis of runs, version changes as lines.
+
+    Colours are named by role (`role: new`); static/js/charts.js puts the tokens' values in.
+    """
+    points = trend.points
+    x = list(range(len(points)))
+    name = trend.measure.name if trend.measure else ""
+    return {
+        "data": [*_band(points), _line(points, x, name)],
+        "layout": {
+            "xaxis": {
+                "tickmode": "array",
+                "tickvals": _ticks(x),
+                "ticktext": [f"{points[n].run}<br>{points[n].at:%d %b}" for n in _ticks(x)],
+                "title": {"text": "Run"},
+            },
+            "yaxis": {"title": {"text": name.replace("_", " ")}, "rangemode": "tozero"},
+            "shapes": [_mark(at) for at, _ in trend.marks],
+            "annotations": [_flag(at, word) for at, word in trend.marks],
+            "showlegend": False,
+        },
+    }
+
+
+def _ticks(x: list[int]) -> list[int]:
+    step = max(1, len(x) // 8)
+    return x[::step]
+
+
+def _line(points: list[Point], x: list[int], name: str) -> Figure:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": x,
+        "y": [point.mean for point in points],
+        "role": "new",
+        "customdata": [_said(point) for point in points],
+        "hovertemplate": "%{customdata}<br>%{y:.3f}<extra></extra>",
+    }
+
+
+def _said(point: Point) -> str:
+    """Return a point's hover text: Plotly draws markup, so names of strangers lose their angle brackets."""
+    words = f"run {point.run}, n = {point.n}, {point.tool_version} {point.guidance}"
+    return words.replace("&", "&amp;").replace("<", "&lt;").strip(" ,")
+
+
+def _band(points: list[Point]) -> list[Figure]:
+    known = [(n, point) for n, point in enumerate(points) if point.half is not None]
+    if len(known) < 2:
+        return []
+    upper = [(n, point.mean + (point.half or 0)) for n, point in known]
+    lower = [(n, point.mean - (point.half or 0)) for n, point in known][::-1]
+    outline = upper + lower
+    return [
+        {
+            "type": "scatter",
+            "mode": "none",
+            "fill": "toself",
+            "x": [n for n, _ in outline],
+            "y": [value for _, value in outline],
+            "hoverinfo": "skip",
+            "role": "band",
+        }
+    ]
+
+
+def _mark(at: int) -> Figure:
+    place = at - 0.5
+    return {"type": "line", "x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "paper", "line": {"dash": "dot", "width": 1}}
+
+
+def _flag(at: int, word: str) -> Figure:
+    text = word[:24].replace("&", "&amp;").replace("<", "&lt;")
+    return {"x": at - 0.5, "y": 1, "yref": "paper", "yanchor": "bottom", "text": text, "showarrow": False}

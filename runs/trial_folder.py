@@ -1,0 +1,43 @@
+"""The directories of one trial: its workspace, and a scratch directory beside it that the agent's gates never see."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from runs.workspaces import prepare, remove
+from scenarios.formats.parsed import FixtureFile
+
+
+@dataclass(frozen=True)
+class TrialFolder:
+    """Paths of the host; they are gone when the trial is over."""
+
+    workspace: Path
+    scratch: Path
+
+    @property
+    def transcript(self) -> Path:
+        """The agent's raw output, for scripts (`LLM_TOOL_TEST_TRANSCRIPT`)."""
+        return self.scratch / "transcript.raw.txt"
+
+    @property
+    def events(self) -> Path:
+        """Structured events, for scripts (`LLM_TOOL_TEST_EVENTS`)."""
+        return self.scratch / "events.jsonl"
+
+
+@contextmanager
+def trial_folder(root: Path, files: tuple[FixtureFile, ...]) -> Iterator[TrialFolder]:
+    """Make the directories with these files in the workspace, and remove all of it in the end."""
+    root.mkdir(parents=True, exist_ok=True)
+    base = Path(tempfile.mkdtemp(prefix="trial-", dir=root))
+    try:
+        scratch = base / "scratch"
+        scratch.mkdir()
+        yield TrialFolder(prepare(files, None, base), scratch)
+    finally:
+        remove(base)

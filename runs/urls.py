@@ -1,0 +1,31 @@
+"""Addresses of runs and everything over them."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from runs.views import home, over_runs, run_new, runs, suites, trials
+
+project_urls = [
+    path("", home.project_home, name="project-home"),
+    path("running/", home.project_running, name="project-running"),
+    path("suites/", suites.suite_list, name="suite-list"),
+    path("suites/<slug:suite>/", suites.suite_detail, name="suite-detail"),
+    path("runs/", runs.run_list, name="run-list"),
+    path("runs/new/", run_new.run_new, name="run-new"),
+    path("runs/<int:pk>/", runs.run_detail, name="run-detail"),
+    path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
+    path("runs/<int:pk>/cancel/", runs.run_cancel, name="run-cancel"),
+    path("trials/<int:pk>/", trials.trial_detail, name="trial-detail"),
+    path("trials/<int:pk>/transcript/", trials.transcript_text, name="trial-transcript"),
+    path("trials/<int:pk>/artifacts/<str:name>/", trials.artifact, name="trial-artifact"),
+    path("trends/", over_runs.trends, name="trends"),
+    path("reviews/", over_runs.reviews, name="reviews"),
+]
+
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("projects/", home.project_list, name="project-list"),
+    path("runs/<int:pk>/", runs.short_run, name="run-short"),
+    path("trials/<int:pk>/", runs.short_trial, name="trial-short"),
+]

@@ -1,0 +1,49 @@
+"""A suite over its runs: trends of its measures, and what judges keep saying."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from evalhub.teams.models import Project
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.fragments import page_or_fragment
+from runs.charts.trend import trend_figure
+from runs.models import Target
+from runs.warehouse.rationales import readings
+from runs.warehouse.trends import trend
+from scenarios.models import Suite
+
+
+def _chosen_suite(project: Project, slug: str) -> tuple[list[Suite], Suite | None]:
+    """Return the project's suites, and the one that is asked for or else the first."""
+    suites = list(Suite.objects.filter(project=project))
+    return suites, next((suite for suite in suites if suite.slug == slug), suites[0] if suites else None)
+
+
+@require_GET
+@project_page()
+def trends(request: ProjectRequest) -> HttpResponse:
+    """Draw a measure of a suite over its runs, with the table of the same values."""
+    project, target = request.access.project, request.GET.get("target", "")
+    suites, suite = _chosen_suite(project, request.GET.get("suite", ""))
+    found = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
+    context = {
+        "suites": suites,
+        "suite": suite,
+        "trend": found,
+        "figure": trend_figure(found) if found else None,
+        "targets": Target.objects.filter(project=project),
+        "target": target,
+    }
+    return page_or_fragment(request, "runs/trends.html", "runs/_trend.html", context)
+
+
+@require_GET
+@project_page()
+def reviews(request: ProjectRequest) -> HttpResponse:
+    """Show what judges said over a suite's runs, guidance beside guidance."""
+    suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""))
+    context = {"suites": suites, "suite": suite, "readings": readings(suite) if suite else []}
+    return render(request, "runs/reviews.html", context)

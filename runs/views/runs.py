@@ -1,0 +1,108 @@
+"""Runs: the list, one of them, its progress, and stopping it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from evalhub.teams.models import note
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.fragments import STOP_POLLING, page_or_fragment
+from runs.models import Run, Trial
+from runs.recording import cancel_run
+from runs.warehouse.history import STATES, Filters, choices, page_of_runs, runs_of
+from runs.warehouse.layers import layers_of, subcommands
+from runs.warehouse.run_detail import chosen, diagnosis_of, facets, progress_of, scenario_rows
+
+
+def find_run(request: ProjectRequest, pk: int) -> Run:
+    """Return the project's run. Raises `Http404`."""
+    run = runs_of(request.access.project).defer(None).filter(pk=pk).first()
+    if run is None:
+        raise Http404
+    return run
+
+
+@require_GET
+@project_page()
+def run_list(request: ProjectRequest) -> HttpResponse:
+    """List the runs that the address's filters leave."""
+    project, filters = request.access.project, Filters.of(request.GET)
+    page, rows = page_of_runs(project, filters, request.GET.get("before", ""))
+    context = {
+        "rows": rows,
+        "page": page,
+        "older": page.older(request.GET) if page.before else "",
+        "filters": filters,
+        "choices": choices(project),
+        "states": STATES,
+    }
+    return page_or_fragment(request, "runs/run_list.html", "runs/_results.html", context)
+
+
+@require_GET
+@project_page()
+def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show a run in three layers, or how far it is."""
+    run = find_run(request, pk)
+    rows = scenario_rows(run)
+    show = request.GET.get("show", "")
+    context = {"run": run, "rows": chosen(rows, show), "facets": facets(rows), "show": show}
+    if request.htmx and request.htmx.target == "trials":
+        return render(request, "runs/_scenarios.html", context)
+    context |= {
+        "progress": progress_of(run),
+        "layers": layers_of(run),
+        "subcommands": subcommands(run),
+        "diagnosis": diagnosis_of(run),
+    }
+    return render(request, "runs/run_detail.html", context)
+
+
+@require_GET
+@project_page()
+def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show how far a run is; at its end htmx is told to stop asking and to load the page once more."""
+    run = find_run(request, pk)
+    context = {"run": run, "progress": progress_of(run)}
+    if run.is_open:
+        return page_or_fragment(request, "runs/run_progress.html", "runs/_progress.html", context)
+    if not request.htmx:
+        return redirect(run)
+    response = render(request, "runs/_progress.html", context, status=STOP_POLLING)
+    response["HX-Refresh"] = "true"
+    return response
+
+
+@require_POST
+@project_page("run")
+def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Stop a run: waiting trials at once, running ones within seconds."""
+    run = find_run(request, pk)
+    if cancel_run(run.pk):
+        note(request.access.project, request.user, "run.cancel", run)
+        messages.success(request, f"Run {run.pk} is being cancelled; trials that have ended are kept.")
+    else:
+        messages.error(request, f"Run {run.pk} is over, so there is nothing to cancel.")
+    return redirect(run)
+
+
+@require_GET
+def short_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lead from a short address to the run's own, for members of its project only."""
+    run = Run.objects.select_related("project").filter(pk=pk, project__memberships__user=request.user).first()
+    if run is None:
+        raise Http404
+    return redirect(run)
+
+
+@require_GET
+def short_trial(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lead from a short address to the trial's own, for members of its project only."""
+    mine = Trial.objects.select_related("run__project").filter(run__project__memberships__user=request.user)
+    trial = mine.filter(pk=pk).first()
+    if trial is None:
+        raise Http404
+    return redirect("trial-detail", trial.run.project.slug, trial.pk)

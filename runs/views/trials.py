@@ -1,0 +1,63 @@
+"""One trial, and the files that were kept of it."""
+
+from __future__ import annotations
+
+from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_GET
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.paging import key_of
+from runs.artifacts import path_of
+from runs.models import Artifact, Trial
+from runs.warehouse.trial_detail import find_trial, trial_page
+
+PARTS = ("commands", "messages", "raw")
+
+
+def _trial(request: ProjectRequest, pk: int) -> Trial:
+    trial = find_trial(request.access.project, pk)
+    if trial is None:
+        raise Http404
+    return trial
+
+
+@require_GET
+@project_page()
+def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show what the agent did, and why that passed or failed."""
+    part = request.GET.get("part", "")
+    start = key_of(request.GET.get("from", "")) or 0
+    context = {
+        "page": trial_page(_trial(request, pk), start),
+        "part": part if part in PARTS else PARTS[0],
+        "start": start,
+    }
+    target = request.htmx.target if request.htmx else None
+    fragments = {"transcript": "runs/_transcript.html", "more-steps": "runs/_steps.html"}
+    return render(request, fragments.get(target or "", "runs/trial_detail.html"), context)
+
+
+@require_GET
+@project_page()
+def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
+    """Send a kept file as a download: whatever is in it, no browser shows it as a page of this site."""
+    kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=name)
+    path = path_of(kept.sha256)
+    if not path.is_file():
+        raise Http404
+    response = FileResponse(path.open("rb"), as_attachment=True, filename=f"trial-{pk}-{kept.name}")
+    response["Content-Type"] = "application/octet-stream"
+    return response
+
+
+@require_GET
+@project_page()
+def transcript_text(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Send the raw transcript as text, whole."""
+    page = trial_page(_trial(request, pk))
+    if page.transcript is None:
+        raise Http404
+    response = HttpResponse(page.transcript.text, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="trial-{pk}-transcript.txt"'
+    return response

@@ -1,0 +1,168 @@
+"""Runs as rows: what the runs page and a project's home list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from django.db.models import CharField, Q, QuerySet
+from django.db.models.functions import Cast
+from django.http import QueryDict
+
+from evalhub.teams.models import Project
+from evalhub.web.paging import Page, key_of, page_below
+from runs.models import Change, Run, RunMeasure
+from runs.models.run import RunState
+from runs.warehouse.rates import Rate
+
+OUTCOMES = ("pass", "fail", "error")
+STATES = (
+    ("pass", "passed"),
+    ("fail", "failed"),
+    ("error", "error"),
+    ("open", "not over yet"),
+    ("cancelled", "cancelled"),
+)
+OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+SHOWN_MEASURES = {("judge", "judge"): "judge", ("interaction", "first_try_success_rate"): "first_try"}
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the address asks for; an empty text is no condition."""
+
+    q: str = ""
+    suite: str = ""
+    target: str = ""
+    model: str = ""
+    guidance: str = ""
+    tag: str = ""
+    state: str = ""
+    """An outcome, or `open`, or `cancelled`."""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Filters:
+        """Read the filters of an address; anything else in it is left alone."""
+        return cls(**{each.name: query.get(each.name, "").strip()[:200] for each in fields(cls)})
+
+    @property
+    def in_force(self) -> list[tuple[str, str]]:
+        """Name and value of every condition, in the order of the form."""
+        return [(each.name, getattr(self, each.name)) for each in fields(self) if getattr(self, each.name)]
+
+    def condition(self) -> Q:
+        """Return the conditions as one."""
+        found = Q()
+        for column, value in (("suite__slug", self.suite), ("target__name", self.target), ("model", self.model)):
+            if value:
+                found &= Q(**{column: value})
+        if self.guidance:
+            found &= Q(guidance=key_of(self.guidance) or 0)
+        return found & self._state() & self._text()
+
+    def _state(self) -> Q:
+        if self.state == "open":
+            return Q(state__in=OPEN)
+        if self.state in OUTCOMES:
+            return Q(outcome=self.state)
+        return Q(state=self.state) if self.state else Q()
+
+    def _text(self) -> Q:
+        if not self.q:
+            return Q()
+        number = key_of(self.q.lstrip("#"))
+        found = Q(suite__name__icontains=self.q) | Q(target__name__icontains=self.q) | Q(model__icontains=self.q)
+        found |= Q(by__username__icontains=self.q) | Q(tool_version__icontains=self.q) | Q(tags_text__icontains=self.q)
+        return found | Q(pk=number) if number is not None else found
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run with what stands beside it in a list."""
+
+    run: Run
+    measures: dict[str, float]
+    verdict: str = ""
+    change: float | None = None
+    """Difference of the pass rate to the baseline's."""
+
+    @property
+    def rate(self) -> Rate:
+        return Rate(self.run.passed, self.run.passed + self.run.failed)
+
+    @property
+    def change_points(self) -> float:
+        """The difference without its sign, in percentage points."""
+        return abs(self.change or 0.0) * 100
+
+    @property
+    def state(self) -> str:
+        """The word of the badge: where nothing was compared, how it ended or where it stands."""
+        if self.run.is_open or self.run.state == RunState.CANCELLED:
+            return self.run.state
+        return self.verdict if self.verdict in ("regressed", "improved") else self.run.outcome or self.run.state
+
+
+def runs_of(project: Project) -> QuerySet[Run]:
+    """Return a project's runs with what every row of them shows."""
+    related = ("project", "suite", "target", "guidance", "by", "suite_version", "baseline")
+    return Run.objects.filter(project=project).select_related(*related).defer("options", "fingerprint", "warnings")
+
+
+def rows(runs: Sequence[Run]) -> list[RunRow]:
+    """Return the runs with their headline measures and verdicts. Two queries."""
+    keys = [run.pk for run in runs]
+    measures: dict[int, dict[str, float]] = {}
+    wanted = Q()
+    for layer, name in SHOWN_MEASURES:
+        wanted |= Q(measure__layer=layer, measure__name=name)
+    found = RunMeasure.objects.filter(wanted, run__in=keys, scenario=None)
+    for run, layer, name, mean in found.values_list("run", "measure__layer", "measure__name", "mean"):
+        measures.setdefault(run, {})[SHOWN_MEASURES[layer, name]] = mean
+    headline = Change.objects.filter(run__in=keys, scenario=None, measure__layer="trial", measure__name="pass")
+    changes = {change.run_id: change for change in headline}
+    return [_row(run, measures.get(run.pk, {}), changes.get(run.pk)) for run in runs]
+
+
+def _row(run: Run, measures: dict[str, float], change: Change | None) -> RunRow:
+    if change is None or change.before is None or change.after is None:
+        return RunRow(run, measures, change.verdict if change else "")
+    return RunRow(run, measures, change.verdict, change.after - change.before)
+
+
+def page_of_runs(project: Project, filters: Filters, before: str) -> tuple[Page[Run], list[RunRow]]:
+    """Return one page of the runs that match, newest first. Three queries."""
+    found = runs_of(project).annotate(tags_text=Cast("tags", CharField())).filter(filters.condition())
+    if filters.tag:
+        # The tags are JSON text on every database; the quotes keep `night` from matching `nightly`.
+        found = found.filter(tags_text__contains=f'"{filters.tag}"')
+    page = page_below(found, before)
+    return page, rows(page.rows)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the filters of a project's runs can be set to."""
+
+    suites: list[tuple[str, str]]
+    targets: list[str]
+    models: list[str]
+    guidance: list[tuple[int, str]]
+    tags: list[tuple[str, int]]
+
+
+def choices(project: Project) -> Choices:
+    """Return what there is to choose among a project's runs; tags of its last 200. Three queries."""
+    runs = Run.objects.filter(project=project).order_by()
+    named = runs.values_list("suite__slug", "suite__name", "target__name", "model").distinct()
+    found = list(named)
+    guidance = runs.exclude(guidance=None).values_list("guidance", "guidance__name", "guidance__number").distinct()
+    tags = Counter(tag for each in runs.order_by("-pk").values_list("tags", flat=True)[:200] for tag in each)
+    return Choices(
+        sorted({(slug, name) for slug, name, _, _ in found}, key=lambda pair: pair[1]),
+        sorted({target for _, _, target, _ in found}),
+        sorted({model for _, _, _, model in found if model}),
+        sorted(((pk, name or f"guidance {number}") for pk, name, number in guidance), reverse=True),
+        tags.most_common(8),
+    )

@@ -1,0 +1,208 @@
+"""A run in three layers: interaction, gates, judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runs.models import JudgingRecord, Run, RunMeasure, SubcommandMeasure, Trial
+from runs.models.trial import TrialState
+
+INTERACTION = {
+    "first_try_success_rate": "First-try success",
+    "error_rate": "Error rate",
+    "retry_rate": "Retry rate",
+    "help_seeking": "Help opened",
+    "total_commands": "Commands",
+    "iteration_ratio": "Iteration ratio",
+    "completed": "Completed",
+}
+"""Measures of layer 1 in the order of the page, with their names for people."""
+CRITERION = "criterion."
+DECIDING = ("gates", "assertions", "evaluators")
+SHORTEST_LIST = 5
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A measure over a run, beside its baseline's."""
+
+    name: str
+    label: str
+    unit: str
+    mean: float
+    before: float | None
+    better: str
+
+    @property
+    def change(self) -> float | None:
+        return None if self.before is None else self.mean - self.before
+
+    @property
+    def size(self) -> float:
+        """The change without its sign."""
+        return abs(self.change or 0.0)
+
+    @property
+    def direction(self) -> str:
+        """`better`, `worse` or `muted`: what a change of this sign means."""
+        if not self.change or self.better == "none":
+            return "muted"
+        return "better" if (self.change > 0) == (self.better == "higher") else "worse"
+
+
+@dataclass(frozen=True)
+class GateKind:
+    """How the gates of one kind went over a run's trials."""
+
+    layer: str
+    name: str
+    passed: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a judge said in several trials in the same words."""
+
+    text: str
+    trials: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Everything the three panels of a run show."""
+
+    interaction: list[Mean]
+    gates: list[GateKind]
+    gate_trials: tuple[int, int]
+    judge: Mean | None
+    criteria: list[Mean]
+    issues: list[Statement]
+    highlights: list[Statement]
+    judged: int
+
+
+def layers_of(run: Run) -> Layers:
+    """Return a run's layers, from its rollups and its judgings. Four queries."""
+    means = _means(run)
+    issues, highlights, judged = statements([run.pk])
+    return Layers(
+        interaction=[means["interaction", name] for name in INTERACTION if ("interaction", name) in means],
+        gates=gate_kinds(run),
+        gate_trials=_gate_trials(run),
+        judge=means.get(("judge", "judge")),
+        criteria=[mean for (layer, name), mean in means.items() if layer == "judge" and name.startswith(CRITERION)],
+        issues=issues,
+        highlights=highlights,
+        judged=judged,
+    )
+
+
+def _means(run: Run) -> dict[tuple[str, str], Mean]:
+    runs = [run.pk] + ([run.baseline_id] if run.baseline_id else [])
+    found = RunMeasure.objects.filter(run__in=runs, scenario=None).select_related("measure")
+    rows = {(row.run_id, row.measure_id): row for row in found}
+    means = {}
+    for (owner, key), row in rows.items():
+        if owner != run.pk:
+            continue
+        measure = row.measure
+        before = rows.get((run.baseline_id, key)) if run.baseline_id else None
+        label = INTERACTION.get(measure.name) or measure.name.removeprefix(CRITERION).replace("_", " ").capitalize()
+        means[measure.layer, measure.name] = Mean(
+            measure.name, label, measure.unit, row.mean, before.mean if before else None, measure.better
+        )
+    return means
+
+
+def _scores(run: Run) -> list[list[dict[str, object]]]:
+    return list(Trial.objects.filter(run=run, state=TrialState.FINISHED).values_list("scores", flat=True))
+
+
+def gate_kinds(run: Run) -> list[GateKind]:
+    """Return how each kind of gate went, those that failed most first. One query."""
+    passed: Counter[tuple[str, str]] = Counter()
+    total: Counter[tuple[str, str]] = Counter()
+    for scores in _scores(run):
+        for score in scores:
+            if score["layer"] in DECIDING and score.get("passed") is not None:
+                key = (str(score["layer"]), str(score["name"]))
+                total[key] += 1
+                passed[key] += bool(score["passed"])
+    kinds = [GateKind(*key, passed=passed[key], total=total[key]) for key in total]
+    return sorted(kinds, key=lambda kind: (kind.passed - kind.total, kind.name))
+
+
+def _gate_trials(run: Run) -> tuple[int, int]:
+    """Return in how many trials every gate passed, and in how many any gate decided."""
+    decided = passed = 0
+    for scores in _scores(run):
+        verdicts = [score["passed"] for score in scores if score["layer"] in DECIDING and score.get("passed") is not None]
+        decided += bool(verdicts)
+        passed += bool(verdicts) and all(verdicts)
+    return passed, decided
+
+
+def statements(runs: Sequence[int]) -> tuple[list[Statement], list[Statement], int]:
+    """Return issues and highlights that count, by how many trials they are said of, and the number of judgings.
+
+    One query; prompts and raw answers are not loaded.
+    """
+    found = JudgingRecord.objects.filter(trial__run__in=runs, counts=True).order_by("pk")
+    negatives: dict[str, dict[int, None]] = {}
+    positives: dict[str, dict[int, None]] = {}
+    judged = 0
+    for trial, issues, highlights in found.values_list("trial", "content__negatives", "content__positives"):
+        judged += 1
+        for texts, said in ((issues, negatives), (highlights, positives)):
+            for text in texts or ():
+                said.setdefault(" ".join(text.split()), {})[trial] = None
+    return _most_said(negatives), _most_said(positives), judged
+
+
+def _most_said(said: dict[str, dict[int, None]]) -> list[Statement]:
+    grouped: dict[str, tuple[str, dict[int, None]]] = {}
+    for text, trials in said.items():
+        key = text.casefold().rstrip(".! ")
+        grouped.setdefault(key, (text, {}))[1].update(trials)
+    found = [Statement(text, tuple(trials)) for text, trials in grouped.values()]
+    return sorted(found, key=lambda statement: -len(statement.trials))
+
+
+@dataclass(frozen=True)
+class SubcommandRow:
+    """How one subcommand of the tool went; rates are of its calls."""
+
+    name: str
+    calls: int
+    errors: float
+    first_tries: float
+    retries: float
+    helps: int
+    few: bool
+    heat: int
+    """1 to 5: the share of failing calls, in fifths of one half."""
+
+
+def subcommands(run: Run) -> list[SubcommandRow]:
+    """Return the run's subcommands, those that fail most first. One query."""
+    found = SubcommandMeasure.objects.filter(run=run, scenario=None)
+    rows = [_subcommand(each) for each in found]
+    return sorted(rows, key=lambda row: (row.few, -row.errors, row.name))
+
+
+def _subcommand(each: SubcommandMeasure) -> SubcommandRow:
+    calls = each.calls or 1
+    share = each.errors / calls
+    return SubcommandRow(
+        name=each.subcommand,
+        calls=each.calls,
+        errors=share,
+        first_tries=each.first_tries / calls,
+        retries=each.retries_after_failure / calls,
+        helps=each.helps,
+        few=each.calls < SHORTEST_LIST,
+        heat=min(5, 1 + int(share * 10)),
+    )

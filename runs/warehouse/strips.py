@@ -1,0 +1,62 @@
+"""The last trials of each scenario, for strips of dots."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from runs.models import Run, Trial
+from runs.models.trial import TrialState
+from runs.warehouse.rates import Rate
+from scenarios.models import Suite
+
+LENGTH = 20
+"""Trials of a strip, and runs that are looked through for them."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Outcomes of one scenario, oldest first; `gap` stands where tool or guidance changed."""
+
+    outcomes: tuple[str, ...] = ()
+    last: tuple[int, str] | None = None
+    """Key and outcome of the newest trial."""
+
+    @property
+    def rate(self) -> Rate:
+        passed, failed = self.outcomes.count("pass"), self.outcomes.count("fail")
+        return Rate(passed, passed + failed)
+
+
+def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None) -> dict[int, Strip]:
+    """Return a strip for each scenario of a suite that was run lately. Two queries."""
+    chosen = Q(suite=suite)
+    if target is not None:
+        chosen &= Q(target=target)
+    if up_to is not None:
+        chosen &= Q(pk__lte=up_to)
+    runs = Run.objects.filter(chosen).order_by("-pk").values_list("pk", "tool_version", "guidance_id")[:LENGTH]
+    versions = {pk: (tool, guidance) for pk, tool, guidance in runs}
+    trials = (
+        Trial.objects.filter(run__in=list(versions), state=TrialState.FINISHED)
+        .order_by("pk")
+        .values_list("scenario_id", "outcome", "run_id", "pk")
+    )
+    by_scenario: dict[int, list[tuple[str, int, int]]] = defaultdict(list)
+    for scenario, outcome, run, pk in trials:
+        by_scenario[scenario].append((outcome, run, pk))
+    return {scenario: _strip(found[-LENGTH:], versions) for scenario, found in by_scenario.items()}
+
+
+def _strip(found: Sequence[tuple[str, int, int]], versions: dict[int, tuple[str, int | None]]) -> Strip:
+    marks: list[str] = []
+    before: tuple[str, int | None] | None = None
+    for outcome, run, _ in found:
+        if before is not None and versions[run] != before:
+            marks.append("gap")
+        before = versions[run]
+        marks.append(outcome)
+    return Strip(tuple(marks), (found[-1][2], found[-1][0]))

@@ -1,0 +1,205 @@
+"""A trial as it went: commands with their outputs, what was said between, attempts that belong together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluators.calls import Call, calls
+from evaluators.model import Event, Transcript
+from runs.models import CommandRecord
+
+AT_ONCE = 200
+"""Steps drawn on one page; the rest is loaded on demand."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the timeline: a call, or something said."""
+
+    number: int
+    """Of the call; 0 for what is said."""
+    line: str = ""
+    said: str = ""
+    speaker: str = ""
+    output: str = ""
+    exit_code: int | None = None
+    failed: bool = False
+    seconds: float | None = None
+    ours: bool = True
+    """Whether it is a command of the tool under test."""
+    help: bool = False
+    retry: int = 0
+    """Which retry of its attempt it is."""
+    root: int = 0
+    """Number of the tool's command that the attempt began with."""
+    subcommand: str = ""
+
+    @property
+    def state(self) -> str:
+        if self.failed:
+            return "is-failed"
+        return "" if self.exit_code is None else "is-passed"
+
+    @property
+    def first_try(self) -> bool:
+        return self.ours and not self.retry and not self.help
+
+
+@dataclass(frozen=True)
+class Group:
+    """Steps that are attempts at the same subcommand, or one step alone."""
+
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def is_attempts(self) -> bool:
+        return any(step.retry for step in self.steps)
+
+    @property
+    def caption(self) -> str:
+        """Say how the attempts went."""
+        tries = [step for step in self.steps if not step.help]
+        ended = "failed to the end" if tries[-1].failed else f"succeeded at attempt {len(tries)}"
+        helped = ", help was opened" if any(step.help for step in self.steps) else ""
+        return f"{len(tries)} attempts, {ended}{helped}"
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A part of a trial's steps, in groups."""
+
+    groups: list[Group]
+    calls: int
+    steps: int
+    next: int | None
+    """The step that the next part begins with."""
+
+
+def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], start: int = 0) -> Timeline:
+    """Return the steps from `start` on, paired from the transcript's events and the tool's commands."""
+    steps = list(_steps(transcript, commands))
+    shown = steps[start : start + AT_ONCE]
+    after = start + AT_ONCE
+    total = sum(step.number > 0 for step in steps)
+    return Timeline(list(_grouped(shown)), total, len(steps), after if after < len(steps) else None)
+
+
+def _steps(transcript: Transcript | None, commands: Sequence[CommandRecord]) -> Iterator[Step]:
+    attempts = _attempts(commands)
+    paired = {call.index: call for call in calls(transcript.events)} if transcript else {}
+    if not paired:
+        for number, command in enumerate(commands, 1):
+            yield _command_step(number, command, attempts[command.n], None)
+        return
+    by_event: dict[int, list[CommandRecord]] = {}
+    for command in commands:
+        by_event.setdefault(command.event if command.event is not None else -1, []).append(command)
+    number = 0
+    for index, event in enumerate(transcript.events if transcript else ()):
+        if index in paired:
+            number += 1
+            yield _call_step(number, paired[index], by_event.get(index, []), attempts)
+        elif event.type in ("message", "error") and (event.text or event.output):
+            yield Step(0, said=event.text or text_of(event.output), speaker=event.role or event.type)
+
+
+def _attempts(commands: Sequence[CommandRecord]) -> dict[int, tuple[int, int]]:
+    """Return for each command the number its attempt began with, and which retry it is."""
+    found: dict[int, tuple[int, int]] = {}
+    for command in commands:
+        root, retry = found.get(command.retry_of, (command.n, -1)) if command.retry_of is not None else (command.n, -1)
+        found[command.n] = (root, retry + 1)
+    return found
+
+
+def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int], call: Call | None) -> Step:
+    root, retry = attempt
+    return Step(
+        number,
+        line=command.line,
+        output=_output(call),
+        exit_code=command.exit_code,
+        failed=command.failed,
+        seconds=_seconds(call),
+        help=command.help,
+        retry=retry,
+        root=root,
+        subcommand=command.subcommand,
+    )
+
+
+def _call_step(number: int, call: Call, own: list[CommandRecord], attempts: dict[int, tuple[int, int]]) -> Step:
+    """Return a call's step; of several of the tool's commands in one line, the worst one stands for it."""
+    if own:
+        command = next((each for each in own if each.failed), own[-1])
+        step = _command_step(number, command, attempts[command.n], call)
+        return step if len(own) == 1 else _with_line(step, _line(call.event))
+    code = call.exit_code
+    return Step(
+        number,
+        line=_line(call.event),
+        output=_output(call),
+        exit_code=code,
+        failed=bool(code),
+        seconds=_seconds(call),
+        ours=False,
+    )
+
+
+def _with_line(step: Step, line: str) -> Step:
+    from dataclasses import replace
+
+    return replace(step, line=line)
+
+
+def _line(event: Event) -> str:
+    if event.command:
+        return event.command
+    return f"{event.name or 'call'} {text_of(event.input)}".strip()
+
+
+def _seconds(call: Call | None) -> float | None:
+    if call is None:
+        return None
+    return call.event.seconds if call.event.seconds is not None else (call.result.seconds if call.result else None)
+
+
+def _output(call: Call | None) -> str:
+    for event in (call.result, call.event) if call else ():
+        if event is not None and (event.output is not None or (event.text and event.type != "tool_call")):
+            return text_of(event.output) if event.output is not None else str(event.text)
+    return ""
+
+
+def text_of(value: Any) -> str:
+    """Return a JSON value as people read it: text as it is, a command's streams one after the other."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and {"stdout", "stderr"} & value.keys():
+        return "\n".join(str(value[name]) for name in ("stdout", "stderr") if value.get(name))
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _grouped(steps: Sequence[Step]) -> Iterator[Group]:
+    at = 0
+    while at < len(steps):
+        end = _end_of_attempts(steps, at)
+        yield Group(list(steps[at : end + 1]))
+        at = end + 1
+
+
+def _end_of_attempts(steps: Sequence[Step], at: int) -> int:
+    """Return the last step that belongs to the attempts beginning here; only help may stand between."""
+    root = steps[at].root
+    end = at
+    for index in range(at + 1, len(steps)):
+        if root and steps[index].root == root:
+            end = index
+        elif not steps[index].help:
+            break
+    return end

@@ -1,0 +1,76 @@
+"""A measure of a suite over its runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+
+from runs.models import Measure, RunMeasure
+from runs.warehouse.rates import Z
+from scenarios.models import Suite
+
+MOST_RUNS = 200
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run's value of a measure: the mean of its scenarios' means."""
+
+    run: int
+    at: datetime
+    mean: float
+    n: int
+    half: float | None
+    """Half of the 95 % interval over scenarios; None with one scenario."""
+    tool_version: str
+    guidance: str
+    target: str
+    model: str
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A measure over runs, oldest first."""
+
+    measure: Measure | None
+    points: list[Point]
+    measures: list[Measure]
+
+    @property
+    def marks(self) -> list[tuple[int, str]]:
+        """Position and words of every change of tool or guidance."""
+        found = []
+        for index, (before, after) in enumerate(zip(self.points, self.points[1:], strict=False), 1):
+            for name in ("tool_version", "guidance"):
+                if getattr(before, name) != getattr(after, name):
+                    found.append((index, getattr(after, name) or "none"))
+        return found
+
+
+def measures_of(suite: Suite) -> list[Measure]:
+    """Return what was measured in a suite's runs. One query."""
+    measured = RunMeasure.objects.filter(run__suite=suite, scenario=None).values("measure")
+    return list(Measure.objects.filter(pk__in=measured))
+
+
+def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
+    """Return a measure (`layer/name`) of a suite over its last runs; the pass rate where it is not known. Two queries."""
+    measures = measures_of(suite)
+    by_name = {str(measure): measure for measure in measures}
+    measure = by_name.get(name) or by_name.get("trial/pass") or (measures[0] if measures else None)
+    if measure is None:
+        return Trend(None, [], [])
+    found = RunMeasure.objects.filter(measure=measure, scenario=None, run__suite=suite)
+    if target:
+        found = found.filter(run__target__name=target)
+    rows = found.select_related("run__guidance", "run__target").order_by("-run")[:MOST_RUNS]
+    return Trend(measure, [_point(row) for row in rows][::-1], measures)
+
+
+def _point(row: RunMeasure) -> Point:
+    run = row.run
+    half = Z * math.sqrt(row.m2 / (row.n - 1) / row.n) if row.n > 1 else None
+    guidance = str(run.guidance) if run.guidance else ""
+    at = run.finished or run.created
+    return Point(run.pk, at, row.mean, row.n, half, run.tool_version, guidance, run.target.name, run.model)

@@ -1,0 +1,145 @@
+"""One trial with everything its page shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from evalhub.teams.models import Project
+from evaluators.model import Transcript
+from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
+from runs.warehouse.layers import CRITERION, DECIDING, INTERACTION
+from runs.warehouse.rates import Rate
+from runs.warehouse.strips import Strip, strips
+from runs.warehouse.timeline import Timeline, timeline
+
+
+@dataclass(frozen=True)
+class JudgedCriterion:
+    """One line of the rubric as a judge scored it."""
+
+    name: str
+    score: float | None
+    weight: float
+    description: str
+
+
+@dataclass(frozen=True)
+class TrialPage:
+    """A trial and what belongs to it."""
+
+    trial: Trial
+    commands: list[CommandRecord]
+    judgings: list[JudgingRecord]
+    artifacts: list[Artifact]
+    siblings: list[Trial]
+    """The scenario's trials in this run, by index."""
+    timeline: Timeline
+    transcript: Transcript | None
+    strip: Strip
+
+    def _layer(self, *names: str) -> list[dict[str, Any]]:
+        return [score for score in self.trial.scores if score["layer"] in names]
+
+    @property
+    def gates(self) -> list[dict[str, Any]]:
+        return self._layer(*DECIDING)
+
+    @property
+    def gate_rate(self) -> Rate:
+        verdicts = [score["passed"] for score in self.gates if score.get("passed") is not None]
+        return Rate(sum(map(bool, verdicts)), len(verdicts))
+
+    @property
+    def scripts(self) -> list[dict[str, Any]]:
+        """Scripts that informed after the gates."""
+        return self._layer("scripts")
+
+    @property
+    def notes(self) -> list[Any]:
+        """What setup and post scripts left to say."""
+        return list(self.trial.detail.get("scripts") or ())
+
+    @property
+    def diagnosis(self) -> list[dict[str, Any]]:
+        return list(self.trial.detail.get("diagnosis") or ())
+
+    @property
+    def interaction(self) -> dict[str, Any]:
+        return dict(self.trial.detail.get("interaction") or {})
+
+    @property
+    def metrics(self) -> list[tuple[str, str, Any]]:
+        """Label, unit and value of layer 1's measures, without those that were not measured."""
+        found = {score["name"]: score.get("value") for score in self._layer("interaction")}
+        counts = ("help_seeking", "total_commands")
+        return [
+            (label, "commands" if name in counts else "rate", found[name])
+            for name, label in INTERACTION.items()
+            if name in found and name != "completed"
+        ]
+
+    @property
+    def judge(self) -> dict[str, Any] | None:
+        """The judge's deciding score."""
+        return next((score for score in self._layer("judge") if score["name"] == "judge"), None)
+
+    @property
+    def threshold(self) -> float | None:
+        """What the scenario asks of the judge."""
+        asked = self.trial.scenario_version.content.get("criteria", {}).get("judge") or {}
+        value: float | None = asked.get("pass_threshold")
+        return value
+
+    @property
+    def criteria(self) -> list[JudgedCriterion]:
+        return [
+            JudgedCriterion(
+                score["name"].removeprefix(CRITERION).replace("_", " ").capitalize(),
+                score.get("value"),
+                score.get("weight", 1.0),
+                score.get("message", ""),
+            )
+            for score in self._layer("judge")
+            if score["name"].startswith(CRITERION)
+        ]
+
+    @property
+    def prompt(self) -> str:
+        return str(self.trial.scenario_version.content.get("prompt", ""))
+
+    @property
+    def previous(self) -> Trial | None:
+        """The scenario's trial before this one."""
+        return next((each for each in self.siblings[::-1] if each.index < self.trial.index), None)
+
+    @property
+    def following(self) -> Trial | None:
+        """The scenario's trial after this one."""
+        return next((each for each in self.siblings if each.index > self.trial.index), None)
+
+
+RELATED = ("run__suite", "run__target", "run__guidance", "run__project", "scenario", "scenario_version")
+
+
+def find_trial(project: Project, pk: int) -> Trial | None:
+    """Return a project's trial, or None. One query."""
+    return Trial.objects.select_related(*RELATED).filter(pk=pk, run__project=project).first()
+
+
+def trial_page(trial: Trial, start: int = 0) -> TrialPage:
+    """Return what belongs to a trial, its timeline from a step on. Seven queries."""
+    record = TranscriptRecord.objects.filter(trial=trial).first()
+    transcript = record.unpack() if record else None
+    commands = list(trial.commands.all())
+    found = strips(trial.run.suite, target=trial.run.target_id)
+    return TrialPage(
+        trial=trial,
+        commands=commands,
+        judgings=list(trial.judgings.all()),
+        artifacts=list(trial.artifacts.all()),
+        siblings=list(Trial.objects.filter(run=trial.run, scenario=trial.scenario).only("pk", "index").order_by("index")),
+        timeline=timeline(transcript, commands, start),
+        transcript=transcript,
+        strip=found.get(trial.scenario_id, Strip()),
+    )
