@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluators.model import CompletionError, CompletionRequest
+from runs.providers import make_provider
+from runs.providers.base import Invocation, Provider, ProviderError
+from runs.providers.cli_judge import complete_through_command
+from runs.providers.command_template import TemplateValues, render
+from runs.sandbox import Level
+from runs.targets import define, resolve
+from tests.runs.containments import containment
+from tests.runs.processes import nothing_left
+
+LEVELS = list(Level)
+
+
+def provider(template: str, level: Level | None = None, **fields) -> Provider:
+    definition = define({"name": "local", "provider": "cli", "command_template": template, **fields})
+    return make_provider(resolve(definition, {}), containment(level))
+
+
+def invocation(tmp_path: Path, **changes) -> Invocation:
+    workspace, scratch = tmp_path / "workspace", tmp_path / "scratch"
+    workspace.mkdir(exist_ok=True)
+    scratch.mkdir(exist_ok=True)
+    given = {"prompt": "it's $HOME", "key": "a/b c", "timeout_seconds": 20.0, **changes}
+    return Invocation(workspace=workspace, scratch=scratch, **given)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_it_works(tmp_path, level):
+    agent = provider(
+        "echo step; echo {PROMPT} > done; echo answer > {OUTPUT_FILE}; pwd; echo {WORKSPACE}", level
+    )
+    recording = agent.invoke(invocation(tmp_path))
+    assert recording.answer == "answer\n"
+    step, where, workspace = recording.raw.decode().split()
+    assert (step, where) == ("step", workspace)
+    assert (tmp_path / "workspace/done").read_text() == "it's $HOME\n"
+    assert recording.exit_code == 0
+
+
+def test_it_reads_events_from_outside_the_workspace_and_cleans_up(tmp_path):
+    event = json.dumps({"type": "tool_call", "name": "x"})
+    recording = provider(f"echo '{event}' > {{EVENTS_FILE}}; echo hi > {{OUTPUT_FILE}}").invoke(
+        invocation(tmp_path)
+    )
+    assert recording.events == event.encode() + b"\n"
+    assert list((tmp_path / "workspace").iterdir()) == []
+    assert not [path for path in (tmp_path / "scratch").iterdir() if path.is_file()]
+
+
+def test_stdout_is_the_answer_where_no_file_is_named(tmp_path):
+    recording = provider("echo answer; echo noise >&2").invoke(invocation(tmp_path))
+    assert recording.answer == "answer\n"
+    assert b"noise" in recording.raw
+
+
+def test_it_understands_an_answer_with_a_trace(tmp_path):
+    printed = json.dumps(
+        {"text": "42", "trace": [{"type": "tool_call", "name": "s"}, {"type": "nonsense"}, 3]}
+    )
+    recording = provider(f"echo '{printed}'").invoke(invocation(tmp_path))
+    assert recording.answer == "42"
+    assert json.loads(recording.events or b"") == {"type": "tool_call", "name": "s"}
+
+
+def test_an_agent_that_fails_in_a_workspace_is_not_an_error(tmp_path):
+    recording = provider("echo partly; exit 3").invoke(invocation(tmp_path))
+    assert (recording.exit_code, recording.answer) == (3, "partly\n")
+
+
+def test_a_command_that_fails_without_a_workspace_is_an_error(tmp_path):
+    with pytest.raises(ProviderError, match=r"exit code 3: broken\.") as caught:
+        provider("echo broken >&2; exit 3").invoke(invocation(tmp_path, in_workspace=False))
+    assert caught.value.kind == "command"
+
+
+def test_a_missing_answer_without_a_workspace_is_an_error(tmp_path):
+    with pytest.raises(ProviderError, match="wrote no answer"):
+        provider("true {OUTPUT_FILE}").invoke(invocation(tmp_path, in_workspace=False))
+
+
+def test_it_is_not_led_to_other_files_by_the_answer(tmp_path):
+    recording = provider("ln -s /etc/passwd {OUTPUT_FILE}").invoke(invocation(tmp_path))
+    assert recording.answer is None
+    assert recording.notes
+
+
+@pytest.mark.parametrize("template", ["no-such-program {PROMPT}", "/no/such/program", "/etc/passwd"])
+def test_it_cannot_start_without_its_program(tmp_path, template):
+    with pytest.raises(ProviderError, match="The target 'local' cannot start") as caught:
+        provider(template).invoke(invocation(tmp_path))
+    assert caught.value.kind == "start"
+
+
+def test_it_cannot_start_without_its_folder(tmp_path):
+    with pytest.raises(ProviderError, match="does not exist"):
+        provider("true", cwd=str(tmp_path / "gone")).invoke(invocation(tmp_path))
+
+
+def test_it_works_in_the_folder_that_it_names(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    recording = provider("pwd; echo x > made", cwd=str(tmp_path / "elsewhere")).invoke(invocation(tmp_path))
+    assert recording.answer == f"{tmp_path}/elsewhere\n"
+    assert (tmp_path / "elsewhere/made").exists()
+
+
+def test_a_timeout_is_recorded_in_a_workspace_and_an_error_without(tmp_path):
+    slow = provider("echo early; sleep 61.25", timeout_seconds=0.5)
+    recording = slow.invoke(invocation(tmp_path))
+    assert (recording.timed_out, recording.answer) == (True, "early\n")
+    with pytest.raises(ProviderError, match=r"timed out after 0\.5 s") as caught:
+        slow.invoke(invocation(tmp_path, in_workspace=False))
+    assert caught.value.kind == "timeout"
+    assert nothing_left("sleep\00061.25")
+
+
+def test_it_stops_when_it_is_cancelled(tmp_path):
+    asked = threading.Event()
+    threading.Timer(0.2, asked.set).start()
+    began = time.monotonic()
+    assert provider("sleep 61.5").invoke(invocation(tmp_path, cancelled=asked.is_set)).cancelled
+    assert time.monotonic() - began < 1
+    assert nothing_left("sleep\00061.5")
+
+
+def test_values_are_escaped_and_not_looked_at_again():
+    values = TemplateValues(prompt="{EVAL_ID} '; rm -rf /", eval_id="k", files=("/a b/c", "/a b/c", "/d"))
+    line = render("x {PROMPT} {FILES} {lower}", values, "--file={path}:{basename}")
+    assert line == "x '{EVAL_ID} '\"'\"'; rm -rf /' --file='/a b/c':'c' --file='/d':'d' {lower}"
+
+
+@pytest.mark.parametrize(
+    ("command", "well"), [("exit 0", True), ("echo ill; exit 1", False), ("sleep 30", False)]
+)
+def test_a_command_tells_whether_it_is_well(command, well):
+    health = {"type": "command", "commandTemplate": command, "timeoutSeconds": 0.5}
+    availability = provider("x", healthcheck=health).check()
+    assert availability.available is well
+    assert well or "The health check of the target 'local' failed" in availability.sentence
+
+
+@pytest.mark.parametrize(("status", "well"), [(204, True), (503, False)])
+def test_an_address_tells_whether_it_is_well(status, well):
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        availability = provider("x", healthcheck={"type": "http", "url": url}).check()
+    assert availability.available is well
+    assert well or "HTTP 503" in availability.sentence
+
+
+def test_a_command_can_judge():
+    definition = define({"name": "judge", "provider": "cli", "command_template": "cat; echo . >&2"})
+    complete = complete_through_command(resolve(definition, {}), containment())
+    assert complete(CompletionRequest(user="is it good?", system="be fair")).text == "be fair\n\nis it good?"
+
+
+def test_a_judge_that_fails_says_why():
+    definition = define({"name": "judge", "provider": "cli", "command_template": "echo no key >&2; exit 1"})
+    with pytest.raises(CompletionError, match=r"exit code 1\. It said: no key"):
+        complete_through_command(resolve(definition, {}), containment())(CompletionRequest(user="?"))
