@@ -57,7 +57,7 @@ def read_members(name: str, data: bytes) -> Iterator[Member]:
     """Yield the files of an archive. Raises `ScenarioFileError`; sizes are counted while reading."""
     if len(data) > MAX_ARCHIVE_BYTES:
         what = f"The archive has {len(data):,} bytes; at most {MAX_ARCHIVE_BYTES:,} are read."
-        raise refuse(name, "", what, "Split the suite or make its fixtures smaller.", "large-archive")
+        raise refuse(name, "", what, "Split the suite or make its fixtures smaller.", "bundle/large-archive")
     try:
         if data.startswith(b"PK"):
             yield from _zip_members(name, data)
@@ -66,7 +66,7 @@ def read_members(name: str, data: bytes) -> Iterator[Member]:
     except _BROKEN as error:
         what = f"The archive cannot be read: {str(error).rstrip('.') or type(error).__name__}."
         raise refuse(
-            name, "", what, "Pack it anew as zip or tar.gz, without a password.", "broken-archive"
+            name, "", what, "Pack it anew as zip or tar.gz, without a password.", "bundle/broken-archive"
         ) from error
 
 
@@ -146,12 +146,12 @@ def _read(file: IO[bytes], name: str, path: str, *, packed: int) -> bytes:
 
 def _bomb(name: str, path: str) -> Exception:
     what = f"It unpacks to more than {MAX_RATIO} times its size."
-    return refuse(name, path, what, "Pack real files only.", "bomb")
+    return refuse(name, path, what, "Pack real files only.", "bundle/bomb")
 
 
 def _link(name: str, path: str, kind: str) -> Exception:
-    return refuse(name, path, f"It is a {kind} link.", "Pack a copy of the file in its place.", "link")
+    return refuse(name, path, f"It is a {kind} link.", "Pack a copy of the file in its place.", "bundle/link")
 
 
 def _not_regular(name: str, path: str) -> Exception:
-    return refuse(name, path, "It is neither a file nor a folder.", "Remove it.", "not-regular")
+    return refuse(name, path, "It is neither a file nor a folder.", "Remove it.", "bundle/not-regular")

@@ -34,9 +34,7 @@ class Member:
 def refuse(archive: str, member: str, what: str, fix: str, id: str) -> ScenarioFileError:
     """Return the error for a bundle that is not taken."""
     shown = member.encode("utf-8", "backslashreplace").decode()
-    return ScenarioFileError(
-        [Problem(file=archive, line=1, where=shown, what=what, fix=fix, id=f"bundle/{id}")]
-    )
+    return ScenarioFileError([Problem(file=archive, line=1, where=shown, what=what, fix=fix, id=id)])
 
 
 def collect(archive: str, members: Iterable[Member]) -> list[Member]:
@@ -51,7 +49,7 @@ def collect(archive: str, members: Iterable[Member]) -> list[Member]:
         _check_sizes(archive, member, total=total, count=len(kept) + 1)
         if member.path.casefold() in kept:
             what = "Two files have this path, or paths that differ in upper and lower case only."
-            raise refuse(archive, member.path, what, "Rename one of them.", "same-path")
+            raise refuse(archive, member.path, what, "Rename one of them.", "bundle/same-path")
         kept[member.path.casefold()] = member
     _check_folders(archive, kept)
     return sorted(kept.values(), key=lambda member: member.path)
@@ -66,19 +64,21 @@ def check_path(archive: str, path: str) -> None:
     """Refuse a path that could lead out or that not every file system takes."""
     fix = "Pack relative paths with forward slashes only."
     if path.startswith(("/", "~")) or re.match(r"[A-Za-z]:", path):
-        raise refuse(archive, path, "The path is absolute.", fix, "absolute-path")
+        raise refuse(archive, path, "The path is absolute.", fix, "bundle/absolute-path")
     if "\\" in path:
-        raise refuse(archive, path, "The path has a backslash.", fix, "backslash")
+        raise refuse(archive, path, "The path has a backslash.", fix, "bundle/backslash")
     if _CONTROL.search(path):
-        raise refuse(archive, path, "The path has a control character or is not UTF-8.", fix, "bad-path")
+        raise refuse(
+            archive, path, "The path has a control character or is not UTF-8.", fix, "bundle/bad-path"
+        )
     parts = path.split("/")
     if ".." in parts:
-        raise refuse(archive, path, "The path leads upwards with '..'.", fix, "upward-path")
+        raise refuse(archive, path, "The path leads upwards with '..'.", fix, "bundle/upward-path")
     if "" in parts or "." in parts:
-        raise refuse(archive, path, "The path has an empty step or '.'.", fix, "bad-path")
+        raise refuse(archive, path, "The path has an empty step or '.'.", fix, "bundle/bad-path")
     if len(path.encode()) > MAX_PATH or len(parts) > MAX_FOLDERS:
         what = f"The path is longer than {MAX_PATH} bytes or {MAX_FOLDERS} steps."
-        raise refuse(archive, path, what, "Shorten it.", "long-path")
+        raise refuse(archive, path, what, "Shorten it.", "bundle/long-path")
 
 
 def _check_sizes(archive: str, member: Member, *, total: int, count: int) -> None:
@@ -93,19 +93,19 @@ def _check_sizes(archive: str, member: Member, *, total: int, count: int) -> Non
 def too_large_file(archive: str, path: str) -> ScenarioFileError:
     """Return the error for one file that is too large."""
     what = f"The file is larger than {MAX_FILE_BYTES:,} bytes."
-    return refuse(archive, path, what, "Make it smaller or fetch it in setup.commands.", "large-file")
+    return refuse(archive, path, what, "Make it smaller or fetch it in setup.commands.", "bundle/large-file")
 
 
 def too_large(archive: str) -> ScenarioFileError:
     """Return the error for files that are too large together."""
     what = f"The files have more than {MAX_TOTAL_BYTES:,} bytes together."
-    return refuse(archive, "", what, "Split the suite or make its fixtures smaller.", "too-large")
+    return refuse(archive, "", what, "Split the suite or make its fixtures smaller.", "bundle/too-large")
 
 
 def too_many(archive: str) -> ScenarioFileError:
     """Return the error for too many files."""
     what = f"There are more than {MAX_MEMBERS:,} files in it."
-    return refuse(archive, "", what, "Split the suite.", "too-many-files")
+    return refuse(archive, "", what, "Split the suite.", "bundle/too-many-files")
 
 
 def _check_folders(archive: str, kept: dict[str, Member]) -> None:
@@ -114,4 +114,4 @@ def _check_folders(archive: str, kept: dict[str, Member]) -> None:
         while folder := posixpath.dirname(folder):
             if folder in kept:
                 what = "The path is a file and a folder at once."
-                raise refuse(archive, kept[folder].path, what, "Rename one of them.", "same-path")
+                raise refuse(archive, kept[folder].path, what, "Rename one of them.", "bundle/same-path")

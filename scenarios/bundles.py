@@ -43,7 +43,7 @@ def read_path(path: Path) -> Bundle:
     except OSError as error:
         reason = (error.strerror or "it cannot be read").lower()
         raise refuse(
-            str(path), "", f"The path cannot be read: {reason}.", "Check the path.", "unreadable"
+            str(path), "", f"The path cannot be read: {reason}.", "Check the path.", "bundle/unreadable"
         ) from error
     if is_archive(path.name, content):
         return read_archive(path.name, content)
@@ -78,7 +78,7 @@ def read_archive(name: str, data: bytes) -> Bundle:
 def _bundle(archive: str, name: str, members: Iterator[Member]) -> Bundle:
     kept = collect(archive, members)
     if not kept:
-        raise refuse(archive, "", "There is no file in it.", "Add the suite's files.", "no-files")
+        raise refuse(archive, "", "There is no file in it.", "Add the suite's files.", "bundle/no-files")
     executables = frozenset(member.path for member in kept if member.executable)
     return Bundle(name, {member.path: member.content for member in kept}, executables)
 
@@ -112,7 +112,11 @@ def _walk(root: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Member]
     real = folder.resolve()
     if real in above:
         raise refuse(
-            root.name, _name(root, folder), "The link leads back to a folder above it.", "Remove it.", "link"
+            root.name,
+            _name(root, folder),
+            "The link leads back to a folder above it.",
+            "Remove it.",
+            "bundle/link",
         )
     for entry in sorted(folder.iterdir()):
         if entry.is_symlink() and not entry.resolve().is_relative_to(root):
@@ -121,7 +125,7 @@ def _walk(root: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Member]
                 _name(root, entry),
                 "The link leads out of the folder.",
                 "Put a copy in its place.",
-                "link",
+                "bundle/link",
             )
         if entry.is_dir():
             yield from () if entry.name == ".git" else _walk(root, entry, (*above, real))
@@ -143,5 +147,5 @@ def _content(path: Path, name: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
     """Return a regular file's content, of a larger one a byte more than the limit; opening does not wait for the other end of a pipe."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise refuse(name, "", "It is neither a file nor a folder.", "Remove it.", "not-regular")
+            raise refuse(name, "", "It is neither a file nor a folder.", "Remove it.", "bundle/not-regular")
         return file.read(limit + 1)

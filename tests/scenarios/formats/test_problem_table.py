@@ -1,0 +1,37 @@
+"""docs/formats/problems.md names every problem that the code can tell, and no other."""
+
+import re
+from pathlib import Path
+
+from scenarios.bundle_limits import MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, MAX_MEMBERS, MAX_TOTAL_BYTES
+from scenarios.formats.llm_tool_test import mirror
+from scenarios.formats.text import MAX_BYTES
+
+ROOT = Path(__file__).parents[3]
+FORMATS = ROOT / "docs/formats"
+
+
+def ids_in_code():
+    files = [*(ROOT / "scenarios").glob("*.py"), *(ROOT / "scenarios/formats").rglob("*.py")]
+    return {id for file in files for id in re.findall(r'"((?:format|bundle)/[a-z-]+)"', file.read_text())}
+
+
+def test_every_problem_is_documented():
+    documented = re.findall(
+        r"^\| `((?:format|bundle)/[a-z-]+)` \|", (FORMATS / "problems.md").read_text(), re.M
+    )
+    assert sorted(documented) == sorted(ids_in_code())
+
+
+def test_the_limits_are_documented():
+    text = (FORMATS / "problems.md").read_text()
+    for limit in (MAX_BYTES, MAX_ARCHIVE_BYTES, MAX_FILE_BYTES, MAX_TOTAL_BYTES):
+        assert f"{limit // (1024 * 1024)} MiB" in text
+    assert f"{MAX_MEMBERS:,} files" in text
+
+
+def test_every_field_of_llm_tool_test_is_documented():
+    text = (FORMATS / "llm-tool-test.md").read_text()
+    models = [model for model in vars(mirror).values() if hasattr(model, "model_fields")]
+    fields = {field for model in models for field in model.model_fields}
+    assert {field for field in fields if not re.search(rf"`[^`\n]*\b{field}\b", text)} == set()
