@@ -1,0 +1,365 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from evaluators.criteria import Criteria, Tool
+from evaluators.gates import GATES, Gate, scores
+from evaluators.gates.assertions import BadAssertion, parse_assertion
+from evaluators.gates.base import EXCERPT, NOT_RUN
+from evaluators.gates.former import replacement
+from evaluators.gates.json_path import BadJsonPath, check_json_path
+from evaluators.model import Score, Transcript
+from tests.evaluators.samples import FakeWorkspace, events, evidence, printed
+
+gate_of: TypeAdapter[Any] = TypeAdapter(Gate)
+
+
+def check(
+    gate: dict[str, Any], result: Any = None, files: dict[str, str] | None = None, **more: Any
+) -> Score:
+    workspace = FakeWorkspace(files or {}, {"run": result} if result else {})
+    given = {"command": "run", **gate} if result else gate
+    return gate_of.validate_python(given).check(evidence(workspace=workspace, **more))
+
+
+def on_json(stdout: str, path: str, assertion: str) -> Score:
+    return check({"type": "command_json_path", "path": path, "assertion": assertion}, printed(stdout))
+
+
+@pytest.mark.parametrize(
+    ("gate", "result", "passed", "message"),
+    [
+        pytest.param({"type": "command_succeeds"}, printed(), True, "`run` exited with 0.", id="succeeds"),
+        pytest.param(
+            {"type": "command_succeeds"}, printed(exit_code=3), False, "`run` exited with 3.", id="exit code"
+        ),
+        pytest.param(
+            {"type": "command_output_contains", "substring": "ab"},
+            printed("xaby", exit_code=2),
+            True,
+            "`run` exited with 2; its output contains 'ab'.",
+            id="contains without success",
+        ),
+        pytest.param(
+            {"type": "command_output_contains", "substring": "ab", "require_success": True},
+            printed("ab", exit_code=2),
+            False,
+            "`run` exited with 2, and success is required.",
+            id="success required",
+        ),
+        pytest.param(
+            {"type": "command_output_contains", "substring": "ab"},
+            printed("", stderr="ab"),
+            False,
+            "`run` exited with 0; its output does not contain 'ab'.",
+            id="stderr is not looked at",
+        ),
+        pytest.param(
+            {"type": "command_output_matches", "pattern": r"a-\d+"},
+            printed("xa-12"),
+            True,
+            r"`run` exited with 0; its output matches 'a-\d+'.",
+            id="matches",
+        ),
+        pytest.param(
+            {"type": "command_output_matches", "pattern": "^b"},
+            printed("ab"),
+            False,
+            "`run` exited with 0; its output does not match '^b'.",
+            id="does not match",
+        ),
+        pytest.param(
+            {"type": "script", "description": "d"},
+            printed("x", exit_code=1),
+            False,
+            "d: exited with 1.",
+            id="script",
+        ),
+        pytest.param(
+            {"type": "script", "description": "d"},
+            printed('{"passed": true, "message": "m"}', exit_code=1),
+            True,
+            "m",
+            id="script says over the exit code",
+        ),
+        pytest.param(
+            {"type": "script", "description": "d"},
+            printed('hi\n{"passed": false}\n\n'),
+            False,
+            "d",
+            id="last line",
+        ),
+        pytest.param(
+            {"type": "script", "description": "d"},
+            printed('{"passed": 1}'),
+            True,
+            "d: exited with 0.",
+            id="no boolean",
+        ),
+    ],
+)
+def test_gates_on_commands(gate: dict[str, Any], result: Any, passed: bool, message: str) -> None:
+    score = check(gate, result)
+    assert (score.layer, score.name, score.passed, score.value) == (
+        "gates",
+        gate["type"],
+        passed,
+        float(passed),
+    )
+    assert score.message == message
+    assert score.detail["command"] == "run"
+    assert score.detail["exit_code"] == result.exit_code
+
+
+def test_a_script_keeps_its_detail() -> None:
+    score = check({"type": "script"}, printed('{"passed": true, "detail": {"n": 3}}'))
+    assert score.detail["detail"] == {"n": 3}
+
+
+def test_a_command_runs_with_its_limits_and_environment() -> None:
+    workspace = FakeWorkspace(results={"run": printed()})
+    gate = gate_of.validate_python(
+        {"type": "command_succeeds", "command": "run", "timeout_seconds": 7, "network": True}
+    )
+    tool = Tool(env={"A": "tool", "B": "2"})
+    gate.check(evidence(workspace=workspace, tool=tool, script_env={"A": "script", "C": "3"}))
+    assert workspace.asked == [
+        {"command": "run", "timeout_seconds": 7, "env": {"A": "tool", "B": "2", "C": "3"}, "network": True}
+    ]
+
+
+def test_a_command_that_takes_too_long_fails() -> None:
+    score = check(
+        {"type": "command_succeeds", "timeout_seconds": 1.5}, printed(exit_code=None, timed_out=True)
+    )
+    assert (score.passed, score.message) == (False, "`run` timed out after 1.5 s.")
+
+
+def test_a_command_that_cannot_start_is_an_error() -> None:
+    score = check({"type": "command_succeeds"}, printed(exit_code=None, error="No sandbox here."))
+    assert (score.passed, score.error) == (None, "No sandbox here.")
+
+
+def test_a_blank_command_fails() -> None:
+    assert check({"type": "command_succeeds", "command": "  "}).message == "The command is blank."
+
+
+@pytest.mark.parametrize("kind", sorted(set(GATES) - {"no_transcript_errors"}))
+def test_without_a_workspace_nothing_is_decided(kind: str) -> None:
+    texts = {"command": "x", "substring": "x", "pattern": "x", "path": "$", "assertion": "exists"}
+    fields = {name: texts[name] for name in GATES[kind].model_fields if name in texts}
+    score = gate_of.validate_python({"type": kind, **fields}).check(evidence())
+    assert (score.passed, score.value, score.message) == (None, None, NOT_RUN)
+
+
+def test_a_long_output_is_kept_in_part() -> None:
+    score = check({"type": "command_succeeds"}, printed("a" * 10_000 + "z"))
+    assert len(score.detail["stdout"]) < EXCERPT + 100
+    assert score.detail["stdout"].endswith("z")
+    assert "8001 characters left out" in score.detail["stdout"]
+
+
+@pytest.mark.parametrize(
+    ("stdout", "path", "assertion", "passed"),
+    [
+        ('{"a": {"b": true}}', "$.a.b", "exists", True),
+        ('{"a": null}', "$.a", "exists", False),
+        ("{}", "$.a", "exists", False),
+        ('{"a": 3}', "$.a", "equals 3.0", True),
+        ('{"a": "3"}', "$.a", "equals 3", False),
+        ('{"a": "3"}', "$.a", 'equals "3"', True),
+        ('{"a": true}', "$.a", "equals 1", False),
+        ('{"a": "x y"}', "$.a", "equals x y", True),
+        ('{"a": [1, {"b": 2.0}]}', "$.a", 'equals [1, {"b": 2}]', True),
+        ("{}", "$.a", "equals 1", False),
+        ('{"a": "build done"}', "$.a", "contains done", True),
+        ('{"a": ["done"]}', "$.a", "contains done", False),
+        ('[{"s": "a"}, {"s": "b"}]', "$[*].s", "equals b", True),
+        ('[{"s": "a"}, {"s": "b"}]', "$[*].s", "contains c", False),
+        ("[1, 2, 3]", "$", "len >= 3", True),
+        ("[1, 2, 3]", "$", "len > 3", False),
+        ("[1, 2, 3]", "$", "len < 4", True),
+        ("[1, 2, 3]", "$", "len<=2", False),
+        ('{"a": 1, "b": 2}', "$", "len == 2", True),
+        ('{"s": "abc"}', "$.s", "len >= 1", False),
+        ("{}", "$.s", "len == 0", False),
+        ('{"items": [{"a": 1, "b": 2}]}', "$.items[*]", "len == 1", True),
+        ('{"items": []}', "$.items[*]", "len == 0", True),
+        ('{"items": [{"n": 1}, {"n": 5}]}', "$.items[?(@.n > 2)]", "len == 1", True),
+        ('{"a": {"items": [1]}, "b": {"items": [2]}}', "$..items", "len == 2", True),
+        ('{"k v": 1}', "$['k v']", "exists", True),
+        ("[1, 2]", "$[-1]", "equals 2", True),
+    ],
+)
+def test_json_path(stdout: str, path: str, assertion: str, passed: bool) -> None:
+    score = on_json(stdout, path, assertion)
+    assert score.passed is passed
+    assert score.detail["expected"] == assertion
+
+
+def test_json_path_says_what_it_found() -> None:
+    assert on_json('{"a": 4}', "$.a", "equals 3").message.endswith(
+        "'equals 3' does not hold at $.a, where 4 was found."
+    )
+    assert on_json("{}", "$.a", "exists").message.endswith("nothing found at $.a.")
+    assert on_json("oops", "$.a", "exists").message.endswith("its output is not JSON.")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "is 3", "equals", "contains", "len 3", "len >= x", "len != 3", "exists now"]
+)
+def test_an_unknown_assertion_is_refused(text: str) -> None:
+    with pytest.raises(BadAssertion, match="Write exists, equals VALUE, contains TEXT, or len >= N"):
+        parse_assertion(text)
+
+
+@pytest.mark.parametrize("text", ["$[", "", "a b c", "$.x[?(@.a"])
+def test_what_is_no_json_path_is_refused(text: str) -> None:
+    with pytest.raises(BadJsonPath, match="is not a JSONPath"):
+        check_json_path(text)
+
+
+@pytest.mark.parametrize("text", ["$.x[?(@.a =~ '(a+)+$')]", "$.`sub(/(a+)+$/, b)`"])
+def test_a_path_that_runs_a_pattern_is_refused(text: str) -> None:
+    with pytest.raises(BadJsonPath, match="not allowed in a path"):
+        check_json_path(text)
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        {"type": "command_output_matches", "command": "x", "pattern": "("},
+        {"type": "file_matches", "path": "x", "pattern": "("},
+        {"type": "command_json_path", "command": "x", "path": "$[", "assertion": "exists"},
+        {"type": "command_json_path", "command": "x", "path": "$", "assertion": "is"},
+        {"type": "command_succeeds", "command": "x", "timeout_seconds": 0},
+        {"type": "command_succeeds", "command": "x", "substring": "y"},
+        {"type": "min_notes", "count": 3},
+    ],
+    ids=lambda gate: f"{gate['type']}",
+)
+def test_a_gate_that_cannot_work_is_not_made(gate: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        gate_of.validate_python(gate)
+
+
+FILES = {"notes.md": "status: complete"}
+
+
+@pytest.mark.parametrize(
+    ("gate", "passed", "message"),
+    [
+        ({"type": "file_exists", "path": "notes.md"}, True, "notes.md exists."),
+        ({"type": "file_exists", "path": "no.md"}, False, "no.md does not exist."),
+        ({"type": "file_exists", "path": "../x"}, False, "../x leads out of the workspace."),
+        (
+            {"type": "file_contains", "path": "notes.md", "substring": "comp"},
+            True,
+            "notes.md contains 'comp'.",
+        ),
+        (
+            {"type": "file_contains", "path": "notes.md", "substring": "X"},
+            False,
+            "notes.md does not contain 'X'.",
+        ),
+        ({"type": "file_contains", "path": "no.md", "substring": "X"}, False, "no.md does not exist."),
+        (
+            {"type": "file_matches", "path": "notes.md", "pattern": r"s\w+:"},
+            True,
+            r"notes.md matches 's\w+:'.",
+        ),
+        (
+            {"type": "file_matches", "path": "notes.md", "pattern": "^c"},
+            False,
+            "notes.md does not match '^c'.",
+        ),
+        (
+            {"type": "file_matches", "path": "/etc/x", "pattern": "^c"},
+            False,
+            "/etc/x leads out of the workspace.",
+        ),
+    ],
+)
+def test_gates_on_files(gate: dict[str, Any], passed: bool, message: str) -> None:
+    score = check(gate, files=FILES)
+    assert (score.passed, score.message, score.detail["path"]) == (passed, message, gate["path"])
+
+
+def transcript_gate(transcript: Transcript, tool: Tool | None = None) -> Score:
+    gate = gate_of.validate_python({"type": "no_transcript_errors", "name": "clean"})
+    score: Score = gate.check(evidence(transcript, tool=tool or Tool(binary="t")))
+    return score
+
+
+def test_no_transcript_errors_names_its_source_and_unknown_exits() -> None:
+    score = transcript_gate(events(("t add", 0), ("t list | head", 0)))
+    assert score.passed is True
+    assert score.message == "0 of 2 commands failed (source: structured events; 1 with unknown exit code)."
+    assert (score.detail["source"], score.detail["unknown_exit"], score.detail["name"]) == (
+        "events",
+        1,
+        "clean",
+    )
+
+
+def test_no_transcript_errors_names_what_failed() -> None:
+    score = transcript_gate(Transcript(source="transcript", text="t add x\nError: no"))
+    assert (score.passed, score.detail["failed"], score.detail["source"]) == (
+        False,
+        ["t add x"],
+        "transcript",
+    )
+
+
+def test_no_transcript_errors_fails_without_a_transcript() -> None:
+    assert transcript_gate(Transcript()).passed is False
+
+
+def test_no_transcript_errors_cannot_say_with_a_bad_pattern() -> None:
+    score = transcript_gate(events(("t add", 0)), Tool(command_pattern="t("))
+    assert score.passed is None
+    assert "not a regular expression" in score.error
+
+
+def test_all_gates_run_in_order() -> None:
+    gates = [{"type": "file_exists", "path": path} for path in ("b", "a", "c")]
+    given = evidence(workspace=FakeWorkspace({"a": ""}))
+    found = scores(Criteria.model_validate({"gates": gates}), given, ())
+    assert [(score.detail["path"], score.passed) for score in found] == [
+        ("b", False),
+        ("a", True),
+        ("c", False),
+    ]
+
+
+FORMER: dict[str, dict[str, Any]] = {
+    "min_notes": {"count": 3},
+    "min_links": {"count": 1},
+    "search_hit": {"query": "it's here"},
+    "note_exists": {"id": "n 1"},
+    "link_exists": {"from": "a", "to": "b"},
+    "tag_exists": {"tag": "x"},
+    "content_contains": {"id": "a", "substring": "b: c"},
+    "doctor_passes": {},
+}
+
+
+@pytest.mark.parametrize("kind", FORMER)
+def test_a_former_gate_has_a_replacement_ready_to_paste(kind: str) -> None:
+    text = replacement(kind, FORMER[kind], binary="tasks")
+    assert text is not None
+    (gate,) = yaml.safe_load(text)
+    assert gate_of.validate_python(gate).command.startswith("tasks ")
+
+
+def test_replacements_carry_the_parameters() -> None:
+    assert "len >= 3" in str(replacement("min_notes", {"count": 3}))
+    assert "my-tool show 'n 1'" in str(replacement("note_exists", {"id": "n 1"}))
+
+
+def test_other_kinds_have_no_replacement() -> None:
+    assert replacement("file_exists", {}) is None
