@@ -20,13 +20,19 @@ class Call(Struct, gc=False):
     @property
     def exit_code(self) -> int | None:
         """The exit code, 0 or 1 where only success is told, None where nothing is."""
-        for event in (self.result, self.event):
-            if event is not None and event.exit_code is not None:
-                return event.exit_code
-        for event in (self.result, self.event):
-            if event is not None and event.success is not None:
-                return 0 if event.success else 1
-        return 1 if self.result is not None and self.result.type == "error" else None
+        call, result = self.event, self.result
+        if result is None:
+            return _code(call)
+        code = result.exit_code
+        if code is None:
+            code = _code(call) if result.success is None else int(not result.success)
+        return 1 if code is None and result.type == "error" else code
+
+
+def _code(event: Event) -> int | None:
+    if event.exit_code is not None or event.success is None:
+        return event.exit_code
+    return int(not event.success)
 
 
 def calls(events: Sequence[Event]) -> list[Call]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
@@ -30,8 +29,6 @@ _OPTIONS_WITH_VALUE = {
 }
 _DEEPEST = 5
 """How many shells within shells are opened."""
-_CACHED_LENGTH = 2_000
-"""Characters of the longest line that is remembered, which bounds the memory of the cache."""
 
 
 class Segment(Struct, frozen=True):
@@ -57,14 +54,7 @@ def without_ansi(text: str) -> str:
 
 def segments(line: str) -> tuple[Segment, ...]:
     """Return the commands that a shell line runs, in order. Never raises; prose gives one segment."""
-    return _remembered(line) if len(line) <= _CACHED_LENGTH else _segments(line)
-
-
-def _segments(line: str) -> tuple[Segment, ...]:
     return tuple(_of_script(_PROMPT.sub("", without_ansi(line)), "", depth=0))
-
-
-_remembered = lru_cache(maxsize=16_384)(_segments)
 
 
 def exit_codes(parts: Sequence[Segment], targets: Collection[int], code: int | None) -> dict[int, int | None]:
@@ -73,6 +63,8 @@ def exit_codes(parts: Sequence[Segment], targets: Collection[int], code: int | N
     `targets` are indexes into `parts`. Only the last statement decides the code of a line; within it a
     segment before `|` or in a chain with `||` stays unknown.
     """
+    if len(parts) == 1 and not parts[0].joiner and not parts[0].detached:
+        return dict.fromkeys(targets, code)
     known: dict[int, int | None] = dict.fromkeys(sorted(targets))
     chain = _last_chain(parts)
     telling = [index for index in chain if index in known]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -24,6 +25,7 @@ WINDOW = 20
 """Lines of text behind a command in which its exit code is sought."""
 
 _CACHED_LENGTH = 2_000
+"""Characters of the longest line that is remembered, which bounds the memory of the caches."""
 
 
 class Seen(Struct, frozen=True, gc=False):
@@ -110,40 +112,34 @@ def in_text(text: str, how: Matcher) -> Iterator[tuple[Seen, int | None]]:
     """Give the tool's commands in plain text, with line numbers; exit codes are what the next lines tell."""
     text = without_ansi(text)
     places = [
-        place for place in _lines_with(text, how.literal()) if found_in_line(text[slice(*place)], how, None)
+        (start, end, line)
+        for start, end, line in _lines_with(text, how.literal())
+        if _look(line, how).matches
     ]
+    ends = [start for start, _, _ in places[1:]]
+    ends.append(len(text))
     number, counted = 0, 0
-    for n, (start, end) in enumerate(places):
+    for (start, end, line), following in zip(places, ends, strict=False):
         number += text.count("\n", counted, start)
         counted = start
-        following = places[n + 1][0] if n + 1 < len(places) else len(text)
-        window = _first_lines(text, end, following)
-        line = text[start:end]
-        helping = found_in_line(line, how, None)[-1].help
-        for seen in found_in_line(line, how, told_exit_code(window, after_help=helping)):
+        window = _FOLLOWING_LINES.match(text, end, following)
+        code = told_exit_code(window.group() if window else "", after_help=_look(line, how).helping)
+        for seen in found_in_line(line, how, code):
             yield seen, number
 
 
-def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int]]:
-    """Give start and end of the lines that hold the literal."""
+_FOLLOWING_LINES = re.compile(rf"(?:\n[^\n]*){{0,{WINDOW}}}")
+
+
+def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int, str]]:
+    """Give the lines that hold the literal, with their start and end."""
     at = text.find(literal)
     while 0 <= at < len(text):
         start = text.rfind("\n", 0, at) + 1
         end = text.find("\n", at)
         end = len(text) if end < 0 else end
-        yield start, end
+        yield start, end, text[start:end]
         at = text.find(literal, end + 1)
-
-
-def _first_lines(text: str, start: int, end: int) -> str:
-    """Return the part of the text that lies in the first lines behind `start`, `WINDOW` of them at most."""
-    at = start
-    for _ in range(WINDOW + 1):
-        following = text.find("\n", at, end)
-        if following < 0:
-            return text[start:end]
-        at = following + 1
-    return text[start : at - 1]
 
 
 def found_in_line(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]:
@@ -151,14 +147,35 @@ def found_in_line(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]
     return _remembered(line, how, code) if len(line) <= _CACHED_LENGTH else _found(line, how, code)
 
 
-def _found(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]:
+class _Look(Struct, frozen=True):
+    """What a line holds, whatever its exit code."""
+
+    parts: tuple[Segment, ...]
+    matches: dict[int, tuple[str | None]]
+    """Index of each segment that is the tool's, with its subcommand."""
+    helping: bool
+    """Whether the last of them asks for help."""
+
+
+def _look(line: str, how: Matcher) -> _Look:
+    return _remembered_look(line, how) if len(line) <= _CACHED_LENGTH else _look_closely(line, how)
+
+
+def _look_closely(line: str, how: Matcher) -> _Look:
     parts = segments(line)
     matches = {n: match for n, part in enumerate(parts) if (match := _match(part, how)) is not None}
-    codes = exit_codes(parts, matches, code)
-    return tuple(_seen(parts[n], match, codes[n]) for n, match in matches.items())
+    last = max(matches, default=None)
+    return _Look(parts, matches, last is not None and _asks_help(parts[last], matches[last][0]))
 
 
-_remembered = lru_cache(maxsize=32_768)(_found)
+def _found(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]:
+    look = _look(line, how)
+    codes = exit_codes(look.parts, look.matches, code) if look.matches else {}
+    return tuple(_seen(look.parts[n], match, codes[n]) for n, match in look.matches.items())
+
+
+_remembered = lru_cache(maxsize=16_384)(_found)
+_remembered_look = lru_cache(maxsize=16_384)(_look_closely)
 
 
 def _match(part: Segment, how: Matcher) -> tuple[str | None] | None:
@@ -182,10 +199,13 @@ def _match_pattern(part: Segment, text: str) -> tuple[str | None] | None:
 
 def _seen(part: Segment, match: tuple[str | None], code: int | None) -> Seen:
     (sub,) = match
-    helping = sub in (HELP, "--help") or "--help" in part.words
-    if not helping:
+    if not _asks_help(part, sub):
         return Seen(part.line, sub, code, failed=code not in (None, 0))
     return Seen(part.line, HELP, code, help=True, helps=_asked_about(sub, part.words))
+
+
+def _asks_help(part: Segment, sub: str | None) -> bool:
+    return sub in (HELP, "--help") or "--help" in part.words
 
 
 def _asked_about(sub: str | None, words: tuple[str, ...]) -> str | None:

@@ -6,17 +6,18 @@ complete) and those that say `type` (setup_command, execution, post_script, and 
 
 from __future__ import annotations
 
-from typing import Any
+import io
 
 import msgspec
 from msgspec import Struct
 
-from evaluators.model import Event, Json, Transcript
+from evaluators.model import Event, EventType, Json, Transcript
 from evaluators.transcripts.reading import UnreadableTranscript, as_text, told_problems
 
 _SHELL_TOOLS = frozenset(
     ["bash", "shell", "sh", "zsh", "terminal", "exec", "run_command", "run_shell_command", "execute_command"]
 )
+_SAID: dict[str | None, EventType] = {"message": "message", "model_step": "model_step", "error": "error"}
 _KNOWN_RAW = frozenset(("spawn", "complete", "setup_command", "execution", "post_script"))
 
 
@@ -52,23 +53,21 @@ def parse(raw: bytes) -> Transcript:
     """
     found: list[Event] = []
     bad: list[int] = []
-    unknown = 0
-    for number, line in enumerate(raw.split(b"\n"), start=1):
+    # One line at a time: a list of all lines would cost more than decoding them.
+    for number, line in enumerate(io.BytesIO(raw), start=1):
         try:
-            event = _event(_decode(line), line)
+            found.append(_event(_decode(line), line))
         except (ValueError, RecursionError):
-            if line.strip():
-                late = _second_try(line)
-                bad += [] if late else [number]
-                found += [late] if late else []
-            continue
-        found.append(event)
-        unknown += event.type == "raw" and event.name not in _KNOWN_RAW
+            late = _second_try(line)
+            if late is not None:
+                found.append(late)
+            elif line.strip():
+                bad.append(number)
     if bad and not found:
         raise UnreadableTranscript(
             "None of the lines is a JSON object. Choose the parser that fits the agent's output."
         )
-    return _transcript(found, unknown, told_problems(bad, "are no events"))
+    return _transcript(found, told_problems(bad, "are no events"))
 
 
 def holds_call(transcript: Transcript) -> bool:
@@ -78,51 +77,50 @@ def holds_call(transcript: Transcript) -> bool:
 
 def _event(line: _Line, source: bytes | str) -> Event:
     kind = line.event or line.type
+    # Positional arguments, as this runs for every line of what may be a very long log.
     if kind == "tool_call":
-        return _tool_call(line)
+        name = line.tool or line.name
+        command = line.command if isinstance(line.command, str) else _shell_command(name, line.input)
+        return Event("tool_call", _id(line), name, command, line.input, None, None, None, None, None, _time(line))
     if kind == "tool_result":
         return _tool_result(line)
-    if kind in ("output", "message", "model_step", "error"):
-        return _said(line, kind)
+    if kind == "output":
+        return Event("message", None, None, None, None, None, line.text, "assistant", None, None, _time(line))
+    if kind in _SAID:
+        text = line.text if line.text is not None else _text(line.error)
+        return Event(_SAID[kind], _id(line), line.name, text=text, role=line.role, timestamp=_time(line))
     return Event(
         "raw", _id(line), kind, exit_code=line.exit_code, text=_embedded(line), metadata=_decode_any(source)
     )
 
 
-def _tool_call(line: _Line) -> Event:
-    name = line.tool or line.name
-    command = line.command
-    if command is None and isinstance(line.input, dict) and (name or "").lower() in _SHELL_TOOLS:
-        command = line.input.get("command")
-    if not isinstance(command, str):
-        command = None
-    return Event("tool_call", _id(line), name, command, line.input, timestamp=_time(line))
+def _shell_command(name: str | None, given: Json) -> str | None:
+    """Return the command line in the input of a call where the tool is a shell."""
+    if not isinstance(given, dict) or (name or "").lower() not in _SHELL_TOOLS:
+        return None
+    return _text(given.get("command"))
 
 
 def _tool_result(line: _Line) -> Event:
-    success = False if line.error and line.success is None and line.exit_code is None else line.success
+    output, success = line.output, line.success
+    if line.error is not None:
+        output = line.error if output is None else output
+        success = False if success is None and line.exit_code is None else success
+    seconds = None if line.duration_ms is None else line.duration_ms / 1000
     return Event(
         "tool_result",
         _id(line),
         line.tool or line.name,
         None,
         None,
-        line.output if line.output is not None else line.error,
+        output,
         None,
         None,
         line.exit_code,
         success,
         _time(line),
-        None if line.duration_ms is None else line.duration_ms / 1000,
+        seconds,
     )
-
-
-def _said(line: _Line, kind: str) -> Event:
-    text = line.text if line.text is not None else _text(line.error)
-    if kind == "output":
-        return Event("message", text=text, role="assistant", timestamp=_time(line))
-    known: Any = kind
-    return Event(known, _id(line), line.name, text=text, role=line.role, timestamp=_time(line))
 
 
 def _embedded(line: _Line) -> str | None:
@@ -135,12 +133,13 @@ def _text(value: Json) -> str | None:
 
 
 def _id(line: _Line) -> str | None:
-    return line.id if line.id is None or isinstance(line.id, str) else str(line.id)
+    found = line.id
+    return str(found) if isinstance(found, int) else found
 
 
 def _time(line: _Line) -> str | None:
-    time = line.timestamp if line.timestamp is not None else line.ts
-    return time if time is None or isinstance(time, str) else str(time)
+    found = line.ts if line.timestamp is None else line.timestamp
+    return str(found) if isinstance(found, float) else found
 
 
 def _second_try(line: bytes) -> Event | None:
@@ -158,16 +157,15 @@ def _second_try(line: bytes) -> Event | None:
         return Event("raw", name=str(value.get("type") or value.get("event") or ""), metadata=value)
 
 
-def _transcript(events: list[Event], unknown: int, problems: tuple[str, ...]) -> Transcript:
-    said = [event.text for event in events if event.text]
-    messages = [
-        event.text for event in events if event.text and event.type == "message" and event.role != "user"
-    ]
+def _transcript(events: list[Event], problems: tuple[str, ...]) -> Transcript:
+    calling = any(event.type == "tool_call" for event in events)
+    messages = (event.text for event in reversed(events) if event.type == "message" and event.role != "user")
     return Transcript(
         events=tuple(events),
         source="events" if events else "none",
-        text="\n".join(said),
-        answer=messages[-1].strip() if messages else "",
+        # Only without calls is anything sought in the text.
+        text="" if calling else "\n".join(event.text for event in events if event.text),
+        answer=next((text.strip() for text in messages if text), ""),
         problems=problems,
-        unknown_events=unknown,
+        unknown_events=sum(event.type == "raw" and event.name not in _KNOWN_RAW for event in events),
     )
