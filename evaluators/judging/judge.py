@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evaluators.criteria import JudgeCriteria
 from evaluators.judging.prompt import SYSTEM, repair_prompt, user_prompt
 from evaluators.judging.reply import BadReply, Reply, read_reply
 from evaluators.model import (
@@ -22,7 +21,7 @@ from evaluators.model import (
 )
 
 if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
+    from evaluators.criteria import Criteria, JudgeCriteria
     from evaluators.evidence import Evidence
 
 NAME = "judge"

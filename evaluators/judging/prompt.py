@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from evaluators.criteria import Rubric
 from evaluators.interaction import Interaction
 from evaluators.judging.rendering import rendered
 from evaluators.redaction import redact_patterns
 
 if TYPE_CHECKING:
+    from evaluators.criteria import Rubric
     from evaluators.evidence import Evidence
 
 SYSTEM = (

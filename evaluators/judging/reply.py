@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import json_repair
 from msgspec import Struct
 
-from evaluators.criteria import Rubric
 from evaluators.model import Json
+
+if TYPE_CHECKING:
+    from evaluators.criteria import Rubric
 
 MISMATCH = 0.02
 """How far the reported score may lie from the one by the weights before it is flagged."""
@@ -42,8 +45,11 @@ class Reply(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def first_object(text: str) -> dict[str, Json] | None:
-    """Return the first JSON object in a text that decodes, mended only where none does; else None."""
+def first_object(text: str, *, mend: bool = True) -> dict[str, Json] | None:
+    """Return the first JSON object in a text that decodes, mended only where none does; else None.
+
+    Without `mend` nothing is mended.
+    """
     text = text[:_LONGEST]
     decoder = json.JSONDecoder()
     for tried, brace in enumerate(_BRACE.finditer(text)):
@@ -55,7 +61,7 @@ def first_object(text: str) -> dict[str, Json] | None:
             continue
         if isinstance(value, dict):
             return value
-    return _mended(text)
+    return _mended(text) if mend else None
 
 
 def _mended(text: str) -> dict[str, Json] | None:
