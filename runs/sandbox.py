@@ -230,7 +230,9 @@ class Sandbox:
 def _readable_folders(path: str, read: tuple[Path, ...]) -> tuple[Path, ...]:
     folders = [Path(sys.base_prefix), Path(sys.prefix), *read]
     folders += [_with_what_it_starts(Path(name)) for name in path.split(":") if name.startswith("/")]
-    return tuple(sorted({folder for folder in folders if _is_further(folder)}))
+    further = {folder for folder in folders if _is_further(folder)}
+    # One below another is there already, and every mount costs a sandbox time.
+    return tuple(sorted(folder for folder in further if further.isdisjoint(folder.parents)))
 
 
 def _with_what_it_starts(folder: Path) -> Path:
