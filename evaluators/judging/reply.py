@@ -22,6 +22,8 @@ FIELDS = ("scores", "weighted_score", "confidence", "issues", "highlights")
 
 _LONGEST = 200_000
 _MOST_OBJECTS = 200
+_MOST_NESTED = 1_000
+"""Brackets in a text that is mended; the time it takes grows with their square."""
 _BRACE = re.compile(r"\{")
 
 
@@ -65,7 +67,7 @@ def first_object(text: str, *, mend: bool = True) -> dict[str, Json] | None:
 
 
 def _mended(text: str) -> dict[str, Json] | None:
-    if "{" not in text:
+    if "{" not in text or text.count("{") + text.count("[") > _MOST_NESTED:
         return None
     try:
         value: Json = json_repair.loads(text[text.index("{") :])
