@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import pytest
+
+from evaluators.criteria import Composite, Criteria, Criterion, JudgeCriteria, Rubric, Tool
+from evaluators.evaluate import composite, evaluate, outcome
+from evaluators.gates.files import FileExists
+from evaluators.model import CompletionError, Outcome, Score
+from tests.evaluators.samples import FakeModel, FakeWorkspace, events, evidence
+
+PASSED = Score("gates", "file_exists", 1.0, True)
+FAILED = Score("gates", "file_exists", 0.0, False)
+NOT_RUN = Score("gates", "file_exists")
+FIRST_TRY = Score("interaction", "first_try_success_rate", 0.8)
+JUDGED = Score("judge", "judge", 0.6, True)
+BROKEN = Score("judge", "judge", error="Down.")
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ((), "pass"),
+        ((PASSED, FIRST_TRY), "pass"),
+        ((PASSED, FAILED), "fail"),
+        ((PASSED, BROKEN), "error"),
+        ((FAILED, BROKEN), "fail"),
+        ((NOT_RUN,), "pass"),
+        ((Score("judge", "judge", 0.1, False), PASSED), "fail"),
+    ],
+)
+def test_the_outcome(scores: tuple[Score, ...], expected: Outcome) -> None:
+    assert outcome(scores) == expected
+
+
+@pytest.mark.parametrize(
+    ("scores", "decided", "number", "layers"),
+    [
+        pytest.param(
+            (PASSED, JUDGED, FIRST_TRY),
+            "pass",
+            0.35 + 0.33 + 0.08,
+            {"gates", "judge", "interaction"},
+            id="all",
+        ),
+        pytest.param(
+            (PASSED, FIRST_TRY), "pass", (0.35 + 0.08) / 0.45, {"gates", "interaction"}, id="no judge"
+        ),
+        pytest.param((PASSED, NOT_RUN), "pass", 1.0, {"gates"}, id="a gate that was not run"),
+        pytest.param((NOT_RUN, JUDGED), "pass", 0.6, {"judge"}, id="no gate that was run"),
+        pytest.param(
+            (PASSED, FAILED, JUDGED), "fail", (0.175 + 0.33) / 0.9, {"gates", "judge"}, id="half the gates"
+        ),
+        pytest.param(
+            (FAILED, BROKEN, FIRST_TRY),
+            "fail",
+            0.08,
+            {"gates", "judge", "interaction"},
+            id="broke and failed",
+        ),
+        pytest.param((PASSED, BROKEN), "error", None, set(), id="error"),
+        pytest.param((), "pass", None, set(), id="nothing applies"),
+        pytest.param((Score("judge", "judge", 1.5, True),), "pass", 1.0, {"judge"}, id="clamped"),
+    ],
+)
+def test_the_composite(
+    scores: tuple[Score, ...], decided: Outcome, number: float | None, layers: set[str]
+) -> None:
+    found, weights = composite(Composite(), scores, decided)
+    assert found == (None if number is None else pytest.approx(number))
+    assert set(weights) == layers
+    assert not weights or sum(weights.values()) == pytest.approx(1.0)
+
+
+def test_no_composite_unless_the_scenario_asks() -> None:
+    assert composite(None, (PASSED,), "pass") == (None, {})
+
+
+def test_weights_of_nothing_give_no_composite() -> None:
+    assert composite(Composite(gate_weight=0), (PASSED,), "pass") == (None, {})
+
+
+JUDGE = JudgeCriteria(rubric=Rubric(criteria=(Criterion(id="a", weight=1),)), pass_threshold=0.5)
+ANSWER = '{"scores": {"a": 0.5}, "weighted_score": 0.5, "confidence": 1, "issues": [], "highlights": []}'
+
+
+def criteria(path: str) -> Criteria:
+    return Criteria(tool=Tool(binary="t"), gates=(FileExists(path=path),), judge=JUDGE, composite=Composite())
+
+
+def test_it_runs_every_layer() -> None:
+    given = evidence(
+        events(("t add", 0)),
+        workspace=FakeWorkspace({"a": ""}),
+        tool=Tool(binary="t"),
+        complete=FakeModel([ANSWER]),
+    )
+    done = evaluate(criteria("a"), given)
+    assert (done.outcome, done.error) == ("pass", "")
+    assert [score.layer for score in done.scores if score.passed is not None] == ["gates", "judge"]
+    assert done.composite == pytest.approx(0.35 + 0.275 + 0.1)
+
+
+@pytest.mark.parametrize(("path", "expected", "number"), [("a", "error", None), ("b", "fail", 0.0)])
+def test_a_layer_that_broke_is_told_also_where_the_trial_failed(
+    path: str, expected: str, number: float | None
+) -> None:
+    given = evidence(workspace=FakeWorkspace({"a": ""}), complete=FakeModel([CompletionError("Down.")]))
+    done = evaluate(criteria(path), given)
+    assert (done.outcome, done.error, done.composite) == (expected, "Down.", number)
+
+
+def test_a_layer_sees_the_scores_before_it() -> None:
+    seen: list[tuple[Score, ...]] = []
+
+    def last(criteria: Criteria, evidence: object, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+        seen.append(so_far)
+        return ()
+
+    evaluate(Criteria(), evidence(), [lambda criteria, evidence, so_far: (PASSED,), last])
+    assert seen == [(PASSED,)]
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "timed_out", "expected"),
+    [(0, False, True), (1, False, False), (0, True, False), (None, False, False)],
+)
+def test_completed_means_ended_by_itself_with_0(
+    exit_code: int | None, timed_out: bool, expected: bool
+) -> None:
+    assert evidence(exit_code=exit_code, timed_out=timed_out).completed is expected
