@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from runs.providers.options import Retry
+from runs.providers.retry import (
+    Backoff,
+    Failure,
+    RequestFailed,
+    delay_ms,
+    is_retryable,
+    retry_after_seconds,
+    with_retry,
+)
+
+
+class Calls:
+    """Fails as it is told to, then answers."""
+
+    def __init__(self, *failures: Failure) -> None:
+        self.failures = list(failures)
+        self.made = 0
+        self.waits: list[float] = []
+
+    def __call__(self) -> str:
+        self.made += 1
+        if self.failures:
+            raise RequestFailed(self.failures.pop(0))
+        return "answer"
+
+
+def retried(calls: Calls, backoff: Backoff | None = None) -> str:
+    return with_retry(calls, backoff or Backoff(), calls.waits.append, jitter=lambda: 1.0)
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        pytest.param(Failure(status=500), True, id="a listed status"),
+        pytest.param(Failure(status=418), False, id="a status that is not listed"),
+        pytest.param(Failure(status=400, code="ECONNRESET"), False, id="a status before a network code"),
+        pytest.param(Failure("HTTP 503 Service Unavailable"), True, id="a status in the message"),
+        pytest.param(Failure("HTTP 404 Not Found"), False, id="another status in the message"),
+        pytest.param(Failure(code="ETIMEDOUT"), True, id="a network code"),
+        pytest.param(Failure("fetch failed"), True, id="a network message"),
+        pytest.param(Failure("boom"), False, id="an unknown failure"),
+        pytest.param(Failure(network=True), True, id="a network failure by its kind"),
+        pytest.param(Failure("network aborted", name="AbortError"), False, id="an abort"),
+        pytest.param(Failure("network", name="CancelledError"), False, id="a cancellation"),
+    ],
+)
+def test_it_tells_what_may_be_repeated(failure, expected):
+    assert is_retryable(failure) is expected
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_it_never_repeats_what_is_forbidden_even_when_configured(status):
+    assert is_retryable(Failure(status=status), [status]) is False
+
+
+def test_it_repeats_up_to_three_times_by_default_with_growing_waits():
+    calls = Calls(*[Failure(status=429)] * 3)
+    assert retried(calls) == "answer"
+    assert calls.made == 4
+    assert calls.waits == [1.0, 2.0, 4.0]
+
+
+def test_it_raises_the_last_failure_when_no_retry_is_left():
+    calls = Calls(*[Failure("HTTP 500")] * 9)
+    with pytest.raises(RequestFailed, match="HTTP 500"):
+        retried(calls, Backoff(max_retries=2))
+    assert calls.made == 3
+
+
+@pytest.mark.parametrize("failure", [Failure(status=401), Failure(status=403), Failure(status=400)])
+def test_it_returns_an_error_at_once_when_no_retry_would_help(failure):
+    calls = Calls(failure)
+    with pytest.raises(RequestFailed):
+        retried(calls)
+    assert (calls.made, calls.waits) == (1, [])
+
+
+def test_it_does_not_take_other_errors_for_failed_requests():
+    def broken() -> str:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        with_retry(broken, Backoff(), lambda seconds: pytest.fail("waited"))
+
+
+@pytest.mark.parametrize(
+    ("attempt", "jitter", "expected"),
+    [(0, 0.75, 750), (0, 1.25, 1250), (2, 1.0, 4000), (6, 1.25, 60_000), (5_000, 0.75, 60_000)],
+)
+def test_it_clamps_the_wait_after_the_jitter(attempt, jitter, expected):
+    assert delay_ms(attempt, Backoff(), jitter=jitter) == expected
+
+
+def test_it_waits_as_long_as_the_other_side_asks_but_not_beyond_the_cap():
+    calls = Calls(Failure(status=429, retry_after_seconds=7), Failure(status=429, retry_after_seconds=900))
+    retried(calls)
+    assert calls.waits == [7.0, 60.0]
+
+
+def test_it_jitters_between_three_and_five_quarters():
+    calls = Calls(Failure(status=500))
+    with_retry(calls, Backoff(), calls.waits.append)
+    assert 0.75 <= calls.waits[0] <= 1.25
+
+
+def test_it_fills_what_a_target_does_not_configure_with_defaults():
+    backoff = Backoff.of(Retry(max_retries=5, retryable_status_codes=(418,)))
+    assert (backoff.max_retries, backoff.max_delay_ms, tuple(backoff.retryable_status_codes)) == (
+        5,
+        60_000,
+        (418,),
+    )
+    assert Backoff.of(None) == Backoff()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("3", 3.0),
+        (2, 2.0),
+        ("Sat, 21 Nov 2026 12:00:10 GMT", 10.0),
+        ("Sat, 21 Nov 2026 11:00:00 GMT", 0.0),
+        ("soon", None),
+        (None, None),
+    ],
+)
+def test_it_reads_retry_after(value, expected):
+    assert retry_after_seconds(value, now=datetime(2026, 11, 21, 12, tzinfo=UTC)) == expected
