@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 TOLERANCE = 1e-9
@@ -47,7 +47,7 @@ def same(want: Any, got: Any) -> bool:
     if isinstance(want, Mapping):
         return _same_object(want, got)
     if isinstance(want, list):
-        return isinstance(got, Sequence) and len(want) == len(got) and all(map(same, want, got))
+        return isinstance(got, list | tuple) and len(want) == len(got) and all(map(same, want, got))
     if isinstance(want, bool) or isinstance(got, bool):
         return want is got
     if isinstance(want, int | float) and isinstance(got, int | float):
