@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from evaluators.criteria import Composite, Criteria, JudgeCriteria, Rubric, Tool
+import msgspec
+
+from evaluators.criteria import Composite, Criteria, EvaluatorScript, JudgeCriteria, Rubric, Tool
 from evaluators.evaluate import composite, evaluate, outcome
 from evaluators.evidence import Evidence
 from evaluators.interaction import GENERIC_PATTERN, Interaction, analyse, metrics
@@ -13,8 +20,14 @@ from evaluators.judging.judge import reaches
 from evaluators.judging.reply import checked, first_object
 from evaluators.model import Score, Transcript
 from evaluators.redaction import redact_patterns
+from evaluators.scripts import run_script
 from evaluators.tool_commands import Seen, numbered
 from evaluators.transcripts import parse
+from runs.sandbox import Containment, Policy, look_at_machine
+from runs.workspaces import LocalWorkspace, prepare
+from scenarios.formats.json_text import read_json
+from scenarios.formats.llm_tool_test.gates import read_gates
+from scenarios.formats.parsed import FixtureFile
 
 
 def _analysed(given: Any) -> Interaction:
@@ -94,6 +107,39 @@ def _passes(given: Any) -> Any:
     return {"passed": reaches(given["weighted_score"], wanted.pass_threshold)}
 
 
+@contextmanager
+def _workspace(files: dict[str, str]) -> Iterator[LocalWorkspace]:
+    """Give a workspace with these files, contained as well as this machine can."""
+    with TemporaryDirectory(prefix="evalhub-conformance-") as folder:
+        root = Path(folder)
+        fixture = [FixtureFile(path, text.encode()) for path, text in files.items()]
+        scratch = root / "scratch"
+        scratch.mkdir()
+        containment = Containment(Policy.PREFER, look_at_machine(), os.environ.get("PATH", os.defpath))
+        yield LocalWorkspace(prepare(fixture, None, root), scratch, containment)
+
+
+def _gate(given: Any) -> Any:
+    document = read_json(json.dumps([given["gate"]]).encode(), "gates.json")
+    gates, problems = read_gates(document.value, document, ())
+    if problems:
+        return {"passed": False, "message": str(problems[0])}
+    with _workspace(given.get("files") or {}) as workspace:
+        score = gates[0].check(Evidence(Transcript(), workspace=workspace))
+    return {"passed": score.passed, "message": score.message}
+
+
+def _evaluators(given: Any) -> Any:
+    scripts = [
+        EvaluatorScript(command=one["command"], name=one["name"], timeout_seconds=one.get("timeout_secs", 60))
+        for one in given["evaluators"]
+    ]
+    with _workspace({}) as workspace:
+        evidence = Evidence(Transcript(), workspace=workspace)
+        results = [run_script(script, evidence) for script in scripts]
+    return {"results": [msgspec.to_builtins(result) for result in results]}
+
+
 AREAS: dict[str, Callable[[Any], Any]] = {
     "llm_tool_test.analyzer.extract": _extract,
     "llm_tool_test.analyzer.metrics": lambda given: _metrics(_analysed(given)),
@@ -107,6 +153,8 @@ AREAS: dict[str, Callable[[Any], Any]] = {
         first_object(given["text"]) or {"error": "There is no JSON object."}
     ),
     "llm_tool_test.outcome": _outcome,
+    "llm_tool_test.gate": _gate,
+    "llm_tool_test.evaluators": _evaluators,
 }
 
-PENDING = frozenset({"llm_tool_test.gate", "llm_tool_test.evaluators"})
+PENDING: frozenset[str] = frozenset()
