@@ -1,0 +1,144 @@
+"""Holds the direction of the packages (docs: the house page)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+ORDER = ("evaluators", "scenarios", "runs", "evalhub")
+"""From the bottom to the top: a package imports only from those before it."""
+LEAVES = ("evalhub.web", "evalhub.teams")
+"""Parts of evalhub that scenarios and runs may import, and that import neither."""
+PURE = ("evaluators", "scenarios/formats", "scenarios/spec.py")
+IMPURE_MODULES = ("django", "celery", "litellm", "subprocess", "socket", "httpx")
+IMPURE_NAMES = (
+    "os.environ",
+    "os.getenv",
+    "time.time",
+    "datetime.now",
+    "datetime.utcnow",
+    "datetime.today",
+    "date.today",
+)
+
+
+def modules(*parts: str) -> Iterator[Path]:
+    for part in parts:
+        path = ROOT / part
+        yield from [path] if path.suffix else sorted(path.rglob("*.py"))
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Give line and full dotted name of everything that is imported, also within functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                yield node.lineno, f"{node.module}.{alias.name}"
+
+
+def uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Give line and dotted name of everything that is looked up by a dotted name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.lineno, ast.unparse(node)
+
+
+def within(name: str, *packages: str) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def upward(package: str, tree: ast.AST) -> list[str]:
+    """Return the imports of a package's module that lead upwards."""
+    above = ORDER[ORDER.index(package) + 1 :]
+    allowed = () if package == "evaluators" else LEAVES
+    return [
+        f"{line}: {name}"
+        for line, name in imports(tree)
+        if within(name, *above) and not within(name, *allowed)
+    ]
+
+
+def impure(tree: ast.AST) -> list[str]:
+    """Return the imports and names of a module that reach the world."""
+    found = [
+        (line, name) for line, name in imports(tree) if within(name, *IMPURE_MODULES) or name in IMPURE_NAMES
+    ]
+    found += [(line, name) for line, name in uses(tree) if name.endswith(IMPURE_NAMES)]
+    return [f"{line}: {name}" for line, name in found]
+
+
+def read(path: Path) -> ast.AST:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("package", ORDER[:-1])
+def test_nothing_imports_upwards(package: str) -> None:
+    found = {str(path.relative_to(ROOT)): upward(package, read(path)) for path in modules(package)}
+    assert found
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def test_leaves_import_neither_scenarios_nor_runs() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in modules(*(leaf.replace(".", "/") for leaf in LEAVES))
+        for line, name in imports(read(path))
+        if within(name, "scenarios", "runs")
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("part", PURE)
+def test_the_pure_parts_do_not_reach_the_world(part: str) -> None:
+    found = {str(path.relative_to(ROOT)): impure(read(path)) for path in modules(part)}
+    assert found
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    ("package", "code"),
+    [
+        ("evaluators", "import scenarios.spec"),
+        ("evaluators", "from evalhub.web import pages"),
+        ("scenarios", "def f():\n    from runs.models import Run"),
+        ("runs", "from evalhub.settings import X"),
+    ],
+)
+def test_it_would_see_an_import_upwards(package: str, code: str) -> None:
+    assert len(upward(package, ast.parse(code))) == 1
+
+
+@pytest.mark.parametrize(
+    ("package", "code"),
+    [
+        ("scenarios", "from evalhub.teams.models import Project"),
+        ("runs", "from evalhub import web, teams"),
+        ("runs", "from scenarios.spec import ScenarioSpec"),
+        ("evaluators", "import evaluators.model, runstats"),
+    ],
+)
+def test_it_lets_imports_downwards_pass(package: str, code: str) -> None:
+    assert upward(package, ast.parse(code)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import subprocess",
+        "from django.db import models",
+        "import os\nos.environ['A']",
+        "from os import environ",
+        "import time\ntime.time()",
+        "import datetime\ndatetime.datetime.now()",
+    ],
+)
+def test_it_would_see_what_reaches_the_world(code: str) -> None:
+    assert len(impure(ast.parse(code))) == 1
