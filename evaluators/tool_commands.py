@@ -39,7 +39,7 @@ class Seen(Struct, frozen=True, gc=False):
     helps: str | None = None
 
 
-class Matcher(Struct, frozen=True):
+class Matcher(Struct, frozen=True, cache_hash=True):
     """How the commands of a tool are known: by a pattern, else by the name of its program."""
 
     binary: tuple[str, ...] = ()
