@@ -81,7 +81,9 @@ def _event(line: _Line, source: bytes | str) -> Event:
     if kind == "tool_call":
         name = line.tool or line.name
         command = line.command if isinstance(line.command, str) else _shell_command(name, line.input)
-        return Event("tool_call", _id(line), name, command, line.input, None, None, None, None, None, _time(line))
+        return Event(
+            "tool_call", _id(line), name, command, line.input, None, None, None, None, None, _time(line)
+        )
     if kind == "tool_result":
         return _tool_result(line)
     if kind == "output":
