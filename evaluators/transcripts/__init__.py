@@ -8,7 +8,7 @@ import msgspec
 
 from evaluators.model import Transcript
 from evaluators.transcripts import events as structured
-from evaluators.transcripts import plain_text
+from evaluators.transcripts import otel, plain_text, trace
 from evaluators.transcripts.reading import UnreadableTranscript
 
 __all__ = ["PARSERS", "UnreadableTranscript", "parse"]
@@ -16,6 +16,8 @@ __all__ = ["PARSERS", "UnreadableTranscript", "parse"]
 PARSERS: dict[str, Callable[[bytes], Transcript]] = {
     "events": structured.parse,
     "plain_text": plain_text.parse,
+    "trace": trace.parse,
+    "otel": otel.parse,
 }
 
 

@@ -1,0 +1,159 @@
+"""The trace model of the AgentV specification: normalised events in, events and a summary out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from evaluators.model import Event, Json, Transcript
+
+TYPES = frozenset(("model_step", "tool_call", "tool_result", "message", "error"))
+"""The types of an event that are evaluated (AgentV evaluation, Trace Data Model)."""
+
+_FIELDS = ("id", "name", "input", "output", "text", "metadata")
+_SHELL_TOOLS = frozenset(
+    ["bash", "shell", "sh", "zsh", "terminal", "exec", "run_command", "run_shell_command", "execute_command"]
+)
+_SHOWN = 3
+
+
+class TraceSummary(Struct, frozen=True, rename="camel"):
+    """What a trace comes to; its JSON has the specification's names."""
+
+    event_count: int = 0
+    tool_names: tuple[str, ...] = ()
+    """Sorted alphabetically."""
+    tool_calls_by_name: dict[str, int] = {}
+    error_count: int = 0
+
+    def as_json(self) -> dict[str, Json]:
+        """The summary under the names of the specification."""
+        fields: dict[str, Json] = msgspec.to_builtins(self)
+        return {**fields, "toolNames": list(self.tool_names)}
+
+
+def read_trace(items: Sequence[Json]) -> Transcript:
+    """Return a transcript with the events of a trace, its problems told as sentences.
+
+    An event without a valid timestamp is kept with none; an event of an unknown type is kept raw and
+    counted; what is no object at all is left out.
+    """
+    events = [_event(item) for item in items if isinstance(item, dict)]
+    said = [event.text for event in events if event.text]
+    answers = [event.text for event in events if event.type == "message" and event.role != "user"]
+    return Transcript(
+        events=tuple(events),
+        source="trace",
+        text="\n".join(said),
+        answer=next((text.strip() for text in reversed(answers) if text and text.strip()), ""),
+        problems=tuple(_problems(items, events)),
+        unknown_events=sum(event.type == "raw" for event in events),
+    )
+
+
+def has_trace(transcript: Transcript) -> bool:
+    """Tell whether the agent's own events are known; text alone is no trace."""
+    return transcript.source in ("events", "stream", "trace")
+
+
+def summary(events: Sequence[Event]) -> TraceSummary:
+    """Return the summary of a trace; calls of a tool without a name are not counted by name."""
+    counts = Counter(event.name for event in events if event.type == "tool_call" and event.name)
+    return TraceSummary(
+        event_count=len(events),
+        tool_names=tuple(sorted(name for name in counts if name)),
+        tool_calls_by_name={name: counts[name] for name in sorted(name for name in counts if name)},
+        error_count=sum(event.type == "error" for event in events),
+    )
+
+
+def tool_calls(events: Sequence[Event]) -> list[Event]:
+    """Return the tool calls of a trace in their order."""
+    return [event for event in events if event.type == "tool_call"]
+
+
+def as_trace(events: Sequence[Event]) -> list[dict[str, Json]]:
+    """Return events as the JSON of the trace model; a raw one is as it came."""
+    return [dict(event.metadata) if event.type == "raw" else _fields(event) for event in events]
+
+
+def shell_command(name: str | None, input: Json) -> str | None:
+    """Return the command line of a call to a shell tool, None for any other call."""
+    if not isinstance(input, dict) or (name or "").lower() not in _SHELL_TOOLS:
+        return None
+    command = input.get("command", input.get("cmd"))
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        return " ".join(command)
+    return command if isinstance(command, str) else None
+
+
+def timestamp(value: Json) -> str | None:
+    """Return an ISO 8601 time as it is written, None for anything else."""
+    if not isinstance(value, str):
+        return None
+    try:
+        datetime.fromisoformat(value.strip())
+    except ValueError:
+        return None
+    return value
+
+
+def _event(item: Mapping[str, Json]) -> Event:
+    kind: Any = item.get("type")
+    if kind not in TYPES:
+        return Event("raw", _text(item.get("id")), _text(kind), metadata=dict(item))
+    name, input = _text(item.get("name")), item.get("input")
+    metadata = item.get("metadata")
+    success = item.get("success")
+    return Event(
+        kind,
+        _text(item.get("id")),
+        name,
+        shell_command(name, input) if kind == "tool_call" else None,
+        input,
+        item.get("output"),
+        _text(item.get("text")),
+        _text(item.get("role")),
+        _whole(item.get("exitCode", item.get("exit_code"))),
+        success if isinstance(success, bool) else None,
+        timestamp(item.get("timestamp")),
+        metadata=metadata if isinstance(metadata, dict) else {},
+    )
+
+
+def _fields(event: Event) -> dict[str, Json]:
+    found: dict[str, Json] = {"type": event.type, "timestamp": event.timestamp}
+    for name in _FIELDS:
+        value = getattr(event, name)
+        if value is not None and value != {}:
+            found[name] = value
+    if event.command is not None and "input" not in found:
+        found["input"] = {"command": event.command}
+    return found
+
+
+def _problems(items: Sequence[Json], events: Sequence[Event]) -> Iterator[str]:
+    if len(items) != len(events):
+        yield f"Entries of the trace that are no objects: {len(items) - len(events)}. They were left out."
+    untimed = sum(event.type != "raw" and event.timestamp is None for event in events)
+    if untimed:
+        yield f"Events of the trace without an ISO 8601 timestamp: {untimed}. They are kept without a time."
+    unknown = sorted({event.name or "none" for event in events if event.type == "raw"})
+    if unknown:
+        shown = ", ".join(unknown[:_SHOWN]) + (", …" if len(unknown) > _SHOWN else "")
+        yield f"Events of the trace of unknown type: {shown}. They are kept and not evaluated."
+
+
+def _text(value: Json) -> str | None:
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _whole(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

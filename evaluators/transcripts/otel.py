@@ -1,0 +1,149 @@
+"""Spans of OpenTelemetry as a trace: the GenAI conventions and those of OpenInference.
+
+Read from OTLP JSON (`resourceSpans`), from a list of spans, or from one span a line as file exporters write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from evaluators.model import Event, EventType, Json, Transcript, Usage
+from evaluators.traces import shell_command, timestamp
+from evaluators.transcripts.json_output import decoded
+from evaluators.transcripts.reading import UnreadableTranscript
+from evaluators.transcripts.span_attributes import Span, attributes, json_value, messages
+
+_MODEL_OPERATIONS = frozenset(("chat", "text_completion", "generate_content"))
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return the spans of an export as events. Raises `UnreadableTranscript` where there are none."""
+    spans = find_spans(decoded(raw))
+    if spans is None:
+        raise UnreadableTranscript(
+            "There are no OpenTelemetry spans in it. Export them as OTLP JSON or as one span a line."
+        )
+    return read_spans(spans)
+
+
+def find_spans(value: Json) -> list[Mapping[str, Json]] | None:
+    """Return the spans in a decoded export, None where it is something else."""
+    if isinstance(value, dict):
+        if isinstance(resources := value.get("resourceSpans", value.get("resource_spans")), list):
+            return [span for resource in resources for span in _of_resource(resource)]
+        value = value.get("spans", [value] if "attributes" in value else None)
+    if not isinstance(value, list) or not value:
+        return None
+    if all(isinstance(item, dict) and "resourceSpans" in item for item in value):
+        return [span for item in value for span in find_spans(item) or ()]
+    return value if all(isinstance(item, dict) and "attributes" in item for item in value) else None
+
+
+def read_spans(found: Sequence[Mapping[str, Json]]) -> Transcript:
+    """Return spans as a transcript, in the order in which they began; one of no known kind is kept raw."""
+    spans = sorted(map(_span, found), key=lambda span: span.began)
+    events = [event for span in spans for event in _events(span)]
+    answers = [event.text for event in events if event.type == "message" and event.role != "user"]
+    models = [span for span in spans if _is_model(span)]
+    unknown = sum(event.type == "raw" for event in events)
+    return Transcript(
+        events=tuple(events),
+        source="trace",
+        text="\n".join(event.text for event in events if event.text),
+        answer=next((text for text in reversed(answers) if text), ""),
+        usage=_usage(models),
+        unknown_events=unknown,
+    )
+
+
+def _of_resource(resource: Json) -> Iterator[Mapping[str, Json]]:
+    scopes = resource.get("scopeSpans", resource.get("scope_spans")) if isinstance(resource, dict) else None
+    for scope in scopes if isinstance(scopes, list) else ():
+        spans = scope.get("spans") if isinstance(scope, dict) else None
+        yield from (span for span in (spans if isinstance(spans, list) else ()) if isinstance(span, dict))
+
+
+def _span(raw: Mapping[str, Json]) -> Span:
+    context = raw.get("context")
+    status = raw.get("status")
+    status = status if isinstance(status, dict) else {"code": status}
+    own_id = raw.get("spanId", raw.get("span_id"))
+    if own_id is None and isinstance(context, dict):
+        own_id = context.get("span_id", context.get("spanId"))
+    began = raw.get("startTimeUnixNano", raw.get("start_time_unix_nano", raw.get("start_time")))
+    code = status.get("code", status.get("status_code"))
+    return Span(
+        raw=raw,
+        id=str(own_id) if own_id is not None else None,
+        name=str(raw.get("name") or ""),
+        began=_time(began),
+        attributes=attributes(raw.get("attributes")),
+        failed=code in (2, "2", "ERROR", "STATUS_CODE_ERROR", "Error"),
+        failure=str(status.get("message") or status.get("description") or ""),
+    )
+
+
+def _time(value: Json) -> str:
+    """Return when a span began as ISO 8601, empty where it does not say."""
+    text = str(value) if isinstance(value, int | str) else ""
+    if text.isdigit():
+        moment = datetime.fromtimestamp(int(text[:19]) / 1e9, UTC)
+        return moment.isoformat().replace("+00:00", "Z")
+    return timestamp(text) or ""
+
+
+def _events(span: Span) -> Iterator[Event]:
+    if span.is_tool:
+        yield from _tool_events(span)
+    elif _is_model(span):
+        yield from _model_events(span)
+    else:
+        yield Event("raw", span.id, span.name, timestamp=span.began or None, metadata=dict(span.raw))
+
+
+def _is_model(span: Span) -> bool:
+    return span.operation in _MODEL_OPERATIONS or span.kind == "LLM"
+
+
+def _tool_events(span: Span) -> Iterator[Event]:
+    has = span.attributes
+    id = _text(has.get("gen_ai.tool.call.id") or has.get("tool_call.id")) or span.id
+    name = _text(has.get("gen_ai.tool.name") or has.get("tool.name")) or span.name
+    input = json_value(span.first("gen_ai.tool.call.arguments", "tool.parameters", "input.value"))
+    output = json_value(span.first("gen_ai.tool.call.result", "output.value"))
+    failed = span.failed or "error.type" in has
+    yield Event("tool_call", id, name, shell_command(name, input), input, timestamp=span.began or None)
+    kind: EventType = "error" if failed else "tool_result"
+    text = (span.failure or str(has.get("error.type") or "failed")) if failed else None
+    yield Event(kind, id, name, output=output, text=text, success=not failed, timestamp=span.began or None)
+
+
+def _model_events(span: Span) -> Iterator[Event]:
+    time = span.began or None
+    model = _text(span.first("gen_ai.response.model", "gen_ai.request.model", "llm.model_name"))
+    yield Event("model_step", span.id, model, timestamp=time)
+    if span.failed:
+        yield Event("error", span.id, model, text=span.failure or "failed", timestamp=time)
+    for role, text in messages(span.attributes):
+        yield Event("message", span.id, text=text, role=role, timestamp=time)
+
+
+def _usage(models: Sequence[Span]) -> Usage | None:
+    read = [span.first("gen_ai.usage.input_tokens", "llm.token_count.prompt") for span in models]
+    written = [span.first("gen_ai.usage.output_tokens", "llm.token_count.completion") for span in models]
+    if all(count is None for count in (*read, *written)):
+        return None
+    return Usage(sum(map(_count, read)), sum(map(_count, written)))
+
+
+def _count(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return 0
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,117 @@
+"""The attributes of a span, whichever way an exporter writes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from evaluators.model import Json
+
+_OUTPUT = re.compile(r"llm\.output_messages\.(\d+)\.message\.(content|role)")
+
+
+class Span(Struct, frozen=True):
+    """One span with what is read of it."""
+
+    raw: Mapping[str, Any]
+    id: str | None
+    name: str
+    began: str
+    """ISO 8601; empty where it does not say."""
+    attributes: dict[str, Any]
+    failed: bool = False
+    failure: str = ""
+
+    @property
+    def operation(self) -> str:
+        """What the GenAI conventions call it, such as chat or execute_tool."""
+        return str(self.attributes.get("gen_ai.operation.name") or "").lower()
+
+    @property
+    def kind(self) -> str:
+        """What OpenInference calls it, such as LLM or TOOL."""
+        return str(self.attributes.get("openinference.span.kind") or "").upper()
+
+    @property
+    def is_tool(self) -> bool:
+        """Whether it is the execution of a tool."""
+        return self.operation == "execute_tool" or self.kind == "TOOL"
+
+    def first(self, *names: str) -> Json:
+        """Return the first of these attributes that is there, else None."""
+        return next((self.attributes[name] for name in names if self.attributes.get(name) is not None), None)
+
+
+def attributes(value: Json) -> dict[str, Json]:
+    """Return attributes by their dotted names, from OTLP's list of pairs or from a mapping, flat or nested."""
+    if isinstance(value, list):
+        pairs = [(item.get("key"), item.get("value")) for item in value if isinstance(item, dict)]
+        return {key: _otlp(item) for key, item in pairs if isinstance(key, str)}
+    return dict(_flat("", value)) if isinstance(value, dict) else {}
+
+
+def json_value(value: Json) -> Json:
+    """Return what a text says as JSON where it is an object or a list, else the value itself."""
+    if not isinstance(value, str) or value[:1] not in ("{", "["):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def messages(has: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """Yield role and text of what a model answered."""
+    told = json_value(has.get("gen_ai.output.messages"))
+    if isinstance(told, list):
+        for message in told:
+            if isinstance(message, dict) and (text := _message_text(message)):
+                yield str(message.get("role") or "assistant"), text
+        return
+    numbered = sorted({int(found[1]) for name in has if (found := _OUTPUT.fullmatch(name))})
+    for number in numbered:
+        message = f"llm.output_messages.{number}.message"
+        said = has.get(f"{message}.content")
+        if isinstance(said, str) and said:
+            yield str(has.get(f"{message}.role") or "assistant"), said
+    output = has.get("output.value")
+    if not numbered and isinstance(output, str) and output:
+        yield "assistant", output
+
+
+def _message_text(message: Mapping[str, Json]) -> str:
+    parts = message.get("parts")
+    if isinstance(parts, list):
+        texts = [
+            part.get("content") for part in parts if isinstance(part, dict) and part.get("type") == "text"
+        ]
+        return "\n".join(text for text in texts if isinstance(text, str))
+    content = message.get("content")
+    return content if isinstance(content, str) else ""
+
+
+def _otlp(value: Json) -> Json:
+    """Return the plain value of OTLP's `{"stringValue": …}`."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return value
+    ((kind, inner),) = value.items()
+    if kind == "intValue":
+        return int(inner) if str(inner).lstrip("-").isdigit() else inner
+    if kind == "arrayValue":
+        values = inner.get("values", []) if isinstance(inner, dict) else []
+        return [_otlp(item) for item in values]
+    if kind == "kvlistValue":
+        return attributes(inner.get("values", [])) if isinstance(inner, dict) else {}
+    return inner
+
+
+def _flat(prefix: str, value: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    for key, item in value.items():
+        name = f"{prefix}{key}"
+        yield name, item
+        if isinstance(item, dict):
+            yield from _flat(name + ".", item)

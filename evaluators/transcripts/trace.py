@@ -1,0 +1,39 @@
+"""A trace as a provider hands it over: a JSON list of events, an object that holds one, or one event a line."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evaluators.model import Json, Transcript
+from evaluators.traces import read_trace
+from evaluators.transcripts import otel
+from evaluators.transcripts.json_output import decoded
+from evaluators.transcripts.reading import UnreadableTranscript
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return the events of a trace; spans of OpenTelemetry are taken as one.
+
+    An object may hold the answer beside them (`text`, `trace`). Raises `UnreadableTranscript`.
+    """
+    value = decoded(raw)
+    if (spans := otel.find_spans(value)) is not None:
+        return otel.read_spans(spans)
+    if isinstance(value, dict):
+        return _with_answer(value)
+    return read_trace(value)
+
+
+def _with_answer(value: dict[str, Json]) -> Transcript:
+    if "type" in value and "trace" not in value:
+        return read_trace([value])
+    trace = value.get("trace")
+    if trace is not None and not isinstance(trace, list):
+        raise UnreadableTranscript("The key 'trace' holds no list of events.")
+    text = value.get("text")
+    if trace is None:
+        if not isinstance(text, str):
+            raise UnreadableTranscript("The JSON object holds neither 'trace' nor 'text'.")
+        return Transcript(source="transcript", text=text, answer=text)
+    found = read_trace(trace)
+    return msgspec.structs.replace(found, answer=text) if isinstance(text, str) else found
