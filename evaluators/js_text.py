@@ -1,0 +1,57 @@
+"""Values as JavaScript's `String()` and `JSON.stringify()` write them, in which expected texts are written."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+
+from evaluators.model import Json
+
+_POINT_LIMIT = 21
+"""JavaScript writes a number without exponent up to so many digits before the point."""
+_ZERO_LIMIT = -6
+"""And down to so many places after it."""
+
+
+def string_of(value: Json) -> str:
+    """Return a JSON value as text: texts as they are, `true`, `null`, `7` for 7.0, compact JSON for the rest."""
+    return value if isinstance(value, str) else json_of(value)
+
+
+def json_of(value: Json) -> str:
+    """Return compact JSON, with numbers as JavaScript writes them and keys in their order."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, dict):
+        pairs = (f"{json.dumps(str(key), ensure_ascii=False)}:{json_of(item)}" for key, item in value.items())
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(json_of, value)) + "]"
+    # Whole numbers stay exact, also those that JavaScript would round.
+    return str(value)
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    if value == 0:
+        return "0"
+    sign, numbers, exponent = Decimal(repr(value)).normalize().as_tuple()
+    digits = "".join(map(str, numbers))
+    # The exponent is a letter only for what is not finite.
+    return ("-" if sign else "") + _written(digits, len(digits) + int(exponent))
+
+
+def _written(digits: str, point: int) -> str:
+    """Return digits with the point after the given place (ECMAScript, Number::toString)."""
+    if len(digits) <= point <= _POINT_LIMIT:
+        return digits + "0" * (point - len(digits))
+    if 0 < point <= _POINT_LIMIT:
+        return f"{digits[:point]}.{digits[point:]}"
+    if _ZERO_LIMIT < point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{digits[0]}{fraction}e{point - 1:+d}"
