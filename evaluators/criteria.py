@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from evaluators.expectations.expect import Expect
 from evaluators.gates import Gate
 
 
@@ -77,3 +78,5 @@ class Criteria(Value):
     scripts: tuple[EvaluatorScript, ...] = ()
     judge: JudgeCriteria | None = None
     composite: Composite | None = None
+    expect: Expect | None = None
+    """The assertions of an eval case; None where the scenario comes from a format without them."""

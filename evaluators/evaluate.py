@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from evaluators import gates, interaction, scripts
+from evaluators import expectations, gates, interaction, scripts
 from evaluators.criteria import Composite, Criteria
 from evaluators.evidence import Evidence
 from evaluators.judging import judge
@@ -23,8 +23,14 @@ class Layer(Protocol):
     ) -> tuple[Score, ...]: ...
 
 
-LAYERS: tuple[Layer, ...] = (interaction.scores, gates.scores, scripts.scores, judge.scores)
-"""The layers of llm-tool-test in the order in which they run."""
+LAYERS: tuple[Layer, ...] = (
+    interaction.scores,
+    gates.scores,
+    expectations.scores,
+    scripts.scores,
+    judge.scores,
+)
+"""Every layer in the order in which they run; one that a scenario does not ask for gives nothing."""
 
 
 class Evaluation(Struct, frozen=True):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from evaluators.criteria import Tool
 from evaluators.interaction import Interaction, analyse
-from evaluators.model import Complete, Transcript, Usage, Workspace
+from evaluators.model import Complete, Json, Transcript, Usage, Workspace
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,12 @@ class Evidence:
     """The model under test, so that a judge that is the same one can be named."""
     script_env: Mapping[str, str] = field(default_factory=dict)
     """The `LLM_TOOL_TEST_*` names, for every command that runs in the workspace."""
+    seed: Json = None
+    """The seed manifest, for `{{seed:…}}` in expected values; None where there is none."""
+    snapshot: Json = None
+    """What was captured from live sources before the run, for `{{snapshot:…}}`."""
+    executes_tools: bool = True
+    """False for a model that only says which tools it would call."""
 
     @property
     def completed(self) -> bool:

@@ -1,0 +1,96 @@
+"""Layer 2 of tool-forge: the assertions of an eval case, in the order of its contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evaluators.expectations import budgets, params, responses, tools
+from evaluators.expectations.expect import Expect, ToolParam
+from evaluators.expectations.facts import Atom, Facts, ToolCall, facts_of, tool_calls
+from evaluators.expectations.verdict import TIMED_OUT, Finding, Verdict, verdict
+from evaluators.model import Json, Score
+
+if TYPE_CHECKING:
+    from evaluators.criteria import Criteria
+    from evaluators.evidence import Evidence
+
+__all__ = [
+    "ASSERTIONS",
+    "VERDICT",
+    "Expect",
+    "Facts",
+    "Finding",
+    "ToolCall",
+    "ToolParam",
+    "Verdict",
+    "find",
+    "scores",
+    "tool_calls",
+    "verdict",
+]
+
+VERDICT = "verdict"
+"""Name of the score that holds the contract's verdict on the whole case."""
+
+ASSERTIONS: dict[str, Callable[[Expect, Facts], Iterator[Atom]]] = {
+    "toolsCalled": tools.called,
+    "toolsAcceptable": tools.acceptable,
+    "toolsNotCalled": tools.not_called,
+    "tool_called": tools.included,
+    "toolParams": params.params,
+    "noToolErrors": tools.no_errors,
+    "responseNonEmpty": responses.non_empty,
+    "responseContains": responses.contains,
+    "responseContainsAny": responses.contains_any,
+    "responseNotContains": responses.not_contains,
+    "responseMatches": responses.matches,
+    "maxLatencyMs": budgets.latency,
+    "maxTokens": budgets.tokens,
+}
+"""Each key with what it asserts, in the order in which the contract runs them."""
+
+
+def find(expect: Expect, facts: Facts) -> tuple[Finding, ...]:
+    """Return what came of every key that asserts something, the ones after the first failure too."""
+    findings = (Finding(key, tuple(assertion(expect, facts))) for key, assertion in ASSERTIONS.items())
+    return tuple(finding for finding in findings if finding.atoms)
+
+
+def scores(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    """Return one score a key, after the verdict on the case; a trial that timed out has only the verdict."""
+    if criteria.expect is None:
+        return ()
+    if evidence.timed_out:
+        return (_of_case(TIMED_OUT),)
+    facts = facts_of(evidence)
+    findings = find(criteria.expect, facts)
+    return (_of_case(verdict(findings)), *(_of_key(finding, facts) for finding in findings))
+
+
+def _of_case(found: Verdict) -> Score:
+    detail: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(found))
+    message = found.error or ("Nothing was asserted." if found.vacuous else "Every assertion holds.")
+    return Score("assertions", VERDICT, float(found.passed), found.passed, message, detail)
+
+
+def _of_key(finding: Finding, facts: Facts) -> Score:
+    passed = finding.passed
+    detail: dict[str, Json] = {"failures": list(finding.failures), "skipped": _skipped(finding)}
+    if finding.key == "maxTokens":
+        detail["tokens"] = msgspec.to_builtins(facts.tokens)
+    value = None if passed is None else float(passed)
+    return Score("assertions", finding.key, value, passed, _message(finding), detail)
+
+
+def _skipped(finding: Finding) -> list[Json]:
+    return [atom.sentence for atom in finding.atoms if atom.state == "skipped"]
+
+
+def _message(finding: Finding) -> str:
+    told = next((atom for atom in finding.atoms if atom.state == "failed"), None)
+    if told is not None:
+        return f"{told.sentence}. {told.hint}".rstrip()
+    return "Holds." if finding.passed else ". ".join(atom.sentence for atom in finding.atoms) + "."
