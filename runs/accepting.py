@@ -33,10 +33,14 @@ def take_over_bundle(suite_version: SuiteVersion, *, by: Any, accepted: bool = T
     if not suite_version.targets_text:
         return ()
     content = suite_version.targets_text.encode()
-    return take_over(suite_version.suite.project, content, suite_version.targets_file, by=by, accepted=accepted)
+    return take_over(
+        suite_version.suite.project, content, suite_version.targets_file, by=by, accepted=accepted
+    )
 
 
-def _store(project: Project, definition: TargetDefinition, *, by: Any, base_folder: str, accepted: bool) -> Target:
+def _store(
+    project: Project, definition: TargetDefinition, *, by: Any, base_folder: str, accepted: bool
+) -> Target:
     values = {
         "provider": definition.kind,
         "definition": dict(definition.entry),
@@ -48,7 +52,9 @@ def _store(project: Project, definition: TargetDefinition, *, by: Any, base_fold
     existing = Target.objects.filter(project=project, name=definition.name).first()
     if existing is None:
         target = Target.objects.create(project=project, name=definition.name, **values)
-    elif not accepted or all(getattr(existing, name) == values[name] for name in ("definition", "base_folder")):
+    elif not accepted or all(
+        getattr(existing, name) == values[name] for name in ("definition", "base_folder")
+    ):
         return existing
     else:
         target = existing

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.utils import timezone
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from runs import statements
 from runs.clock import DatabaseNow
 from runs.models import Run, RunSlot, Target, TargetSlot, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState
-from runs.writing import write_transaction
+from runs.writing import one_writer, write_transaction
 
 MOST_STARTS = 5
 """A trial that lost its worker so often is recorded as an error: something about it ends workers."""
@@ -78,7 +78,9 @@ def release_place(place: Place) -> None:
     with write_transaction():
         RunSlot.objects.filter(run=place.run_id, token=place.token).update(token="", lease_until=0.0)
         if place.limited:
-            TargetSlot.objects.filter(target=place.target_id, token=place.token).update(token="", lease_until=0.0)
+            TargetSlot.objects.filter(target=place.target_id, token=place.token).update(
+                token="", lease_until=0.0
+            )
 
 
 @dataclass(frozen=True)
@@ -90,31 +92,22 @@ class Claim:
     token: str
     starts: int
     """Earlier starts of this trial."""
+    scenario_version_id: int = 0
+    index: int = 0
 
 
 def claim_trial(run_id: int) -> Claim | None:
     """Claim the run's next queued trial; None when a look at the table finds none queued."""
+    token = new_token()
     while True:
-        token = new_token()
-        with write_transaction():
-            queued = Trial.objects.filter(run=run_id, state=TrialState.QUEUED).order_by("position")
-            if connection.features.has_select_for_update_skip_locked:
-                queued = queued.select_for_update(skip_locked=True)
-            row = queued.values_list("pk", "starts").first()
-            if row is None:
-                # Rows that others hold locked are skipped, not absent: only an empty table is the end.
-                if not Trial.objects.filter(run=run_id, state=TrialState.QUEUED).exists():
-                    return None
-                continue
-            claimed = Trial.objects.filter(pk=row[0], state=TrialState.QUEUED).update(
-                state=TrialState.RUNNING,
-                token=token,
-                lease_until=lease_end(),
-                starts=F("starts") + 1,
-                started=timezone.now(),
-            )
-        if claimed == 1:
-            return Claim(row[0], run_id, token, row[1])
+        with one_writer():
+            row = statements.claim_next(run_id, token, settings.LEASE_SECONDS)
+        if row is not None:
+            trial_id, starts, scenario_version_id, index = row
+            return Claim(trial_id, run_id, token, starts, scenario_version_id, index)
+        # Rows that others hold locked are skipped, not absent: only an empty table is the end.
+        if not Trial.objects.filter(run=run_id, state=TrialState.QUEUED).exists():
+            return None
 
 
 def claim_run(run_id: int) -> str | None:
@@ -139,7 +132,9 @@ def sync_target_slots(target: Target) -> None:
     """Make the table of a target's places fit its `workers`."""
     places = target.workers or 0
     TargetSlot.objects.filter(target=target, n__gte=places).delete()
-    TargetSlot.objects.bulk_create([TargetSlot(target=target, n=n) for n in range(places)], ignore_conflicts=True)
+    TargetSlot.objects.bulk_create(
+        [TargetSlot(target=target, n=n) for n in range(places)], ignore_conflicts=True
+    )
 
 
 def runs_with_work() -> QuerySet[Run]:
@@ -160,7 +155,9 @@ def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
         RunSlot.objects.filter(token__in=places).update(lease_until=lease_end())
         TargetSlot.objects.filter(token__in=places).update(lease_until=lease_end())
         Run.objects.filter(token__in=runs, state=RunState.PREPARING).update(lease_until=lease_end())
-    held = set(Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).values_list("token", flat=True))
+    held = set(
+        Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).values_list("token", flat=True)
+    )
     held |= set(Run.objects.filter(token__in=runs, state=RunState.PREPARING).values_list("token", flat=True))
     held |= set(RunSlot.objects.filter(token__in=places).values_list("token", flat=True))
     return {*trials, *places, *runs} - held
@@ -168,7 +165,9 @@ def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
 
 def cancelled_tokens(tokens: list[str]) -> set[str]:
     """Return those of the trial or run tokens whose run somebody wants to stop."""
-    of_trials = Trial.objects.filter(token__in=tokens, run__cancel_requested=True).values_list("token", flat=True)
+    of_trials = Trial.objects.filter(token__in=tokens, run__cancel_requested=True).values_list(
+        "token", flat=True
+    )
     of_runs = Run.objects.filter(token__in=tokens, cancel_requested=True).values_list("token", flat=True)
     return set(of_trials) | set(of_runs)
 

@@ -113,10 +113,14 @@ class RunContext:
 @lru_cache(maxsize=RUNS_KEPT)
 def load_run(run_id: int) -> RunContext:
     """Return the run's context. Raises `ProviderError` where its target cannot be used."""
-    run = Run.objects.select_related("project", "target", "guidance", "suite_version__suite", "suite").get(pk=run_id)
+    run = Run.objects.select_related("project", "target", "guidance", "suite_version__suite", "suite").get(
+        pk=run_id
+    )
     variables = variables_of(run.project)
     target = resolve_target(run.target, variables)
-    names = run.suite_version.scenario_versions.exclude(fixture=None).values_list("content__fixture", flat=True)
+    names = run.suite_version.scenario_versions.exclude(fixture=None).values_list(
+        "content__fixture", flat=True
+    )
     return RunContext(
         run=run,
         options=RunOptions.model_validate(run.options),
@@ -135,10 +139,16 @@ def load_scenario(scenario_version_id: int) -> ScenarioSpec:
 
 
 @lru_cache(maxsize=FIXTURES_KEPT)
-def _fixture(fixture_id: int) -> FixtureFiles:
+def _files(fixture_id: int) -> FixtureFiles:
     return unpack(bytes(Fixture.objects.get(pk=fixture_id).archive))
 
 
-def fixture_of(scenario_version: ScenarioVersion) -> FixtureFiles:
+@lru_cache(maxsize=SCENARIOS_KEPT)
+def _fixture_id(scenario_version_id: int) -> int | None:
+    return ScenarioVersion.objects.only("fixture_id").get(pk=scenario_version_id).fixture_id
+
+
+def fixture_of(scenario_version_id: int) -> FixtureFiles:
     """Return the files that a scenario's workspace starts from, without guidance."""
-    return _fixture(scenario_version.fixture_id) if scenario_version.fixture_id else ()
+    fixture_id = _fixture_id(scenario_version_id)
+    return _files(fixture_id) if fixture_id else ()

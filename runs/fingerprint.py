@@ -15,7 +15,9 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
     run = context.run
     rows = list(
         run.suite_version.entries.values_list(
-            "scenario_version__fixture__sha256", "scenario_version__rubric__sha256", "scenario_version__judge_hash"
+            "scenario_version__fixture__sha256",
+            "scenario_version__rubric__sha256",
+            "scenario_version__judge_hash",
         )
     )
     return {

@@ -65,16 +65,15 @@ def _next_run(run: Run) -> Run | None:
 
 
 def carry(claim: claims.Claim) -> None:
-    """Carry a claimed trial from its workspace to its record, and close the run when it was the last."""
+    """Carry a claimed trial from its workspace to its record."""
     with heartbeat.holding(claim.token, "trial"):
         result = execute(claim, stopped=lambda: heartbeat.stopped(claim.token))
         if not recording.record(claim, result):
             logger.warning("trial %s: the claim was lost, its result is thrown away", claim.trial_id)
-    recording.close_if_done(claim.run_id)
 
 
-def run_in_threads(run_ids: list[int]) -> None:
-    """Carry runs to their end with lanes in threads of this process; the runs are prepared already."""
+def start_threads(run_ids: list[int]) -> list[threading.Thread]:
+    """Start the lanes of prepared runs in threads of this process and return these."""
     threads = [
         threading.Thread(target=_lane_thread, args=(run.pk,), name=f"lane-{run.pk}-{n}")
         for run in Run.objects.filter(pk__in=run_ids, state=RunState.RUNNING)
@@ -82,8 +81,7 @@ def run_in_threads(run_ids: list[int]) -> None:
     ]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    return threads
 
 
 def _lane_thread(run_id: int) -> None:

@@ -86,12 +86,19 @@ def _first_line(workspace: LocalWorkspace, command: str, tool: Tool) -> str:
 
 
 def _start(
-    run_id: int, token: str, context: RunContext, tool_version: str, provider_version: str, warnings: list[str]
+    run_id: int,
+    token: str,
+    context: RunContext,
+    tool_version: str,
+    provider_version: str,
+    warnings: list[str],
 ) -> bool:
     """Let the trials begin, unless somebody has cancelled meanwhile."""
     with write_transaction():
         changed = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
-            state=Case(When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.RUNNING)),
+            state=Case(
+                When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.RUNNING)
+            ),
             tool_version=tool_version,
             fingerprint=fingerprint(context, tool_version, provider_version),
             warnings=[*warnings, *context.warnings],

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Case, F, FloatField, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models import Case, F, Value, When
 from django.utils import timezone
 
 from evaluators.evaluate import Evaluation
 from evaluators.interaction import Interaction
 from evaluators.model import Command, Json, Score, Transcript, Usage
-from runs import comparing
+from runs import comparing, statements
 from runs.artifacts import Kept
 from runs.claims import Claim
 from runs.models import Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
@@ -48,40 +47,43 @@ class TrialResult:
 
 
 def record(claim: Claim, result: TrialResult) -> bool:
-    """Store a trial's result, exactly once; False when the claim was lost and the result is thrown away."""
+    """Store a trial's result, exactly once; False when the claim was lost and the result is thrown away.
+
+    Closes the run when this was its last open trial.
+    """
     with write_transaction():
-        if not _finish_trial(claim, result):
+        if not statements.finish_trial(claim.trial_id, claim.token, _columns(result)):
             return False
         if not result.cancelled:
             _store_parts(claim.trial_id, result)
-        _count(claim.run_id, result)
+        left = _count(claim.run_id, result)
+    if left == 0:
+        close_if_done(claim.run_id)
     return True
 
 
-def _finish_trial(claim: Claim, result: TrialResult) -> bool:
-    evaluation = result.evaluation
-    usage = result.usage
-    changed = Trial.objects.filter(pk=claim.trial_id, token=claim.token, state=TrialState.RUNNING).update(
-        state=TrialState.CANCELLED if result.cancelled else TrialState.FINISHED,
-        outcome="" if result.cancelled else result.outcome,
-        token="",
-        completed=result.completed,
-        timed_out=result.timed_out,
-        exit_code=result.exit_code,
-        composite=evaluation.composite if evaluation else None,
-        seconds=result.seconds,
-        cost_usd=result.cost_usd,
-        tokens_in=usage.input if usage else None,
-        tokens_out=usage.output if usage else None,
-        tokens_estimated=bool(usage and usage.estimated),
-        error=result.error,
-        error_kind=result.error_kind,
-        answer=result.answer[:LONGEST_ANSWER].replace("\x00", "\ufffd"),
-        scores=scores_json(evaluation.scores) if evaluation else [],
-        detail=result.detail,
-        finished=timezone.now(),
-    )
-    return changed == 1
+def _columns(result: TrialResult) -> dict[str, Any]:
+    evaluation, usage = result.evaluation, result.usage
+    return {
+        "state": (TrialState.CANCELLED if result.cancelled else TrialState.FINISHED).value,
+        "outcome": "" if result.cancelled else result.outcome,
+        "token": "",
+        "completed": result.completed,
+        "timed_out": result.timed_out,
+        "exit_code": result.exit_code,
+        "composite": evaluation.composite if evaluation else None,
+        "seconds": result.seconds,
+        "cost_usd": result.cost_usd,
+        "tokens_in": usage.input if usage else None,
+        "tokens_out": usage.output if usage else None,
+        "tokens_estimated": bool(usage and usage.estimated),
+        "error": result.error,
+        "error_kind": result.error_kind,
+        "answer": result.answer[:LONGEST_ANSWER],
+        "scores": scores_json(evaluation.scores) if evaluation else [],
+        "detail": result.detail,
+        "finished": timezone.now(),
+    }
 
 
 def scores_json(scores: tuple[Score, ...]) -> list[dict[str, Any]]:
@@ -96,74 +98,70 @@ def scores_json(scores: tuple[Score, ...]) -> list[dict[str, Any]]:
 
 def _store_parts(trial_id: int, result: TrialResult) -> None:
     if result.transcript is not None:
-        TranscriptRecord.objects.create(
-            trial_id=trial_id,
-            source=result.transcript.source,
-            data=TranscriptRecord.pack(result.transcript),
-            events=len(result.transcript.events),
-        )
-    if result.interaction is not None and result.interaction.commands:
-        CommandRecord.objects.bulk_create(
-            [_command_row(trial_id, command) for command in result.interaction.commands], batch_size=500
-        )
+        row = {
+            "trial": trial_id,
+            "source": result.transcript.source,
+            "data": TranscriptRecord.pack(result.transcript),
+            "events": len(result.transcript.events),
+        }
+        statements.insert(TranscriptRecord, [row])
+    commands = result.interaction.commands if result.interaction else ()
+    statements.insert(CommandRecord, [_command_row(trial_id, command) for command in commands])
     judgings = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]
-    if judgings:
-        JudgingRecord.objects.bulk_create([judging_row(trial_id, score) for score in judgings])
-    if result.artifacts:
-        Artifact.objects.bulk_create(
-            [
-                Artifact(trial_id=trial_id, name=kept.name, sha256=kept.sha256, size=kept.size, media_type=kept.media_type)
-                for kept in result.artifacts
-            ]
-        )
+    statements.insert(JudgingRecord, [judging_row(trial_id, score) for score in judgings])
+    statements.insert(Artifact, [{"trial": trial_id, **vars(kept)} for kept in result.artifacts])
 
 
-def _command_row(trial_id: int, command: Command) -> CommandRecord:
-    return CommandRecord(
-        trial_id=trial_id,
-        n=command.n,
-        line=command.line.replace("\x00", "\ufffd"),
-        subcommand=(command.subcommand or "")[:200],
-        exit_code=command.exit_code,
-        failed=command.failed,
-        help=command.help,
-        retry_of=command.retry_of,
-        event=command.event,
-    )
+def _command_row(trial_id: int, command: Command) -> dict[str, Any]:
+    return {
+        "trial": trial_id,
+        "n": command.n,
+        "line": command.line,
+        "subcommand": (command.subcommand or "")[:200],
+        "exit_code": command.exit_code,
+        "failed": command.failed,
+        "help": command.help,
+        "retry_of": command.retry_of,
+        "event": command.event,
+    }
 
 
-def judging_row(trial_id: int, score: Score, *, counts: bool = True) -> JudgingRecord:
+def judging_row(trial_id: int, score: Score, *, counts: bool = True) -> dict[str, Any]:
     """Return the row of a score's judging."""
     judging = score.judging
     if judging is None:
         raise ValueError(f"{score.layer}/{score.name} is not a judge's score.")
-    return JudgingRecord(
-        trial_id=trial_id,
-        counts=counts,
-        name=score.name[:120],
-        score=judging.score,
-        passed=judging.passed,
-        model=judging.model[:200],
-        content=json_of(judging),
-        cost_usd=judging.cost_usd,
+    return {
+        "trial": trial_id,
+        "counts": counts,
+        "name": score.name[:120],
+        "score": judging.score,
+        "passed": judging.passed,
+        "model": judging.model[:200],
+        "content": json_of(judging),
+        "cost_usd": judging.cost_usd,
+        "created": timezone.now(),
+    }
+
+
+def _count(run_id: int, result: TrialResult) -> int:
+    """Count the result on the run; return the number of its open trials."""
+    outcomes = {"pass": "passed", "fail": "failed", "error": "errors"}
+    usage = result.usage
+    return statements.count_result(
+        run_id,
+        "cancelled" if result.cancelled else outcomes[result.outcome],
+        tokens_in=usage.input if usage else 0,
+        tokens_out=usage.output if usage else 0,
+        cost_usd=total_cost(result),
     )
-
-
-def _count(run_id: int, result: TrialResult) -> None:
-    counter = "cancelled" if result.cancelled else {"pass": "passed", "fail": "failed", "error": "errors"}[result.outcome]
-    changes: dict[str, Any] = {"open": F("open") - 1, counter: F(counter) + 1}
-    if result.usage:
-        changes["tokens_in"] = F("tokens_in") + result.usage.input
-        changes["tokens_out"] = F("tokens_out") + result.usage.output
-    cost = total_cost(result)
-    if cost is not None:
-        changes["cost_usd"] = Coalesce(F("cost_usd"), 0.0, output_field=FloatField()) + cost
-    Run.objects.filter(pk=run_id).update(**changes)
 
 
 def total_cost(result: TrialResult) -> float | None:
     """Return what agent and judges cost together in dollars, None when nothing of it is known."""
-    judged = [s.judging.cost_usd for s in (result.evaluation.scores if result.evaluation else ()) if s.judging]
+    judged = [
+        s.judging.cost_usd for s in (result.evaluation.scores if result.evaluation else ()) if s.judging
+    ]
     known = [cost for cost in (result.cost_usd, *judged) if cost is not None]
     return sum(known) if known else None
 
@@ -172,7 +170,9 @@ def close_if_done(run_id: int) -> bool:
     """Close a run whose last trial ended; True for the one caller that closed it."""
     with write_transaction():
         won = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).update(
-            state=Case(When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.FINISHED)),
+            state=Case(
+                When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.FINISHED)
+            ),
             outcome=Case(
                 When(failed__gt=0, then=Value("fail")),
                 When(errors__gt=0, then=Value("error")),
@@ -223,7 +223,9 @@ def cancel_run(run_id: int) -> bool:
         if asked != 1:
             return False
         cancel_queued(run_id)
-        Run.objects.filter(pk=run_id, state=RunState.QUEUED).update(state=RunState.CANCELLED, finished=timezone.now())
+        Run.objects.filter(pk=run_id, state=RunState.QUEUED).update(
+            state=RunState.CANCELLED, finished=timezone.now()
+        )
     close_if_done(run_id)
     return True
 

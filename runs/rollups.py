@@ -13,6 +13,9 @@ from runs.models.trial import TrialState
 Key = tuple[str, str]
 """Layer and name."""
 
+SINGLE_JUDGING = ("judge", "judging")
+"""One call of several; what counts is the judge's score over all of them."""
+
 
 @dataclass
 class Series:
@@ -42,6 +45,8 @@ def values_of(trial: Trial) -> Iterator[tuple[Key, float, bool | None]]:
         if value is not None:
             yield ("trial", name), float(value), None
     for score in trial.scores:
+        if (score["layer"], score["name"]) == SINGLE_JUDGING:
+            continue
         passed = score.get("passed")
         value = score.get("value")
         if value is None and passed is not None:
@@ -72,8 +77,20 @@ def over_scenarios(series: dict[tuple[int, Key], Series]) -> dict[Key, Series]:
 
 def write_rollups(run: Run) -> None:
     """Write the run's rollups anew, from its trials that are not errors. The caller holds the transaction."""
-    trials = Trial.objects.filter(run=run, state=TrialState.FINISHED).exclude(outcome="error").only(
-        "scenario_id", "outcome", "scores", "detail", "composite", "seconds", "cost_usd", "tokens_in", "tokens_out"
+    trials = (
+        Trial.objects.filter(run=run, state=TrialState.FINISHED)
+        .exclude(outcome="error")
+        .only(
+            "scenario_id",
+            "outcome",
+            "scores",
+            "detail",
+            "composite",
+            "seconds",
+            "cost_usd",
+            "tokens_in",
+            "tokens_out",
+        )
     )
     kept = list(trials)
     series = by_scenario(kept)

@@ -37,7 +37,8 @@ def tick() -> None:
     """Put back what lost workers held, close what was missed, and wake what is waiting."""
     for trial_id in claims.requeue_lost():
         recording.record_lost(
-            trial_id, f"Its worker was lost {claims.MOST_STARTS} times. Look at what the trial does to its worker."
+            trial_id,
+            f"Its worker was lost {claims.MOST_STARTS} times. Look at what the trial does to its worker.",
         )
     for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):
         recording.close_if_done(run_id)

@@ -8,7 +8,7 @@ from runs.trial_folder import TrialFolder
 from runs.workspace_contents import archive
 
 
-def keep_files(folder: TrialFolder, recording: Recording) -> tuple[Kept, ...]:
+def keep_files(recording: Recording, folder: TrialFolder | None) -> tuple[Kept, ...]:
     """Keep the raw output, the events, what the agent left in the workspace, and its logs."""
     kept = []
     if recording.raw:
@@ -17,6 +17,9 @@ def keep_files(folder: TrialFolder, recording: Recording) -> tuple[Kept, ...]:
         kept.append(keep("events", recording.events, "application/jsonl"))
     if recording.stderr:
         kept.append(keep("stderr", recording.stderr.encode()))
-    if any(folder.workspace.iterdir()):
+    if folder is not None and any(folder.workspace.iterdir()):
         kept.append(keep("workspace", archive(folder.workspace).content, "application/gzip"))
-    return (*kept, *(keep(name, path.read_bytes()) for name, path in recording.logs.items() if path.is_file()))
+    return (
+        *kept,
+        *(keep(name, path.read_bytes()) for name, path in recording.logs.items() if path.is_file()),
+    )

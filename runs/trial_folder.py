@@ -41,3 +41,8 @@ def trial_folder(root: Path, files: tuple[FixtureFile, ...]) -> Iterator[TrialFo
         yield TrialFolder(prepare(files, None, base), scratch)
     finally:
         remove(base)
+
+
+def nowhere(root: Path) -> TrialFolder:
+    """Return paths of a trial that needs no directories; none is made there."""
+    return TrialFolder(root / "none" / "workspace", root / "none" / "scratch")

@@ -12,13 +12,12 @@ logger = logging.getLogger(__name__)
 
 def _send(task: str, *args: int, times: int = 1) -> None:
     # Imported here, for the command line runs trials in its own process without Celery.
+    from celery import current_app
     from kombu.exceptions import OperationalError
-
-    from evalhub.celery import app
 
     try:
         for _ in range(times):
-            app.send_task(f"runs.tasks.{task}", args=args)
+            current_app.send_task(f"runs.tasks.{task}", args=args)
     except OperationalError as error:
         logger.warning("The broker is away; the next tick sends %s%s again: %s", task, args, error)
 

@@ -8,19 +8,24 @@ from contextlib import contextmanager
 
 from django.db import connection, transaction
 
-_one_writer = threading.Lock()
+_lock = threading.Lock()
+
+
+@contextmanager
+def one_writer() -> Iterator[None]:
+    """Let the threads of this process write one after another where the database has one writer.
+
+    SQLite's waiting threads sleep for milliseconds before they look again; here they are woken at once.
+    """
+    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+        with _lock:
+            yield
+    else:
+        yield
 
 
 @contextmanager
 def write_transaction() -> Iterator[None]:
-    """Open a transaction for a few writes; never hold it across an agent's call.
-
-    SQLite has one writer, and threads that meet there sleep for milliseconds before they look
-    again. Within a process they wait for each other here instead, which wakes them at once.
-    """
-    if connection.vendor == "sqlite" and not connection.in_atomic_block:
-        with _one_writer, transaction.atomic():
-            yield
-    else:
-        with transaction.atomic():
-            yield
+    """Open a transaction for a few writes; never hold it across an agent's call."""
+    with one_writer(), transaction.atomic():
+        yield

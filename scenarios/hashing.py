@@ -6,13 +6,18 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 
+from pydantic import BaseModel
+
 from evaluators.criteria import Criteria, JudgeCriteria, Rubric
 from evaluators.model import Json
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.guidance import split
 from scenarios.spec import ScenarioSpec
 
-_NO_TASK = {"key", "description", "tags", "tier", "cost", "matrix", "file", "line", "criteria"}
+_NO_TASK = {
+    *("key", "description", "tags", "tier", "cost", "matrix", "file", "line", "criteria"),
+    *("difficulty", "bug_ref", "metadata"),
+}
 _NO_GATES = {"tool", "scripts", "judge", "composite"}
 _WATCHES_ONLY = {"health_check", "version_command"}
 
@@ -45,35 +50,40 @@ def fixture_hash(fixture: Sequence[FixtureFile], extra: Sequence[str] = ()) -> s
     return files_hash(rest)
 
 
+def plain(value: BaseModel, exclude: set[str] | None = None) -> Json:
+    """Return a value as JSON without its defaults, so that a field of a later release changes no hash."""
+    return value.model_dump(mode="json", exclude=exclude, exclude_defaults=True)
+
+
 def task_hash(spec: ScenarioSpec, fixture: str = "") -> str:
     """Return the hash of what an agent is given to do; `fixture` is the hash of its workspace.
 
     The fixture counts by its content, not by its name.
     """
-    task = spec.model_dump(mode="json", exclude=_NO_TASK | {"fixture"})
+    task = plain(spec, _NO_TASK | {"fixture"})
     tool = spec.criteria.tool
-    watched = tool.model_dump(mode="json", exclude=_WATCHES_ONLY) if tool else None
+    watched = plain(tool, _WATCHES_ONLY) if tool else None
     return content_hash({"task": task, "tool": watched, "fixture": fixture})
 
 
 def gates_hash(criteria: Criteria) -> str:
     """Return the hash of everything deterministic that decides whether a trial passes."""
-    return content_hash(criteria.model_dump(mode="json", exclude=_NO_GATES))
+    return content_hash(plain(criteria, _NO_GATES))
 
 
 def rubric_hash(rubric: Rubric) -> str:
     """Return the hash of a rubric, whatever it is called."""
-    return content_hash(rubric.model_dump(mode="json", exclude={"name"}))
+    return content_hash(plain(rubric, {"name"}))
 
 
 def judge_hash(judge: JudgeCriteria | None) -> str:
     """Return the hash of how a judge judges, its rubric apart; empty without a judge."""
-    return content_hash(judge.model_dump(mode="json", exclude={"rubric"})) if judge else ""
+    return content_hash(plain(judge, {"rubric"})) if judge else ""
 
 
 def scenario_hash(spec: ScenarioSpec, fixture: str = "") -> str:
     """Return the hash of one scenario version: all of it but the file and line it was read from."""
-    content = spec.model_dump(mode="json", exclude={"file", "line"})
+    content = plain(spec, {"file", "line"})
     return content_hash({"spec": content, "fixture": fixture})
 
 

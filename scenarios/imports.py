@@ -16,8 +16,17 @@ from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem
 from scenarios.guidance import suite_guidance
-from scenarios.hashing import gates_hash, judge_hash, scenario_hash, suite_hash, task_hash
-from scenarios.models import Fixture, Guidance, Scenario, ScenarioVersion, Suite, SuiteEntry, SuiteVersion, Upload
+from scenarios.hashing import gates_hash, judge_hash, plain, scenario_hash, suite_hash, task_hash
+from scenarios.models import (
+    Fixture,
+    Guidance,
+    Scenario,
+    ScenarioVersion,
+    Suite,
+    SuiteEntry,
+    SuiteVersion,
+    Upload,
+)
 from scenarios.spec import ScenarioSpec
 from scenarios.storing import keep_fixture, keep_guidance, keep_rubric
 
@@ -51,7 +60,10 @@ def import_files(bundle: Bundle, *, project: Project, by: Any) -> tuple[Imported
     The same content again is the same version. Raises `ScenarioFileError` with every problem; then nothing is stored.
     """
     suites = parse_files(
-        bundle.files, name=bundle.name, command_pattern=project.command_pattern, executables=bundle.executables
+        bundle.files,
+        name=bundle.name,
+        command_pattern=project.command_pattern,
+        executables=bundle.executables,
     )
     with transaction.atomic():
         return tuple(_store(suite, project, by) for suite in suites)
@@ -70,7 +82,9 @@ def _store(parsed: ParsedSuite, project: Project, by: Any) -> Imported:
     Upload.objects.create(suite=suite, suite_version=version, guidance=guidance, created_by=by)
     _retire_absent(suite, version)
     note(project, by, "suite.upload", suite.slug, version=version.number, new=new_version)
-    return Imported(suite, version, guidance, new_version, new_guidance, _changes(before, version), parsed.lints)
+    return Imported(
+        suite, version, guidance, new_version, new_guidance, _changes(before, version), parsed.lints
+    )
 
 
 def _suite(parsed: ParsedSuite, project: Project) -> Suite:
@@ -82,7 +96,9 @@ def _suite(parsed: ParsedSuite, project: Project) -> Suite:
     return Suite.objects.select_for_update().get(pk=suite.pk)
 
 
-def _new_version(suite: Suite, parsed: ParsedSuite, sha256: str, guidance: Guidance | None, by: Any) -> SuiteVersion:
+def _new_version(
+    suite: Suite, parsed: ParsedSuite, sha256: str, guidance: Guidance | None, by: Any
+) -> SuiteVersion:
     version = SuiteVersion.objects.create(
         suite=suite,
         number=(suite.versions.aggregate(last=Max("number"))["last"] or 0) + 1,
@@ -115,7 +131,7 @@ def _scenario_version(suite: Suite, spec: ScenarioSpec, fixtures: dict[str, Fixt
         scenario=scenario,
         sha256=scenario_hash(spec, fixture_sha),
         defaults={
-            "content": spec.model_dump(mode="json"),
+            "content": plain(spec),
             "fixture": fixture,
             "rubric": keep_rubric(suite.project, criteria.judge.rubric) if criteria.judge else None,
             "task_hash": task_hash(spec, fixture_sha),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from evaluators.kinds import Kind
 from evaluators.model import CommandResult, Json, Score
 
 if TYPE_CHECKING:
@@ -17,12 +18,12 @@ EXCERPT = 2_000
 NOT_RUN = "Not run: needs a workspace on a worker."
 
 
-class BaseGate(BaseModel):
+class BaseGate(Kind):
     """A deterministic check with a verdict and a message; each kind has its own `type`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    needs_workspace: ClassVar[bool] = True
+    """Whether it looks into the workspace; one that reads the transcript does not."""
 
-    type: str
     name: str | None = None
     timeout_seconds: float = Field(default=30.0, gt=0)
 

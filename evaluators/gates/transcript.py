@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from evaluators.gates.base import BaseGate
 from evaluators.model import Score
@@ -15,6 +15,8 @@ _SHOWN = 5
 
 class NoTranscriptErrors(BaseGate):
     """None of the tool's commands failed."""
+
+    needs_workspace: ClassVar[bool] = False
 
     type: Literal["no_transcript_errors"] = "no_transcript_errors"
 

@@ -87,6 +87,9 @@ class Availability:
 class Provider(Protocol):
     """Talks to one kind of target. Made from a resolved target; holds no state between trials."""
 
+    works_in_folder: bool
+    """Whether it does its work in the trial's directories; one that only answers needs none."""
+
     def check(self) -> Availability: ...
 
     def invoke(self, invocation: Invocation) -> Recording: ...

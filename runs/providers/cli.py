@@ -56,6 +56,8 @@ class CliOptions(Options):
 class Cli:
     """Runs the rendered command for each trial, in the trial's sandbox."""
 
+    works_in_folder = True
+
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, CliOptions):
             raise TypeError(f"{target.name} is no cli target")

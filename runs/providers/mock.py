@@ -54,6 +54,8 @@ class MockOptions(Options):
 class Mock:
     """Gives the same recording for every trial."""
 
+    works_in_folder = False
+
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, MockOptions):
             raise TypeError(f"{target.name} is no mock target")

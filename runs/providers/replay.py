@@ -31,6 +31,8 @@ class ReplayOptions(Options):
 class Replay:
     """Reads the recording of a scenario instead of starting anything."""
 
+    works_in_folder = False
+
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, ReplayOptions):
             raise TypeError(f"{target.name} is no replay target")

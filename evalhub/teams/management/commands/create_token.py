@@ -29,18 +29,26 @@ class Command(BaseCommand):
         parser.add_argument("--days", type=int, help="valid for so many days (default: until it is revoked)")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *, name: str, project: str | None, user: str | None, role: str, days: int | None, **options: Any) -> None:
+    def handle(
+        self, *, name: str, project: str | None, user: str | None, role: str, days: int | None, **options: Any
+    ) -> None:
         owner = _owner(user)
         access = of_user(owner, project or default_project().slug)
         if access is None:
-            raise CommandError(f"{owner} is no member of a project '{project}'. Use 'manage.py create_user' first.")
+            raise CommandError(
+                f"{owner} is no member of a project '{project}'. Use 'manage.py create_user' first."
+            )
         expires = timezone.now() + timedelta(days=days) if days else None
         token, secret = ApiToken.issue(access.project, owner, name=name, role=role, expires=expires)
         note(access.project, owner, "token.create", token, role=role)
         if options["json"]:
-            self.stdout.write(json.dumps({"name": name, "role": role, "project": access.project.slug, "token": secret}))
+            self.stdout.write(
+                json.dumps({"name": name, "role": role, "project": access.project.slug, "token": secret})
+            )
         else:
-            self.stdout.write(f"{secret}\nThis is the only time it is shown. It may do what a {role} may, at most.")
+            self.stdout.write(
+                f"{secret}\nThis is the only time it is shown. It may do what a {role} may, at most."
+            )
 
 
 def _owner(name: str | None) -> Any:
@@ -48,5 +56,7 @@ def _owner(name: str | None) -> Any:
         return local_owner()
     user = get_user_model().objects.filter(username=name).first()
     if user is None:
-        raise CommandError(f"There is no user '{name or ''}'. Give --user, or make one with 'manage.py create_user'.")
+        raise CommandError(
+            f"There is no user '{name or ''}'. Give --user, or make one with 'manage.py create_user'."
+        )
     return user

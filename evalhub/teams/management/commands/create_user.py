@@ -24,7 +24,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
-        parser.add_argument("--project", help="slug of the project (default: the default project; made when missing)")
+        parser.add_argument(
+            "--project", help="slug of the project (default: the default project; made when missing)"
+        )
         parser.add_argument("--role", choices=Role.values, default=Role.VIEWER)
 
     @transaction.atomic
@@ -33,14 +35,20 @@ class Command(BaseCommand):
         user = users.filter(username=name).first()
         if user is None:
             user = users.create_user(name, password=_password(name))
-        room = Project.objects.get_or_create(slug=project, defaults={"name": project})[0] if project else default_project()
+        room = (
+            Project.objects.get_or_create(slug=project, defaults={"name": project})[0]
+            if project
+            else default_project()
+        )
         Membership.objects.update_or_create(project=room, user=user, defaults={"role": role})
         note(room, None, "member.role", name, role=role)
         self.stdout.write(f"{name} is {role} of {room.name}.")
 
 
 def _password(name: str) -> str:
-    password = getpass.getpass(f"Password of {name}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    password = (
+        getpass.getpass(f"Password of {name}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    )
     try:
         validate_password(password)
     except ValidationError as error:

@@ -86,7 +86,9 @@ class Command(BaseCommand):
 
     def _announce(self, port: int) -> None:
         seconds = time.monotonic() - self.began
-        self.stdout.write(f"\nServing on http://{LOOPBACK}:{port}/ after {seconds:.1f} s. Ctrl-C stops everything.")
+        self.stdout.write(
+            f"\nServing on http://{LOOPBACK}:{port}/ after {seconds:.1f} s. Ctrl-C stops everything."
+        )
         if settings.EMBEDDED:
             call_command("signin_link", port=port, stdout=self.stdout)
 
@@ -118,7 +120,15 @@ def _lock(data: Path) -> IO[str]:
 def _broker(logs: Path) -> Service:
     folder = broker_directory(settings.DATA_DIR)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    argv = [_broker_program(), "--port", "0", "--unixsocket", str(folder / "valkey.sock"), "--unixsocketperm", "700"]
+    argv = [
+        _broker_program(),
+        "--port",
+        "0",
+        "--unixsocket",
+        str(folder / "valkey.sock"),
+        "--unixsocketperm",
+        "700",
+    ]
     # Kept on disk, though every message could be lost: a restart then costs nothing at all.
     argv += ["--dir", str(folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]
     argv += ["--maxmemory-policy", "noeviction", "--loglevel", "warning"]

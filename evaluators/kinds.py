@@ -1,0 +1,20 @@
+"""What values have in common that are told apart by their `type`."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+from evaluators.model import Json
+
+
+class Kind(BaseModel):
+    """One kind of several; a file says which by `type`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: str
+
+    @model_serializer(mode="wrap")
+    def _with_type(self, dump: SerializerFunctionWrapHandler) -> dict[str, Json]:
+        """Keep the type also where defaults are left out, as nothing else tells the kinds apart."""
+        return {"type": self.type, **dump(self)}

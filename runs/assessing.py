@@ -1,0 +1,142 @@
+"""From what a provider brought back to what is recorded: read it, judge it, keep its files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evaluators.diagnosis import diagnose
+from evaluators.evaluate import Evaluation, evaluate
+from evaluators.evidence import Evidence
+from evaluators.model import Json, Transcript
+from evaluators.redaction import mask_values, mask_values_in_bytes
+from evaluators.transcripts import UnreadableTranscript, parse
+from runs.models.trial import json_of
+from runs.providers.base import Recording
+from runs.recording import TrialResult
+from runs.task import Task
+from runs.trial_files import keep_files
+from runs.trial_folder import TrialFolder
+from runs.workspaces import LocalWorkspace, PostResult
+
+LONGEST_SCRIPT_OUTPUT = 4000
+
+
+def masked(recording: Recording, values: tuple[str, ...]) -> Recording:
+    """Return the recording without the values of variables, which are never stored."""
+    if not values:
+        return recording
+    return replace(
+        recording,
+        raw=mask_values_in_bytes(recording.raw, values),
+        events=mask_values_in_bytes(recording.events, values) if recording.events else recording.events,
+        answer=mask_values(recording.answer, values) if recording.answer else recording.answer,
+        stderr=mask_values(recording.stderr, values),
+    )
+
+
+def assess(
+    task: Task,
+    recording: Recording,
+    folder: TrialFolder | None = None,
+    workspace: LocalWorkspace | None = None,
+) -> TrialResult:
+    """Return the trial's result. Output that its reader cannot read is an error, and is kept."""
+    described = TrialResult(
+        outcome="",
+        timed_out=recording.timed_out,
+        exit_code=recording.exit_code,
+        seconds=recording.seconds,
+        usage=recording.usage,
+        cost_usd=recording.cost_usd,
+        artifacts=keep_files(recording, folder),
+    )
+    try:
+        transcript = parse(recording.parser, recording.raw, recording.events)
+    except UnreadableTranscript as error:
+        notes = {"notes": list(recording.notes)}
+        return replace(described, outcome="error", error=str(error), error_kind="transcript", detail=notes)
+    return _judged(task, described, recording, transcript, folder, workspace)
+
+
+def _judged(
+    task: Task,
+    described: TrialResult,
+    recording: Recording,
+    transcript: Transcript,
+    folder: TrialFolder | None,
+    workspace: LocalWorkspace | None,
+) -> TrialResult:
+    post: tuple[PostResult, ...] = ()
+    if folder is not None and workspace is not None:
+        folder.transcript.write_bytes(recording.raw)
+        folder.events.write_bytes(recording.events or b"")
+        post = workspace.run_post(task.spec.post)
+    evidence = _evidence(task, recording, transcript, workspace)
+    evaluation = evaluate(task.spec.criteria, evidence)
+    return replace(
+        described,
+        outcome=evaluation.outcome,
+        error=evaluation.error,
+        error_kind=_error_kind(evaluation),
+        evaluation=evaluation,
+        transcript=transcript,
+        interaction=evidence.interaction,
+        completed=evidence.completed,
+        usage=evidence.usage,
+        cost_usd=recording.cost_usd if recording.cost_usd is not None else transcript.cost_usd,
+        answer=evidence.answer,
+        detail=_detail(evidence, evaluation, recording, transcript, post),
+    )
+
+
+def _evidence(
+    task: Task, recording: Recording, transcript: Transcript, workspace: LocalWorkspace | None
+) -> Evidence:
+    env = workspace.env if workspace else {}
+    return Evidence(
+        transcript=transcript,
+        workspace=workspace,
+        tool=task.spec.criteria.tool,
+        prompt=task.spec.prompt,
+        answer=recording.answer if recording.answer is not None else transcript.answer,
+        exit_code=recording.exit_code,
+        timed_out=recording.timed_out,
+        seconds=recording.seconds,
+        usage=recording.usage or transcript.usage,
+        complete=task.context.complete,
+        model=task.context.model,
+        script_env={name: value for name, value in env.items() if name.startswith("LLM_TOOL_TEST_")},
+    )
+
+
+def _error_kind(evaluation: Evaluation) -> str:
+    """Return the layer that broke, as the trial's kind of error."""
+    return next((score.layer for score in evaluation.scores if score.error), "") if evaluation.error else ""
+
+
+def _detail(
+    evidence: Evidence,
+    evaluation: Evaluation,
+    recording: Recording,
+    transcript: Transcript,
+    post: tuple[PostResult, ...],
+) -> dict[str, Json]:
+    """Return what pages of one trial show beside the scores, as JSON."""
+    return {
+        "interaction": evidence.interaction.as_json(),
+        "diagnosis": json_of(diagnose(evidence.interaction)),
+        "composite_weights": evaluation.composite_weights,
+        "scripts": [_post_json(each) for each in post],
+        "notes": [*recording.notes, *transcript.problems, *(each.note for each in post if each.note)],
+    }
+
+
+def _post_json(post: PostResult) -> dict[str, Json]:
+    result = post.result
+    said = (result.stdout + result.stderr)[-LONGEST_SCRIPT_OUTPUT:]
+    return {
+        "command": post.command,
+        "exit_code": result.exit_code,
+        "timed_out": result.timed_out,
+        "output": said,
+    }

@@ -1,0 +1,123 @@
+"""From paths and names, as people type them, to a request; and runs carried to their end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from django.db.models import QuerySet
+
+from evalhub.teams.models import Project
+from runs import claims, lanes, preparation, recording
+from runs.accepting import take_over, take_over_bundle
+from runs.errors import RequestError
+from runs.models import Launch, Run
+from runs.models.run import RunState
+from scenarios.bundles import read_path
+from scenarios.formats.parsed import FixtureFile
+from scenarios.imports import import_files
+from scenarios.models import Guidance, Suite, SuiteVersion
+from scenarios.storing import keep_guidance
+
+POLL_SECONDS = 0.3
+
+
+def suite_versions(project: Project, names: Sequence[str], *, by: Any) -> list[SuiteVersion]:
+    """Return the suite versions that these paths hold or names mean; paths are stored first.
+
+    Raises `ScenarioFileError` for files and `RequestError` for a name that is neither.
+    """
+    found: list[SuiteVersion] = []
+    for name in names:
+        path = Path(name)
+        if path.exists():
+            imported = import_files(read_path(path), project=project, by=by)
+            for each in imported:
+                take_over_bundle(each.version, by=by)
+            found += [each.version for each in imported]
+        else:
+            found.append(newest_version(project, name))
+    return found
+
+
+def newest_version(project: Project, slug: str) -> SuiteVersion:
+    """Return the suite version that was uploaded last. Raises `RequestError`."""
+    suite = Suite.objects.filter(project=project, slug=slug).first()
+    upload = suite.uploads.select_related("suite_version").first() if suite else None
+    if upload is None:
+        raise RequestError(f"'{slug}' is neither a path nor a suite of {project.name}. Check the spelling.")
+    return upload.suite_version
+
+
+def chosen_guidance(versions: Sequence[SuiteVersion], names: Sequence[str], *, by: Any) -> list[Guidance]:
+    """Return the guidance versions that names mean: a file, a number, a name or the start of a hash.
+
+    A file is stored as a version of each suite. Raises `RequestError`.
+    """
+    return [_guidance(version.suite, name, by) for version in versions for name in names]
+
+
+def _guidance(suite: Suite, name: str, by: Any) -> Guidance:
+    path = Path(name)
+    if path.is_file():
+        document = FixtureFile(path.name, path.read_bytes())
+        return keep_guidance(suite, (document,), by=by)[0]
+    for guidance in suite.guidance.all():
+        if name in (str(guidance.number), guidance.name) or (
+            len(name) >= 6 and guidance.sha256.startswith(name)
+        ):
+            return guidance
+    numbers = ", ".join(str(each.number) for each in suite.guidance.all()) or "none"
+    raise RequestError(
+        f"'{name}' is neither a file nor a guidance version of {suite.name}. It has: {numbers}."
+    )
+
+
+def take_targets_file(project: Project, path: Path, *, by: Any) -> None:
+    """Store the targets of a file; relative paths in it start from its folder."""
+    take_over(project, path.read_bytes(), path.name, by=by, base_folder=str(path.resolve().parent))
+
+
+def carry_here(launch: Launch) -> None:
+    """Prepare the launch's runs and carry them to their end in threads of this process.
+
+    Ctrl-C cancels them: running agents are stopped, and what is finished stays.
+    """
+    run_ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
+    threads: list[Thread] = []
+    try:
+        ready = [run_id for run_id in run_ids if preparation.prepare_run(run_id)]
+        while ready:
+            threads = lanes.start_threads(ready)
+            for thread in threads:
+                thread.join()
+            ready = list(open_runs(launch).values_list("pk", flat=True))
+            if ready:
+                # Another process holds the target's places, or held a trial and was lost.
+                time.sleep(POLL_SECONDS)
+                claims.requeue_lost()
+    except KeyboardInterrupt:
+        for run_id in run_ids:
+            recording.cancel_run(run_id)
+        for thread in threads:
+            thread.join()
+        raise
+
+
+def open_runs(launch: Launch) -> QuerySet[Run]:
+    """Return the launch's runs to which something may still happen."""
+    return launch.runs.filter(state__in=[RunState.QUEUED, RunState.PREPARING, RunState.RUNNING])
+
+
+def wait_for(launch: Launch) -> None:
+    """Wait until workers have carried every run of the launch to its end."""
+    while open_runs(launch).exists():
+        time.sleep(POLL_SECONDS)
+
+
+def exit_code(runs: Sequence[Run]) -> int:
+    """Return 0 when everything passed, else 1."""
+    return 0 if all(run.outcome == "pass" for run in runs) else 1

@@ -1,0 +1,159 @@
+"""Runs from the command line."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from evalhub.teams.models import Project
+from runs import launching
+from runs.errors import RequestError
+from runs.models import Launch, Run
+from runs.models.run import Trigger
+from runs.options import RunOptions, Selection
+from runs.planning import PlannedRun, Request, plan, request_runs
+from runs.reports.console import summary
+from runs.reports.document import run_document
+from runs.reports.files import write_files
+from scenarios.commands import (
+    EvalhubCommand,
+    Refused,
+    Result,
+    acting_user,
+    add_project_argument,
+    chosen_project,
+)
+
+
+class Command(EvalhubCommand):
+    help = "Run scenarios of files or stored suites on targets, and print how it went."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("suites", nargs="+", metavar="PATH-or-suite")
+        add_project_argument(parser)
+        _add_what(parser)
+        _add_how(parser)
+        _add_where(parser)
+
+    def work(self, options: dict[str, Any]) -> Result:
+        try:
+            project = chosen_project(options["project"])
+            request = _request(project, options)
+            if options["dry_run"]:
+                return _planned(plan(project, request))
+            here = options["now"]
+            launch = request_runs(project, request, by=acting_user(), trigger=Trigger.CLI, wake=not here)
+            return self._carry(launch, options)
+        except RequestError as error:
+            raise Refused(str(error), id=error.id) from error
+
+    def _carry(self, launch: Launch, options: dict[str, Any]) -> Result:
+        if options["now"]:
+            launching.carry_here(launch)
+        elif options["wait"]:
+            launching.wait_for(launch)
+        else:
+            ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
+            return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
+        runs = list(Run.objects.filter(launch=launch).order_by("pk"))
+        documents = [run_document(run.pk) for run in runs]
+        write_files(documents, json_file=options["json_file"], junit_file=options["junit_file"])
+        text = "\n".join(summary(document, colour=self.stdout.isatty()) for document in documents)
+        return Result(text, {"launch": launch.pk, "runs": documents}, launching.exit_code(runs))
+
+
+def _add_what(parser: ArgumentParser) -> None:
+    parser.add_argument("--target", action="append", default=[], help="name of a target; may be repeated")
+    parser.add_argument("--targets", metavar="FILE", help="targets file, taken over into the project")
+    parser.add_argument("--model", action="append", default=[], help="model for the target; may be repeated")
+    parser.add_argument(
+        "--guidance", action="append", default=[], metavar="FILE-or-version", help="may be repeated"
+    )
+    parser.add_argument(
+        "--tags", action="append", default=[], help="one of a comma list; repeated: all of them"
+    )
+    parser.add_argument("--tier", type=int, help="scenarios up to this tier")
+    parser.add_argument("--only", action="append", default=[], metavar="KEY", help="may be repeated")
+    parser.add_argument("--tool-version", default="", help="where no command tells it")
+
+
+def _add_how(parser: ArgumentParser) -> None:
+    parser.add_argument("--trials", type=int, default=1, help="trials of each scenario (default: 1)")
+    parser.add_argument(
+        "--concurrency", type=int, help="trials at once (default: the target's workers, else 1)"
+    )
+    parser.add_argument("--timeout-seconds", type=float, help="for scenarios without a limit of their own")
+    parser.add_argument("--no-judge", action="store_true", help="leave the judge out")
+    parser.add_argument("--judge-model", default="", help="target or model that judges")
+    parser.add_argument("--dry-run", action="store_true", help="say what would run, store nothing")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--now", action="store_true", help="run in this process, without workers")
+    mode.add_argument("--wait", action="store_true", help="run through workers and wait")
+
+
+def _add_where(parser: ArgumentParser) -> None:
+    parser.add_argument("--branch", default="")
+    parser.add_argument("--commit", default="")
+    parser.add_argument("--run-tag", action="append", default=[], help="tag of the run; may be repeated")
+    parser.add_argument("--json-file", metavar="FILE", help="write the run documents there")
+    parser.add_argument("--junit-file", metavar="FILE", help="write JUnit XML there")
+
+
+def _request(project: Project, options: dict[str, Any]) -> Request:
+    by = acting_user()
+    if options["targets"]:
+        launching.take_targets_file(project, Path(options["targets"]), by=by)
+    versions = launching.suite_versions(project, options["suites"], by=by)
+    return Request(
+        suite_versions=versions,
+        targets=options["target"],
+        models=options["model"],
+        guidance=launching.chosen_guidance(versions, options["guidance"], by=by),
+        selection=Selection(tags=tuple(options["tags"]), tier=options["tier"], only=tuple(options["only"])),
+        options=_run_options(options),
+        tool_version=options["tool_version"],
+        branch=options["branch"],
+        commit=options["commit"],
+        tags=options["run_tag"],
+    )
+
+
+def _run_options(options: dict[str, Any]) -> RunOptions:
+    try:
+        return RunOptions(
+            trials=options["trials"],
+            concurrency=options["concurrency"],
+            timeout_seconds=options["timeout_seconds"],
+            judge=not options["no_judge"],
+            judge_model=options["judge_model"],
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]).replace("_", "-")
+        raise Refused(f"--{name} is {first['input']}: {first['msg'].lower()}.") from error
+
+
+def _planned(planned: tuple[PlannedRun, ...]) -> Result:
+    rows = [
+        {
+            "suite": each.suite_version.suite.slug,
+            "suite_version": each.suite_version.number,
+            "target": each.target.name,
+            "model": each.model or None,
+            "guidance": str(each.guidance) if each.guidance else None,
+            "scenarios": [spec.key for _, spec in each.scenarios],
+            "trials": each.trial_count,
+        }
+        for each in planned
+    ]
+    lines = [
+        f"{row['suite']} v{row['suite_version']} on {row['target']}"
+        + (f", {row['model']}" if row["model"] else "")
+        + (f", {row['guidance']}" if row["guidance"] else "")
+        + f": {row['trials']} trials"
+        for row in rows
+    ]
+    return Result("\n".join(lines), {"runs": rows})

@@ -1,0 +1,27 @@
+"""One stored run."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from runs.models import Run
+from runs.reports.console import summary
+from runs.reports.document import run_document
+from scenarios.commands import FAILED, EvalhubCommand, Refused, Result
+
+
+class Command(EvalhubCommand):
+    help = "Print a run with its trials."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("id", type=int)
+
+    def work(self, options: dict[str, Any]) -> Result:
+        if not Run.objects.filter(pk=options["id"]).exists():
+            raise Refused(
+                f"There is no run {options['id']}. The runs page lists those there are.", id="run/unknown"
+            )
+        document = run_document(options["id"])
+        text = summary(document, colour=self.stdout.isatty())
+        return Result(text, document, FAILED if document["run"]["outcome"] in ("fail", "error") else 0)

@@ -1,0 +1,102 @@
+"""A finished run for people at a terminal; plain where there is no terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
+STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}
+WIDTH_WITHOUT_TERMINAL = 120
+LONGEST_REASON = 200
+
+
+def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bool = False) -> str:
+    """Return a run document as a summary: a line a trial, the reasons of those that did not pass, totals."""
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width or WIDTH_WITHOUT_TERMINAL,
+        force_terminal=colour,
+        no_color=not colour,
+        highlight=False,
+        legacy_windows=False,
+    )
+    run = document["run"]
+    console.rule(escape(_title(run)), align="left", style="dim")
+    console.print(_trials(document["trials"]))
+    if run["error"]:
+        console.print(Text(f"  The run did not start: {run['error']}", style="yellow"))
+    console.print(Text("  " + totals(run, document["trials"])))
+    for warning in run["warnings"]:
+        console.print(Text(f"  ⚠ {warning}", style="yellow"))
+    return out.getvalue()
+
+
+def _title(run: Mapping[str, Any]) -> str:
+    parts = [f"{run['suite']} v{run['suite_version']}", f"on {run['target']}"]
+    parts += [run["model"]] if run["model"] else []
+    parts += [f"guidance {run['guidance_name']}"] if run.get("guidance_name") else []
+    return f"run {run['id']}: " + " · ".join(parts)
+
+
+def _trials(trials: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(width=3, justify="right")
+    table.add_column(overflow="fold")
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    table.add_column(justify="right")
+    for trial in trials:
+        table.add_row(
+            Text(MARKS[trial["outcome"]], style=STYLES[trial["outcome"]]),
+            _name(trial),
+            _gates(trial),
+            _judge(trial),
+            f"{trial['seconds']:.2f} s" if trial["seconds"] is not None else "·",
+        )
+    return table
+
+
+def _name(trial: Mapping[str, Any]) -> Text:
+    name = trial["scenario"] + (f" #{trial['index'] + 1}" if trial["index"] else "")
+    text = Text(name)
+    for reason in reasons(trial):
+        text.append(f"\n→ {reason[:LONGEST_REASON]}", style="dim")
+    return text
+
+
+def reasons(trial: Mapping[str, Any]) -> list[str]:
+    """Return why a trial did not pass: its error, else the messages of what decided against it."""
+    if trial["outcome"] == "pass":
+        return []
+    failed = [score["message"] for score in trial["scores"] if score["passed"] is False]
+    return [trial["error"]] if trial["outcome"] == "error" else failed
+
+
+def _gates(trial: Mapping[str, Any]) -> str:
+    decided = [gate["passed"] for gate in trial["gates"] if gate["passed"] is not None]
+    return f"gates {sum(decided)}/{len(decided)}" if decided else ""
+
+
+def _judge(trial: Mapping[str, Any]) -> str:
+    scores = [judging["score"] for judging in trial["judgings"] if judging["score"] is not None]
+    return f"judge {sum(scores) / len(scores):.2f}" if scores else ""
+
+
+def totals(run: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]) -> str:
+    """Return the numbers of a run in one line, with where the time went."""
+    parts = [f"{run['passed']}/{run['trials']} passed"]
+    parts += [f"{run[name]} {name}" for name in ("failed", "errors", "cancelled") if run[name]]
+    agent = sum(trial["seconds"] or 0.0 for trial in trials)
+    if run["seconds"] is not None:
+        parts.append(f"{run['seconds']:.1f} s, of it agents {agent:.1f} s side by side")
+    if run["cost_usd"] is not None:
+        parts.append(f"${run['cost_usd']:.2f}")
+    return " | ".join(parts)

@@ -1,0 +1,164 @@
+"""A run and its trials as the JSON that command line and REST give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from evaluators.redaction import redact_patterns
+from runs.comparing import pass_changes
+from runs.models import JudgingRecord, Run, Trial
+
+_CONTENT = (
+    "recomputed",
+    "criteria",
+    "positives",
+    "negatives",
+    "reasoning",
+    "confidence",
+    "mismatch",
+    "missing",
+)
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    """Return the run without its trials. Expects suite_version, suite, target, guidance and by to be loaded."""
+    changes = pass_changes(run)
+    return {
+        "id": run.pk,
+        "suite": run.suite.slug,
+        "suite_version": run.suite_version.number,
+        "format": run.suite.format,
+        "target": run.target.name,
+        "model": run.model or None,
+        "state": run.state,
+        "outcome": run.outcome or None,
+        "launch": run.launch_id,
+        "created": _time(run.created),
+        "started": _time(run.started),
+        "finished": _time(run.finished),
+        "by": run.by.get_username() if run.by else None,
+        "trigger": run.trigger,
+        "tags": run.tags,
+        "branch": run.branch or None,
+        "commit": run.commit or None,
+        "trials": run.trials,
+        "passed": run.passed,
+        "failed": run.failed,
+        "errors": run.errors,
+        "cancelled": run.cancelled,
+        "tool_version": run.tool_version or None,
+        "guidance": run.guidance.sha256[:8] if run.guidance else None,
+        "guidance_name": str(run.guidance) if run.guidance else None,
+        "fingerprint": run.fingerprint,
+        "cost_usd": run.cost_usd,
+        "tokens": {"input": run.tokens_in, "output": run.tokens_out},
+        "seconds": run.seconds,
+        "baseline": run.baseline_id,
+        "regressions": changes.regressions,
+        "new_passes": changes.new_passes,
+        "added": changes.added,
+        "removed": changes.removed,
+        "error": run.error,
+        "warnings": run.warnings,
+        "url": f"/runs/{run.pk}/",
+    }
+
+
+def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Iterable[str]) -> dict[str, Any]:
+    """Return one trial. Expects its scenario to be loaded; texts are redacted."""
+    interaction = trial.detail.get("interaction") or {"available": False}
+    return redacted(
+        {
+            "id": trial.pk,
+            "scenario": trial.scenario.key,
+            "index": trial.index,
+            "state": trial.state,
+            "outcome": trial.outcome or None,
+            "completed": trial.completed,
+            "timed_out": trial.timed_out,
+            "exit_code": trial.exit_code,
+            "seconds": trial.seconds,
+            "composite": trial.composite,
+            "error": trial.error,
+            "error_kind": trial.error_kind,
+            "interaction": interaction,
+            **scores_json(trial.scores),
+            "judgings": [judging_json(judging) for judging in judgings],
+            "diagnosis": trial.detail.get("diagnosis", []),
+            "usage": {"input": trial.tokens_in, "output": trial.tokens_out}
+            if trial.tokens_in is not None
+            else None,
+            "cost_usd": trial.cost_usd,
+            "answer": trial.answer,
+            "artifacts": sorted(artifacts),
+        }
+    )
+
+
+def scores_json(scores: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return gates and scores as a trial's document has them."""
+    return {
+        "gates": [
+            {
+                "type": score["name"],
+                "passed": score.get("passed"),
+                "message": score.get("message", ""),
+                "detail": score.get("detail", {}),
+            }
+            for score in scores
+            if score["layer"] == "gates"
+        ],
+        "scores": [
+            {
+                "layer": score["layer"],
+                "name": score["name"],
+                "value": score.get("value"),
+                "passed": score.get("passed"),
+                "message": score.get("message", ""),
+                **({"error": score["error"]} if score.get("error") else {}),
+            }
+            for score in scores
+        ],
+    }
+
+
+def judging_json(judging: JudgingRecord) -> dict[str, Any]:
+    """Return one judge call without its prompts."""
+    content = judging.content
+    return {
+        "score": judging.score,
+        "passed": judging.passed,
+        **{name: content.get(name) for name in _CONTENT},
+        "model": judging.model,
+        "cost_usd": judging.cost_usd,
+        "error": content.get("error", ""),
+    }
+
+
+def run_document(run_id: int) -> dict[str, Any]:
+    """Return a run with all of its trials, in the order of its suite."""
+    run = Run.objects.select_related("suite", "suite_version", "target", "guidance", "by").get(pk=run_id)
+    trials = run.trial_set.select_related("scenario").prefetch_related("judgings", "artifacts")
+    return {
+        "run": run_json(run),
+        "trials": [
+            trial_json(trial, trial.judgings.all(), (artifact.name for artifact in trial.artifacts.all()))
+            for trial in trials
+        ],
+    }
+
+
+def redacted(value: Any) -> Any:
+    """Return a JSON value with secrets in its texts blacked out by pattern."""
+    if isinstance(value, str):
+        return redact_patterns(value)
+    if isinstance(value, dict):
+        return {key: redacted(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [redacted(item) for item in value]
+    return value
+
+
+def _time(moment: Any) -> str | None:
+    return moment.isoformat().replace("+00:00", "Z") if moment else None

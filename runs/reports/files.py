@@ -1,0 +1,35 @@
+"""Documents written to files."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runs.reports.junit import junit_xml
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that no reader ever sees half of it; folders are made where they are missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    # mkstemp's file is for its owner only, unlike any other file that a command writes.
+    umask = os.umask(0)
+    os.umask(umask)
+    Path(temporary).chmod(0o666 & ~umask)
+    Path(temporary).replace(path)
+
+
+def write_files(
+    documents: Sequence[Mapping[str, Any]], *, json_file: str | None, junit_file: str | None
+) -> None:
+    """Write run documents as JSON and as JUnit XML, where asked for."""
+    if json_file:
+        write_atomically(Path(json_file), json.dumps({"runs": list(documents)}, indent=2) + "\n")
+    if junit_file:
+        write_atomically(Path(junit_file), junit_xml(documents))

@@ -1,0 +1,54 @@
+"""A run as JUnit XML, which continuous integration reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from runs.reports.console import reasons
+
+# XML 1.0 has no place for most control characters, not even escaped.
+_FORBIDDEN = dict.fromkeys(
+    [*range(0x00, 0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)]
+)
+
+
+def junit_xml(documents: Iterable[Mapping[str, Any]]) -> str:
+    """Return run documents as one JUnit document: a test suite a run, a test case a trial."""
+    root = Element("testsuites")
+    for document in documents:
+        root.append(_suite(document["run"], document["trials"]))
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(run: Mapping[str, Any], trials: Iterable[Mapping[str, Any]]) -> Element:
+    suite = Element(
+        "testsuite",
+        name=_clean(f"{run['suite']} on {run['target']}"),
+        tests=str(run["trials"]),
+        failures=str(run["failed"]),
+        errors=str(run["errors"]),
+        skipped=str(run["cancelled"]),
+        time=f"{run['seconds'] or 0:.3f}",
+    )
+    for trial in trials:
+        suite.append(_case(run, trial))
+    return suite
+
+
+def _case(run: Mapping[str, Any], trial: Mapping[str, Any]) -> Element:
+    name = trial["scenario"] + (f" #{trial['index'] + 1}" if trial["index"] else "")
+    case = Element(
+        "testcase", classname=_clean(run["suite"]), name=_clean(name), time=f"{trial['seconds'] or 0:.3f}"
+    )
+    tag = {"fail": "failure", "error": "error", None: "skipped"}.get(trial["outcome"])
+    if tag:
+        told = _clean("\n".join(reasons(trial)))
+        SubElement(case, tag, message=told[:300]).text = told
+    return case
+
+
+def _clean(text: str) -> str:
+    return text.translate(_FORBIDDEN)
