@@ -1,0 +1,124 @@
+"""A conversation with a model whose tools are stubs (tool-forge eval runner, Stub-based multi-turn execution)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from evaluators.js_text import json_of
+from evaluators.model import Event, Json, Transcript, Usage
+
+MAX_TURNS = 5
+
+
+class ModelCall(Struct, frozen=True):
+    """A tool call that a model asks for."""
+
+    name: str
+    input: dict[str, Json] = {}
+    id: str | None = None
+
+
+class ModelTurn(Struct, frozen=True):
+    """What a model answers to the messages so far."""
+
+    text: str = ""
+    calls: tuple[ModelCall, ...] = ()
+    usage: Usage | None = None
+
+
+class Message(Struct, frozen=True):
+    """One message of the conversation."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str
+    calls: tuple[ModelCall, ...] = ()
+    """What the assistant asked for."""
+    call: ModelCall | None = None
+    """What a tool's message answers."""
+
+
+class AskModel(Protocol):
+    """Gives the messages to a model and returns its turn. What it raises goes through."""
+
+    def __call__(self, messages: Sequence[Message]) -> ModelTurn: ...
+
+
+class StubRun(Struct, frozen=True):
+    """How the conversation went."""
+
+    transcript: Transcript
+    """With every call and the stub's answer; its answer is the text of the last turn."""
+    turns: int
+    missing_stubs: tuple[str, ...] = ()
+    """Tools that were called and have no stub, once for each call."""
+    unfinished: bool = False
+    """The model still called tools in the last turn that it was allowed."""
+
+    @property
+    def tools_called(self) -> tuple[str, ...]:
+        """The tools in the order of their calls, over all turns."""
+        return tuple(event.name or "" for event in self.transcript.events if event.type == "tool_call")
+
+
+def run_stubs(
+    prompt: str, stubs: Mapping[str, Json], ask: AskModel, *, max_turns: int = MAX_TURNS
+) -> StubRun:
+    """Ask until the model calls no tool any more, or `max_turns` (at least 1) times.
+
+    The answer is the final response, also where it is empty: text that came with earlier calls is none.
+    """
+    messages = [Message("user", prompt)]
+    turns: list[ModelTurn] = []
+    while len(turns) < max_turns:
+        turn = ask(tuple(messages))
+        turns.append(turn)
+        if not turn.calls:
+            break
+        messages.append(Message("assistant", turn.text, turn.calls))
+        messages += [Message("tool", json_of(_answer(call, stubs)), call=call) for call in turn.calls]
+    calls = [call for turn in turns for call in turn.calls]
+    return StubRun(
+        transcript=_transcript(turns, stubs),
+        turns=len(turns),
+        missing_stubs=tuple(call.name for call in calls if call.name not in stubs),
+        unfinished=bool(turns and turns[-1].calls),
+    )
+
+
+def _answer(call: ModelCall, stubs: Mapping[str, Json]) -> Json:
+    return stubs.get(call.name, {"error": f'no stub for "{call.name}"'})
+
+
+def _transcript(turns: Sequence[ModelTurn], stubs: Mapping[str, Json]) -> Transcript:
+    answer = turns[-1].text if turns else ""
+    return Transcript(
+        events=tuple(event for n, turn in enumerate(turns, 1) for event in _events(n, turn, stubs)),
+        source="events",
+        text="\n".join(turn.text for turn in turns if turn.text),
+        answer=answer,
+        usage=_total([turn.usage for turn in turns if turn.usage is not None]),
+    )
+
+
+def _events(number: int, turn: ModelTurn, stubs: Mapping[str, Json]) -> list[Event]:
+    events = [Event("message", role="assistant", text=turn.text)] if turn.text else []
+    for index, call in enumerate(turn.calls, 1):
+        # Models repeat ids over turns, or give none; here each has to name one pair.
+        id = f"{number}.{index}" + (f" {call.id}" if call.id else "")
+        stubbed = call.name in stubs
+        events.append(Event("tool_call", id, call.name, input=call.input))
+        events.append(Event("tool_result", id, call.name, output=_answer(call, stubs), success=stubbed))
+    return events
+
+
+def _total(usages: Sequence[Usage]) -> Usage | None:
+    if not usages:
+        return None
+    return Usage(
+        sum(usage.input for usage in usages),
+        sum(usage.output for usage in usages),
+        any(usage.estimated for usage in usages),
+    )
