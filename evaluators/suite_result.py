@@ -1,0 +1,204 @@
+"""The EvalSuiteResult of a run (tool-forge eval runner, Output Format and Baseline Diffing)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from msgspec import Struct
+
+from evaluators.model import Json, Outcome
+
+
+class TrialResult(Struct, frozen=True):
+    """What is told of one trial of a case."""
+
+    outcome: Outcome
+    seconds: float = 0.0
+    error: str = ""
+    """The verdict's error, or why the trial is an error."""
+    assertions_run: int = 0
+    assertions_skipped: int = 0
+    tools_called: tuple[str, ...] = ()
+    response_length: int = 0
+    """In characters."""
+    skipped_tokens: tuple[str, ...] = ()
+    all_failures: tuple[str, ...] = ()
+    vacuous: bool = False
+    cost_usd: float | None = None
+
+
+class CaseResult(Struct, frozen=True):
+    """A case with its trials, at least one."""
+
+    id: str
+    description: str
+    trials: tuple[TrialResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every trial that is not an error passed, and one was not."""
+        counted = [trial.outcome for trial in self.trials if trial.outcome != "error"]
+        return bool(counted) and set(counted) == {"pass"}
+
+    @property
+    def telling(self) -> TrialResult:
+        """The trial that stands for the case: the first that failed, else that is an error or passed."""
+        order = ("fail", "pass", "error")
+        return min(self.trials, key=lambda trial: order.index(trial.outcome))
+
+    @property
+    def duration_ms(self) -> int:
+        """Mean over the trials."""
+        return round(fmean(trial.seconds for trial in self.trials) * 1000)
+
+
+class Comparison(Struct, frozen=True):
+    """What changed against a baseline, by case id; failed is failed, whatever the reason."""
+
+    regressions: tuple[str, ...] = ()
+    new_passes: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+class Baseline(Struct, frozen=True):
+    """An earlier run: whether each of its cases passed."""
+
+    run_id: str
+    passed: Mapping[str, bool]
+
+
+class SuiteRun(Struct, frozen=True):
+    """Everything that an EvalSuiteResult tells of a run."""
+
+    run_id: str
+    timestamp: str
+    """When the run started, ISO 8601."""
+    tier: str
+    tool_name: str | None
+    agent_endpoint: str
+    cases: tuple[CaseResult, ...]
+    tool_version: str | None = None
+    description_hash: str | None = None
+    """The current one."""
+    registry_size: int | None = None
+    eval_file_hash: str | None = None
+    staleness_warnings: tuple[str, ...] = ()
+    stale: bool = False
+    generated_hash: str | None = None
+    """The description hash that the eval file was generated for."""
+    baseline: Baseline | None = None
+
+    @property
+    def comparison(self) -> Comparison:
+        """The changes against the baseline; none without one."""
+        if self.baseline is None:
+            return Comparison()
+        return compare_passes(self.baseline.passed, {case.id: case.passed for case in self.cases})
+
+
+def compare_passes(before: Mapping[str, bool], after: Mapping[str, bool]) -> Comparison:
+    """Compare two runs by case id, in the order of the current one."""
+    common = [id for id in after if id in before]
+    return Comparison(
+        regressions=tuple(id for id in common if before[id] and not after[id]),
+        new_passes=tuple(id for id in common if after[id] and not before[id]),
+        added=tuple(id for id in after if id not in before),
+        removed=tuple(id for id in before if id not in after),
+    )
+
+
+def suite_result(run: SuiteRun) -> dict[str, Json]:
+    """Return the EvalSuiteResult: the contract's fields in its order, evalhub's own after them."""
+    comparison = run.comparison
+    return {
+        "runId": run.run_id,
+        "timestamp": run.timestamp,
+        "tier": run.tier,
+        "toolName": run.tool_name,
+        "agentEndpoint": run.agent_endpoint,
+        "metadata": {
+            "toolVersion": run.tool_version,
+            "descriptionHash": run.description_hash,
+            "registrySize": run.registry_size,
+            "evalFileHash": run.eval_file_hash,
+        },
+        "stalenessWarnings": list(run.staleness_warnings),
+        "cases": [_case(case) for case in run.cases],
+        "summary": summary(run.cases),
+        "baselineRunId": run.baseline.run_id if run.baseline else None,
+        "regressions": list(comparison.regressions),
+        "newPasses": list(comparison.new_passes),
+        "added": list(comparison.added),
+        "removed": list(comparison.removed),
+        "stale": run.stale,
+    }
+
+
+def summary(cases: Sequence[CaseResult]) -> dict[str, Json]:
+    """Return the totals of the cases."""
+    passed = sum(case.passed for case in cases)
+    return {
+        "totalCases": len(cases),
+        "passed": passed,
+        "failed": len(cases) - passed,
+        "skippedAssertions": sum(case.telling.assertions_skipped for case in cases),
+        "totalDurationMs": sum(case.duration_ms for case in cases),
+        "estimatedCostUsd": _cost(cases),
+    }
+
+
+def _cost(cases: Sequence[CaseResult]) -> float | None:
+    """Return the sum; None where any trial's cost is unknown, since a part of the sum would mislead."""
+    trials = [trial for case in cases for trial in case.trials if trial.outcome != "error"]
+    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
+    return sum(costs) if trials and len(costs) == len(trials) else None
+
+
+def _case(case: CaseResult) -> dict[str, Json]:
+    told = case.telling
+    error = {} if case.passed else {"error": _error(told)}
+    details = _details(told)
+    if len(case.trials) > 1:
+        details["trials"] = [_trial(trial) for trial in case.trials]
+    return {
+        "id": case.id,
+        "description": case.description,
+        "passed": case.passed,
+        "durationMs": case.duration_ms,
+        "assertionsRun": told.assertions_run,
+        "assertionsSkipped": told.assertions_skipped,
+        **error,
+        "details": details,
+    }
+
+
+def _trial(trial: TrialResult) -> dict[str, Json]:
+    return {
+        "passed": trial.outcome == "pass",
+        "durationMs": round(trial.seconds * 1000),
+        "assertionsRun": trial.assertions_run,
+        "assertionsSkipped": trial.assertions_skipped,
+        **({} if trial.outcome == "pass" else {"error": _error(trial)}),
+        **_details(trial),
+    }
+
+
+def _error(trial: TrialResult) -> str:
+    return f"agent error: {trial.error}" if trial.outcome == "error" else trial.error
+
+
+def _details(trial: TrialResult) -> dict[str, Json]:
+    details: dict[str, Json] = {
+        "toolsCalled": list(trial.tools_called),
+        "responseLength": trial.response_length,
+        "skippedTokens": list(trial.skipped_tokens),
+    }
+    if trial.all_failures:
+        details["allFailures"] = list(trial.all_failures)
+    if trial.vacuous:
+        details["vacuous"] = True
+    if trial.outcome == "error":
+        details["infrastructure"] = True
+    return details

@@ -1,0 +1,101 @@
+"""The console summary of a run (tool-forge eval runner, Console Summary)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rich.cells import cell_len, set_cell_size
+
+from evaluators.suite_result import CaseResult, SuiteRun, summary
+
+WIDTH = 76
+_RULE = 67
+_LEAST_DESCRIPTION = 10
+_LEAST_DURATION = 6
+_GREEN, _RED, _YELLOW, _BOLD = "32", "31", "33", "1"
+
+Paint = Callable[[str, str], str]
+"""Takes a text and the number of a colour."""
+
+
+def suite_summary(run: SuiteRun, *, width: int = WIDTH, coloured: bool = False) -> str:
+    """Return the text, lines ended by newlines, at most `width` terminal cells wide where that is possible.
+
+    Errors, warnings and ids are never cut; a description that is too long is.
+    """
+    return "".join(f"{line}\n" for line in _lines(run, width, _coloured if coloured else _plain))
+
+
+def _coloured(text: str, code: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def _plain(text: str, code: str) -> str:
+    return text
+
+
+def _lines(run: SuiteRun, width: int, paint: Paint) -> Iterator[str]:
+    rule = min(width, _RULE)
+    title = f"═══ {run.tool_name or 'evals'} — {run.tier} evals "
+    yield paint(title + "═" * max(0, rule - cell_len(title)), _BOLD)
+    ids = max((cell_len(case.id) for case in run.cases), default=0)
+    durations = max((len(f"{case.duration_ms}ms") for case in run.cases), default=0)
+    room = width - len("  ✓ ") - ids - 2 * len("  ") - max(durations, _LEAST_DURATION)
+    for case in run.cases:
+        yield from _case(case, ids, max(room, _LEAST_DESCRIPTION), paint)
+    yield "─" * rule
+    yield _totals(run)
+    yield from _changes(run, paint)
+    yield from _warnings(run, paint)
+
+
+def _case(case: CaseResult, ids: int, room: int, paint: Paint) -> Iterator[str]:
+    mark = paint("✓", _GREEN) if case.passed else paint("✗", _RED)
+    description = _fitted(case.description, room)
+    yield f"  {mark} {set_cell_size(case.id, ids)}  {description}  {case.duration_ms}ms"
+    if not case.passed:
+        told = case.telling
+        error = f"agent error: {told.error}" if told.outcome == "error" else told.error
+        yield paint(f"    → {error}", _RED)
+
+
+def _fitted(text: str, room: int) -> str:
+    line = " ".join(text.split())
+    return set_cell_size(line, room) if cell_len(line) <= room else set_cell_size(line, room - 1) + "…"
+
+
+def _totals(run: SuiteRun) -> str:
+    told = summary(run.cases)
+    return (
+        f"  {told['passed']}/{told['totalCases']} passed | {told['failed']} failed | "
+        f"{told['skippedAssertions']} skipped assertions | {told['totalDurationMs']}ms total"
+    )
+
+
+def _changes(run: SuiteRun, paint: Paint) -> Iterator[str]:
+    if run.baseline is None:
+        return
+    comparison = run.comparison
+    for ids, title, code in (
+        (comparison.regressions, "REGRESSIONS", _RED),
+        (comparison.new_passes, "New passes", _GREEN),
+        (comparison.added, "Added", ""),
+        (comparison.removed, "Removed", ""),
+    ):
+        if ids:
+            line = f"  {title} against {run.baseline.run_id} ({len(ids)}): {', '.join(ids)}"
+            yield paint(line, code) if code else line
+
+
+def _warnings(run: SuiteRun, paint: Paint) -> Iterator[str]:
+    warnings = list(run.staleness_warnings)
+    if run.stale and run.generated_hash:
+        # The contract's console says a mismatch in few words; the file has the whole sentence.
+        hashes = f"(generated: {run.generated_hash}, current: {run.description_hash})"
+        warnings = [f"Description hash mismatch {hashes}", *(text for text in warnings if not _is_hash(text))]
+    for text in warnings:
+        yield paint(f"  ⚠ {text}", _YELLOW)
+
+
+def _is_hash(warning: str) -> bool:
+    return " generated against description hash " in warning

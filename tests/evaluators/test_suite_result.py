@@ -1,0 +1,196 @@
+import pytest
+
+from evaluators.suite_result import (
+    Baseline,
+    CaseResult,
+    Comparison,
+    SuiteRun,
+    TrialResult,
+    compare_passes,
+    suite_result,
+)
+
+PASSED = TrialResult("pass", 1.25, "", 6, 0, ("get_weather",), 142, cost_usd=0.016)
+FAILED = TrialResult(
+    "fail",
+    2.1,
+    "responseContains: expected 'Tokyo' in response but not found",
+    4,
+    1,
+    ("get_forecast",),
+    89,
+    ("{{snapshot:prices.current}}",),
+    cost_usd=0.016,
+)
+DOWN = TrialResult("error", 0.5, "connection refused")
+
+
+def case(*trials, id="a", description=""):
+    return CaseResult(id, description, trials or (PASSED,))
+
+
+def suite(*cases, **changes):
+    known = {
+        "run_id": "r2",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "tier": "golden",
+        "tool_name": "get_weather",
+        "agent_endpoint": "http://localhost:3000/chat",
+    }
+    return SuiteRun(**{**known, "cases": cases, **changes})
+
+
+def result(*cases, **changes):
+    return suite_result(suite(*cases, **changes))
+
+
+def test_it_is_the_contracts_sample_field_by_field():
+    found = result(
+        case(id="gs-get-weather-001", description="trigger phrase — direct weather question"),
+        case(FAILED, id="gs-get-weather-002", description="trigger phrase — asking about temperature"),
+        tool_version="1.0.0",
+        description_hash="cdf9a68519a5",
+        registry_size=2,
+        eval_file_hash="0123456789ab",
+        baseline=Baseline("r1", {"gs-get-weather-001": False, "gs-get-weather-002": True}),
+    )
+    assert found == {
+        "runId": "r2",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "tier": "golden",
+        "toolName": "get_weather",
+        "agentEndpoint": "http://localhost:3000/chat",
+        "metadata": {
+            "toolVersion": "1.0.0",
+            "descriptionHash": "cdf9a68519a5",
+            "registrySize": 2,
+            "evalFileHash": "0123456789ab",
+        },
+        "stalenessWarnings": [],
+        "cases": [
+            {
+                "id": "gs-get-weather-001",
+                "description": "trigger phrase — direct weather question",
+                "passed": True,
+                "durationMs": 1250,
+                "assertionsRun": 6,
+                "assertionsSkipped": 0,
+                "details": {"toolsCalled": ["get_weather"], "responseLength": 142, "skippedTokens": []},
+            },
+            {
+                "id": "gs-get-weather-002",
+                "description": "trigger phrase — asking about temperature",
+                "passed": False,
+                "durationMs": 2100,
+                "assertionsRun": 4,
+                "assertionsSkipped": 1,
+                "error": "responseContains: expected 'Tokyo' in response but not found",
+                "details": {
+                    "toolsCalled": ["get_forecast"],
+                    "responseLength": 89,
+                    "skippedTokens": ["{{snapshot:prices.current}}"],
+                },
+            },
+        ],
+        "summary": {
+            "totalCases": 2,
+            "passed": 1,
+            "failed": 1,
+            "skippedAssertions": 1,
+            "totalDurationMs": 3350,
+            "estimatedCostUsd": 0.032,
+        },
+        "baselineRunId": "r1",
+        "regressions": ["gs-get-weather-002"],
+        "newPasses": ["gs-get-weather-001"],
+        "added": [],
+        "removed": [],
+        "stale": False,
+    }
+
+
+def test_the_contracts_fields_stand_in_its_order():
+    contract = (
+        "runId timestamp tier toolName agentEndpoint metadata stalenessWarnings cases summary "
+        "baselineRunId regressions newPasses"
+    )
+    assert list(result(case()))[:12] == contract.split()
+    told = "id description passed durationMs assertionsRun assertionsSkipped error details"
+    assert list(result(case(FAILED))["cases"][0]) == told.split()
+
+
+def test_an_endpoint_that_is_down_is_a_failure_marked_as_infrastructure():
+    (told,) = result(case(DOWN))["cases"]
+    assert (told["passed"], told["error"]) == (False, "agent error: connection refused")
+    assert told["details"]["infrastructure"] is True
+
+
+def test_an_endpoint_that_is_down_is_listed_as_a_regression():
+    found = result(case(DOWN), baseline=Baseline("r1", {"a": True}))
+    assert found["regressions"] == ["a"]
+
+
+def test_several_trials_have_their_mean_duration_and_are_listed():
+    (told,) = result(case(PASSED, FAILED))["cases"]
+    assert (told["passed"], told["durationMs"]) == (False, 1675)
+    assert told["error"] == FAILED.error
+    assert [trial["passed"] for trial in told["details"]["trials"]] == [True, False]
+    assert told["details"]["trials"][1]["error"] == FAILED.error
+
+
+@pytest.mark.parametrize(
+    ("trials", "passed"),
+    [
+        ((PASSED, PASSED), True),
+        ((PASSED, FAILED), False),
+        ((PASSED, DOWN), True),
+        ((DOWN, DOWN), False),
+        ((DOWN, FAILED), False),
+    ],
+    ids=["all pass", "one fails", "an error beside a pass", "only errors", "an error beside a failure"],
+)
+def test_a_case_passed_when_every_trial_without_error_did(trials, passed):
+    assert case(*trials).passed is passed
+
+
+def test_the_first_failing_trial_stands_for_the_case():
+    (told,) = result(case(DOWN, PASSED, FAILED))["cases"]
+    assert told["error"] == FAILED.error
+
+
+def test_later_failures_and_vacuous_passes_are_kept_in_the_details():
+    (told,) = result(case(TrialResult("pass", vacuous=True)))["cases"]
+    assert told["details"]["vacuous"] is True
+    (told,) = result(case(TrialResult("fail", all_failures=("a: x", "b: y"))))["cases"]
+    assert told["details"]["allFailures"] == ["a: x", "b: y"]
+
+
+@pytest.mark.parametrize(
+    ("trials", "cost"),
+    [
+        ((PASSED, PASSED), 0.032),
+        ((PASSED, TrialResult("pass")), None),
+        ((PASSED, DOWN), 0.016),
+        ((DOWN,), None),
+    ],
+    ids=["known", "one unknown", "an error costs nothing", "only errors"],
+)
+def test_the_cost_is_the_sum_or_null(trials, cost):
+    assert result(case(*trials))["summary"]["estimatedCostUsd"] == cost
+
+
+def test_it_keeps_staleness():
+    found = result(case(), stale=True, staleness_warnings=("w",))
+    assert (found["stale"], found["stalenessWarnings"]) == (True, ["w"])
+
+
+def test_without_a_baseline_nothing_changed():
+    found = result(case())
+    assert found["baselineRunId"] is None
+    assert found["regressions"] == found["newPasses"] == found["added"] == found["removed"] == []
+
+
+def test_it_compares_by_id_in_the_order_of_the_current_run():
+    before = {"c": True, "b": True, "a": False, "gone": True, "same": False}
+    after = {"b": False, "a": True, "c": False, "new": False, "same": False}
+    assert compare_passes(before, after) == Comparison(("b", "c"), ("a",), ("new",), ("gone",))

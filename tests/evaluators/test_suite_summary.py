@@ -1,0 +1,113 @@
+import re
+
+from rich.cells import cell_len
+
+from evaluators.suite_result import Baseline, CaseResult, SuiteRun, TrialResult
+from evaluators.suite_summary import suite_summary
+
+CASES = (
+    ("001", "trigger phrase — direct weather question", 1250, ""),
+    ("002", "trigger phrase — asking about temperature", 1100, ""),
+    ("003", "trigger phrase — general conditions", 1300, ""),
+    ("004", "rephrased — casual wording", 980, ""),
+    ("005", "no raw JSON leak", 2100, 'responseNotContains: found "fetchedAt" in response'),
+    ("006", "disambiguation — current not forecast", 1200, ""),
+)
+SAMPLE = """\
+═══ get_weather — golden evals ════════════════════════════════════
+  ✓ gs-get-weather-001  trigger phrase — direct weather question      1250ms
+  ✓ gs-get-weather-002  trigger phrase — asking about temperature     1100ms
+  ✓ gs-get-weather-003  trigger phrase — general conditions           1300ms
+  ✓ gs-get-weather-004  rephrased — casual wording                    980ms
+  ✗ gs-get-weather-005  no raw JSON leak                              2100ms
+    → responseNotContains: found "fetchedAt" in response
+  ✓ gs-get-weather-006  disambiguation — current not forecast         1200ms
+───────────────────────────────────────────────────────────────────
+  5/6 passed | 1 failed | 0 skipped assertions | 7930ms total
+  ⚠ Description hash mismatch (generated: abc123, current: def456)
+"""
+
+
+def run(*cases, **changes):
+    known = {
+        "run_id": "r2",
+        "timestamp": "",
+        "tier": "golden",
+        "tool_name": "get_weather",
+        "agent_endpoint": "",
+    }
+    return SuiteRun(**{**known, "cases": cases, **changes})
+
+
+def case(id="a", description="", milliseconds=0, error=""):
+    return CaseResult(
+        id, description, (TrialResult("fail" if error else "pass", milliseconds / 1000, error),)
+    )
+
+
+def weather(**changes):
+    return run(*(case(f"gs-get-weather-{n}", *rest) for n, *rest in CASES), **changes)
+
+
+def stale(**changes):
+    return {
+        "stale": True,
+        "generated_hash": "abc123",
+        "description_hash": "def456",
+        "staleness_warnings": (
+            "Evals for get_weather generated against description hash abc123, current is def456. "
+            "Results may not reflect current routing contract.",
+        ),
+        **changes,
+    }
+
+
+def test_it_is_the_contracts_sample_with_its_columns_straightened():
+    assert suite_summary(weather(**stale())) == SAMPLE
+
+
+def test_other_warnings_are_printed_whole():
+    warnings = (*stale()["staleness_warnings"], "Registry has grown from 2 to 10 tools.")
+    text = suite_summary(weather(**stale(staleness_warnings=warnings)))
+    assert text.endswith("current: def456)\n  ⚠ Registry has grown from 2 to 10 tools.\n")
+
+
+def test_colours_change_nothing_but_the_colours():
+    coloured = suite_summary(weather(**stale()), coloured=True)
+    assert coloured != SAMPLE
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == SAMPLE
+
+
+def test_a_description_is_cut_to_the_width():
+    text = suite_summary(run(case("a", "天気予報" * 30, 12345)), width=70)
+    assert "…" in text
+    assert max(map(cell_len, text.splitlines())) <= 70
+
+
+def test_a_description_of_several_lines_stays_on_one():
+    assert "  ✓ a  one two" in suite_summary(run(case("a", "one\n two")))
+
+
+def test_ids_and_errors_are_never_cut():
+    id, error = "i" * 90, "e" * 90
+    text = suite_summary(run(case(id, "d", 1, error)), width=40)
+    assert id in text
+    assert error in text
+
+
+def test_regressions_are_printed_with_the_other_changes():
+    baseline = Baseline("r1", {"a": True, "b": False, "gone": True})
+    text = suite_summary(run(case("a", error="x: y"), case("b"), case("new"), baseline=baseline))
+    assert "  REGRESSIONS against r1 (1): a\n" in text
+    assert "  New passes against r1 (1): b\n" in text
+    assert "  Added against r1 (1): new\n" in text
+    assert "  Removed against r1 (1): gone\n" in text
+
+
+def test_an_endpoint_that_is_down_is_told():
+    down = CaseResult("a", "", (TrialResult("error", 0, "refused"),))
+    assert "    → agent error: refused\n" in suite_summary(run(down))
+
+
+def test_a_run_without_cases_is_summed_up():
+    assert "  0/0 passed | 0 failed" in suite_summary(run(tool_name=None))
