@@ -64,6 +64,7 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "evalhub.urls"
 WSGI_APPLICATION = "evalhub.wsgi.application"
+CELERY_APP = "evalhub.celery.app"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -97,13 +98,15 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not EMBEDDED
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "evalhub.web.errors.form_expired"
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in EVALHUB_HOSTS if host != "*"]
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
         "script-src": [SELF],
-        "style-src": [SELF],
+        # The hash is that of the sheet for maps that Plotly's script adds when it loads; a browser test tells a new one.
+        "style-src": [SELF, "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='"],
         # Plotly sets style attributes on its SVG; without this heat maps are drawn smoothed, which is wrong.
         "style-src-attr": [UNSAFE_INLINE],
         "img-src": [SELF, "data:", "blob:"],
@@ -130,15 +133,19 @@ STATICFILES_FINDERS = [
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "evalhub.web.static_storage.StaticStorage"},
 }
+# Each file is kept under its hashed name only.
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 # Uploads up to the largest bundle; each format has a tighter limit of its own.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 ARTIFACTS_DIR = DATA_DIR / "artifacts"
 WORK_DIR = DATA_DIR / "work"
-SANDBOX = environment.choice("EVALHUB_SANDBOX", "prefer" if EMBEDDED else "require", ("require", "prefer", "off"))
+SANDBOX = environment.choice(
+    "EVALHUB_SANDBOX", "prefer" if EMBEDDED else "require", ("require", "prefer", "off")
+)
 SANDBOX_READ = [path for path in environment.text("EVALHUB_SANDBOX_READ").split(os.pathsep) if path]
 ENV_ALLOW = environment.words("EVALHUB_ENV_ALLOW")
 WORKER_THREADS = environment.integer("EVALHUB_WORKER_THREADS", 8)

@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from evalhub import health
+from evalhub.web import patterns
+from runs.urls import project_urls
+from scenarios.urls import urlpatterns as scenario_urls
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("evalhub.teams.urls")),
+    path("", include("runs.urls")),
+    path("p/<slug:slug>/", include([*scenario_urls, *project_urls])),
+    path("patterns/", patterns.patterns, name="patterns"),
+    path("healthz", health.healthz, name="healthz"),
+]
+
+handler400 = "evalhub.web.errors.bad_request"
+handler403 = "evalhub.web.errors.forbidden"
+handler404 = "evalhub.web.errors.not_found"
+handler500 = "evalhub.web.errors.failed"

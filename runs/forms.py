@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
 from runs.models import Target
@@ -43,17 +44,24 @@ class RunForm(forms.Form):
 
     def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["suite"].queryset = Suite.objects.filter(project=project)  # type: ignore[attr-defined]
-        self.fields["guidance"].queryset = Guidance.objects.filter(suite__project=project).select_related("suite")  # type: ignore[attr-defined]
-        self.fields["targets"].queryset = Target.objects.filter(project=project, accepted=True)  # type: ignore[attr-defined]
+        self._choose_from("suite", Suite.objects.filter(project=project))
+        self._choose_from("guidance", Guidance.objects.filter(suite__project=project).select_related("suite"))
+        self._choose_from("targets", Target.objects.filter(project=project, accepted=True))
         for name, field in self.fields.items():
             field.widget.attrs["aria-describedby"] = f"{name}-note"
+
+    def _choose_from(self, name: str, rows: QuerySet[Any]) -> None:
+        field = self.fields[name]
+        if isinstance(field, forms.ModelChoiceField):
+            field.queryset = rows
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
         suite, guidance = given.get("suite"), given.get("guidance")
         if suite and guidance and guidance.suite_id != suite.pk:
-            self.add_error("guidance", f"This guidance belongs to {guidance.suite.name}. Choose one of {suite.name}.")
+            self.add_error(
+                "guidance", f"This guidance belongs to {guidance.suite.name}. Choose one of {suite.name}."
+            )
         if suite and not suite.versions.exists():
             self.add_error("suite", f"{suite.name} has no version yet. Upload its files first.")
         return given
@@ -69,6 +77,8 @@ class RunForm(forms.Form):
             selection=Selection(
                 tags=(given["tags"],) if given["tags"] else (), tier=given["tier"], only=words(given["only"])
             ),
-            options=RunOptions(trials=given["trials"], concurrency=given["concurrency"], judge=given["judge"]),
+            options=RunOptions(
+                trials=given["trials"], concurrency=given["concurrency"], judge=given["judge"]
+            ),
             tags=words(given["run_tags"]),
         )

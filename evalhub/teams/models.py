@@ -23,7 +23,9 @@ class Project(models.Model):
         max_length=500, blank=True, help_text="Finds the tool's commands where a scenario does not say how."
     )
     judge = models.CharField(max_length=200, blank=True, help_text="Target or model that judges by default.")
-    smallest_effect = models.FloatField(default=0.05, help_text="Smallest change of a rate that counts, 0 to 1.")
+    smallest_effect = models.FloatField(
+        default=0.05, help_text="Smallest change of a rate that counts, 0 to 1."
+    )
     created = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:
@@ -80,14 +82,22 @@ class ApiToken(models.Model):
         """Return a new token and its secret, which cannot be read again."""
         secret = f"evh_{secrets.token_urlsafe(32)}"
         token = cls.objects.create(
-            project=project, user=user, name=name, role=role, prefix=secret[:10], sha256=digest(secret), expires=expires
+            project=project,
+            user=user,
+            name=name,
+            role=role,
+            prefix=secret[:10],
+            sha256=digest(secret),
+            expires=expires,
         )
         return token, secret
 
     @classmethod
     def find(cls, secret: str, *, now: datetime) -> ApiToken | None:
         """Return the valid token with this secret and note its use, at most once a minute; else None."""
-        token = cls.objects.select_related("project", "user").filter(sha256=digest(secret), revoked=None).first()
+        token = (
+            cls.objects.select_related("project", "user").filter(sha256=digest(secret), revoked=None).first()
+        )
         if token is None or not token.user.is_active or (token.expires and token.expires <= now):
             return None
         if token.last_used is None or now - token.last_used > timedelta(minutes=1):
@@ -168,7 +178,10 @@ class SignInFailure(models.Model):
     at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["key", "at"], name="failures_by_key"), models.Index(fields=["at"], name="failures_by_age")]
+        indexes = [
+            models.Index(fields=["key", "at"], name="failures_by_key"),
+            models.Index(fields=["at"], name="failures_by_age"),
+        ]
 
     def __str__(self) -> str:
         return f"failure of {self.at:%Y-%m-%d %H:%M}"

@@ -40,7 +40,9 @@ def enter(request: HttpRequest, slug: str, action: str) -> ProjectRequest:
     if access is None:
         raise Http404
     if not access.may(action):
-        raise PermissionDenied(f"Your role here is {access.role}, which may not {action}. Ask an admin of the project.")
+        raise PermissionDenied(
+            f"Your role here is {access.role}, which may not {action}. Ask an admin of the project."
+        )
     entered = cast(ProjectRequest, request)
     entered.access = access
     entered.projects = projects_of(request.user)
@@ -54,7 +56,9 @@ def project_page(
 
     def decorate(view: ProjectView[Given]) -> Callable[..., HttpResponseBase]:
         @wraps(view)
-        def opened(request: HttpRequest, slug: str, *args: Given.args, **kwargs: Given.kwargs) -> HttpResponseBase:
+        def opened(
+            request: HttpRequest, slug: str, *args: Given.args, **kwargs: Given.kwargs
+        ) -> HttpResponseBase:
             asked = to_post if to_post and request.method == "POST" else action
             return view(enter(request, slug, asked), *args, **kwargs)
 

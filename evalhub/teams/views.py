@@ -36,7 +36,7 @@ class ChangePassword(views.PasswordChangeView):
     form_class = ChangePasswordForm
     success_url = reverse_lazy("home")
 
-    def form_valid(self, form: ChangePasswordForm) -> HttpResponse:  # type: ignore[override]  # the form class above
+    def form_valid(self, form: ChangePasswordForm) -> HttpResponse:
         messages.success(self.request, "The password is changed. Other sessions have ended.")
         return super().form_valid(form)
 

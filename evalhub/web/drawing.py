@@ -20,7 +20,8 @@ def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     marks = list(outcomes)
     said = ", ".join(f"{marks.count(key)} {word}" for key, word in OUTCOMES.items() if key in marks)
     drawn = (
-        (" ".join(([] if key == "pass" else [key]) + (["here"] if n == here else [])),) for n, key in enumerate(marks)
+        (" ".join(([] if key == "pass" else [key]) + (["here"] if n == here else [])),)
+        for n, key in enumerate(marks)
     )
     return format_html(
         '<span class="dots" role="img" aria-label="{}">{}</span>',
@@ -45,7 +46,11 @@ def interval(
         share = (min(max(value, start), end) - start) / (end - start)
         return f"{4 + (INTERVAL_WIDTH - 8) * share:.1f}"
 
-    line = mark_safe("") if mark is None else format_html('<line class="zero" x1="{0}" x2="{0}" y1="1" y2="13"/>', x(mark))
+    line = (
+        mark_safe("")
+        if mark is None
+        else format_html('<line class="zero" x1="{0}" x2="{0}" y1="1" y2="13"/>', x(mark))
+    )
     return format_html(
         '<svg class="interval {}" role="img" width="{}" height="14" aria-label="{}, 95 % interval {} to {}">'
         '<line class="track" x1="2" x2="{}" y1="7" y2="7"/>{}'
@@ -63,7 +68,9 @@ def interval(
     )
 
 
-def bar(parts: Iterable[tuple[str, float]], *, total: float, label: str, threshold: float | None = None) -> SafeString:
+def bar(
+    parts: Iterable[tuple[str, float]], *, total: float, label: str, threshold: float | None = None
+) -> SafeString:
     """Return one bar of parts (class, amount) out of total; it stretches to its cell."""
     whole = total or 1
     at = 0.0
@@ -93,7 +100,9 @@ def spark(values: Sequence[float], *, label: str, baseline: float | None = None)
     points = [point(index, value) for index, value in enumerate(values)]
     dotted = mark_safe("")
     if baseline is not None:
-        dotted = format_html('<path class="baseline" d="M{} L{}"/>', point(0, baseline), point(len(values) - 1, baseline))
+        dotted = format_html(
+            '<path class="baseline" d="M{} L{}"/>', point(0, baseline), point(len(values) - 1, baseline)
+        )
     x, y = points[-1].split()
     return format_html(
         '<svg class="spark" role="img" aria-label="{}" width="{}" height="{}">{}'

@@ -31,7 +31,11 @@ class Page(Generic[Row]):
 
 def key_of(text: str) -> int | None:
     """Return the key that an address carries, or None where it carries none that could exist."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LARGEST_KEY else None
+    return (
+        int(text)
+        if text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= LARGEST_KEY
+        else None
+    )
 
 
 def page_below(rows: QuerySet[Row, Any], before: str, *, size: int = SIZE) -> Page[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from runs.warehouse.trends import Point, Trend
@@ -16,9 +17,8 @@ def trend_figure(trend: Trend) -> Figure:
     """
     points = trend.points
     x = list(range(len(points)))
-    name = trend.measure.name if trend.measure else ""
     return {
-        "data": [*_band(points), _line(points, x, name)],
+        "data": [*_band(points, is_share=trend.is_share), _line(points, x, trend.label)],
         "layout": {
             "xaxis": {
                 "tickmode": "array",
@@ -26,7 +26,7 @@ def trend_figure(trend: Trend) -> Figure:
                 "ticktext": [f"{points[n].run}<br>{points[n].at:%d %b}" for n in _ticks(x)],
                 "title": {"text": "Run"},
             },
-            "yaxis": {"title": {"text": name.replace("_", " ")}, "rangemode": "tozero"},
+            "yaxis": {"title": {"text": trend.label}, "rangemode": "tozero"},
             "shapes": [_mark(at) for at, _ in trend.marks],
             "annotations": [_flag(at, word) for at, word in trend.marks],
             "showlegend": False,
@@ -58,12 +58,13 @@ def _said(point: Point) -> str:
     return words.replace("&", "&amp;").replace("<", "&lt;").strip(" ,")
 
 
-def _band(points: list[Point]) -> list[Figure]:
+def _band(points: list[Point], *, is_share: bool) -> list[Figure]:
     known = [(n, point) for n, point in enumerate(points) if point.half is not None]
     if len(known) < 2:
         return []
-    upper = [(n, point.mean + (point.half or 0)) for n, point in known]
-    lower = [(n, point.mean - (point.half or 0)) for n, point in known][::-1]
+    top = 1.0 if is_share else math.inf
+    upper = [(n, min(top, point.mean + (point.half or 0))) for n, point in known]
+    lower = [(n, max(0.0, point.mean - (point.half or 0))) for n, point in known][::-1]
     outline = upper + lower
     return [
         {
@@ -80,9 +81,17 @@ def _band(points: list[Point]) -> list[Figure]:
 
 def _mark(at: int) -> Figure:
     place = at - 0.5
-    return {"type": "line", "x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "paper", "line": {"dash": "dot", "width": 1}}
+    return {
+        "type": "line",
+        "x0": place,
+        "x1": place,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "line": {"dash": "dot", "width": 1},
+    }
 
 
 def _flag(at: int, word: str) -> Figure:
-    text = word[:24].replace("&", "&amp;").replace("<", "&lt;")
+    text = word[:48].replace("&", "&amp;").replace("<", "&lt;")
     return {"x": at - 0.5, "y": 1, "yref": "paper", "yanchor": "bottom", "text": text, "showarrow": False}

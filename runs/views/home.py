@@ -42,4 +42,6 @@ def project_running(request: ProjectRequest) -> HttpResponse:
     status = 200 if running else STOP_POLLING
     if not request.htmx:
         return redirect(request.access.project)
-    return page_or_fragment(request, "runs/project_home.html", "runs/_running.html", {"running": running}, status=status)
+    return page_or_fragment(
+        request, "runs/project_home.html", "runs/_running.html", {"running": running}, status=status
+    )

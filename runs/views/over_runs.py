@@ -33,6 +33,7 @@ def trends(request: ProjectRequest) -> HttpResponse:
         "suites": suites,
         "suite": suite,
         "trend": found,
+        "newest_first": found.points[::-1] if found else [],
         "figure": trend_figure(found) if found else None,
         "targets": Target.objects.filter(project=project),
         "target": target,

@@ -56,7 +56,8 @@ def run_new(request: ProjectRequest) -> HttpResponse:
 
 def _show(request: ProjectRequest, form: RunForm, planned: Plan, *, status: int = 200) -> HttpResponse:
     template = "runs/_plan.html" if request.htmx else "runs/run_new.html"
-    return render(request, template, {"form": form, "plan": planned}, status=status)
+    context = {"form": form, "plan": planned, "chosen_targets": form["targets"].value() or []}
+    return render(request, template, context, status=status)
 
 
 def _start(request: ProjectRequest, form: RunForm) -> HttpResponse:

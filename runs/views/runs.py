@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 from evalhub.teams.models import note
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
+from runs.comparing import pass_changes
 from runs.models import Run, Trial
 from runs.recording import cancel_run
 from runs.warehouse.history import STATES, Filters, choices, page_of_runs, runs_of
@@ -50,6 +51,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     rows = scenario_rows(run)
     show = request.GET.get("show", "")
     context = {"run": run, "rows": chosen(rows, show), "facets": facets(rows), "show": show}
+    context["open"] = request.GET.get("open", "")
     if request.htmx and request.htmx.target == "trials":
         return render(request, "runs/_scenarios.html", context)
     context |= {
@@ -57,6 +59,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "layers": layers_of(run),
         "subcommands": subcommands(run),
         "diagnosis": diagnosis_of(run),
+        "changes": pass_changes(run),
     }
     return render(request, "runs/run_detail.html", context)
 
@@ -92,7 +95,11 @@ def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
 @require_GET
 def short_run(request: HttpRequest, pk: int) -> HttpResponse:
     """Lead from a short address to the run's own, for members of its project only."""
-    run = Run.objects.select_related("project").filter(pk=pk, project__memberships__user=request.user).first()
+    run = (
+        Run.objects.select_related("project")
+        .filter(pk=pk, project__memberships__user=request.user.pk)
+        .first()
+    )
     if run is None:
         raise Http404
     return redirect(run)
@@ -101,7 +108,9 @@ def short_run(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def short_trial(request: HttpRequest, pk: int) -> HttpResponse:
     """Lead from a short address to the trial's own, for members of its project only."""
-    mine = Trial.objects.select_related("run__project").filter(run__project__memberships__user=request.user)
+    mine = Trial.objects.select_related("run__project").filter(
+        run__project__memberships__user=request.user.pk
+    )
     trial = mine.filter(pk=pk).first()
     if trial is None:
         raise Http404

@@ -19,7 +19,11 @@ from scenarios.quoting import quoted
 @project_page()
 def suite_list(request: ProjectRequest) -> HttpResponse:
     """List the project's suites under the form that takes new ones."""
-    context = {"suites": suite_rows(request.access.project), "form": UploadForm()}
+    context = {
+        "suites": suite_rows(request.access.project),
+        "form": UploadForm(),
+        "may_upload": request.access.may("upload"),
+    }
     return render(request, "runs/suite_list.html", context)
 
 
@@ -31,5 +35,10 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
     page = suite_page(found, request.GET.get("target", ""))
     show, tag = request.GET.get("show", ""), request.GET.get("tag", "")
     lints = [Problem(**lint) for lint in page.version.lints] if page.version else []
-    context = {"page": page, "lines": page.chosen(show, tag), "show": show, "tag": tag, "hints": quoted(lints, {})}
+    context = {
+        "page": page,
+        "lines": page.chosen(show, tag),
+        "chips": page.chips(show, tag),
+        "hints": quoted(lints, {}),
+    }
     return page_or_fragment(request, "runs/suite_detail.html", "runs/_suite_scenarios.html", context)

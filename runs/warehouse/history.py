@@ -54,7 +54,11 @@ class Filters:
     def condition(self) -> Q:
         """Return the conditions as one."""
         found = Q()
-        for column, value in (("suite__slug", self.suite), ("target__name", self.target), ("model", self.model)):
+        for column, value in (
+            ("suite__slug", self.suite),
+            ("target__name", self.target),
+            ("model", self.model),
+        ):
             if value:
                 found &= Q(**{column: value})
         if self.guidance:
@@ -72,8 +76,14 @@ class Filters:
         if not self.q:
             return Q()
         number = key_of(self.q.lstrip("#"))
-        found = Q(suite__name__icontains=self.q) | Q(target__name__icontains=self.q) | Q(model__icontains=self.q)
-        found |= Q(by__username__icontains=self.q) | Q(tool_version__icontains=self.q) | Q(tags_text__icontains=self.q)
+        found = (
+            Q(suite__name__icontains=self.q) | Q(target__name__icontains=self.q) | Q(model__icontains=self.q)
+        )
+        found |= (
+            Q(by__username__icontains=self.q)
+            | Q(tool_version__icontains=self.q)
+            | Q(tags_text__icontains=self.q)
+        )
         return found | Q(pk=number) if number is not None else found
 
 
@@ -101,13 +111,19 @@ class RunRow:
         """The word of the badge: where nothing was compared, how it ended or where it stands."""
         if self.run.is_open or self.run.state == RunState.CANCELLED:
             return self.run.state
-        return self.verdict if self.verdict in ("regressed", "improved") else self.run.outcome or self.run.state
+        return (
+            self.verdict if self.verdict in ("regressed", "improved") else self.run.outcome or self.run.state
+        )
 
 
 def runs_of(project: Project) -> QuerySet[Run]:
     """Return a project's runs with what every row of them shows."""
     related = ("project", "suite", "target", "guidance", "by", "suite_version", "baseline")
-    return Run.objects.filter(project=project).select_related(*related).defer("options", "fingerprint", "warnings")
+    return (
+        Run.objects.filter(project=project)
+        .select_related(*related)
+        .defer("options", "fingerprint", "warnings")
+    )
 
 
 def rows(runs: Sequence[Run]) -> list[RunRow]:
@@ -120,7 +136,9 @@ def rows(runs: Sequence[Run]) -> list[RunRow]:
     found = RunMeasure.objects.filter(wanted, run__in=keys, scenario=None)
     for run, layer, name, mean in found.values_list("run", "measure__layer", "measure__name", "mean"):
         measures.setdefault(run, {})[SHOWN_MEASURES[layer, name]] = mean
-    headline = Change.objects.filter(run__in=keys, scenario=None, measure__layer="trial", measure__name="pass")
+    headline = Change.objects.filter(
+        run__in=keys, scenario=None, measure__layer="trial", measure__name="pass"
+    )
     changes = {change.run_id: change for change in headline}
     return [_row(run, measures.get(run.pk, {}), changes.get(run.pk)) for run in runs]
 
@@ -133,7 +151,9 @@ def _row(run: Run, measures: dict[str, float], change: Change | None) -> RunRow:
 
 def page_of_runs(project: Project, filters: Filters, before: str) -> tuple[Page[Run], list[RunRow]]:
     """Return one page of the runs that match, newest first. Three queries."""
-    found = runs_of(project).annotate(tags_text=Cast("tags", CharField())).filter(filters.condition())
+    found: QuerySet[Run] = (
+        runs_of(project).annotate(tags_text=Cast("tags", CharField())).filter(filters.condition())
+    )
     if filters.tag:
         # The tags are JSON text on every database; the quotes keep `night` from matching `nightly`.
         found = found.filter(tags_text__contains=f'"{filters.tag}"')
@@ -157,7 +177,9 @@ def choices(project: Project) -> Choices:
     runs = Run.objects.filter(project=project).order_by()
     named = runs.values_list("suite__slug", "suite__name", "target__name", "model").distinct()
     found = list(named)
-    guidance = runs.exclude(guidance=None).values_list("guidance", "guidance__name", "guidance__number").distinct()
+    guidance = (
+        runs.exclude(guidance=None).values_list("guidance", "guidance__name", "guidance__number").distinct()
+    )
     tags = Counter(tag for each in runs.order_by("-pk").values_list("tags", flat=True)[:200] for tag in each)
     return Choices(
         sorted({(slug, name) for slug, name, _, _ in found}, key=lambda pair: pair[1]),

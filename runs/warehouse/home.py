@@ -53,7 +53,9 @@ def week_of(project: Project, *, now: datetime) -> Week:
     names = ("passed", "failed", "errors", "cost_usd")
     sums = runs.aggregate(**{f"all_{name}": Sum(name) for name in names})
     passed, failed, errors = (sums[f"all_{name}"] or 0 for name in names[:3])
-    return Week(Rate(passed, passed + failed), passed + failed + errors, errors, runs.count(), sums["all_cost_usd"])
+    return Week(
+        Rate(passed, passed + failed), passed + failed + errors, errors, runs.count(), sums["all_cost_usd"]
+    )
 
 
 def glance(project: Project, *, now: datetime) -> Glance:

@@ -93,7 +93,9 @@ def layers_of(run: Run) -> Layers:
         gates=gate_kinds(run),
         gate_trials=_gate_trials(run),
         judge=means.get(("judge", "judge")),
-        criteria=[mean for (layer, name), mean in means.items() if layer == "judge" and name.startswith(CRITERION)],
+        criteria=[
+            mean for (layer, name), mean in means.items() if layer == "judge" and name.startswith(CRITERION)
+        ],
         issues=issues,
         highlights=highlights,
         judged=judged,
@@ -110,7 +112,10 @@ def _means(run: Run) -> dict[tuple[str, str], Mean]:
             continue
         measure = row.measure
         before = rows.get((run.baseline_id, key)) if run.baseline_id else None
-        label = INTERACTION.get(measure.name) or measure.name.removeprefix(CRITERION).replace("_", " ").capitalize()
+        label = (
+            INTERACTION.get(measure.name)
+            or measure.name.removeprefix(CRITERION).replace("_", " ").capitalize()
+        )
         means[measure.layer, measure.name] = Mean(
             measure.name, label, measure.unit, row.mean, before.mean if before else None, measure.better
         )
@@ -139,7 +144,11 @@ def _gate_trials(run: Run) -> tuple[int, int]:
     """Return in how many trials every gate passed, and in how many any gate decided."""
     decided = passed = 0
     for scores in _scores(run):
-        verdicts = [score["passed"] for score in scores if score["layer"] in DECIDING and score.get("passed") is not None]
+        verdicts = [
+            score["passed"]
+            for score in scores
+            if score["layer"] in DECIDING and score.get("passed") is not None
+        ]
         decided += bool(verdicts)
         passed += bool(verdicts) and all(verdicts)
     return passed, decided

@@ -60,7 +60,9 @@ class TrialRow:
 
 
 def _gates(scores: Iterable[dict[str, object]]) -> Rate:
-    verdicts = [score["passed"] for score in scores if score["layer"] != "judge" and score.get("passed") is not None]
+    verdicts = [
+        score["passed"] for score in scores if score["layer"] != "judge" and score.get("passed") is not None
+    ]
     return Rate(sum(map(bool, verdicts)), len(verdicts))
 
 
@@ -76,6 +78,11 @@ class ScenarioRow:
     @property
     def marks(self) -> list[str]:
         return [trial.mark for trial in self.trials]
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether its trials are shown without being asked for: something went wrong in one."""
+        return "fail" in self.marks or "error" in self.marks
 
     @property
     def rate(self) -> Rate:
@@ -142,7 +149,12 @@ FACETS: dict[str, tuple[str, str, str, Test]] = {
 
 def scenario_rows(run: Run) -> list[ScenarioRow]:
     """Return the run's scenarios in their order, with their trials. Four queries, or five with a baseline."""
-    trials = Trial.objects.filter(run=run).select_related("scenario").defer("answer", "detail").order_by("position")
+    trials = (
+        Trial.objects.filter(run=run)
+        .select_related("scenario")
+        .defer("answer", "detail")
+        .order_by("position")
+    )
     grouped: dict[int, list[Trial]] = {}
     for trial in trials:
         grouped.setdefault(trial.scenario_id, []).append(trial)
@@ -153,7 +165,12 @@ def scenario_rows(run: Run) -> list[ScenarioRow]:
             before.setdefault(scenario, []).append(outcome)
     last = strips(run.suite, target=run.target_id, up_to=run.pk)
     return [
-        ScenarioRow(each[0].scenario.key, [TrialRow(t) for t in each], tuple(before.get(pk, ())), last.get(pk, Strip()))
+        ScenarioRow(
+            each[0].scenario.key,
+            [TrialRow(t) for t in each],
+            tuple(before.get(pk, ())),
+            last.get(pk, Strip()),
+        )
         for pk, each in grouped.items()
     ]
 
@@ -161,7 +178,8 @@ def scenario_rows(run: Run) -> list[ScenarioRow]:
 def facets(rows: list[ScenarioRow]) -> Facets:
     """Count the rows of each chip; those that would leave none are not offered."""
     counted = [
-        Chip(name, label, sum(map(test, rows)), sign, look) for name, (label, sign, look, test) in FACETS.items()
+        Chip(name, label, sum(map(test, rows)), sign, look)
+        for name, (label, sign, look, test) in FACETS.items()
     ]
     return Facets(len(rows), (Chip("", "All", len(rows)), *(chip for chip in counted if chip.n)))
 

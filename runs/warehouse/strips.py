@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -38,7 +38,9 @@ def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None)
         chosen &= Q(target=target)
     if up_to is not None:
         chosen &= Q(pk__lte=up_to)
-    runs = Run.objects.filter(chosen).order_by("-pk").values_list("pk", "tool_version", "guidance_id")[:LENGTH]
+    runs = (
+        Run.objects.filter(chosen).order_by("-pk").values_list("pk", "tool_version", "guidance_id")[:LENGTH]
+    )
     versions = {pk: (tool, guidance) for pk, tool, guidance in runs}
     trials = (
         Trial.objects.filter(run__in=list(versions), state=TrialState.FINISHED)
@@ -51,7 +53,7 @@ def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None)
     return {scenario: _strip(found[-LENGTH:], versions) for scenario, found in by_scenario.items()}
 
 
-def _strip(found: Sequence[tuple[str, int, int]], versions: dict[int, tuple[str, int | None]]) -> Strip:
+def _strip(found: Sequence[tuple[str, int, int]], versions: Mapping[int, tuple[str, int | None]]) -> Strip:
     marks: list[str] = []
     before: tuple[str, int | None] | None = None
     for outcome, run, _ in found:

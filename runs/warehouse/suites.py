@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max
 
 from evalhub.teams.models import Project
-from runs.models import Run, Target
+from runs.models import Target
 from runs.warehouse.history import RunRow, rows, runs_of
 from runs.warehouse.strips import Strip, strips
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion
+
+CLASSES = ("solid", "flaky", "broken", "new")
+FORMATS = {"llm_tool_test": "llm-tool-test", "agentv": "AgentV", "tool_forge": "tool-forge"}
 
 
 @dataclass(frozen=True)
@@ -24,21 +28,32 @@ class SuiteRow:
     scenarios: int
     latest: RunRow | None
 
+    @property
+    def format(self) -> str:
+        """The format's name for people."""
+        return FORMATS.get(self.suite.format, self.suite.format)
+
 
 def suite_rows(project: Project) -> list[SuiteRow]:
     """Return a project's suites with their newest version and run. Six queries."""
-    suites = list(Suite.objects.filter(project=project).annotate(newest=Max("versions__pk"), last_run=Max("runs__pk")))
-    versions = SuiteVersion.objects.select_related("created_by").defer("targets_text", "config", "lints").annotate(
-        size=Count("entries")
+    suites = list(
+        Suite.objects.filter(project=project).annotate(newest=Max("versions__pk"), last_run=Max("runs__pk"))
     )
-    newest = {version.pk: version for version in versions.filter(pk__in=_known(each.newest for each in suites))}
+    versions = (
+        SuiteVersion.objects.select_related("created_by")
+        .defer("targets_text", "config", "lints")
+        .annotate(size=Count("entries"))
+    )
+    newest = {
+        version.pk: version for version in versions.filter(pk__in=_known(each.newest for each in suites))
+    }
     runs = list(runs_of(project).filter(pk__in=_known(each.last_run for each in suites)))
     latest = {row.run.suite_id: row for row in rows(runs)}
     return [_row(suite, newest.get(suite.newest), latest.get(suite.pk)) for suite in suites]
 
 
-def _known(keys: object) -> list[int]:
-    return [key for key in keys if key is not None]  # type: ignore[attr-defined]
+def _known(keys: Iterable[int | None]) -> list[int]:
+    return [key for key in keys if key is not None]
 
 
 def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow | None) -> SuiteRow:
@@ -62,25 +77,65 @@ class ScenarioLine:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """A chip: its words, how many scenarios it leaves, where it leads."""
+
+    label: str
+    n: int | None
+    query: str
+    on: bool
+    group: str = ""
+
+
+def _query(**chosen: str) -> str:
+    return urlencode({name: value for name, value in chosen.items() if value})
+
+
+@dataclass(frozen=True)
 class SuitePage:
     """Everything a suite's page shows."""
 
     suite: Suite
     version: SuiteVersion | None
     lines: list[ScenarioLine]
-    versions: list[SuiteVersion]
-    guidance: list[Guidance]
+    versions: Sequence[SuiteVersion]
+    guidance: Sequence[Guidance]
     retired: int
     targets: list[Target]
     target: Target | None
 
     @property
-    def classes(self) -> Counter[str]:
-        return Counter(line.steadiness for line in self.lines)
+    def format(self) -> str:
+        """The format's name for people."""
+        return FORMATS.get(self.suite.format, self.suite.format)
 
-    @property
-    def tags(self) -> list[tuple[str, int]]:
-        return Counter(tag for line in self.lines for tag in line.tags).most_common(8)
+    def chips(self, show: str, tag: str) -> list[Choice]:
+        """Return the ways to narrow the table by class, tag and target; those that would leave none are not offered."""
+        target = self.target.name if self.target else ""
+        classes = Counter(line.steadiness for line in self.lines)
+        tags = Counter(each for line in self.lines for each in line.tags).most_common(8)
+        found = [Choice("All", len(self.lines), _query(target=target), not show and not tag)]
+        found += [
+            Choice(name, classes[name], _query(show=name, tag=tag, target=target), show == name)
+            for name in CLASSES
+            if classes[name]
+        ]
+        found += [
+            Choice(name, n, _query(show=show, tag=name, target=target), tag == name, "" if index else "Tags")
+            for index, (name, n) in enumerate(tags)
+        ]
+        if len(self.targets) > 1:
+            found += [
+                Choice(
+                    each.name,
+                    None,
+                    _query(show=show, tag=tag, target=each.name),
+                    each == self.target,
+                    "" if index else "Targets",
+                )
+                for index, each in enumerate(self.targets)
+            ]
+        return found
 
     def chosen(self, show: str, tag: str) -> list[ScenarioLine]:
         """Return the lines of a class and a tag; an empty word is any."""
@@ -98,9 +153,9 @@ def suite_page(suite: Suite, target: str = "") -> SuitePage:
     )
     targets = list(Target.objects.filter(runs__suite=suite).distinct())
     chosen = next((each for each in targets if each.name == target), None)
-    entries: Sequence[SuiteEntry] = (
-        versions[0].entries.select_related("scenario_version__scenario") if versions else ()
-    )
+    entries: list[SuiteEntry] = []
+    if versions:
+        entries = list(versions[0].entries.select_related("scenario_version__scenario"))
     last = strips(suite, target=chosen.pk if chosen else None)
     return SuitePage(
         suite=suite,
@@ -126,13 +181,3 @@ def _line(entry: SuiteEntry, last: dict[int, Strip]) -> ScenarioLine:
         judged=bool(criteria.get("judge")),
         strip=last.get(version.scenario_id, Strip()),
     )
-
-
-def runnable(project: Project) -> bool:
-    """Tell whether there is anything to run it on. One query."""
-    return Target.objects.filter(Q(accepted=True), project=project).exists()
-
-
-def has_runs(project: Project) -> bool:
-    """Tell whether anything was ever run. One query."""
-    return Run.objects.filter(project=project).exists()

@@ -110,7 +110,9 @@ def _attempts(commands: Sequence[CommandRecord]) -> dict[int, tuple[int, int]]:
     """Return for each command the number its attempt began with, and which retry it is."""
     found: dict[int, tuple[int, int]] = {}
     for command in commands:
-        root, retry = found.get(command.retry_of, (command.n, -1)) if command.retry_of is not None else (command.n, -1)
+        root, retry = (
+            found.get(command.retry_of, (command.n, -1)) if command.retry_of is not None else (command.n, -1)
+        )
         found[command.n] = (root, retry + 1)
     return found
 
@@ -131,7 +133,9 @@ def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int],
     )
 
 
-def _call_step(number: int, call: Call, own: list[CommandRecord], attempts: dict[int, tuple[int, int]]) -> Step:
+def _call_step(
+    number: int, call: Call, own: list[CommandRecord], attempts: dict[int, tuple[int, int]]
+) -> Step:
     """Return a call's step; of several of the tool's commands in one line, the worst one stands for it."""
     if own:
         command = next((each for each in own if each.failed), own[-1])
@@ -164,7 +168,11 @@ def _line(event: Event) -> str:
 def _seconds(call: Call | None) -> float | None:
     if call is None:
         return None
-    return call.event.seconds if call.event.seconds is not None else (call.result.seconds if call.result else None)
+    return (
+        call.event.seconds
+        if call.event.seconds is not None
+        else (call.result.seconds if call.result else None)
+    )
 
 
 def _output(call: Call | None) -> str:

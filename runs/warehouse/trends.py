@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from runs.models import Measure, RunMeasure
+from runs.warehouse.layers import CRITERION, INTERACTION
 from runs.warehouse.rates import Z
 from scenarios.models import Suite
 
@@ -38,14 +39,36 @@ class Trend:
     measures: list[Measure]
 
     @property
+    def label(self) -> str:
+        """What is drawn, for people."""
+        return label_of(self.measure) if self.measure else ""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether values lie between 0 and 1."""
+        return self.measure is not None and self.measure.unit in ("rate", "score")
+
+    @property
     def marks(self) -> list[tuple[int, str]]:
-        """Position and words of every change of tool or guidance."""
+        """Position and words of every change of tool or guidance, one for each position."""
         found = []
         for index, (before, after) in enumerate(zip(self.points, self.points[1:], strict=False), 1):
-            for name in ("tool_version", "guidance"):
-                if getattr(before, name) != getattr(after, name):
-                    found.append((index, getattr(after, name) or "none"))
+            words = [
+                getattr(after, name) or f"no {name.split('_')[0]}"
+                for name in ("tool_version", "guidance")
+                if getattr(before, name) != getattr(after, name)
+            ]
+            if words:
+                found.append((index, ", ".join(words)))
         return found
+
+
+def label_of(measure: Measure) -> str:
+    """Return a measure's name for people."""
+    if (measure.layer, measure.name) == ("trial", "pass"):
+        return "Pass rate"
+    plain = measure.name.removeprefix(CRITERION).replace("_", " ").capitalize()
+    return INTERACTION.get(measure.name, plain) if measure.layer == "interaction" else plain
 
 
 def measures_of(suite: Suite) -> list[Measure]:
@@ -64,7 +87,7 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
     found = RunMeasure.objects.filter(measure=measure, scenario=None, run__suite=suite)
     if target:
         found = found.filter(run__target__name=target)
-    rows = found.select_related("run__guidance", "run__target").order_by("-run")[:MOST_RUNS]
+    rows = found.select_related("run__guidance", "run__target").order_by("-run_id")[:MOST_RUNS]
     return Trend(measure, [_point(row) for row in rows][::-1], measures)
 
 

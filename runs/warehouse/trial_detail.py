@@ -138,7 +138,9 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         commands=commands,
         judgings=list(trial.judgings.all()),
         artifacts=list(trial.artifacts.all()),
-        siblings=list(Trial.objects.filter(run=trial.run, scenario=trial.scenario).only("pk", "index").order_by("index")),
+        siblings=list(
+            Trial.objects.filter(run=trial.run, scenario=trial.scenario).only("pk", "index").order_by("index")
+        ),
         timeline=timeline(transcript, commands, start),
         transcript=transcript,
         strip=found.get(trial.scenario_id, Strip()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,10 +16,39 @@ from evalhub.web import visible as hostile
 
 register = template.Library()
 
-for _name in ("percent", "decimals", "integer", "money", "duration", "file_size", "measured"):
-    register.filter(_name, getattr(numbers, _name))
+
+def _known(value: Any) -> Any:
+    """Return None for what a template says of a name that is not there, which is an empty text."""
+    return None if value == "" else value
+
+
+def _number(show: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda value: show(_known(value))
+
+
+for _show in (numbers.percent, numbers.integer, numbers.money, numbers.duration, numbers.file_size):
+    register.filter(_show.__name__, _number(_show))
+
+
+@register.filter
+def decimals(value: Any, places: int = 2) -> str:
+    """Return a number with fixed decimals."""
+    return numbers.decimals(_known(value), places)
+
+
+@register.filter
+def measured(value: Any, unit: str) -> str:
+    """Return a value in the manner of its measure's unit."""
+    return numbers.measured(_known(value), unit)
+
+
 register.filter("visible", hostile.visible)
-register.filter("cut", hostile.cut)
+
+
+@register.filter
+def cut(text: Any, characters: int = hostile.LONGEST) -> hostile.Cut:
+    """Return as much of a text as a page shows."""
+    return hostile.cut(str(text), characters=characters)
 
 
 @register.filter
@@ -77,7 +106,9 @@ def spark(values: Sequence[float], label: str, baseline: float | None = None) ->
 
 
 @register.simple_tag
-def interval(low: float, estimate: float, high: float, mark: float | None = None, state: str = "") -> SafeString:
+def interval(
+    low: float, estimate: float, high: float, mark: float | None = None, state: str = ""
+) -> SafeString:
     """Return a share with its interval on the scale from 0 to 1."""
     return drawing.interval(low, estimate, high, mark=mark, state=state)
 

@@ -1,0 +1,88 @@
+"""Whether evalhub works: the database, the broker, the queue and the workers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.db import DatabaseError, connection
+from django.db.models import Min
+from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from evalhub.broker import broker_directory
+from runs.models import Run, Trial, Worker
+from runs.models.trial import TrialState
+
+BROKER_SECONDS = 1.0
+"""How long the broker is waited for, so that a check never hangs."""
+
+
+def _broker_client() -> redis.Redis:
+    limits: dict[str, Any] = {"socket_connect_timeout": BROKER_SECONDS, "socket_timeout": BROKER_SECONDS}
+    if settings.BROKER_URL:
+        return redis.Redis.from_url(settings.BROKER_URL, **limits)
+    return redis.Redis(unix_socket_path=str(broker_directory(settings.DATA_DIR) / "valkey.sock"), **limits)
+
+
+def broker_problem() -> str:
+    """Return why the broker does not answer, or nothing where it does."""
+    try:
+        with _broker_client() as client:
+            client.ping()
+    except (redis.RedisError, OSError) as error:
+        return f"The broker does not answer: {type(error).__name__}."
+    return ""
+
+
+def queue(now: datetime) -> dict[str, Any]:
+    """Return how many trials wait, and for how many seconds the longest does. Two queries."""
+    waiting = Trial.objects.filter(state=TrialState.QUEUED)
+    oldest = Run.objects.filter(pk__in=waiting.values("run")).aggregate(at=Min("created"))["at"]
+    return {"queued": waiting.count(), "oldest_seconds": (now - oldest).total_seconds() if oldest else None}
+
+
+def workers(now: datetime) -> list[dict[str, Any]]:
+    """Return every worker with the seconds since it was last heard. One query."""
+    return [
+        {
+            "name": worker.name,
+            "seen_seconds": (now - worker.seen).total_seconds(),
+            "lanes": worker.lanes,
+            "sandbox": worker.sandbox,
+            "version": worker.version,
+        }
+        for worker in Worker.objects.all()
+    ]
+
+
+def stored(now: datetime) -> tuple[dict[str, Any], str]:
+    """Return what the database knows, and why it does not answer where it does not."""
+    try:
+        connection.ensure_connection()
+        return {"queue": queue(now), "workers": workers(now)}, ""
+    except DatabaseError as error:
+        return {}, f"The database does not answer: {type(error).__name__}."
+
+
+@never_cache
+@login_not_required
+@require_GET
+def healthz(request: HttpRequest) -> JsonResponse:
+    """Answer 200 while pages can be served, 503 without the database; `ok` needs the broker, too."""
+    known, database = stored(timezone.now())
+    broker = broker_problem()
+    answer = {
+        "ok": not database and not broker,
+        "version": settings.VERSION,
+        "database": database or "ok",
+        "broker": broker or "ok",
+        "sandbox": settings.SANDBOX,
+        **known,
+    }
+    return JsonResponse(answer, status=503 if database else 200)

@@ -1,0 +1,47 @@
+/* What neither HTML nor htmx can do: keys, dropped files, and saying that a request failed. */
+"use strict";
+
+const keys = { "/": ".search input", j: "a[rel=next]", k: "a[rel=prev]" };
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea, select");
+  const element = keys[event.key] && document.querySelector(keys[event.key]);
+  if (typing || !element || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  if (element.matches("input")) element.focus();
+  else element.click();
+});
+
+/* A closed menu is one that nobody looks at: Escape or a click elsewhere closes it. */
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && event.target.closest("details.menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
+document.addEventListener("dragover", (event) => {
+  if (event.target.closest("[data-drop]")) event.preventDefault();
+});
+document.addEventListener("drop", (event) => {
+  const area = event.target.closest("[data-drop]");
+  if (!area) return;
+  event.preventDefault();
+  const input = area.querySelector("input[type=file]");
+  input.files = event.dataTransfer.files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+});
+
+function say(sentence) {
+  const notice = document.getElementById("notice");
+  notice.textContent = sentence;
+  notice.hidden = !sentence;
+}
+document.addEventListener("htmx:sendError", () => say("The server cannot be reached. What you see may be old; it is asked again."));
+document.addEventListener("htmx:responseError", (event) => say(`The server answered ${event.detail.xhr.status}. Load the page again.`));
+document.addEventListener("htmx:afterOnLoad", () => say(""));

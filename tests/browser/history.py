@@ -1,0 +1,132 @@
+"""A project with some history, for pages to show."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.utils import timezone
+
+from evalhub.teams.models import Project
+from evaluators.model import Event
+from runs.artifacts import keep
+from runs.models import Artifact, Run
+from tests.builders import (
+    close,
+    make_command,
+    make_guidance,
+    make_judging,
+    make_run,
+    make_subcommand,
+    make_suite,
+    make_target,
+    make_transcript,
+    make_trial,
+    shell,
+)
+
+KEYS = (
+    "create-task",
+    "export-json",
+    "recover-after-interrupted-bulk-import-with-partial-duplicates",
+    "list-open",
+)
+HOSTILE = "</script><script>alert(1)</script> \u202egpj.exe \x1b[31m"
+LINT = {
+    "file": "export.yaml",
+    "line": 8,
+    "where": "evaluation.gates",
+    "what": "One gate decides alone.",
+    "fix": "Add a second one.",
+    "id": "lint/single-gate",
+    "lint": True,
+}
+
+
+def fill(project: Project) -> dict[str, Any]:
+    """Store six finished runs, one that runs and one that could not be prepared; return what pages need of them."""
+    version = make_suite(project, KEYS, name="Taskmgr basics", lints=[LINT], tags=["export", "smoke"], tier=1)
+    target = make_target(project, "claude-code · sonnet")
+    guidance = [make_guidance(version.suite, name) for name in ("AGENTS.md v11", "AGENTS.md v12")]
+    runs = [
+        _finished(version, number, target=target, guidance=guidance[number > 3], tool_version=_tool(number))
+        for number in range(1, 7)
+    ]
+    runs[-1].baseline = runs[0]
+    runs[-1].warnings = ["The judge judge-1 is the model under test, which tends to favour itself."]
+    runs[-1].save()
+    broken = "The target 'codex' cannot start: no executable 'codex' on PATH. Install it on the worker."
+    failed = make_run(version, target=target, error=broken, outcome="error")
+    return {
+        "version": version,
+        "runs": runs,
+        "running": _running(version, target),
+        "unprepared": failed,
+        "trial": told(runs[-1]),
+    }
+
+
+def _tool(number: int) -> str:
+    return "taskmgr 2.4.0" if number > 3 else "taskmgr 2.3.1"
+
+
+def _finished(version: Any, number: int, **changes: Any) -> Run:
+    fingerprint = {"suite_version": 7, "tool": _tool(number), "guidance": "a41f7d20", "judge": "judge-1"}
+    run = make_run(version, tags=["nightly"], cost_usd=6.84, fingerprint=fingerprint, **changes)
+    for place, key in enumerate(KEYS):
+        for index in range(3):
+            worse = number > 3 and place < 2
+            outcome = (
+                "fail" if worse and index != 1 else "error" if (place, index, number) == (3, 2, 2) else "pass"
+            )
+            trial = make_trial(run, key, outcome=outcome, index=index, cost_usd=0.12)
+            if outcome != "error":
+                make_judging(trial)
+    close(run)
+    run.subcommands.all().delete()
+    for name, calls, errors in (("export", 74, 46), ("list", 138, 40), ("create", 112, 10), ("undo", 3, 1)):
+        counts = {"first_tries": calls - errors, "helps": 2, "retries_after_failure": errors // 2}
+        make_subcommand(run, name, calls=calls, errors=errors, **counts)
+    return run
+
+
+def _running(version: Any, target: Any) -> Run:
+    run = make_run(version, target=target, state="running")
+    make_trial(run, KEYS[0], outcome="pass")
+    make_trial(run, KEYS[1], outcome="fail")
+    make_trial(run, KEYS[2], outcome="", state="running", started=timezone.now())
+    make_trial(run, KEYS[3], outcome="")
+    return run
+
+
+def told(run: Run) -> Any:
+    """Return a failed trial of a run, with a transcript, commands and everything a trial can have."""
+    trial = run.trial_set.filter(outcome="fail").first()
+    assert trial is not None
+    lines = (
+        ("cat AGENTS.md", "# Working with taskmgr\n" * 70, 0),
+        ("taskmgr export --output-format json", "error: unexpected argument '--output-format' found", 2),
+        ("taskmgr export --help", "Usage: taskmgr export [OPTIONS]", 0),
+        ("taskmgr export --format json --file infra.json", f"Exported 14 tasks to infra.json {HOSTILE}", 0),
+        ("echo " + "x" * 20_000, "y" * 50_000, 0),
+    )
+    events = [Event("message", role="assistant", text="I'll export the tasks as JSON.")]
+    for number, (line, output, code) in enumerate(lines):
+        events += shell(line, output, code, number)
+    make_transcript(trial, events, text=json.dumps({"raw": HOSTILE}) * 400)
+    make_command(trial, 1, lines[1][0], subcommand="export", exit_code=2, failed=True, event=3)
+    make_command(trial, 2, lines[2][0], subcommand="export", exit_code=0, help=True, event=5)
+    make_command(trial, 3, lines[3][0], subcommand="export", exit_code=0, retry_of=1, event=7)
+    evidence = ["3 of 4 errors are about --output-format"]
+    sentence = "The agent believes it knows the syntax; likely an example in the guidance is wrong."
+    trial.detail = {
+        **trial.detail,
+        "diagnosis": [{"pattern": "high_error_rate", "sentence": sentence, "evidence": evidence}],
+    }
+    trial.answer = f"I exported 14 tasks. {HOSTILE}"
+    trial.save()
+    kept = keep("transcript", b"raw bytes")
+    Artifact.objects.create(
+        trial=trial, name=kept.name, sha256=kept.sha256, size=kept.size, media_type=kept.media_type
+    )
+    return trial

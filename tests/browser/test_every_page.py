@@ -1,0 +1,84 @@
+"""Every page, wide and narrow, light and dark: nothing to complain of for axe, the console or the policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from tests.browser.conftest import SCREENSHOTS
+from tests.browser.history import fill
+
+WIDTHS = {"wide": 1280, "narrow": 390}
+PAGES = {
+    "home": "/p/tools/",
+    "runs": "/p/tools/runs/",
+    "runs-nothing": "/p/tools/runs/?q=nowhere",
+    "run": "/p/tools/runs/{finished}/",
+    "run-running": "/p/tools/runs/{running}/",
+    "run-unprepared": "/p/tools/runs/{unprepared}/",
+    "run-new": "/p/tools/runs/new/?targets=claude-code%20·%20sonnet",
+    "trial": "/p/tools/trials/{trial}/",
+    "trial-messages": "/p/tools/trials/{trial}/?part=messages",
+    "trial-raw": "/p/tools/trials/{trial}/?part=raw",
+    "suites": "/p/tools/suites/",
+    "suite": "/p/tools/suites/taskmgr-basics/",
+    "trends": "/p/tools/trends/?measure=trial/pass",
+    "reviews": "/p/tools/reviews/",
+    "projects": "/projects/",
+    "password": "/password/",
+    "patterns": "/patterns/",
+}
+
+
+@pytest.fixture
+def numbers(project: Any) -> dict[str, int]:
+    filled = fill(project)
+    return {
+        "finished": filled["runs"][-1].pk,
+        "running": filled["running"].pk,
+        "unprepared": filled["unprepared"].pk,
+        "trial": filled["trial"].pk,
+    }
+
+
+def serious(page: Page) -> list[str]:
+    """Return axe-core's serious and critical violations in words."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:160]} ({each['nodes'][0]['failureSummary'][:200]})"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_gives_reason_to_complain(
+    as_admin: Page, live_server: Any, numbers: dict[str, int], complaints: list[str], width: str, scheme: str
+) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    as_admin.set_viewport_size({"width": WIDTHS[width], "height": 900})
+    as_admin.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    wrong: dict[str, Any] = {}
+    for name, path in PAGES.items():
+        as_admin.goto(live_server.url + path.format(**numbers))
+        as_admin.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
+        found = [*serious(as_admin), *complaints, *as_admin.evaluate("window.violations")]
+        if as_admin.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            found.append("the page scrolls sideways")
+        complaints.clear()
+        if found:
+            wrong[name] = found
+    assert wrong == {}
+
+
+def test_the_sign_in_page_gives_no_reason_to_complain(
+    page: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.goto(live_server.url + "/sign-in/")
+    page.screenshot(path=SCREENSHOTS / "sign-in.png")
+    assert [*serious(page), *complaints, *page.evaluate("window.violations")] == []

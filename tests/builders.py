@@ -1,0 +1,224 @@
+"""Objects of the warehouse with sensible contents; every function takes what a test cares about as a named change."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+
+from evalhub.teams.models import Membership, Project
+from evaluators.model import Event, Transcript
+from runs.models import (
+    CommandRecord,
+    JudgingRecord,
+    Launch,
+    Run,
+    SubcommandMeasure,
+    Target,
+    TranscriptRecord,
+    Trial,
+)
+from runs.rollups import write_rollups
+from scenarios.models import Guidance, Scenario, ScenarioVersion, Suite, SuiteEntry, SuiteVersion, Upload
+
+_numbers = itertools.count(1)
+
+
+def make_project(slug: str = "tools", **changes: Any) -> Project:
+    return Project.objects.create(slug=slug, **{"name": slug.title(), **changes})
+
+
+def make_member(project: Project, role: str = "admin", name: str = "") -> Any:
+    """Return a user in a project."""
+    user = get_user_model().objects.create_user(name or f"{role}-{next(_numbers)}")
+    Membership.objects.create(project=project, user=user, role=role)
+    return user
+
+
+def spec_content(key: str, **changes: Any) -> dict[str, Any]:
+    """Return a scenario as its version keeps it."""
+    gates = [{"type": "file_exists", "path": "out.txt"}]
+    return {"key": key, "prompt": f"Do {key}.", "criteria": {"gates": gates}, **changes}
+
+
+def make_suite(
+    project: Project,
+    keys: Sequence[str] = ("create", "export"),
+    *,
+    name: str = "",
+    lints: Sequence[Any] = (),
+    **content: Any,
+) -> SuiteVersion:
+    """Return the first version of a new suite with these scenarios."""
+    name = name or f"Basics {next(_numbers)}"
+    suite = Suite.objects.create(
+        project=project, slug=name.lower().replace(" ", "-"), name=name, format="llm_tool_test"
+    )
+    version = SuiteVersion.objects.create(
+        suite=suite, number=1, sha256=f"{next(_numbers):064x}", lints=list(lints)
+    )
+    for position, key in enumerate(keys):
+        scenario = Scenario.objects.create(suite=suite, key=key)
+        scenario_version = ScenarioVersion.objects.create(
+            scenario=scenario,
+            sha256=f"{next(_numbers):064x}",
+            content=spec_content(key, **content),
+            task_hash="t",
+            gates_hash="g",
+        )
+        SuiteEntry.objects.create(suite_version=version, scenario_version=scenario_version, position=position)
+    Upload.objects.create(suite=suite, suite_version=version)
+    return version
+
+
+def make_guidance(suite: Suite, name: str = "AGENTS.md v1") -> Guidance:
+    number = next(_numbers)
+    return Guidance.objects.create(suite=suite, number=number, sha256=f"{number:064x}", name=name)
+
+
+def make_target(project: Project, name: str = "local", **changes: Any) -> Target:
+    definition = {"name": name, "provider": "mock"}
+    return Target.objects.create(
+        project=project, name=name, provider="mock", definition=definition, **changes
+    )
+
+
+def make_run(version: SuiteVersion, **changes: Any) -> Run:
+    """Return a finished run without trials; counters follow the trials that `make_trial` adds."""
+    project = version.suite.project
+    target = (
+        changes.pop("target", None) or Target.objects.filter(project=project).first() or make_target(project)
+    )
+    now = timezone.now()
+    standard = {"state": "finished", "trigger": "web", "started": now, "finished": now}
+    if changes.get("state", "finished") != "finished":
+        standard["finished"] = None
+    launch = Launch.objects.create(project=project, trigger="web")
+    return Run.objects.create(
+        project=project,
+        launch=launch,
+        suite_version=version,
+        suite=version.suite,
+        target=target,
+        **{**standard, **changes},
+    )
+
+
+def score(
+    layer: str, name: str, value: float | None, passed: bool | None = None, **more: Any
+) -> dict[str, Any]:
+    return {"layer": layer, "name": name, "value": value, "passed": passed, **more}
+
+
+def scores_of(outcome: str) -> list[dict[str, Any]]:
+    """Return what the three layers would say of a trial with this outcome."""
+    passed = outcome == "pass"
+    failed = {
+        "message": "out.txt does not exist.",
+        "detail": {"path": "out.txt", "expected": "a file", "actual": "none"},
+    }
+    return [
+        score("interaction", "first_try_success_rate", 0.5),
+        score("interaction", "error_rate", 0.25),
+        score("interaction", "total_commands", 4.0),
+        score("gates", "file_exists", float(passed), passed, **({} if passed else failed)),
+        score("judge", "judge", 0.8 if passed else 0.4, passed),
+        score("judge", "criterion.efficiency", 0.7),
+    ]
+
+
+INTERACTION = {
+    "available": True,
+    "source": "events",
+    "total_commands": 4,
+    "error_count": 1,
+    "help_seeking": 1,
+    "retries_after_failure": 1,
+    "unknown_exit": 0,
+    "subcommands": [
+        {"name": "export", "calls": 6, "errors": 3, "first_tries": 2, "helps": 1, "retries_after_failure": 1}
+    ],
+}
+
+
+def make_trial(
+    run: Run, key: str = "", *, outcome: str = "pass", index: int | None = None, **changes: Any
+) -> Trial:
+    """Return a trial of a run with its scores; an empty outcome is one that has not ended."""
+    entries = run.suite_version.entries.select_related("scenario_version__scenario")
+    entry = entries.filter(scenario_version__scenario__key=key).first() if key else entries.first()
+    scenario_version = entry.scenario_version
+    number = index if index is not None else run.trial_set.filter(scenario=scenario_version.scenario).count()
+    standard: dict[str, Any] = {
+        "state": "finished" if outcome else "queued",
+        "seconds": 1.5,
+        "completed": outcome != "error",
+    }
+    if outcome in ("pass", "fail"):
+        standard |= {"scores": scores_of(outcome), "detail": {"interaction": INTERACTION}, "exit_code": 0}
+    trial = Trial.objects.create(
+        run=run,
+        scenario_version=scenario_version,
+        scenario=scenario_version.scenario,
+        index=number,
+        position=number,
+        outcome=outcome,
+        **{**standard, **changes},
+    )
+    _count(run)
+    return trial
+
+
+def _count(run: Run) -> None:
+    trials = list(run.trial_set.values_list("state", "outcome"))
+    run.trials = len(trials)
+    run.open = sum(state in ("queued", "running") for state, _ in trials)
+    for counter, outcome in (("passed", "pass"), ("failed", "fail"), ("errors", "error")):
+        setattr(run, counter, sum(each == outcome for _, each in trials))
+    if not run.is_open:
+        run.outcome = "fail" if run.failed else "error" if run.errors else "pass" if run.passed else ""
+    run.save()
+
+
+def close(run: Run) -> Run:
+    """Write a run's rollups, as its last trial's recording does."""
+    write_rollups(run)
+    return run
+
+
+def make_judging(trial: Trial, **changes: Any) -> JudgingRecord:
+    content = {
+        "criteria": {"efficiency": 0.7},
+        "positives": ["Opened help after the failure."],
+        "negatives": ["Guessed a flag."],
+        "reasoning": "It guessed, then read.",
+        "confidence": 0.8,
+        "raw_answer": "{}",
+        **changes.pop("content", {}),
+    }
+    return JudgingRecord.objects.create(
+        trial=trial, score=0.8, passed=True, model="judge-1", content=content, **changes
+    )
+
+
+def shell(command: str, output: str = "", exit_code: int = 0, number: int = 0) -> list[Event]:
+    """Return a command's call and result."""
+    call = Event("tool_call", id=f"c{number}", name="bash", command=command)
+    return [call, Event("tool_result", id=f"c{number}", output=output, exit_code=exit_code, seconds=0.2)]
+
+
+def make_transcript(trial: Trial, events: Sequence[Event], text: str = "") -> TranscriptRecord:
+    transcript = Transcript(events=tuple(events), source="events", text=text)
+    data = TranscriptRecord.pack(transcript)
+    return TranscriptRecord.objects.create(trial=trial, source="events", data=data, events=len(events))
+
+
+def make_command(trial: Trial, n: int, line: str, **changes: Any) -> CommandRecord:
+    return CommandRecord.objects.create(trial=trial, n=n, line=line, **changes)
+
+
+def make_subcommand(run: Run, name: str = "export", **counts: int) -> SubcommandMeasure:
+    return SubcommandMeasure.objects.create(run=run, subcommand=name, **{"calls": 10, "errors": 5, **counts})

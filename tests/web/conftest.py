@@ -1,0 +1,45 @@
+"""A client that is somebody, and static files without a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from evalhub.teams.models import Project
+from runs.measures import measure_id
+from tests.builders import make_member, make_project
+
+
+@pytest.fixture(autouse=True)
+def _plain_static_files(settings: Any, tmp_path: Path) -> None:
+    backend = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": backend}
+    settings.STATIC_ROOT = tmp_path
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_measures() -> None:
+    """Forget the keys of measures that went away with the last test's rows."""
+    measure_id.cache_clear()
+
+
+@pytest.fixture
+def project(db: None) -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def signed_in(project: Project) -> Callable[..., Client]:
+    """Return a client of a member with a role, of `project` unless another is given."""
+
+    def sign_in(role: str = "admin", of: Project | None = None) -> Client:
+        client = Client()
+        client.force_login(make_member(of or project, role))
+        return client
+
+    return sign_in

@@ -1,0 +1,94 @@
+"""Every page below a project: signed in, a member, with the role it takes."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from tests.builders import close, make_project, make_run, make_suite, make_trial
+
+PAGES = {
+    "home": "/p/tools/",
+    "running": "/p/tools/running/",
+    "suites": "/p/tools/suites/",
+    "suite": "/p/tools/suites/basics/",
+    "runs": "/p/tools/runs/",
+    "run new": "/p/tools/runs/new/",
+    "run": "/p/tools/runs/{run}/",
+    "progress": "/p/tools/runs/{run}/progress/",
+    "trial": "/p/tools/trials/{trial}/",
+    "trends": "/p/tools/trends/",
+    "reviews": "/p/tools/reviews/",
+}
+ANSWERS = {"running": 302, "progress": 302}
+"""Fragments that lead to their page when no script asks."""
+
+
+@pytest.fixture
+def addresses(project):
+    run = make_run(make_suite(project, name="Basics"))
+    trial = make_trial(run)
+    close(run)
+    return {name: path.format(run=run.pk, trial=trial.pk) for name, path in PAGES.items()}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_it_works(signed_in, addresses, name):
+    assert signed_in().get(addresses[name]).status_code == ANSWERS.get(name, 200)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_it_requires_sign_in(client, addresses, name):
+    response = client.get(addresses[name])
+    assert response.status_code == 302
+    assert response.url.startswith("/sign-in/?next=/p/tools/")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_it_is_not_found_by_members_of_another_project(signed_in, addresses, name):
+    stranger = signed_in(of=make_project("other"))
+    assert stranger.get(addresses[name]).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["run", "trial", "progress", "suite"])
+def test_it_does_not_lend_objects_to_another_project(signed_in, addresses, name):
+    stranger = signed_in(of=make_project("other"))
+    assert stranger.get(addresses[name].replace("/tools/", "/other/")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("role", "path", "status"),
+    [
+        ("viewer", "/p/tools/runs/new/", 403),
+        ("runner", "/p/tools/runs/new/", 200),
+    ],
+)
+def test_it_asks_for_the_role(signed_in, project, role, path, status):
+    assert signed_in(role).get(path).status_code == status
+
+
+def test_it_says_which_role_is_missing(signed_in, project):
+    response = signed_in("viewer").get("/p/tools/runs/new/")
+    assert "Your role here is viewer, which may not run." in response.content.decode()
+
+
+@pytest.mark.parametrize("role", ["viewer", "runner"])
+def test_it_lets_only_authors_upload(signed_in, project, role):
+    assert signed_in(role).post("/p/tools/upload/").status_code == 403
+
+
+def test_it_sends_the_whole_page_to_the_sign_in_when_htmx_asks(client, addresses):
+    response = client.get(addresses["progress"], headers={"HX-Request": "true"})
+    assert response.headers["HX-Redirect"].startswith("/sign-in/")
+
+
+@pytest.mark.parametrize("kind", ["runs", "trials"])
+def test_short_addresses_lead_members_only(signed_in, addresses, kind):
+    whole = addresses["run" if kind == "runs" else "trial"]
+    short = whole.removeprefix("/p/tools")
+    assert signed_in().get(short).url == whole
+    assert signed_in(of=make_project("other")).get(short).status_code == 404
+
+
+def test_short_addresses_require_sign_in(addresses):
+    assert Client().get("/runs/1/").url == "/sign-in/?next=/runs/1/"
