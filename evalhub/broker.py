@@ -17,7 +17,9 @@ def broker_directory(data: Path) -> Path:
     if len(os.fsencode(inside / "valkey.sock")) <= LONGEST_SOCKET_PATH:
         return inside
     digest = hashlib.sha256(os.fsencode(data)).hexdigest()[:12]
-    return Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"evalhub-{os.getuid()}-{digest}"
+    return (
+        Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"evalhub-{os.getuid()}-{digest}"
+    )
 
 
 def embedded_broker_url(data: Path) -> str:

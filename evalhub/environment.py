@@ -18,7 +18,9 @@ def text(name: str, default: str = "") -> str:
         try:
             return Path(path).read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise ImproperlyConfigured(f"{name}_FILE names {path}, which cannot be read: {error.strerror}.") from error
+            raise ImproperlyConfigured(
+                f"{name}_FILE names {path}, which cannot be read: {error.strerror}."
+            ) from error
     return os.environ.get(name, default)
 
 
@@ -33,7 +35,9 @@ def integer(name: str, default: int) -> int:
     try:
         return int(value) if value else default
     except ValueError as error:
-        raise ImproperlyConfigured(f"{name} is '{value}'. Give it a whole number, such as {default}.") from error
+        raise ImproperlyConfigured(
+            f"{name} is '{value}'. Give it a whole number, such as {default}."
+        ) from error
 
 
 def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:

@@ -51,7 +51,7 @@ class Service:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **self.env},
-                preexec_fn=_tie_to_supervisor,  # noqa: PLW1509 (the supervisor has no other thread)
+                preexec_fn=_tie_to_supervisor,
                 process_group=0,
             )
         self.started = time.monotonic()

@@ -5,19 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from django.conf import settings
 from django.db import transaction
+from django.utils.module_loading import import_string
 
 logger = logging.getLogger(__name__)
 
 
 def _send(task: str, *args: int, times: int = 1) -> None:
     # Imported here, for the command line runs trials in its own process without Celery.
-    from celery import current_app
     from kombu.exceptions import OperationalError
 
+    app = import_string(settings.CELERY_APP)
     try:
         for _ in range(times):
-            current_app.send_task(f"runs.tasks.{task}", args=args)
+            app.send_task(f"runs.tasks.{task}", args=args)
     except OperationalError as error:
         logger.warning("The broker is away; the next tick sends %s%s again: %s", task, args, error)
 

@@ -23,7 +23,9 @@ class Baseline(models.Model):
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["suite", "target", "branch"], name="one_baseline_each")]
+        constraints = [
+            models.UniqueConstraint(fields=["suite", "target", "branch"], name="one_baseline_each")
+        ]
 
     def __str__(self) -> str:
         return f"{self.run} for {self.suite}"
@@ -71,7 +73,9 @@ class Alert(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="alerts")
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="alert")
     state = models.CharField(max_length=14, choices=AlertState.choices, default=AlertState.UNTRIAGED)
-    assignee = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
     note = models.TextField(blank=True)
     link = models.URLField(blank=True)
     due = models.DateField(null=True)

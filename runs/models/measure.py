@@ -50,7 +50,11 @@ class RunMeasure(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "scenario", "measure"], name="one_rollup_each")]
-        indexes = [models.Index(fields=["measure", "run"], name="rollup_by_measure", condition=models.Q(scenario=None))]
+        indexes = [
+            models.Index(
+                fields=["measure", "run"], name="rollup_by_measure", condition=models.Q(scenario=None)
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.measure} of {self.run}"

@@ -99,7 +99,9 @@ class Run(models.Model):
             models.Index(fields=["project", "-id"], name="run_by_project"),
             models.Index(fields=["suite", "target", "-id"], name="run_by_suite"),
             models.Index(
-                fields=["state"], name="run_open", condition=models.Q(state__in=["queued", "preparing", "running"])
+                fields=["state"],
+                name="run_open",
+                condition=models.Q(state__in=["queued", "preparing", "running"]),
             ),
         ]
 

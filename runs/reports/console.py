@@ -15,6 +15,8 @@ MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}
 WIDTH_WITHOUT_TERMINAL = 120
 LONGEST_REASON = 200
+MOST_TRIALS = 60
+"""A run with more trials is summed up; the page lists them all."""
 
 
 def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bool = False) -> str:
@@ -30,7 +32,10 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
     )
     run = document["run"]
     console.rule(escape(_title(run)), align="left", style="dim")
-    console.print(_trials(document["trials"]))
+    shown = _worth_showing(document["trials"])
+    console.print(_trials(shown))
+    if len(shown) < len(document["trials"]):
+        console.print(Text(f"  … {len(document['trials']) - len(shown)} more trials", style="dim"))
     if run["error"]:
         console.print(Text(f"  The run did not start: {run['error']}", style="yellow"))
     console.print(Text("  " + totals(run, document["trials"])))
@@ -44,6 +49,13 @@ def _title(run: Mapping[str, Any]) -> str:
     parts += [run["model"]] if run["model"] else []
     parts += [f"guidance {run['guidance_name']}"] if run.get("guidance_name") else []
     return f"run {run['id']}: " + " · ".join(parts)
+
+
+def _worth_showing(trials: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return all trials of a small run, and of a large one the first that did not pass."""
+    if len(trials) <= MOST_TRIALS:
+        return trials
+    return [trial for trial in trials if trial["outcome"] != "pass"][:MOST_TRIALS]
 
 
 def _trials(trials: Sequence[Mapping[str, Any]]) -> Table:
