@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluators.expectations.expect import Expect
 from evaluators.gates import Gate
+from evaluators.scoring import Evaluator
+from evaluators.scoring.expected_messages import Message
 
 
 class Value(BaseModel):
@@ -80,3 +82,17 @@ class Criteria(Value):
     composite: Composite | None = None
     expect: Expect | None = None
     """The assertions of an eval case; None where the scenario comes from a format without them."""
+    evaluators: tuple[Evaluator, ...] = ()
+    """What scores an answer; their weighted mean decides."""
+    threshold: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """The least score with which a trial passes."""
+    question: str = ""
+    """What was asked, as a judge reads it; empty for the prompt."""
+    expected_outcome: str = ""
+    reference_answer: str = ""
+    input_messages: tuple[Message, ...] = ()
+    expected_messages: tuple[Message, ...] = ()
+    input_files: tuple[str, ...] = ()
+    """Attachments, as paths among the files that came with the scenario."""
+    guidelines: tuple[str, ...] = ()
+    """Guideline files, likewise."""

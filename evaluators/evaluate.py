@@ -13,6 +13,7 @@ from evaluators.criteria import Composite, Criteria
 from evaluators.evidence import Evidence
 from evaluators.judging import judge
 from evaluators.model import Outcome, Score
+from evaluators.scoring import layer as scoring
 
 
 class Layer(Protocol):
@@ -27,6 +28,7 @@ LAYERS: tuple[Layer, ...] = (
     interaction.scores,
     gates.scores,
     expectations.scores,
+    scoring.scores,
     scripts.scores,
     judge.scores,
 )

@@ -18,6 +18,8 @@ class Evidence:
     transcript: Transcript
     workspace: Workspace | None = None
     """None where no command may run: gates that need one are then *not run*."""
+    bundle: Workspace | None = None
+    """The files that came with the scenario, apart from the workspace; None where it names none."""
     tool: Tool | None = None
     prompt: str = ""
     answer: str = ""
