@@ -7,10 +7,18 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
+from evaluators.criteria import Criteria
+from evaluators.evidence import Evidence
+from evaluators.guidelines import is_guideline
+from evaluators.model import Completion, Score, Transcript
+from evaluators.scoring import EVALUATORS
+from evaluators.scoring.layer import aggregate
+from evaluators.traces import read_trace, summary
 from runs import targets
 from runs.providers import ProviderError
 from runs.providers.cli import output_name
 from runs.providers.command_template import TemplateValues, render
+from runs.providers.retry import JITTER, Backoff, Failure, RequestFailed, delay_ms, is_retryable, with_retry
 from scenarios.formats.problems import ScenarioFileError
 
 
@@ -51,20 +59,87 @@ def _rendered(given: Any) -> Any:
     return {"command": _OUTPUT_FILE.sub(r"'<TMPDIR>/agentv-\1-<ms>-<rand>.json'", command)}
 
 
+def _transcript(trace: Any) -> Transcript:
+    return Transcript() if trace is None else read_trace(trace)
+
+
+def _scored(score: Score) -> Any:
+    return {"score": score.value, **score.detail}
+
+
+def _tool_trajectory(given: Any) -> Any:
+    evaluator = EVALUATORS["tool_trajectory"].model_validate(given["config"])
+    return _scored(evaluator.evaluate(Criteria(), Evidence(_transcript(given["trace"])))[0])
+
+
+def _expected_messages(given: Any) -> Any:
+    criteria = Criteria.model_validate({"expected_messages": given["expected_messages"]})
+    evaluator = EVALUATORS["expected_messages"]()
+    return _scored(evaluator.evaluate(criteria, Evidence(_transcript(given["trace"])))[0])
+
+
+def _llm_judge(given: Any) -> Any:
+    evidence = Evidence(Transcript(), complete=lambda request: Completion(given["judge_response_text"]))
+    return _scored(EVALUATORS["llm_judge"]().evaluate(Criteria(), evidence)[0])
+
+
+def _aggregated(given: Any) -> Any:
+    found = [
+        Score("evaluators", one["name"], one["score"], weight=one.get("weight", 1.0))
+        for one in given["evaluators"]
+    ]
+    return _scored(aggregate(found))
+
+
+def _failure(error: Any) -> Failure:
+    known = ("message", "status", "code", "name")
+    return Failure(**{name: error[name] for name in known if name in error})
+
+
+def _backoff(config: Any) -> Backoff:
+    words = (re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), name) for name in config)
+    return Backoff(**dict(zip(words, config.values(), strict=True)))
+
+
+def _calls_made(given: Any) -> int:
+    made = 0
+
+    def call() -> None:
+        nonlocal made
+        made += 1
+        raise RequestFailed(_failure(given["error"]))
+
+    try:
+        with_retry(call, Backoff(max_retries=given["maxRetries"]), lambda seconds: None)
+    except RequestFailed:
+        return made
+    raise AssertionError("the last failure is raised")
+
+
+def _retry_policy(given: Any) -> Any:
+    if given["fn"] == "is_retryable":
+        failure = _failure(given["error"])
+        retryable = is_retryable(failure, given["retryableStatusCodes"])
+        return {"retryable": retryable, "status": failure.known_status}
+    if given["fn"] == "retry_delay_ms":
+        low, high = (
+            delay_ms(given["attempt"], _backoff(given["config"]), jitter=factor) for factor in JITTER
+        )
+        return {"min": low, "max": high}
+    return {"calls": _calls_made(given)}
+
+
 AREAS: dict[str, Callable[[Any], Any]] = {
     "agentv.targets_resolution": _target,
     "agentv.retry_config": _target,
     "agentv.cli_provider": _rendered,
+    "agentv.trace_summary": lambda given: summary(_transcript(given["trace"]).events).as_json(),
+    "agentv.tool_trajectory": _tool_trajectory,
+    "agentv.expected_messages": _expected_messages,
+    "agentv.llm_judge": _llm_judge,
+    "agentv.score_aggregation": _aggregated,
+    "agentv.guideline_match": lambda given: {"match": is_guideline(given["path"], given["patterns"])},
+    "agentv.retry_policy": _retry_policy,
 }
 
-PENDING = frozenset(
-    {
-        "agentv.expected_messages",
-        "agentv.guideline_match",
-        "agentv.llm_judge",
-        "agentv.retry_policy",
-        "agentv.score_aggregation",
-        "agentv.tool_trajectory",
-        "agentv.trace_summary",
-    }
-)
+PENDING: frozenset[str] = frozenset()
