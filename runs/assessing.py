@@ -72,7 +72,7 @@ def _judged(
         folder.events.write_bytes(recording.events or b"")
         post = workspace.run_post(task.spec.post)
     evidence = _evidence(task, recording, transcript, workspace)
-    evaluation = evaluate(task.spec.criteria, evidence)
+    evaluation = evaluate(task.criteria, evidence)
     return replace(
         described,
         outcome=evaluation.outcome,

@@ -68,10 +68,14 @@ class RunContext:
         return judge_of(self.run, self.target, self.options, self.variables) if self.options.judge else None
 
     @cached_property
-    def tools(self) -> tuple[Tool, ...]:
-        """The different tools that the run's scenarios name, in order."""
-        found = (load_scenario(pk).criteria.tool for pk in self._versions())
-        return tuple({tool.model_dump_json(): tool for tool in found if tool is not None}.values())
+    def tools(self) -> tuple[tuple[Tool, FixtureFiles], ...]:
+        """The different tools that the run's scenarios name, each with the fixture that it is named with first."""
+        found: dict[str, tuple[Tool, FixtureFiles]] = {}
+        for version in self._versions():
+            tool = load_scenario(version).criteria.tool
+            if tool is not None:
+                found.setdefault(tool.model_dump_json(), (tool, fixture_of(version)))
+        return tuple(found.values())
 
     def _versions(self) -> list[int]:
         rows = self.run.trial_set.order_by("position").values_list("scenario_version_id", flat=True)

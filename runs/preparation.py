@@ -19,6 +19,7 @@ from runs.providers.base import ProviderError
 from runs.trial_folder import trial_folder
 from runs.workspaces import LocalWorkspace
 from runs.writing import write_transaction
+from scenarios.formats.parsed import Fixture
 
 logger = logging.getLogger(__name__)
 
@@ -52,17 +53,20 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     if not availability.available:
         raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
     tool_version = context.run.tool_version
-    for tool in context.tools:
-        found = _check_tool(context, tool, warnings)
+    for tool, files in context.tools:
+        found = _check_tool(context, tool, files, warnings)
         tool_version = tool_version or found
     return tool_version, availability.version
 
 
-def _check_tool(context: RunContext, tool: Tool, warnings: list[str]) -> str:
-    """Return the tool's version by its version command, else by the first line of its health check."""
+def _check_tool(context: RunContext, tool: Tool, files: Fixture, warnings: list[str]) -> str:
+    """Return the tool's version by its version command, else by the first line of its health check.
+
+    Both run in a scratch workspace with the fixture, which may hold the tool itself.
+    """
     if not (tool.health_check or tool.version_command):
         return ""
-    with trial_folder(settings.WORK_DIR, ()) as folder:
+    with trial_folder(settings.WORK_DIR, files) as folder:
         workspace = context.workspace(folder, context.tool_env(tool), tool)
         health = _first_line(workspace, tool.health_check, tool) if tool.health_check else ""
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from evaluators.criteria import Criteria
 from runs.claims import Claim
@@ -35,6 +36,12 @@ class Task:
         limits, options = self.spec.limits, self.context.options
         return limits.timeout_seconds or options.timeout_seconds or DEFAULT_SECONDS
 
+    @cached_property
+    def criteria(self) -> Criteria:
+        """What is asked of this trial: the scenario's criteria, without the judge where the request wants none."""
+        criteria = self.spec.criteria
+        return criteria if self.context.options.judge else criteria.model_copy(update={"judge": None})
+
     @property
     def files(self) -> tuple[FixtureFile, ...]:
         """What the workspace starts from: the fixture with the run's guidance laid over it."""
@@ -49,7 +56,7 @@ class Task:
         return (
             self.context.provider.works_in_folder
             or bool(spec.fixture or spec.setup or spec.post)
-            or needs_workspace(spec.criteria)
+            or needs_workspace(self.criteria)
         )
 
     def invocation(self, folder: TrialFolder, env: dict[str, str]) -> Invocation:

@@ -79,9 +79,14 @@ def _store(parsed: ParsedSuite, project: Project, by: Any) -> Imported:
     new_version = version is None
     if version is None:
         version = _new_version(suite, parsed, sha256, guidance, by)
-    Upload.objects.create(suite=suite, suite_version=version, guidance=guidance, created_by=by)
+    last = suite.uploads.first()
+    if last is None or (last.suite_version_id, last.guidance_id) != (
+        version.pk,
+        guidance.pk if guidance else None,
+    ):
+        Upload.objects.create(suite=suite, suite_version=version, guidance=guidance, created_by=by)
+        note(project, by, "suite.upload", suite.slug, version=version.number, new=new_version)
     _retire_absent(suite, version)
-    note(project, by, "suite.upload", suite.slug, version=version.number, new=new_version)
     return Imported(
         suite, version, guidance, new_version, new_guidance, _changes(before, version), parsed.lints
     )

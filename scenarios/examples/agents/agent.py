@@ -77,13 +77,23 @@ class Agent:
         began = time.monotonic()
         done = subprocess.run(
             ["/bin/sh", "-c", command],
-            cwd=self.workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            cwd=self.workspace,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
         )
         output = (done.stdout + done.stderr)[:LONGEST_OUTPUT]
         print(f"$ {command}\n{output}[exit code {done.returncode}]", flush=True)
         milliseconds = round(1000 * (time.monotonic() - began))
         self.write(
-            {"event": "tool_result", "id": name, "exit_code": done.returncode, "output": output, "duration_ms": milliseconds}
+            {
+                "event": "tool_result",
+                "id": name,
+                "exit_code": done.returncode,
+                "output": output,
+                "duration_ms": milliseconds,
+            }
         )
         return done.returncode
 
@@ -112,6 +122,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workspace", type=Path, required=True)
     parser.add_argument("--events", type=Path, required=True)
+    parser.add_argument("--answer", type=Path, required=True)
     parser.add_argument("prompt")
     options = parser.parse_args()
     guidance = options.workspace / "AGENTS.md"
@@ -126,7 +137,10 @@ def main() -> None:
     open_steps = [step for step in steps if not agent.carry_out(step)]
     for step in open_steps:
         agent.say(f"I could not do this: {step}")
-    agent.say(f"Done: {len(steps) - len(open_steps)} of {len(steps)} steps.")
+    done = f"Done: {len(steps) - len(open_steps)} of {len(steps)} steps."
+    agent.say(done)
+    undone = [f"I could not do this: {step}" for step in open_steps]
+    options.answer.write_text("\n".join([*undone, done]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -16,14 +16,21 @@ NUMBERS = re.compile(
     r"(?P<total>\d+) commands, (?P<failed>\d+) failed, (?P<helps>\d+) asked for help, (?P<retries>\d+) followed a failure"
 )
 UNDONE = re.compile(r"I could not do this: (.+)")
-FAILED = re.compile(r"^\[tool_call[^\]]*\] (?P<command>.+)\n\[tool_result[^\]]*exit (?!0\])\d+\]", re.MULTILINE)
+FAILED = re.compile(
+    r"^\[tool_call[^\]]*\] (?P<command>.+)\n\[tool_result[^\]]*exit (?!0\])\d+\]", re.MULTILINE
+)
 
 
 def judge(prompt: str) -> dict[str, object]:
-    numbers = {name: int(value) for name, value in (NUMBERS.search(prompt) or re.search("", "")).groupdict().items()}
+    numbers = {
+        name: int(value) for name, value in (NUMBERS.search(prompt) or re.search("", "")).groupdict().items()
+    }
     total, failed = max(numbers.get("total", 0), 1), numbers.get("failed", 0)
     undone = UNDONE.findall(prompt)
-    scores = {match["id"]: score(match["id"], total, failed, numbers, len(undone)) for match in CRITERION.finditer(prompt)}
+    scores = {
+        match["id"]: score(match["id"], total, failed, numbers, len(undone))
+        for match in CRITERION.finditer(prompt)
+    }
     weights = {match["id"]: float(match["weight"]) for match in CRITERION.finditer(prompt)}
     weighted = sum(scores[name] * weights[name] for name in scores) / (sum(weights.values()) or 1.0)
     issues = [f"Could not do: {step}" for step in undone] + failures(prompt, numbers.get("retries", 0))
