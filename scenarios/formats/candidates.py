@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scenarios.formats.json_text import read_json
+from scenarios.formats.jsonl_text import read_jsonl
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import Format, Upload, in_fixture
 from scenarios.formats.yaml_text import read_yaml
 
-_READERS = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json}
-_EVAL_NAME = re.compile(r"(?:^|[./_-])evals?(?:[./_-]|$)")
+_READERS = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json, ".jsonl": read_jsonl}
+_EVAL_NAME = re.compile(
+    r"(?:^|[./_-])evals?(?:[./_-]|$)|\.(?:golden|labeled|regression|perturbation)\.json$", re.IGNORECASE
+)
 
 
 @dataclass
@@ -60,9 +63,11 @@ def _take(found: Candidates, upload: Upload, path: str, formats: Sequence[Format
 
 def _must_be_readable(upload: Upload, path: str) -> bool:
     """JSON of every kind lies in bundles, some of it with comments; only an eval file has to be right."""
-    if not path.lower().endswith(".json"):
+    if not path.lower().endswith((".json", ".jsonl")):
         return True
-    return len(upload.files) == 1 or _EVAL_NAME.search(path) is not None
+    # Logs of every kind lie in JSONL beside eval files, so that there the folder's name says nothing.
+    named = posixpath.basename(path) if path.lower().endswith(".jsonl") else path
+    return len(upload.files) == 1 or _EVAL_NAME.search(named) is not None
 
 
 def _in_template(path: str) -> bool:
