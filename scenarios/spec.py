@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from evaluators.criteria import Criteria, Value
+from evaluators.model import Json
 
 
 class PostScript(Value):
@@ -52,5 +53,35 @@ class ScenarioSpec(Value):
     cost: Cost = Cost()
     matrix: tuple[MatrixEntry, ...] | None = None
     criteria: Criteria = Field(default_factory=Criteria)
+    agent_prompt: str = ""
+    """The prompt for an agent that opens files itself: it names them, `prompt` holds them; empty for the same."""
+    messages: tuple[Json, ...] = ()
+    """A conversation, each with role and content; empty where the prompt is all there is."""
+    conversation: str = ""
+    """What groups cases that belong together (`conversation_id`)."""
+    target: str = ""
+    """Name of the target it is meant for, where a request names none."""
+    bundle: str | None = None
+    """Name of the fixture with the files that came with it: these lie beside the workspace, not in it."""
+    folder: str = ""
+    """The scenario file's own folder in the bundle."""
+    stubs: dict[str, Json] | None = None
+    """What each tool answers; None is no stub mode, which an empty mapping is."""
+    difficulty: str = ""
+    """How hard its author finds it, in the words of its file."""
+    bug_ref: str = ""
+    """The bug whose return it would notice."""
+    metadata: dict[str, Json] = Field(default_factory=dict)
+    """What else its file says of it, kept and not acted on."""
     file: str = ""
     line: int = 1
+
+    @property
+    def input_files(self) -> tuple[str, ...]:
+        """Attachments, as paths in the bundle."""
+        return self.criteria.input_files
+
+    @property
+    def guidelines(self) -> tuple[str, ...]:
+        """Guideline files, likewise."""
+        return self.criteria.guidelines

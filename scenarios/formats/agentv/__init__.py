@@ -1,0 +1,108 @@
+"""Eval files of AgentV: YAML with `evalcases`, or JSONL datasets, each file a suite."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from evaluators.model import Json
+from scenarios.formats.agentv.files import NAME, read_file, sidecar
+from scenarios.formats.agentv.judges import script_files
+from scenarios.formats.agentv.settings import ABOVE, BESIDE
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.positions import Document
+from scenarios.formats.problems import Problem
+from scenarios.formats.targets_file import TARGETS_FILES
+from scenarios.formats.upload import Format, Parsed, Upload
+
+_NAMES_A_FILE = frozenset(("prompt", "value", "path", "cwd"))
+
+
+def matches(path: str, value: Json) -> bool:
+    """Tell an eval file by its cases or its schema, a dataset by what its lines look like."""
+    if path.lower().endswith(".jsonl"):
+        return isinstance(value, list) and any(map(_is_case, value))
+    if not path.lower().endswith((".yaml", ".yml")) or not isinstance(value, dict):
+        return False
+    return "evalcases" in value or str(value.get("$schema", "")).startswith("agentv-eval")
+
+
+def _is_case(value: Json) -> bool:
+    return isinstance(value, dict) and "id" in value and "input_messages" in value
+
+
+def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
+    """Read each eval file as a suite of its own."""
+    evals = frozenset(document.file for document in documents)
+    names = _names(documents, upload)
+    suites: list[ParsedSuite] = []
+    problems: list[Problem] = []
+    for document in documents:
+        suite, found = read_file(document, upload, evals, names[document.file])
+        suites += [suite] if suite else []
+        problems += found
+    problems += _same_names(suites, documents)
+    if any(not problem.lint for problem in problems):
+        return Parsed(problems=tuple(sorted(dict.fromkeys(problems))))
+    return Parsed(suites=tuple(suites))
+
+
+def _names(documents: Sequence[Document], upload: Upload) -> dict[str, str]:
+    """Name each suite after its file, by its whole path where two files share a name."""
+    if len(upload.files) == 1:
+        return {document.file: upload.name for document in documents}
+    stems = {document.file: posixpath.splitext(document.file)[0] for document in documents}
+    counts = Counter(map(posixpath.basename, stems.values()))
+    return {
+        file: stem if counts[posixpath.basename(stem)] > 1 else posixpath.basename(stem)
+        for file, stem in stems.items()
+    }
+
+
+def _same_names(suites: Sequence[ParsedSuite], documents: Sequence[Document]) -> list[Problem]:
+    counts = Counter(suite.name for suite in suites)
+    if len(suites) != len(documents):
+        return []
+    return [
+        document.problem(
+            ("dataset",),
+            f"Another eval file of the upload makes a suite called '{suite.name}' as well.",
+            fix="Give each file a 'dataset:' of its own.",
+            id="format/duplicate-suite",
+        )
+        for suite, document in zip(suites, documents, strict=True)
+        if counts[suite.name] > 1
+    ]
+
+
+def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[str]:
+    """Return none: what came with an eval file lies apart from the workspace."""
+    return frozenset()
+
+
+def companions(document: Document) -> tuple[str, ...]:
+    """Return what an eval file names beside itself, for a file that is read alone."""
+    named = dict.fromkeys(_named_files(document.value))
+    return (*named, BESIDE, ABOVE, *TARGETS_FILES, posixpath.basename(sidecar(document.file)))
+
+
+def _named_files(value: Json) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _named_files(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key == "script" and isinstance(item, str):
+                yield from script_files(item)
+            elif key in _NAMES_A_FILE and isinstance(item, str) and _may_be_path(item):
+                yield item.lstrip("/")
+            else:
+                yield from _named_files(item)
+
+
+def _may_be_path(text: str) -> bool:
+    return len(text) < 300 and "\n" not in text and text.strip("/. ") != ""
+
+
+FORMAT = Format(NAME, matches, parse, fixture_folders, companions)

@@ -1,0 +1,247 @@
+"""The evaluators of a case: each by its kind, with every mistake at its line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from evaluators.model import Json
+from evaluators.scoring import BaseEvaluator
+from evaluators.scoring.code_judge import CodeJudge
+from evaluators.scoring.composite import CodeAggregator, Composite, LlmAggregator, WeightedAverage
+from evaluators.scoring.expected_messages import ExpectedMessages
+from evaluators.scoring.layer import NAME as RESERVED
+from evaluators.scoring.llm_judge import LlmJudge
+from evaluators.scoring.rubric import RubricItem, RubricJudge
+from evaluators.scoring.tool_trajectory import ExpectedTool, ToolTrajectory
+from scenarios.formats.agentv import mirror
+from scenarios.formats.agentv.judges import read_cwd, read_prompt, script_lints
+from scenarios.formats.agentv.place import Place
+from scenarios.formats.positions import Location
+from scenarios.formats.problems import Problem
+from scenarios.formats.validation import did_you_mean, kind, validate
+
+M = TypeVar("M", bound=BaseModel)
+
+ALIASES = {"code": "code_judge", "expected_tool_calls": "expected_messages"}
+
+
+@dataclass
+class EvaluatorReader:
+    """Reads evaluators and gathers what is wrong with them."""
+
+    place: Place
+    problems: list[Problem] = field(default_factory=list)
+
+    def read(self, items: Sequence[Json], at: Location) -> tuple[BaseEvaluator, ...]:
+        """Return the evaluators that are right, in order, each with a name of its own."""
+        found = [(self._one(item, (*at, index)), index) for index, item in enumerate(items)]
+        right = [(one, index) for one, index in found if one is not None]
+        named = with_own_names([one for one, _ in right])
+        for (before, index), after in zip(right, named, strict=True):
+            if before.label != after.label:
+                self._renamed(before.label, after.label, (*at, index, "name"))
+        return named
+
+    def rubric(self, items: Sequence[Json], at: Location, **given: Any) -> RubricJudge | None:
+        """Return a rubric evaluator for a list of statements, None where none is right."""
+        rubrics = [self._statement(item, index, (*at, index)) for index, item in enumerate(items)]
+        right = [item for item in rubrics if item is not None]
+        self._check_ids(right, at)
+        return RubricJudge(rubrics=tuple(right), **given) if right else None
+
+    def _one(self, item: Json, at: Location) -> BaseEvaluator | None:
+        if isinstance(item, str):
+            item = {"type": item}
+        if not isinstance(item, dict):
+            what = f"An evaluator must be a mapping with a 'type', not {kind(item)}."
+            self._tell(at, what, "Write '- type:' and its keys below it.", "format/wrong-type")
+            return None
+        name = item.get("type")
+        name = ALIASES.get(name, name) if isinstance(name, str) else name
+        if "type" not in item:
+            self._tell(
+                at, "The evaluator has no 'type'.", "Add 'type:' with its kind.", "format/missing-field"
+            )
+        elif not isinstance(name, str) or name not in _KINDS:
+            fix = did_you_mean(str(name), _KINDS) or f"The kinds are {', '.join(_KINDS)}."
+            what = f"There is no evaluator called '{name}'."
+            self._tell((*at, "type"), what, fix, "format/unknown-evaluator")
+        else:
+            given = {key: value for key, value in item.items() if value is not None}
+            return _KINDS[name](self, {**given, "type": name}, at)
+        return None
+
+    def _valid(self, model: type[M], item: Mapping[str, Json], at: Location) -> M | None:
+        found, problems = validate(model, dict(item), self.place.document, at)
+        self.problems += problems
+        return found
+
+    def _tell(self, at: Location, what: str, fix: str, id: str, *, lint: bool = False) -> None:
+        self.problems.append(self.place.document.problem(at, what, fix=fix, id=id, lint=lint))
+
+    def _renamed(self, before: str, after: str, at: Location) -> None:
+        what = f"The name '{before}' is taken, so this evaluator is called '{after}'."
+        self._tell(at, what, "Give it a 'name' of its own.", "format/duplicate-evaluator", lint=True)
+
+    def _llm_judge(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
+        found = self._valid(mirror.LlmJudgeFile, item, at)
+        if found is None:
+            return None
+        common = _common(found)
+        if found.rubrics:
+            more = {"model": found.model or "", "include_trace": found.include_trace}
+            return self.rubric(found.rubrics, (*at, "rubrics"), **common, **more)
+        text, path, problems = read_prompt(found.prompt, self.place, (*at, "prompt"))
+        self.problems += problems
+        return LlmJudge(
+            **common,
+            prompt=text,
+            prompt_file=path,
+            model=found.model or "",
+            include_trace=found.include_trace,
+        )
+
+    def _rubric_judge(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
+        found = self._valid(mirror.RubricJudgeFile, item, at)
+        if found is None:
+            return None
+        more = {"model": found.model or "", "include_trace": found.include_trace}
+        return self.rubric(found.rubrics, (*at, "rubrics"), **_common(found), **more)
+
+    def _code_judge(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
+        found = self._valid(mirror.CodeJudgeFile, item, at)
+        if found is None:
+            return None
+        cwd = self._cwd(found.cwd, found.script, at, "script")
+        return CodeJudge(
+            **_common(found),
+            script=found.script,
+            cwd=cwd,
+            timeout_seconds=found.timeout_seconds,
+            network=found.network,
+        )
+
+    def _tool_trajectory(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
+        found = self._valid(mirror.ToolTrajectoryFile, item, at)
+        if found is None:
+            return None
+        needed = "minimums" if found.mode == "any_order" else "expected"
+        if getattr(found, needed) is None:
+            what = f"The mode '{found.mode}' needs the key '{needed}'."
+            self._tell(at, what, f"Add '{needed}:'.", "format/missing-field")
+            return None
+        return ToolTrajectory(
+            **_common(found),
+            mode=found.mode,
+            minimums=found.minimums or {},
+            expected=tuple(ExpectedTool(tool=step.tool) for step in found.expected or ()),
+        )
+
+    def _expected_messages(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
+        found = self._valid(mirror.ExpectedMessagesFile, item, at)
+        return ExpectedMessages(**_common(found)) if found else None
+
+    def _composite(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
+        found = self._valid(mirror.CompositeFile, item, at)
+        if found is None:
+            return None
+        members = self.read(found.evaluators, (*at, "evaluators"))
+        aggregator = self._aggregator(found.aggregator, (*at, "aggregator"))
+        if not members or aggregator is None:
+            return None
+        return Composite.model_validate({**_common(found), "evaluators": members, "aggregator": aggregator})
+
+    def _aggregator(
+        self, item: dict[str, Json] | None, at: Location
+    ) -> WeightedAverage | CodeAggregator | LlmAggregator | None:
+        item = item or {"type": "weighted_average"}
+        match item.get("type"):
+            case "weighted_average":
+                average = self._valid(mirror.WeightedAverageFile, item, at)
+                return WeightedAverage(weights=average.weights) if average else None
+            case "code_judge":
+                return self._code_aggregator(item, at)
+            case "llm_judge":
+                return self._llm_aggregator(item, at)
+        what = f"There is no aggregator called '{item.get('type')}'."
+        fix = "The kinds are weighted_average, code_judge, llm_judge."
+        self._tell((*at, "type"), what, fix, "format/unknown-aggregator")
+        return None
+
+    def _code_aggregator(self, item: dict[str, Json], at: Location) -> CodeAggregator | None:
+        found = self._valid(mirror.CodeAggregatorFile, item, at)
+        if found is None:
+            return None
+        cwd = self._cwd(found.cwd, found.path, at, "path")
+        return CodeAggregator(
+            path=found.path, cwd=cwd, timeout_seconds=found.timeout_seconds, network=found.network
+        )
+
+    def _llm_aggregator(self, item: dict[str, Json], at: Location) -> LlmAggregator | None:
+        found = self._valid(mirror.LlmAggregatorFile, item, at)
+        if found is None:
+            return None
+        text, path, problems = read_prompt(found.prompt, self.place, (*at, "prompt"), needs_answer=False)
+        self.problems += problems
+        return LlmAggregator(prompt=text, prompt_file=path, model=found.model or "")
+
+    def _cwd(self, value: str | None, script: str, at: Location, key: str) -> str:
+        cwd, problems = read_cwd(value, self.place, (*at, "cwd"))
+        if not problems:
+            problems = script_lints(script, cwd, self.place, (*at, key))
+        self.problems += problems
+        return cwd
+
+    def _statement(self, item: Json, index: int, at: Location) -> RubricItem | None:
+        if isinstance(item, str) and item.strip():
+            return RubricItem(id=f"rubric-{index + 1}", description=item.strip())
+        if not isinstance(item, dict):
+            what = f"A rubric must be text or a mapping, not {kind(item)}."
+            self._tell(at, what, "Write the statement, or 'id:' and 'description:'.", "format/wrong-type")
+            return None
+        given = {key: value for key, value in item.items() if value is not None}
+        found = self._valid(mirror.RubricFile, given, at)
+        return RubricItem(**found.model_dump()) if found else None
+
+    def _check_ids(self, items: Sequence[RubricItem], at: Location) -> None:
+        ids = [item.id for item in items]
+        for repeated in sorted({id for id in ids if ids.count(id) > 1}):
+            what = f"The rubric '{repeated}' stands twice."
+            self._tell(at, what, "Give every rubric an id of its own.", "format/duplicate-criterion")
+        if items and not any(item.weight for item in items):
+            fix = "Give at least one rubric a weight."
+            self._tell(at, "All weights of the rubrics are 0.", fix, "format/no-weight")
+
+
+_KINDS: dict[str, Callable[[EvaluatorReader, dict[str, Json], Location], BaseEvaluator | None]] = {
+    "llm_judge": EvaluatorReader._llm_judge,
+    "rubric": EvaluatorReader._rubric_judge,
+    "code_judge": EvaluatorReader._code_judge,
+    "tool_trajectory": EvaluatorReader._tool_trajectory,
+    "expected_messages": EvaluatorReader._expected_messages,
+    "composite": EvaluatorReader._composite,
+}
+
+
+def _common(found: mirror.EvaluatorFile) -> dict[str, Any]:
+    return {"name": found.name or "", "weight": found.weight}
+
+
+def with_own_names(evaluators: Sequence[BaseEvaluator]) -> tuple[BaseEvaluator, ...]:
+    """Return evaluators of which no two have the same name, nor one that of their aggregate."""
+    taken = {RESERVED}
+    found = []
+    for evaluator in evaluators:
+        name = evaluator.label
+        number = 2
+        while name in taken:
+            name = f"{evaluator.label} {number}"
+            number += 1
+        taken.add(name)
+        same = name == evaluator.label
+        found.append(evaluator if same else evaluator.model_copy(update={"name": name}))
+    return tuple(found)

@@ -1,0 +1,83 @@
+"""What lies beside an eval file: the patterns of guidelines, and the targets (AgentV evaluation, Guideline Pattern Configuration)."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from evaluators.guidelines import DEFAULT_PATTERNS, BadGlob, matcher
+from scenarios.formats.agentv.mirror import GuidelineSettings
+from scenarios.formats.agentv.place import folders_above
+from scenarios.formats.literal_secrets import secret_problems
+from scenarios.formats.positions import Document
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.targets_file import TARGETS_FILES, find_targets_file
+from scenarios.formats.upload import Upload
+from scenarios.formats.validation import validate
+from scenarios.formats.yaml_text import read_yaml
+
+BESIDE = ".agentv.yaml"
+ABOVE = ".agentv/config.yaml"
+
+
+def read_patterns(upload: Upload, file: str) -> tuple[tuple[str, ...], str, list[Problem]]:
+    """Return the guideline patterns that hold for an eval file, the folder they stand for, and problems.
+
+    `.agentv.yaml` beside the file goes before the nearest `.agentv/config.yaml`; without either, or where
+    they give no patterns, the defaults hold.
+    """
+    problems: list[Problem] = []
+    folder = posixpath.dirname(file)
+    places = [(folder, BESIDE), *((above, ABOVE) for above in folders_above(folder))]
+    for base, name in places:
+        path = posixpath.join(base, name)
+        if path not in upload.files:
+            continue
+        patterns, found = _read(upload, path)
+        problems += found
+        if patterns is not None:
+            return tuple(patterns), base, problems
+    return DEFAULT_PATTERNS, "", problems
+
+
+def find_targets(upload: Upload, file: str) -> tuple[str, str, list[Problem]]:
+    """Return path and text of the targets file nearest to an eval file, and the secrets written out in it."""
+    nearest = (
+        path
+        for folder in folders_above(posixpath.dirname(file))
+        for name in TARGETS_FILES
+        if (path := posixpath.join(folder, name)) in upload.files
+    )
+    path = next(nearest, "") or find_targets_file(upload)[0]
+    if not path:
+        return "", "", []
+    try:
+        problems = secret_problems(read_yaml(upload.files[path], path))
+    except ScenarioFileError as error:
+        return path, "", list(error.problems)
+    return path, upload.files[path].decode("utf-8", errors="replace"), problems
+
+
+def _read(upload: Upload, path: str) -> tuple[Sequence[str] | None, list[Problem]]:
+    try:
+        document = read_yaml(upload.files[path], path)
+    except ScenarioFileError as error:
+        return None, list(error.problems)
+    found, problems = validate(GuidelineSettings, document.value, document)
+    if found is None or found.guideline_patterns is None:
+        return None, problems
+    bad = _bad_globs(found.guideline_patterns, document)
+    good = [pattern for index, pattern in enumerate(found.guideline_patterns) if index not in bad]
+    return good, [*problems, *bad.values()]
+
+
+def _bad_globs(patterns: Sequence[str], document: Document) -> dict[int, Problem]:
+    """Return what is wrong with the patterns that cannot be used, by their index."""
+    problems = {}
+    for index, pattern in enumerate(patterns):
+        try:
+            matcher(pattern)
+        except BadGlob as error:
+            at = ("guideline_patterns", index)
+            problems[index] = document.problem(at, str(error), fix="Mend it.", id="format/bad-glob")
+    return problems

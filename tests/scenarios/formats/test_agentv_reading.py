@@ -1,0 +1,340 @@
+"""What AgentV files come to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from agentv_files import EVAL, case, changed, upload
+
+from evaluators.evaluate import evaluate
+from evaluators.evidence import Evidence
+from evaluators.scoring.code_judge import CodeJudge
+from evaluators.scoring.composite import CodeAggregator, Composite, LlmAggregator
+from evaluators.scoring.expected_messages import ExpectedMessages
+from evaluators.scoring.llm_judge import LlmJudge
+from evaluators.scoring.rubric import RubricJudge
+from evaluators.scoring.tool_trajectory import ToolTrajectory
+from evaluators.traces import read_trace
+from scenarios.formats import agentv, companions, parse_files
+from scenarios.formats.candidates import decode_file
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.spec import ScenarioSpec
+
+
+def suite(files: dict[str, bytes] | None = None) -> ParsedSuite:
+    (found,) = parse_files(files or upload(), name="bundle")
+    return found
+
+
+def spec(files: dict[str, bytes] | None = None, key: str = "product") -> ScenarioSpec:
+    return next(one for one in suite(files).scenarios if one.key == key)
+
+
+def kinds(files: dict[str, bytes], key: str = "one") -> list[str]:
+    return [one.type for one in spec(files, key).criteria.evaluators]
+
+
+def lints(files: dict[str, bytes]) -> list[str]:
+    return [lint.id for lint in suite(files).lints]
+
+
+def test_it_reads_an_eval_file_as_a_suite():
+    found = suite()
+    assert (found.name, found.format, [one.key for one in found.scenarios]) == (
+        "sums",
+        "agentv",
+        ["product", "script"],
+    )
+    assert found.lints == ()
+    assert (found.targets_file, found.targets_text[:8]) == ("targets.yaml", "targets:")
+
+
+def test_it_reads_a_case():
+    found = spec()
+    assert (found.description, found.conversation, found.target) == (
+        "A simple one.",
+        "talk-1",
+        "default-agent",
+    )
+    assert (found.file, found.line, found.folder, found.fixture) == ("evals/sums.yaml", 11, "evals", None)
+    criteria = found.criteria
+    assert (criteria.expected_outcome, criteria.reference_answer, criteria.threshold) == (
+        "It says 42.",
+        "42",
+        0.8,
+    )
+
+
+def test_a_prompt_holds_the_files_and_one_for_agents_names_them():
+    found = spec()
+    assert found.prompt == 'What is in the table?\n\n<file path="data/table.csv">\na,b\n6,7\n</file>'
+    assert found.agent_prompt == 'What is in the table?\n\n<file: path="data/table.csv">'
+
+
+def test_files_and_guidelines_are_told_apart_by_their_path():
+    found = spec()
+    assert found.input_files == ("evals/data/table.csv",)
+    assert found.guidelines == ("docs/style.instructions.md",)
+    assert "Write well" not in found.prompt
+
+
+def test_a_conversation_is_marked_by_role_and_kept_for_chat_models():
+    found = spec(key="script")
+    assert found.prompt == "@[System]:\nBe brief.\n\n@[User]:\nAdd 1 and 2."
+    assert found.messages == (
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Add 1 and 2."},
+    )
+    assert spec().messages == ()
+
+
+def test_what_came_with_the_file_is_carried_and_nothing_else():
+    found = suite()
+    assert [file.path for file in found.fixtures["files"]] == [
+        "docs/style.instructions.md",
+        "evals/data/table.csv",
+        "evals/judges/check.py",
+        "prompts-for-judges/strict.md",
+    ]
+    assert {one.bundle for one in found.scenarios} == {"files"}
+
+
+def test_a_file_alone_carries_nothing():
+    found = suite(case("note: x"))
+    assert (found.name, found.fixtures, found.scenarios[0].bundle) == ("bundle", {}, None)
+
+
+def test_a_case_inherits_the_suites_evaluators_with_the_prompt_of_a_file():
+    judge, calls = spec().criteria.evaluators
+    assert isinstance(judge, LlmJudge)
+    assert (judge.prompt, judge.prompt_file) == (
+        "Be strict with {{candidate_answer}}.\n",
+        "prompts-for-judges/strict.md",
+    )
+    assert isinstance(calls, ExpectedMessages)
+
+
+def test_its_own_evaluators_and_threshold_go_before_the_suites():
+    criteria = spec(key="script").criteria
+    code, trajectory = criteria.evaluators
+    assert isinstance(code, CodeJudge)
+    assert (code.name, code.script, code.cwd, code.weight) == ("sum", "python check.py", "evals/judges", 2)
+    assert isinstance(trajectory, ToolTrajectory)
+    assert criteria.threshold == 1.0
+
+
+def test_expected_calls_keep_the_input_as_it_is_written():
+    (message,) = spec().criteria.expected_messages
+    assert message.tool_calls[0].input == {"a": 6, "b": 7, "c": None}
+
+
+CALLS = "expected_messages: [{role: assistant, tool_calls: [{tool: a}]}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", ["llm_judge"], id="none: a judge"),
+        pytest.param("evaluators: []", ["llm_judge"], id="an empty list: a judge"),
+        pytest.param(CALLS, ["expected_messages"], id="expected calls alone"),
+        pytest.param(CALLS + "\nexecution: {expected_messages: off}", ["llm_judge"], id="switched off"),
+        pytest.param(
+            CALLS + "\nexecution: {expected_messages: false}", ["llm_judge"], id="switched off by false"
+        ),
+        pytest.param(
+            CALLS + "\nevaluators: [llm_judge]", ["llm_judge", "expected_messages"], id="after the listed"
+        ),
+        pytest.param(
+            CALLS + "\nevaluators: [{type: expected_messages, weight: 3}, llm_judge]",
+            ["expected_messages", "llm_judge"],
+            id="listed already",
+        ),
+        pytest.param("rubrics: [Is short]", ["rubric"], id="rubrics alone"),
+        pytest.param(
+            "rubrics: [Is short]\nevaluators: [llm_judge]", ["rubric", "llm_judge"], id="rubrics first"
+        ),
+        pytest.param(
+            "rubrics: [Is short]\nevaluators: [{type: rubric, rubrics: [x]}]",
+            ["rubric", "rubric"],
+            id="two rubrics",
+        ),
+        pytest.param("evaluator: expected_messages", ["expected_messages"], id="another default kind"),
+        pytest.param("evaluators: [{type: code, script: sh x}]", ["code_judge"], id="an older name"),
+        pytest.param(
+            "evaluators: [{type: expected_tool_calls}]\nexecution: {target: t}",
+            ["expected_messages"],
+            id="another",
+        ),
+    ],
+)
+def test_a_case_has_evaluators(text, expected):
+    assert kinds(case(text)) == expected
+
+
+def test_evaluators_that_are_put_together_have_names_of_their_own():
+    text = "rubrics: [Is short]\nevaluators: [{type: rubric, rubrics: [x]}]"
+    assert [one.label for one in spec(case(text), "one").criteria.evaluators] == ["rubric", "rubric 2"]
+
+
+def test_an_added_evaluator_has_weight_1_and_its_type_as_name():
+    added = spec(case(CALLS), "one").criteria.evaluators[0]
+    assert (added.label, added.weight) == ("expected_messages", 1.0)
+
+
+def test_execution_of_the_case_goes_before_its_evaluators():
+    text = (
+        "evaluators: [{type: code_judge, script: sh x}]\nexecution: {evaluators: [llm_judge], target: mine}"
+    )
+    found = spec(case(text), "one")
+    assert [one.type for one in found.criteria.evaluators] == ["llm_judge"]
+    assert found.target == "mine"
+
+
+def test_rubrics_are_texts_or_mappings():
+    text = "rubrics:\n- Is short\n- {id: polite, description: Is polite, weight: 2.5, required: false}"
+    (rubric,) = spec(case(text), "one").criteria.evaluators
+    assert isinstance(rubric, RubricJudge)
+    assert rubric.label == "rubric"
+    assert [(item.id, item.description, item.weight, item.required) for item in rubric.rubrics] == [
+        ("rubric-1", "Is short", 1.0, True),
+        ("polite", "Is polite", 2.5, False),
+    ]
+
+
+def test_an_llm_judge_with_rubrics_checks_them():
+    text = "evaluators: [{type: llm_judge, name: j, rubrics: [Is short]}, {type: rubric, rubrics: [Is kind]}]"
+    assert [(one.type, one.label) for one in spec(case(text), "one").criteria.evaluators] == [
+        ("rubric", "j"),
+        ("rubric", "rubric"),
+    ]
+
+
+def test_a_judge_may_have_a_prompt_in_place_a_model_and_the_trace():
+    text = (
+        "evaluators: [{type: llm_judge, prompt: 'Grade {{candidate_answer}}', model: m, include_trace: true}]"
+    )
+    (judge,) = spec(case(text), "one").criteria.evaluators
+    assert isinstance(judge, LlmJudge)
+    assert (judge.prompt, judge.model, judge.include_trace) == ("Grade {{candidate_answer}}", "m", True)
+
+
+def test_composites_nest_and_aggregate():
+    text = """evaluators:
+- type: composite
+  name: gate
+  evaluators:
+    - type: composite
+      evaluators: [llm_judge, llm_judge]
+      aggregator: {type: llm_judge, prompt: 'Sum up {{EVALUATOR_RESULTS_JSON}}'}
+  aggregator: {type: code_judge, path: [node, sum.js], cwd: .}"""
+    found = suite(case(text))
+    (outer,) = found.scenarios[0].criteria.evaluators
+    assert isinstance(outer, Composite)
+    assert isinstance(outer.aggregator, CodeAggregator)
+    assert outer.aggregator.path == "node sum.js"
+    (inner,) = outer.evaluators
+    assert isinstance(inner, Composite)
+    assert isinstance(inner.aggregator, LlmAggregator)
+    assert [one.label for one in inner.evaluators] == ["llm_judge", "llm_judge 2"]
+
+
+def test_what_is_read_is_the_same_after_it_was_stored():
+    for one in suite().scenarios:
+        assert ScenarioSpec.model_validate(one.model_dump(mode="json", exclude_defaults=True)) == one
+
+
+def test_a_read_case_can_be_evaluated():
+    trace = read_trace([{"type": "tool_call", "name": "a", "input": {"x": 1}}])
+    criteria = spec(case(CALLS), "one").criteria
+    assert evaluate(criteria, Evidence(trace)).outcome == "pass"
+
+
+CASE = {"id": "a", "outcome": "good", "input_messages": [{"role": "user", "content": "Hi"}]}
+
+
+def dataset(*cases: object, **more: str) -> dict[str, bytes]:
+    text = "\n\n".join(json.dumps(one) for one in cases)
+    return {"d/qa.jsonl": text.encode(), **{f"d/{name}": value.encode() for name, value in more.items()}}
+
+
+def test_it_reads_a_jsonl_dataset_with_the_line_of_each_case():
+    found = suite(dataset(CASE, {**CASE, "id": "b"}))
+    assert [(one.key, one.line) for one in found.scenarios] == [("a", 1), ("b", 3)]
+
+
+def test_a_sidecar_says_what_holds_for_a_dataset():
+    beside = (
+        "dataset: questions\ndescription: d\nevaluator: llm_judge\nexecution: {target: t, threshold: 0.5}\n"
+    )
+    found = suite(dataset(CASE, **{"qa.yaml": beside}))
+    assert (found.name, found.scenarios[0].target, found.scenarios[0].criteria.threshold) == (
+        "questions",
+        "t",
+        0.5,
+    )
+    assert found.fixtures == {}
+
+
+def test_logs_in_jsonl_are_no_dataset():
+    files = {**case("note: x"), "log.jsonl": b'{"type": "tool_call"}\n', "broken.jsonl": b"{\n"}
+    assert [one.name for one in parse_files(files, name="b")] == ["one"]
+
+
+def test_each_eval_file_is_a_suite_named_after_it():
+    text = next(iter(case("note: x").values()))
+    found = parse_files({"a/x.yaml": text, "b/x.yaml": text, "b/y.eval.yaml": text}, name="b")
+    assert [one.name for one in found] == ["a/x", "b/x", "y.eval"]
+
+
+def test_eval_files_hold_answers_and_are_not_carried():
+    text = next(iter(case("note: x").values()))
+    found = parse_files({"x.yaml": text, "y.yaml": text, "z.txt": b"z"}, name="b")
+    assert [[file.path for file in one.fixtures["files"]] for one in found] == [["z.txt"], ["z.txt"]]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("x.yaml", "$schema: agentv-eval-v2\nevalcases: []", True),
+        ("x.yaml", "$schema: agentv-eval-v2", True),
+        ("x.yml", "evalcases: []", True),
+        ("x.json", '{"evalcases": []}', False),
+        ("x.yaml", "$schema: agentv-config-v2", False),
+    ],
+)
+def test_it_is_told_by_its_cases_or_its_schema(path, text, expected):
+    assert agentv.matches(path, decode_file(path, text.encode()).value) is expected
+
+
+def test_it_names_what_belongs_to_a_file_that_is_read_alone():
+    named = companions("sums.yaml", EVAL.encode())
+    assert {"data/table.csv", "docs/style.instructions.md", "prompts-for-judges/strict.md", "judges"} <= set(
+        named
+    )
+    assert {".agentv.yaml", ".agentv/config.yaml", "targets.yaml", "check.py"} <= set(named)
+
+
+@pytest.mark.parametrize(
+    ("files", "id"),
+    [
+        (case("extra: 1"), "format/unknown-key"),
+        (case("evaluators: [{type: llm_judge, promt: x}]"), "format/unknown-key"),
+        (case("evaluators: [llm_judge, llm_judge]"), "format/duplicate-evaluator"),
+        (case("evaluators: [{type: llm_judge, name: score}]"), "format/duplicate-evaluator"),
+        (case("evaluators: [{type: llm_judge, prompt: Be strict.}]"), "format/judge-without-answer"),
+        (case("evaluators: [{type: code_judge, script: python gone.py}]"), "format/missing-script"),
+        (upload(changed("    expected_outcome: It says 42.\n", "").replace('content: "42"', "content: ''").replace("prompts-for-judges/strict.md", '"{{question}}"').replace("      prompt:", "      model: x #")), "format/no-expectation"),
+        (upload(changed("            value: What is in the table?", "            value: What?\n          - {type: image, url: x}")), "format/unknown-part"),
+        (upload(**{"evals/data/table.csv": b"\xff\xfe"}), "format/binary-file"),
+        (upload(**{"evals/.agentv.yaml": "guideline_patterns: ['**/*.md']\nmore: 1\n"}), "format/unknown-key"),
+    ],
+)  # fmt: skip
+def test_it_lints_what_is_hardly_meant(files, id):
+    assert id in lints(files)
+
+
+def test_a_file_that_is_no_text_is_named_in_the_prompt():
+    found = spec(upload(**{"evals/data/table.csv": b"\xff\xfe"}))
+    assert found.prompt.endswith('<file: path="data/table.csv">')
+    assert found.input_files == ("evals/data/table.csv",)
