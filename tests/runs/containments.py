@@ -7,6 +7,7 @@ import os
 import pytest
 
 from runs.sandbox import Containment, Level, Machine, Policy, look_at_machine
+from tests.requirements import missing
 
 PATH = os.environ.get("PATH", os.defpath)
 
@@ -15,7 +16,7 @@ def machine_of(level: Level) -> Machine:
     """This machine as if it offered no more than a level; skips the test where it offers less."""
     here = look_at_machine()
     if level is Level.BWRAP and not here.bwrap:
-        pytest.skip("bubblewrap does not work here: not installed, or user namespaces are forbidden")
+        missing("sandbox", "Bubblewrap does not work here: not installed, or user namespaces are forbidden.")
     if level is Level.LANDLOCK and not here.landlock:
         pytest.skip("this kernel has no Landlock")
     if level is Level.LIMITS and not here.prlimit:

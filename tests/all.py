@@ -1,0 +1,107 @@
+"""Runs every test that this machine can run: `python -m tests.all [pytest's arguments]`, which is `make test`.
+
+First everything on SQLite, then what touches the database again on a private PostgreSQL with a private Redis.
+EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.requirements import required
+from tests.services.servers import NotHere, postgres, redis
+
+ROOT = Path(__file__).resolve().parent.parent
+ON_EVERY_DATABASE = "(database or worker) and not browser"
+NOTHING_COLLECTED = 5
+_SUMMARY = re.compile(r"=+ .*\b(passed|failed|error|skipped|deselected|no tests ran)\b.* =+$")
+_SKIPPED = re.compile(r"SKIPPED \[\d+\] .*")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass
+class Pass:
+    """One run of pytest: how it ended, its last line, and what it skipped."""
+
+    name: str
+    code: int = 0
+    summary: str = ""
+    skipped: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def run(name: str, arguments: list[str], env: dict[str, str | None]) -> Pass:
+    """Run pytest, showing what it prints."""
+    print(f"\n*** {name}\n", flush=True)
+    began = time.monotonic()
+    done = Pass(name)
+    whole = {key: value for key, value in {**os.environ, **env}.items() if value is not None}
+    colour = ["--color=yes"] if sys.stdout.isatty() else []
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", *colour, *arguments],
+        cwd=ROOT,
+        env=whole,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            _remember(done, _COLOUR.sub("", line).strip())
+    done.code, done.seconds = process.returncode, time.monotonic() - began
+    return done
+
+
+def _remember(done: Pass, line: str) -> None:
+    if _SUMMARY.match(line):
+        done.summary = line
+    elif _SKIPPED.match(line):
+        done.skipped.append(line)
+
+
+def second_pass(arguments: list[str]) -> Pass:
+    """Run what touches the database on PostgreSQL and Redis; where one of them is missing, say so."""
+    name = "PostgreSQL and Redis"
+    with ExitStack() as stack:
+        try:
+            env: dict[str, str | None] = {"DATABASE_URL": stack.enter_context(postgres())}
+        except NotHere as error:
+            return _not_run(name, "postgres", str(error))
+        try:
+            env["EVALHUB_BROKER_URL"] = stack.enter_context(redis())
+        except NotHere as error:
+            return _not_run(name, "redis", str(error))
+        return run(name, ["-m", ON_EVERY_DATABASE, *arguments], env)
+
+
+def _not_run(name: str, program: str, sentence: str) -> Pass:
+    code = 1 if program in required() else 0
+    return Pass(name, code=code, summary="not run", skipped=[f"The whole pass: {sentence}"])
+
+
+def main(arguments: list[str]) -> int:
+    """Run both passes; return 0 when neither failed."""
+    first = run(
+        "SQLite and the embedded broker", arguments, {"DATABASE_URL": None, "EVALHUB_BROKER_URL": None}
+    )
+    second = second_pass(arguments)
+    if second.code == NOTHING_COLLECTED:
+        # What was asked for does not touch the database.
+        second.code = 0
+    for done in (first, second):
+        print(f"\n{done.name}, {done.seconds:.0f} s, did not run:")
+        print("\n".join(f"  {line}" for line in done.skipped) or "  nothing was left out.")
+    for done in (first, second):
+        print(f"\n{done.name}:\n{done.summary}")
+    return max(first.code, second.code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,41 @@
+"""What every test shares: who needs the database is marked, and nothing is remembered from the last test's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
+
+
+def needs_database(item: pytest.Item) -> bool:
+    """Tell whether a test reads or writes rows."""
+    names = set(getattr(item, "fixturenames", ()))
+    return item.get_closest_marker("django_db") is not None or bool(names & DATABASE_FIXTURES)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what has to hold on every database, for the second pass on PostgreSQL."""
+    for item in items:
+        if needs_database(item):
+            item.add_marker(pytest.mark.database)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Forget cached rows: after a rollback their keys belong to others."""
+    yield
+    if needs_database(request.node):
+        from runs import context
+        from runs.measures import measure_id
+
+        for cached in (
+            context.load_run,
+            context.load_scenario,
+            context._files,
+            context._fixture_id,
+            measure_id,
+        ):
+            cached.cache_clear()

@@ -1,0 +1,24 @@
+"""evalhub's settings for tests: a data directory of their own; the database is all that differs between two passes."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_DATA = tempfile.mkdtemp(prefix="evalhub-tests-")
+atexit.register(shutil.rmtree, _DATA, ignore_errors=True)
+os.environ["EVALHUB_DATA"] = _DATA
+os.environ["EVALHUB_SECRET_KEY"] = "a-secret-of-the-tests-that-is-long-enough-for-everybody"
+os.environ.setdefault("EVALHUB_SANDBOX", "prefer")
+for _name in ("EVALHUB_HOSTS", "EVALHUB_ENV_ALLOW", "LLM_TOOL_TEST_JUDGE"):
+    os.environ.pop(_name, None)
+
+from evalhub.settings import *  # noqa: E402, F403 (the environment comes first)
+
+# Tests of a server for many say so themselves.
+EMBEDDED = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # A file, for threads cannot share a database in memory.
+    DATABASES["default"]["TEST"] = {"NAME": f"{_DATA}/test.sqlite3"}
