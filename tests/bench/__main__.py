@@ -1,0 +1,38 @@
+"""Runs every benchmark, or those whose name is given: `make bench ARGS="mock one"`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+
+from tests.bench import trials, transcripts, workers
+from tests.bench.figures import Figure
+
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
+    "one": trials.one,
+    "mock": trials.mock,
+    "processes": trials.processes,
+    "start": workers.claim_to_start,
+    "memory": workers.memory,
+    "transcripts": transcripts.speed,
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = set(names) - BENCHMARKS.keys()
+    if unknown:
+        print(f"There is no benchmark '{min(unknown)}'. There are: {', '.join(BENCHMARKS)}.", file=sys.stderr)
+        return 2
+    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; medians; see docs/performance.md", flush=True)
+    missed = 0
+    for name in names or BENCHMARKS:
+        for figure in BENCHMARKS[name]():
+            print(figure, flush=True)
+            missed += not figure.met
+    print(f"{missed} targets missed." if missed else "Every target met.")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

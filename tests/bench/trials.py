@@ -1,0 +1,78 @@
+"""Trials: the cost of evalhub around an agent that costs nothing, or fifty milliseconds."""
+
+from __future__ import annotations
+
+import subprocess
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.bench.figures import MANAGE, Figure, Spent, best_of, run, suite
+
+MANY = 1000
+FEW = 100
+MOCK = "targets:\n  - {name: agent, provider: mock, response: done}\n"
+SLEEPER = 'targets:\n  - {name: agent, provider: cli, command_template: "sleep 0.05"}\n'
+LANES = 8
+
+
+def _trials(data: Path, scenario: Path, targets: Path, number: int, **env: str) -> Spent:
+    command = [*MANAGE, "run_scenarios", str(scenario), "--targets", str(targets), "--target", "agent"]
+    return run([*command, "--trials", str(number), "--concurrency", str(LANES), "--now"], data, **env)
+
+
+def mock() -> Iterator[Figure]:
+    """1,000 trials of a mock target, every result stored."""
+    with suite(MOCK) as (data, scenario, targets):
+        few = best_of(3, lambda: _trials(data, scenario, targets, FEW))
+        many = best_of(3, lambda: _trials(data, scenario, targets, MANY))
+    bare = _bare_mock(MANY)
+    yield Figure("1,000 mock trials, whole process", many.wall, "s", 3.0, bare)
+    yield Figure("a further mock trial, CPU", 1000 * (many.cpu - few.cpu) / (MANY - FEW), "ms", 1.5, 1000 * bare / MANY)
+
+
+def _bare_mock(number: int) -> float:
+    """Return the seconds of a loop that checks a text and stores a row, with nothing around it."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        db = sqlite3.connect(Path(folder) / "bare.sqlite3", isolation_level=None)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute("CREATE TABLE trial (id INTEGER PRIMARY KEY, passed INTEGER, answer TEXT)")
+        for _ in range(number):
+            answer = "done"
+            db.execute("INSERT INTO trial (passed, answer) VALUES (?, ?)", ("one" in answer, answer))
+        return time.perf_counter() - began
+
+
+def processes() -> Iterator[Figure]:
+    """1,000 trials of a 50 ms process at concurrency 8, without a sandbox and in one."""
+    ideal = MANY * 0.05 / LANES
+    bare = _bare_processes(MANY)
+    for sandbox, ratio, whole in (("off", 1.10, 8.0), ("prefer", 1.25, 9.0)):
+        with suite(SLEEPER) as (data, scenario, targets):
+            few = _trials(data, scenario, targets, FEW, EVALHUB_SANDBOX=sandbox)
+            many = _trials(data, scenario, targets, MANY, EVALHUB_SANDBOX=sandbox)
+        warm = (many.wall - few.wall) / ((MANY - FEW) * 0.05 / LANES)
+        name = f"1,000 processes of 50 ms, sandbox {sandbox}"
+        yield Figure(f"{name}: warm, times the ideal", warm, "×", ratio, bare / ideal)
+        yield Figure(f"{name}: whole process", many.wall, "s", whole, bare)
+
+
+def _bare_processes(number: int) -> float:
+    """Return the seconds of a thread pool that starts the same processes and does nothing else."""
+    began = time.perf_counter()
+    with ThreadPoolExecutor(LANES) as pool:
+        list(pool.map(lambda _: subprocess.run(["/bin/sleep", "0.05"], check=True), range(number)))
+    return time.perf_counter() - began
+
+
+def one() -> Iterator[Figure]:
+    """One trial from the command line."""
+    with suite(MOCK) as (data, scenario, targets):
+        found = best_of(5, lambda: _trials(data, scenario, targets, 1))
+    bare = best_of(5, lambda: run([MANAGE[0], "-c", "import django; django.setup"], Path(tempfile.gettempdir())))
+    yield Figure("one trial from the command line, median of 5", found.wall, "s", 1.2, bare.wall)
