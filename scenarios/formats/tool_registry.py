@@ -1,0 +1,184 @@
+"""The tools of a project as they are now: from a barrel of tool files, a JSON list or an MCP answer."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evaluators.model import Json
+from evaluators.staleness import RegisteredTool, Registry
+from scenarios.formats.js_literals import NotStatic, ObjectLiteral, object_literals
+from scenarios.formats.js_tokens import Token, UnreadableSource, tokenize
+from scenarios.formats.json_text import read_json
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.formats.text import decode
+
+BARRELS = ("tools.exports.ts", "tools.exports.js")
+_TOOL_FILE = re.compile(r"\.tool\.[jt]s$")
+_SCRIPTS = (".ts", ".js", ".mts", ".mjs", ".cts", ".cjs")
+_SCHEMAS = ("inputSchema", "input_schema", "schema", "parameters")
+
+
+@dataclass(frozen=True)
+class RegistryReading:
+    """A registry, or None with the reason among the warnings."""
+
+    registry: Registry | None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class _Found:
+    """The tools found so far, by name, and what could not be read."""
+
+    tools: dict[str, RegisteredTool] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, name: str, tool: RegisteredTool, file: str) -> None:
+        if name in self.tools:
+            self.warnings.append(
+                f"{file}: The tool {name} stands in the registry twice; the later one counts."
+            )
+        self.tools[name] = tool
+
+    def reading(self) -> RegistryReading:
+        return RegistryReading(Registry(len(self.tools), self.tools), tuple(self.warnings))
+
+
+def read_registry(files: Mapping[str, bytes], path: str) -> RegistryReading:
+    """Read the registry at a path of `files`: a JSON file, a barrel, a tool file, or a folder of them.
+
+    Nothing is executed. Tools with the status `removed` are left out. What cannot be read is a warning.
+    """
+    path = posixpath.normpath(path)
+    if path in files:
+        return _read_json(files, path) if path.endswith(".json") else _read_scripts(files, path)
+    below = [file for file in sorted(files) if path == "." or file.startswith(f"{path}/")]
+    barrel = next((file for file in below if posixpath.basename(file) in BARRELS), None)
+    if barrel is not None:
+        return _read_scripts(files, barrel)
+    found = _Found()
+    for file in below:
+        if _TOOL_FILE.search(file):
+            _add_literals(found, files, file, ())
+    if not found.tools:
+        found.warnings.append(f"There is no tool registry at {path}.")
+        return RegistryReading(None, tuple(found.warnings))
+    return found.reading()
+
+
+def registry_of(value: Json, file: str = "registry") -> RegistryReading:
+    """Return the registry that decoded JSON holds: a list of tools, `{"tools": […]}` or an MCP `tools/list` answer."""
+    answer = value.get("result", value) if isinstance(value, dict) else value
+    listed = answer.get("tools") if isinstance(answer, dict) else answer
+    if not isinstance(listed, list):
+        return RegistryReading(None, (f"{file}: There is no list of tools in it.",))
+    found = _Found()
+    for index, entry in enumerate(listed):
+        told = entry.get("function", entry) if isinstance(entry, dict) else None
+        if not isinstance(told, dict) or not isinstance(told.get("name"), str) or not told["name"]:
+            found.warnings.append(f"{file}: Entry {index + 1} has no name and was left out.")
+        elif told.get("status") != "removed":
+            found.add(told["name"], _told(told), file)
+    return found.reading()
+
+
+def _told(entry: Mapping[str, Json]) -> RegisteredTool:
+    schema = next((entry[key] for key in _SCHEMAS if entry.get(key) is not None), None)
+    return RegisteredTool(_text(entry.get("description")), _text(entry.get("version")), schema)
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _read_json(files: Mapping[str, bytes], path: str) -> RegistryReading:
+    try:
+        value = read_json(files[path], path).value
+    except ScenarioFileError as error:
+        return RegistryReading(None, tuple(str(problem) for problem in error.problems))
+    return registry_of(value, path)
+
+
+def _read_scripts(files: Mapping[str, bytes], path: str) -> RegistryReading:
+    found = _Found()
+    exports = list(_exports(_tokens(found, files, path)))
+    if not exports:
+        _add_literals(found, files, path, ())
+    for names, source in exports:
+        file = _resolved(files, path, source)
+        if file is None:
+            found.warnings.append(f"{path}: There is no file '{source}', so its tools were left out.")
+        else:
+            _add_literals(found, files, file, names)
+    if not found.tools:
+        found.warnings.append(f"{path}: There is no tool in it.")
+        return RegistryReading(None, tuple(found.warnings))
+    return found.reading()
+
+
+def _exports(tokens: Sequence[Token]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the names and the source of each `export { … } from '…'`; no names for `export * from`."""
+    names: tuple[str, ...] | None = None
+    for at, token in enumerate(tokens):
+        if token.kind == "word" and token.value == "export":
+            names = ()
+        elif token.kind == "word" and token.value == "from" and names is not None:
+            if at + 1 < len(tokens) and tokens[at + 1].kind == "text":
+                yield names, tokens[at + 1].value
+            names = None
+        elif names is not None and token.kind == "word" and tokens[at - 1].value in ("{", ","):
+            # `a as b` exports what the other file calls a.
+            names += (token.value,)
+        elif names is not None and token.value in ("=", "(", ";"):
+            names = None
+
+
+def _resolved(files: Mapping[str, bytes], barrel: str, source: str) -> str | None:
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(barrel), source))
+    stem, ending = posixpath.splitext(path)
+    # A TypeScript barrel may name the file that its source is compiled to.
+    stems = [path, stem] if ending in _SCRIPTS else [path]
+    tried = [path, *(stem + ending for stem in stems for ending in _SCRIPTS)]
+    return next((file for file in tried if file in files), None)
+
+
+def _add_literals(found: _Found, files: Mapping[str, bytes], file: str, names: Sequence[str]) -> None:
+    """Add the tools of a file: those assigned to one of the names, all where no name is known."""
+    tools = [literal for literal in object_literals(_tokens(found, files, file)) if _is_tool(literal)]
+    named = [literal for literal in tools if literal.name in names]
+    if not tools:
+        found.warnings.append(f"{file}: There is no tool that can be read without running it.")
+    for literal in named or tools:
+        _add_literal(found, literal, file)
+
+
+def _tokens(found: _Found, files: Mapping[str, bytes], file: str) -> list[Token]:
+    try:
+        return tokenize(decode(files[file], file))
+    except (UnreadableSource, ScenarioFileError) as error:
+        found.warnings.append(f"{file}: {error}" if isinstance(error, UnreadableSource) else str(error))
+        return []
+
+
+def _is_tool(literal: ObjectLiteral) -> bool:
+    return "name" in literal.fields and any(key in literal.fields for key in ("description", *_SCHEMAS))
+
+
+def _add_literal(found: _Found, literal: ObjectLiteral, file: str) -> None:
+    name = _text(_static(literal, "name"))
+    if name is None:
+        found.warnings.append(f"{file}: The name of a tool is computed, so it was left out.")
+    elif _static(literal, "status") != "removed":
+        fields = {key: _static(literal, key) for key in ("description", "version", *_SCHEMAS)}
+        found.add(name, _told(fields), file)
+
+
+def _static(literal: ObjectLiteral, key: str) -> Json:
+    """Return a field's value; None where it is missing or computed."""
+    try:
+        return literal.value(key)
+    except NotStatic:
+        return None
