@@ -10,7 +10,7 @@ from evaluators.model import Json
 class Kind(BaseModel):
     """One kind of several; a file says which by `type`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     type: str
 

@@ -18,7 +18,7 @@ NO_TOOLS = "__none__"
 class ToolParam(BaseModel):
     """One assertion on one parameter of the first call of a tool."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     tool: str
     param: str
@@ -33,7 +33,7 @@ class Expect(BaseModel):
     An empty list is an assertion of its own: `tools_called=()` allows no call.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     tools_called: tuple[str, ...] | None = None
     tools_acceptable: tuple[tuple[str, ...], ...] | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import httpx
 from pydantic import AfterValidator, Field
 
 from runs.providers.command_template import refuse_unsupported
@@ -32,6 +31,9 @@ class CommandHealthcheck(Settings):
 
 def ask_address(url: str, timeout_seconds: float) -> str:
     """Return why an address is not well, without a full stop; empty where it answers 2xx."""
+    # Imported here, for it takes a tenth of a second that few commands need.
+    import httpx
+
     try:
         answer = httpx.get(url, timeout=timeout_seconds, trust_env=False)
     except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -38,6 +38,8 @@ class Settings(BaseModel):
     """Base of what stands in a targets file: immutable; a name that does not exist is an error."""
 
     model_config = ConfigDict(
+        # A process builds only the models of the kinds that it meets; all of them take a tenth of a second.
+        defer_build=True,
         frozen=True,
         extra="forbid",
         validate_by_name=True,

@@ -22,7 +22,7 @@ M = TypeVar("M", bound=BaseModel)
 class Mirror(BaseModel):
     """Base of the models that look like a file: nothing is converted, an unknown key is noticed."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
 def validate(
