@@ -24,7 +24,7 @@ class FilesField(forms.FileField):
     widget = SeveralFiles
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
-        given = data if isinstance(data, (list, tuple)) else [data]
+        given = data or [None]
         return [super(FilesField, self).clean(each, initial) for each in given]
 
 

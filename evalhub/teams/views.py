@@ -41,7 +41,8 @@ class ChangePassword(views.PasswordChangeView):
 
     def get_form_class(self) -> type[SetPasswordForm[Any]]:
         """Ask for the old password where there is one; the owner of an embedded evalhub begins without."""
-        return ChangePasswordForm if self.request.user.has_usable_password() else SetPasswordForm
+        user = self.request.user
+        return ChangePasswordForm if user.is_authenticated and user.has_usable_password() else SetPasswordForm
 
     def form_valid(self, form: Any) -> HttpResponse:
         messages.success(self.request, "The password is changed. Other sessions have ended.")

@@ -118,7 +118,7 @@ class RunRow:
 
 def runs_of(project: Project) -> QuerySet[Run]:
     """Return a project's runs with what every row of them shows."""
-    related = ("project", "suite", "target", "guidance", "by", "suite_version", "baseline")
+    related = ("project", "suite__project", "target", "guidance", "by", "suite_version", "baseline")
     return (
         Run.objects.filter(project=project)
         .select_related(*related)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-Z = 1.959964
-"""Of the normal distribution, for 95 %."""
+from evaluators.statistics import wilson
 
 
 @dataclass(frozen=True)
@@ -22,22 +21,14 @@ class Rate:
         return self.passed / self.n if self.n else 0.0
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        """The 95 % interval (Wilson 1927, score interval); all of 0 to 1 where nothing was counted."""
-        if not self.n:
-            return 0.0, 1.0
-        share, z2 = self.share, Z * Z
-        middle = (share + z2 / (2 * self.n)) / (1 + z2 / self.n)
-        half = Z / (1 + z2 / self.n) * math.sqrt(share * (1 - share) / self.n + z2 / (4 * self.n**2))
-        return max(0.0, middle - half), min(1.0, middle + half)
-
-    @property
     def low(self) -> float:
-        return self.bounds[0]
+        """The lower end of the 95 % interval, 0 where nothing was counted."""
+        return wilson(self.passed, self.n).lower
 
     @property
     def high(self) -> float:
-        return self.bounds[1]
+        """The upper end of the 95 % interval, 1 where nothing was counted."""
+        return wilson(self.passed, self.n).upper
 
     def all_of(self, k: int) -> float | None:
         """The chance that k trials drawn from these all pass (pass^k, Yao et al. 2024); None below k trials."""
@@ -45,6 +36,7 @@ class Rate:
 
     @property
     def all_of_three(self) -> float | None:
+        """pass^3, for templates."""
         return self.all_of(3)
 
     @property

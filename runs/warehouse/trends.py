@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from datetime import datetime
 
+from evaluators.statistics import Z_95
 from runs.models import Measure, RunMeasure
 from runs.warehouse.layers import CRITERION, INTERACTION
-from runs.warehouse.rates import Z
 from scenarios.models import Suite
 
 MOST_RUNS = 200
@@ -93,7 +93,7 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
 
 def _point(row: RunMeasure) -> Point:
     run = row.run
-    half = Z * math.sqrt(row.m2 / (row.n - 1) / row.n) if row.n > 1 else None
+    half = Z_95 * math.sqrt(row.m2 / (row.n - 1) / row.n) if row.n > 1 else None
     guidance = str(run.guidance) if run.guidance else ""
     at = run.finished or run.created
     return Point(run.pk, at, row.mean, row.n, half, run.tool_version, guidance, run.target.name, run.model)

@@ -119,7 +119,14 @@ class TrialPage:
         return next((each for each in self.siblings if each.index > self.trial.index), None)
 
 
-RELATED = ("run__suite", "run__target", "run__guidance", "run__project", "scenario", "scenario_version")
+RELATED = (
+    "run__suite__project",
+    "run__target",
+    "run__guidance",
+    "run__project",
+    "scenario",
+    "scenario_version",
+)
 
 
 def find_trial(project: Project, pk: int) -> Trial | None:

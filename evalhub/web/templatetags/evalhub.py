@@ -42,7 +42,10 @@ def measured(value: Any, unit: str) -> str:
     return numbers.measured(_known(value), unit)
 
 
-register.filter("visible", hostile.visible)
+@register.filter
+def visible(text: Any) -> str:
+    """Return a text with what is hidden in it made visible."""
+    return hostile.visible(str(text))
 
 
 @register.filter

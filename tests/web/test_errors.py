@@ -1,0 +1,72 @@
+"""Pages for what goes wrong, health, and the address of nothing."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import OperationalError
+from django.test import Client, RequestFactory
+
+from evalhub.web import errors
+from runs.models import Worker
+from tests.builders import make_run, make_suite, make_trial
+
+
+def test_an_unknown_address_gets_a_page(signed_in):
+    response = signed_in().get("/p/nowhere/")
+    assert response.status_code == 404
+    assert "There is no such page for you" in response.content.decode()
+    assert "web/not-found" in response.content.decode()
+
+
+def test_an_unknown_host_gets_a_page(client, db):
+    response = client.get("/patterns/", headers={"host": "elsewhere.example"})
+    assert response.status_code == 400
+    assert "This request cannot be read" in response.content.decode()
+
+
+def test_a_form_from_elsewhere_is_refused_in_a_sentence(db):
+    response = Client(enforce_csrf_checks=True).post("/sign-in/", {})
+    assert response.status_code == 403
+    assert "Open the page again" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "identifier"),
+    [(OperationalError("gone"), 503, "web/database-away"), (ValueError("oops"), 500, "web/failed")],
+    ids=["database", "fault"],
+)
+def test_a_fault_gets_a_page_that_asks_the_database_nothing(error, status, identifier):
+    try:
+        raise error
+    except type(error):
+        response = errors.failed(RequestFactory().get("/"))
+    assert response.status_code == status
+    assert identifier in response.content.decode()
+    assert str(error) not in response.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/patterns/", "/sign-in/"])
+def test_every_page_has_the_policy(signed_in, path):
+    policy = signed_in().get(path).headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self';" in policy + ";"
+    assert "frame-ancestors 'none'" in policy
+
+
+def test_health_answers_anybody(client, project):
+    make_trial(make_run(make_suite(project), state="queued"), outcome="")
+    Worker.objects.create(name="eval-1", lanes=4, sandbox="bubblewrap")
+    health = client.get("/healthz").json()
+    assert health["database"] == "ok"
+    assert health["queue"]["queued"] == 1
+    assert health["queue"]["oldest_seconds"] >= 0
+    assert health["workers"][0]["name"] == "eval-1"
+    assert health["sandbox"] in ("require", "prefer", "off")
+
+
+def test_health_says_that_the_broker_is_away(client, db, settings):
+    settings.BROKER_URL = "redis://127.0.0.1:1/0"
+    response = client.get("/healthz")
+    assert response.status_code == 200
+    assert response.json()["ok"] is False
+    assert response.json()["broker"] == "The broker does not answer: ConnectionError."

@@ -1,0 +1,94 @@
+"""Trends and what judges say, over runs."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.builders import close, make_guidance, make_judging, make_run, make_suite, make_trial
+
+
+@pytest.fixture
+def version(project):
+    return make_suite(project, ("create", "export"), name="Basics")
+
+
+def measured_run(version, outcome, **changes):
+    run = make_run(version, **changes)
+    for key in ("create", "export"):
+        make_judging(make_trial(run, key, outcome=outcome))
+    return close(run)
+
+
+def figure(text):
+    found = re.search(r'<script id="trend-figure" type="application/json">(.*?)</script>', text)
+    return json.loads(found.group(1))
+
+
+def test_a_trend_is_drawn_oldest_first_with_its_table(signed_in, version):
+    runs = [measured_run(version, outcome) for outcome in ("pass", "fail")]
+    response = signed_in().get("/p/tools/trends/?suite=basics&measure=trial/pass")
+    assert figure(response.content.decode())["data"][-1]["y"] == [1.0, 0.0]
+    assert [point.run for point in response.context["newest_first"]] == [runs[1].pk, runs[0].pk]
+
+
+def test_any_measure_can_be_drawn(signed_in, version):
+    measured_run(version, "pass")
+    measured_run(version, "pass")
+    text = signed_in().get("/p/tools/trends/?measure=interaction/error_rate").content.decode()
+    assert figure(text)["data"][-1]["y"] == [0.25, 0.25]
+
+
+def test_new_versions_of_tool_and_guidance_are_marked_once(signed_in, version):
+    measured_run(version, "pass", tool_version="1.0", guidance=make_guidance(version.suite, "v1"))
+    measured_run(version, "fail", tool_version="2.0", guidance=make_guidance(version.suite, "v2"))
+    layout = figure(signed_in().get("/p/tools/trends/").content.decode())["layout"]
+    assert [each["text"] for each in layout["annotations"]] == ["2.0, v2"]
+
+
+def test_names_cannot_leave_the_figure(signed_in, version):
+    measured_run(version, "pass", tool_version="1.0")
+    measured_run(version, "pass", tool_version="</script><b>2.0</b>")
+    text = signed_in().get("/p/tools/trends/").content.decode()
+    assert "</script><b>" not in text
+    assert figure(text)["layout"]["annotations"][0]["text"] == "&lt;/script>&lt;b>2.0&lt;/b>"
+
+
+def test_one_run_is_no_line(signed_in, version):
+    measured_run(version, "pass")
+    text = signed_in().get("/p/tools/trends/").content.decode()
+    assert "A line needs two finished runs" in text
+
+
+def test_a_suite_without_runs_has_no_trend(signed_in, version):
+    assert "Nothing to draw yet" in signed_in().get("/p/tools/trends/").content.decode()
+
+
+def test_without_suites_both_pages_say_what_to_do(signed_in):
+    client = signed_in()
+    for page in ("trends", "reviews"):
+        assert "No suites yet" in client.get(f"/p/tools/{page}/").content.decode()
+
+
+def test_htmx_gets_the_trend_alone(signed_in, version):
+    measured_run(version, "pass")
+    text = signed_in().get("/p/tools/trends/", headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in text
+
+
+def test_statements_are_counted_by_guidance(signed_in, version):
+    for name, issue in (("v1", "Guessed a flag."), ("v2", "Guessed a flag"), ("v2", "guessed a flag.")):
+        run = make_run(version, guidance=None)
+        run.guidance = version.suite.guidance.filter(name=name).first() or make_guidance(version.suite, name)
+        run.save()
+        make_judging(make_trial(run), content={"negatives": [issue], "positives": []})
+    found = signed_in().get("/p/tools/reviews/").context["readings"]
+    counted = [(each.guidance, [len(issue.trials) for issue in each.issues]) for each in found]
+    assert counted == [("v2", [2]), ("v1", [1])]
+
+
+def test_judgings_that_do_not_count_say_nothing(signed_in, version):
+    make_judging(make_trial(make_run(version)), counts=False)
+    assert "No judge was asked in these runs." in signed_in().get("/p/tools/reviews/").content.decode()

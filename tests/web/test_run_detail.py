@@ -1,0 +1,197 @@
+"""One run: finished, running, not prepared, cancelled."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from runs.models import Trial
+from tests.builders import (
+    INTERACTION,
+    close,
+    make_judging,
+    make_project,
+    make_run,
+    make_subcommand,
+    make_suite,
+    make_trial,
+)
+
+
+@pytest.fixture
+def version(project):
+    return make_suite(project, ("create", "export"), name="Basics")
+
+
+def address(run, part=""):
+    return f"/p/tools/runs/{run.pk}/{part}"
+
+
+def page(client, run, query=""):
+    return client.get(address(run) + query).content.decode()
+
+
+def test_it_works(signed_in, version):
+    run = make_run(version, fingerprint={"tool": "taskmgr 2.4.0"})
+    make_trial(run, "create", outcome="fail")
+    make_judging(make_trial(run, "export"))
+    make_subcommand(close(run), "import", calls=10, errors=5)
+    text = page(signed_in(), run)
+    for expected in (
+        "1 trial failed",
+        "First-try success",
+        "file_exists",
+        "Guessed a flag.",
+        "Opened help after the failure.",
+        "import",
+        "heat-5",
+        "out.txt does not exist.",
+        "taskmgr 2.4.0",
+    ):
+        assert expected in text
+
+
+def test_it_counts_gates_over_trials(signed_in, version):
+    run = make_run(version)
+    for outcome in ("pass", "pass", "fail"):
+        make_trial(run, "create", outcome=outcome)
+    text = page(signed_in(), close(run))
+    assert '2<span class="of">/3</span>' in text
+    assert "2 of 3 passed" in text
+
+
+def test_errors_are_left_out_of_the_rate(signed_in, version):
+    run = make_run(version)
+    make_trial(run, "create")
+    make_trial(run, "create", outcome="error", error="No answer from the provider.")
+    text = page(signed_in(), close(run))
+    assert '100.0%<span class="of">1/1</span>' in text
+    assert "No answer from the provider." in text
+    assert "Errors are left out of every rate." in text
+
+
+def test_it_says_what_was_lost_since_the_baseline(signed_in, version):
+    before = make_run(version)
+    make_trial(before, "create")
+    run = make_run(version, baseline=before)
+    make_trial(run, "create", outcome="fail")
+    text = page(signed_in(), close(run))
+    assert "1 scenario no longer passes" in text
+    assert "▼ worse" in text
+
+
+def test_it_says_why_a_run_could_not_be_prepared(signed_in, version):
+    run = make_run(version, error="No executable 'codex' on PATH. Install it on the worker.", outcome="error")
+    text = page(signed_in(), run)
+    assert "This run could not be prepared" in text
+    assert "No executable &#x27;codex&#x27; on PATH." in text
+
+
+def test_it_shows_warnings(signed_in, version):
+    assert "The judge judges itself." in page(
+        signed_in(), make_run(version, warnings=["The judge judges itself."])
+    )
+
+
+def test_it_groups_the_diagnosis_over_trials(signed_in, version):
+    run = make_run(version)
+    finding = {"pattern": "high_retry_rate", "sentence": "Many retries.", "evidence": ["4 of 5 calls"]}
+    for _ in range(2):
+        make_trial(run, "create", detail={"interaction": INTERACTION, "diagnosis": [finding]})
+    text = page(signed_in(), run)
+    assert "High retry rate" in text
+    assert "2 trials:" in text
+
+
+def test_a_chip_narrows_the_scenarios(signed_in, version):
+    run = make_run(version)
+    make_trial(run, "create", outcome="fail")
+    make_trial(run, "export")
+    response = signed_in().get(address(run) + "?show=failing")
+    assert [row.key for row in response.context["rows"]] == ["create"]
+
+
+def test_a_scenario_that_went_well_opens_when_it_is_asked_for(signed_in, version):
+    run = make_run(version)
+    trial = make_trial(run, "create")
+    client = signed_in()
+    assert f"/p/tools/trials/{trial.pk}/" not in page(client, run)
+    assert f"/p/tools/trials/{trial.pk}/" in page(client, run, "?open=create")
+
+
+def test_htmx_gets_the_scenarios_alone(signed_in, version):
+    run = make_run(version)
+    make_trial(run)
+    headers = {"HX-Request": "true", "HX-Target": "trials"}
+    text = signed_in().get(address(run), headers=headers).content.decode()
+    assert "<html" not in text
+    assert "Scenarios and trials" in text
+
+
+@pytest.fixture
+def running(version):
+    run = make_run(version, state="running", started=timezone.now())
+    make_trial(run, "create")
+    make_trial(run, "export", outcome="", state="running", started=timezone.now())
+    make_trial(run, "export", outcome="")
+    return run
+
+
+def test_a_running_run_asks_for_its_progress_every_two_seconds(signed_in, running):
+    text = page(signed_in(), running)
+    assert "1 of 3 trials are done" in text
+    assert f'hx-get="{address(running, "progress/")}" hx-trigger="every 2s"' in text
+    assert "Cancel run" in text
+
+
+def test_progress_is_a_fragment(signed_in, running):
+    response = signed_in().get(address(running, "progress/"), headers={"HX-Request": "true"})
+    assert response.status_code == 200
+    assert response.content.decode().lstrip().startswith("<section")
+
+
+def test_progress_stops_the_polling_at_the_end(signed_in, version):
+    run = make_run(version)
+    make_trial(run)
+    response = signed_in().get(address(run, "progress/"), headers={"HX-Request": "true"})
+    assert (response.status_code, response.headers["HX-Refresh"]) == (286, "true")
+    assert "every 2s" not in response.content.decode()
+
+
+def test_cancelling_stops_what_waits(signed_in, running):
+    assert signed_in("runner").post(address(running, "cancel/")).url == address(running)
+    running.refresh_from_db()
+    assert running.cancel_requested
+    assert list(Trial.objects.filter(run=running, state="queued")) == []
+
+
+def test_cancelling_what_is_over_says_so(signed_in, version):
+    run = make_run(version)
+    client = signed_in()
+    response = client.post(address(run, "cancel/"), follow=True)
+    assert "is over, so there is nothing to cancel." in response.content.decode()
+
+
+def test_viewers_do_not_cancel(signed_in, running):
+    assert signed_in("viewer").post(address(running, "cancel/")).status_code == 403
+
+
+def test_cancelling_takes_a_post(signed_in, running):
+    assert signed_in().get(address(running, "cancel/")).status_code == 405
+
+
+def test_nobody_cancels_runs_of_another_project(signed_in, running):
+    other = signed_in(of=make_project("other"))
+    assert other.post(f"/p/other/runs/{running.pk}/cancel/").status_code == 404
+
+
+def test_it_makes_as_many_queries_for_many_trials_as_for_few(
+    signed_in, version, django_assert_max_num_queries
+):
+    run = make_run(version)
+    for _ in range(12):
+        make_judging(make_trial(run, "create"))
+    close(run)
+    client = signed_in()
+    with django_assert_max_num_queries(19):
+        client.get(address(run))

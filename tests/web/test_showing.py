@@ -1,0 +1,124 @@
+"""Numbers, times, figures and hostile text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.template import Context, Template
+
+from evalhub.web import drawing, numbers
+from evalhub.web.visible import cut, visible
+
+NOW = datetime(2026, 11, 9, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (numbers.percent(0.6207), "62.1%"),
+        (numbers.percent(None), "·"),
+        (numbers.decimals(-0.15), "−0.15"),
+        (numbers.decimals(0), "0.00"),
+        (numbers.integer(1284), "1,284"),
+        (numbers.money(6.84), "$6.84"),
+        (numbers.money(0.107), "$0.107"),
+        (numbers.money(0.0001), "<$0.001"),
+        (numbers.money(0), "$0.00"),
+        (numbers.duration(0.42), "0.4 s"),
+        (numbers.duration(48.2), "48 s"),
+        (numbers.duration(492), "8 min 12 s"),
+        (numbers.duration(852), "14 min"),
+        (numbers.duration(7500), "2 h 5 min"),
+        (numbers.duration(None), "·"),
+        (numbers.file_size(999), "999 B"),
+        (numbers.file_size(1500), "1.5 kB"),
+        (numbers.file_size(3 * 10**9), "3.0 GB"),
+        (numbers.measured(10.04, "commands"), "10.0"),
+        (numbers.measured(0.5, "rate"), "0.50"),
+    ],
+)
+def test_it_shows_numbers(shown, text):
+    assert shown == text
+
+
+@pytest.mark.parametrize(
+    ("ago", "text"),
+    [
+        (timedelta(seconds=20), "just now"),
+        (timedelta(minutes=4), "4 min ago"),
+        (timedelta(hours=6), "6 h ago"),
+        (timedelta(hours=30), "8 Nov, 06:00"),
+        (timedelta(days=400), "5 Oct 2025"),
+        (timedelta(hours=-1), "9 Nov, 13:00"),
+    ],
+)
+def test_it_shows_times(ago, text):
+    assert numbers.when(NOW - ago, now=NOW) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+        ("naïve 測試", "naïve 測試"),
+        ("\x1b[31m", "␛[31m"),
+        ("\x00\x7f", "␀␡"),
+        ("a\u202eb", "a⟨U+202E⟩b"),
+        ("zero\u200bwidth", "zero⟨U+200B⟩width"),
+        ("\u2028", "⟨U+2028⟩"),
+        ("\ud800", "⟨U+D800⟩"),
+        ("windows\r\nlines", "windows\nlines"),
+    ],
+)
+def test_it_makes_hidden_characters_visible(text, shown):
+    assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "length", "is_cut"),
+    [("short", 5, False), ("x" * 5000, 4000, True), ("a\n" * 100, 119, True)],
+    ids=["short", "one long line", "many lines"],
+)
+def test_it_cuts_what_is_long(text, length, is_cut):
+    found = cut(text)
+    assert (len(found.text), found.is_cut) == (length, is_cut)
+
+
+def test_dots_say_what_they_show():
+    drawn = drawing.dots(["pass", "fail", "error", "gap"], here=1)
+    assert 'aria-label="1 passed, 1 failed, 1 error"' in drawn
+    assert '<i class="fail here">' in drawn
+
+
+def test_an_interval_stops_at_the_edge_of_its_scale():
+    drawn = drawing.interval(-0.5, 0.5, 1.5, mark=0.83)
+    assert 'x1="4.0" x2="106.0"' in drawn
+    assert 'class="zero"' in drawn
+
+
+def test_labels_are_escaped():
+    assert "<b>" not in drawing.bar([("passed", 1)], total=2, label="<b>")
+    assert "<b>" not in drawing.spark([0.1, 0.2], label="<b>")
+
+
+def test_a_bar_of_nothing_is_empty():
+    assert 'viewBox="0 0 1 4"' in drawing.bar([], total=0, label="nothing")
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        ("{% badge 'regressed' %}", '<span class="badge is-regressed">regressed</span>'),
+        ("{% badge 'pass' 'baseline' %}", '<span class="badge is-passed">baseline</span>'),
+        ("{% rate 3 4 %}", '75.0%<span class="of">3/4</span>'),
+        ("{% rate 0 0 %}", '<span class="muted">·</span>'),
+        ("{{ missing|decimals }}", "·"),
+        ("{{ missing|money }}", "·"),
+        ("{{ text|line }}", "&lt;b&gt;⟨U+202E⟩ two"),
+    ],
+)
+def test_templates_say_it_with_a_word(template, shown):
+    page = Template("{% load evalhub %}" + template)
+    assert page.render(Context({"text": "<b>\u202e\n  two"})) == shown

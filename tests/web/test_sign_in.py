@@ -1,0 +1,135 @@
+"""Getting in and out."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.utils import timezone
+
+from evalhub.teams.models import SignInLink
+
+PASSWORD = "a long enough one"
+
+
+@pytest.fixture
+def ada(db):
+    return get_user_model().objects.create_user("ada", password=PASSWORD)
+
+
+def sign_in(client, password=PASSWORD, name="ada", address="10.0.0.1"):
+    return client.post("/sign-in/", {"username": name, "password": password}, REMOTE_ADDR=address)
+
+
+def test_it_works(client, ada):
+    response = sign_in(client)
+    assert (response.status_code, response.url) == (302, "/")
+
+
+def test_it_leads_on_to_the_page_that_was_asked_for(client, ada):
+    page = client.get("/sign-in/?next=/p/tools/runs/")
+    assert '<input type="hidden" name="next" value="/p/tools/runs/">' in page.content.decode()
+
+
+def test_it_does_not_lead_to_other_sites(client, ada):
+    given = {"username": "ada", "password": PASSWORD, "next": "https://elsewhere.example/"}
+    assert client.post("/sign-in/", given).url == "/"
+
+
+def test_it_refuses_a_wrong_password(client, ada):
+    response = sign_in(client, "wrong")
+    assert "Name and password do not belong together." in response.content.decode()
+    assert "_auth_user_id" not in client.session
+
+
+def test_it_refuses_even_the_right_password_after_five_failures_for_a_name(client, ada):
+    for _ in range(5):
+        sign_in(client, "wrong")
+    assert "too many failed attempts" in sign_in(client).content.decode()
+
+
+def test_it_refuses_an_address_after_twenty_failures_of_any_name(client, ada):
+    for number in range(20):
+        sign_in(client, "wrong", name=f"guess-{number}")
+    assert "too many failed attempts" in sign_in(client).content.decode()
+
+
+def test_failures_from_elsewhere_lock_nobody_out(client, ada):
+    for _ in range(6):
+        sign_in(client, "wrong", address="10.0.0.2")
+    assert sign_in(client).status_code == 302
+
+
+def test_signing_out_ends_the_session_and_takes_a_post(client, ada):
+    client.force_login(ada)
+    assert client.get("/sign-out/").status_code == 405
+    assert client.post("/sign-out/").url == "/sign-in/"
+    assert "_auth_user_id" not in client.session
+
+
+def test_the_password_can_be_changed(client, ada):
+    client.force_login(ada)
+    new = {"old_password": PASSWORD, "new_password1": "another long one", "new_password2": "another long one"}
+    assert client.post("/password/", new).url == "/"
+    ada.refresh_from_db()
+    assert ada.check_password("another long one")
+
+
+def test_the_owner_without_a_password_can_set_one(client, ada):
+    ada.set_unusable_password()
+    ada.save()
+    client.force_login(ada)
+    assert "Old password" not in client.get("/password/").content.decode()
+    client.post("/password/", {"new_password1": "another long one", "new_password2": "another long one"})
+    ada.refresh_from_db()
+    assert ada.check_password("another long one")
+
+
+@pytest.fixture
+def address(ada, settings):
+    settings.EMBEDDED = True
+    return f"/sign-in/link/{SignInLink.issue(ada)}/"
+
+
+def test_a_link_shows_one_button_and_stays_unused_until_it_is_pressed(client, address):
+    for _ in range(2):
+        page = client.get(address)
+        assert page.content.decode().count("<button") == 1
+    assert client.post(address).url == "/"
+    assert "_auth_user_id" in client.session
+
+
+def test_a_link_works_once(client, address):
+    client.post(address)
+    again = Client().post(address)
+    assert again.status_code == 410
+    assert "manage.py signin_link" in again.content.decode()
+
+
+def test_a_link_works_for_15_minutes(client, address):
+    SignInLink.objects.update(created=timezone.now() - timedelta(minutes=16))
+    assert client.get(address).status_code == 410
+    assert client.post(address).status_code == 410
+
+
+def test_a_wrong_link_says_how_to_get_a_new_one(client, address):
+    response = client.get("/sign-in/link/guessed/")
+    assert response.status_code == 410
+    assert "manage.py signin_link" in response.content.decode()
+
+
+def test_a_link_leaks_into_no_cache_and_no_other_site(client, address):
+    response = client.get(address)
+    assert response.headers["Cache-Control"] == "no-store"
+    assert response.headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_links_are_for_loopback_only(client, address):
+    assert client.get(address, REMOTE_ADDR="192.168.0.9").status_code == 404
+
+
+def test_links_are_for_an_embedded_evalhub_only(client, address, settings):
+    settings.EMBEDDED = False
+    assert client.get(address).status_code == 404

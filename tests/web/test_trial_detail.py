@@ -1,0 +1,157 @@
+"""One trial: passed, failed, an error, waiting, hostile, very long."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluators.model import Event
+from runs.artifacts import keep
+from runs.models import Artifact
+from tests.builders import (
+    make_command,
+    make_judging,
+    make_project,
+    make_run,
+    make_suite,
+    make_transcript,
+    make_trial,
+    shell,
+)
+
+HOSTILE = "</pre><script>alert(1)</script>\u202eexe\x1b[31m"
+SHOWN = "&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;⟨U+202E⟩exe␛[31m"
+
+
+@pytest.fixture
+def run(project):
+    return make_run(make_suite(project, ("export",), name="Basics"))
+
+
+def address(trial, part=""):
+    return f"/p/tools/trials/{trial.pk}/{part}"
+
+
+def page(client, trial, query=""):
+    return client.get(address(trial) + query).content.decode()
+
+
+def test_it_works(signed_in, run):
+    trial = make_trial(run, outcome="fail", answer="I exported 14 tasks.")
+    make_judging(trial)
+    text = page(signed_in(), trial)
+    for expected in (
+        "Do export.",
+        "I exported 14 tasks.",
+        "out.txt does not exist.",
+        "<dt>Expected</dt><dd>a file</dd>",
+        "It guessed, then read.",
+        "Guessed a flag.",
+        "confidence 0.80",
+        "First-try success",
+    ):
+        assert expected in text
+
+
+def test_it_tells_attempts_from_first_tries_and_help(signed_in, run):
+    trial = make_trial(run)
+    lines = [("tool export --bad", 2), ("tool export --help", 0), ("tool export --good", 0), ("ls", 0)]
+    make_transcript(
+        trial, [event for n, (line, code) in enumerate(lines) for event in shell(line, "out", code, n)]
+    )
+    make_command(trial, 1, lines[0][0], subcommand="export", exit_code=2, failed=True, event=0)
+    make_command(trial, 2, lines[1][0], subcommand="export", exit_code=0, help=True, event=2)
+    make_command(trial, 3, lines[2][0], subcommand="export", exit_code=0, retry_of=1, event=4)
+    text = page(signed_in(), trial)
+    assert "2 attempts, succeeded at attempt 2, help was opened" in text
+    for mark in ("first try", "? help", "↻ retry 1", "not the tool", "exit 2"):
+        assert mark in text
+
+
+def test_it_shows_commands_that_only_the_text_tells(signed_in, run):
+    trial = make_trial(run)
+    make_command(trial, 1, "tool list", exit_code=None)
+    text = page(signed_in(), trial)
+    assert "tool list" in text
+    assert "exit ?" in text
+
+
+def test_it_says_that_an_error_is_no_failure(signed_in, run):
+    trial = make_trial(run, outcome="error", error="The provider answered 529.", error_kind="provider")
+    text = page(signed_in(), trial)
+    assert "This trial is an error, not a failure" in text
+    assert "The provider answered 529." in text
+    assert "Nothing to judge." in text
+
+
+def test_it_says_that_a_trial_waits(signed_in, run):
+    assert "Waiting for a worker." in page(signed_in(), make_trial(run, outcome=""))
+
+
+@pytest.mark.parametrize("part", ["commands", "messages", "raw"])
+def test_hostile_text_stays_text(signed_in, run, part):
+    trial = make_trial(run, answer=HOSTILE)
+    events = [Event("message", role="assistant", text=HOSTILE), *shell(f"echo {HOSTILE}", HOSTILE)]
+    make_transcript(trial, events, text=HOSTILE)
+    make_judging(trial, content={"negatives": [HOSTILE], "reasoning": HOSTILE, "raw_answer": HOSTILE})
+    text = page(signed_in(), trial, f"?part={part}")
+    assert SHOWN in text
+    assert "<script>alert" not in text
+    assert "\u202e" not in text
+
+
+def test_a_line_of_a_megabyte_is_cut_and_can_be_downloaded(signed_in, run):
+    trial = make_trial(run)
+    make_transcript(trial, shell("cat big", "x" * 1_000_000), text="y" * 1_000_000)
+    client = signed_in()
+    text = page(client, trial)
+    assert len(text) < 60_000
+    assert "Download all 1,000,000 characters" in text
+    assert len(client.get(address(trial, "transcript/")).content) == 1_000_000
+
+
+def test_steps_past_two_hundred_come_on_demand(signed_in, run):
+    trial = make_trial(run)
+    make_transcript(trial, [event for n in range(450) for event in shell(f"run {n}", number=n)])
+    client = signed_in()
+    assert page(client, trial).count('class="event') == 200
+    headers = {"HX-Request": "true", "HX-Target": "more-steps"}
+    rest = client.get(address(trial) + "?from=400", headers=headers).content.decode()
+    assert rest.count('class="event') == 50
+    assert "<html" not in rest
+
+
+def test_neighbours_are_linked(signed_in, run):
+    first, second = make_trial(run), make_trial(run)
+    client = signed_in()
+    assert f'rel="next" href="{address(second)}"' in page(client, first)
+    assert f'rel="prev" href="{address(first)}"' in page(client, second)
+
+
+def test_an_artifact_is_a_download_whatever_is_in_it(signed_in, run, settings, tmp_path):
+    settings.ARTIFACTS_DIR = tmp_path
+    trial = make_trial(run)
+    kept = keep("page.html", b"<script>alert(1)</script>", "text/html")
+    Artifact.objects.create(
+        trial=trial, name=kept.name, sha256=kept.sha256, size=kept.size, media_type=kept.media_type
+    )
+    response = signed_in().get(address(trial, "artifacts/page.html/"))
+    assert b"".join(response.streaming_content) == b"<script>alert(1)</script>"
+    assert response.headers["Content-Type"] == "application/octet-stream"
+    assert response.headers["Content-Disposition"].startswith("attachment")
+
+
+@pytest.mark.parametrize("part", ["transcript/", "artifacts/transcript/"])
+def test_files_of_another_project_are_not_found(signed_in, run, part):
+    trial = make_trial(run)
+    other = signed_in(of=make_project("other"))
+    assert other.get(f"/p/other/trials/{trial.pk}/{part}").status_code == 404
+    assert other.get(address(trial, part)).status_code == 404
+
+
+def test_it_says_when_an_artifact_is_gone(signed_in, run):
+    assert signed_in().get(address(make_trial(run), "artifacts/gone/")).status_code == 404
+
+
+def test_it_shows_notes_of_scripts(signed_in, run):
+    trial = make_trial(run, detail={"scripts": [{"command": "sh after.sh", "message": "Exit code 3"}]})
+    assert "Exit code 3" in page(signed_in(), trial)
