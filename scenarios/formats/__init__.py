@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scenarios.formats import llm_tool_test
+from scenarios.formats import llm_tool_test, tool_forge
 from scenarios.formats.candidates import decode_file, find_candidates
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import Format, Upload
 
-FORMATS: tuple[Format, ...] = (llm_tool_test.FORMAT,)
+FORMATS: tuple[Format, ...] = (llm_tool_test.FORMAT, tool_forge.FORMAT)
 """In the order in which they are asked whether a file is theirs; the strictest first."""
 
 
@@ -20,14 +20,16 @@ def parse_files(
     name: str,
     command_pattern: str = "",
     executables: frozenset[str] = frozenset(),
+    strict: bool = False,
 ) -> tuple[ParsedSuite, ...]:
     """Return the suites in a set of files.
 
     `name` is that of the folder or bundle, or the stem of a file alone. Paths are relative, with forward slashes.
-    `command_pattern` is the project's, for scenarios without one. Raises `ScenarioFileError` with every problem
+    `command_pattern` is the project's, for scenarios without one. `strict` refuses eval cases that assert
+    nothing or something unknown. Raises `ScenarioFileError` with every problem
     of every file, and nothing else.
     """
-    upload = Upload(name, files, executables, command_pattern)
+    upload = Upload(name, files, executables, command_pattern, strict)
     found = find_candidates(upload, FORMATS)
     parsed = [
         format_.parse(upload, found.documents[format_.name])
@@ -51,7 +53,10 @@ def _nothing_found(upload: Upload) -> Problem:
         line=1,
         where="",
         what="There is no scenario in it.",
-        fix="A scenario of llm-tool-test is a YAML file with the keys name, task and evaluation.",
+        fix=(
+            "A scenario of llm-tool-test is a YAML file with the keys name, task and evaluation; "
+            "eval cases of tool-forge are a JSON list, or an object with the key cases."
+        ),
         id="format/no-scenario",
     )
 

@@ -24,6 +24,8 @@ class Upload:
     executables: frozenset[str] = frozenset()
     command_pattern: str = ""
     """The pattern of the whole project, for scenarios that have none."""
+    strict: bool = False
+    """Whether what is otherwise a lint of an eval case's assertions refuses its file."""
 
     @cached_property
     def folders(self) -> frozenset[str]:

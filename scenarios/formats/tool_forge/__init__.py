@@ -1,0 +1,65 @@
+"""Eval files of tool-forge: golden, labeled, regression and perturbation cases in JSON, each file a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluators.model import Json
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.positions import Document
+from scenarios.formats.problems import Problem
+from scenarios.formats.tool_forge.files import GROUPS, NAME, read_file
+from scenarios.formats.tool_forge.names import suite_names, tier_in_name
+from scenarios.formats.tool_forge.seed import PLACES
+from scenarios.formats.upload import Format, Parsed, Upload
+
+_CASE_KEYS = {"expect", "expectedTool", "expectedTools", "checks", "stubs"}
+
+
+def matches(path: str, value: Json) -> bool:
+    """Tell an eval file by its name (`weather.golden.json`), or by what its cases look like."""
+    if not path.lower().endswith(".json") or not isinstance(value, dict | list):
+        return False
+    if tier_in_name(path):
+        return True
+    if isinstance(value, dict):
+        return any(group in value for group in GROUPS) or _holds_case(value.get("cases"))
+    return _holds_case(value)
+
+
+def _holds_case(items: Json) -> bool:
+    return isinstance(items, list) and any(map(_is_case, items))
+
+
+def _is_case(item: Json) -> bool:
+    if not isinstance(item, dict) or not isinstance(item.get("input"), dict):
+        return False
+    return "message" in item["input"] or bool(_CASE_KEYS & item.keys())
+
+
+def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
+    """Read each eval file as a suite of its own."""
+    alone = upload.name if len(upload.files) == 1 else ""
+    names = suite_names([document.file for document in documents], alone=alone)
+    suites: list[ParsedSuite] = []
+    problems: list[Problem] = []
+    for document in documents:
+        suite, found = read_file(document, upload, names[document.file])
+        suites.append(suite)
+        problems += found
+    if any(not problem.lint for problem in problems):
+        return Parsed(problems=tuple(sorted(dict.fromkeys(problems))))
+    return Parsed(suites=tuple(suites))
+
+
+def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[str]:
+    """Return none: a case has no workspace to start from."""
+    return frozenset()
+
+
+def companions(document: Document) -> tuple[str, ...]:
+    """Return the places of the seed manifest, for a file that is read alone."""
+    return PLACES
+
+
+FORMAT = Format(NAME, matches, parse, fixture_folders, companions)

@@ -1,0 +1,97 @@
+"""The third case format, `expectedTool` with `checks`, which no runner of tool-forge reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from evaluators.expectations.expect import Expect, ToolParam
+from evaluators.js_text import string_of
+from evaluators.model import Json
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem
+from scenarios.formats.tool_forge.mirror import CaseFile, CheckFile
+from scenarios.formats.validation import validate
+
+
+@dataclass
+class Translation:
+    """The case as assertions of the contract; `tool_called` becomes one of evalhub's own."""
+
+    expect: Expect
+    problems: list[Problem] = field(default_factory=list)
+
+
+def is_third_format(case: CaseFile) -> bool:
+    """Tell whether a case has a key of the third format that asserts something."""
+    return any(
+        value is not None for value in (case.expectedTool, case.expectedTools, case.expectedArgs, case.checks)
+    )
+
+
+def translate(case: CaseFile, document: Document, at: Location, *, strict: bool) -> Translation:
+    """Return the assertions that a case of the third format means."""
+    what = "The case has no 'expect'; its expectedTool, expectedArgs and checks are read as assertions."
+    fix = "Write them as 'expect', which other runners read too."
+    problems = [document.problem(at, what, fix=fix, id="format/case-without-expect", lint=not strict)]
+    checks = []
+    for index, item in enumerate(case.checks or ()):
+        check, found = validate(CheckFile, item, document, (*at, "checks", index))
+        problems += [replace(problem, lint=problem.lint or not strict) for problem in found]
+        checks += [(index, check)] if check is not None else []
+    tools = _expected_tools(case)
+    named = tuple(check.tool for _, check in checks if check.type == "tool_called" and check.tool)
+    params = [
+        ToolParam(tool=tool, param=name, assertion="equals", value=string_of(value))
+        for tool, name, value in _arguments(case, tools or named)
+    ]
+    for index, check in checks:
+        if check.type == "arg_equals":
+            param, more = _argument(check, tools or named, document, (*at, "checks", index))
+            params += param
+            problems += more
+    problems += _not_checked(case, tools or named, document, at)
+    expect = Expect(
+        tools_called=tools,
+        tools_included=tuple(dict.fromkeys(named)) or None,
+        tool_params=tuple(dict.fromkeys(params)) or None,
+    )
+    return Translation(expect, problems)
+
+
+def _expected_tools(case: CaseFile) -> tuple[str, ...] | None:
+    if case.expectedTools is not None:
+        return tuple(case.expectedTools)
+    return None if case.expectedTool is None else (case.expectedTool,)
+
+
+def _arguments(case: CaseFile, tools: tuple[str, ...]) -> Iterator[tuple[str, str, Json]]:
+    if tools:
+        for name, value in (case.expectedArgs or {}).items():
+            yield tools[0], name, value
+
+
+def _argument(
+    check: CheckFile, tools: tuple[str, ...], document: Document, at: Location
+) -> tuple[list[ToolParam], list[Problem]]:
+    tool = check.tool or (tools[0] if tools else None)
+    if tool is not None and check.arg is not None:
+        value = string_of(check.value)
+        return [ToolParam(tool=tool, param=check.arg, assertion="equals", value=value)], []
+    missing = "tool" if check.arg is not None else "arg"
+    what = f"The check names no {missing}, so it is not checked."
+    fix = f"Add '{missing}'."
+    return [], [document.problem(at, what, fix=fix, id="format/not-checked", lint=True)]
+
+
+def _not_checked(
+    case: CaseFile, tools: tuple[str, ...], document: Document, at: Location
+) -> Iterator[Problem]:
+    if case.label:
+        what = "The label says how good a reference answer is, so it is kept and not checked."
+        fix = "Write what the response has to hold as 'expect'."
+        yield document.problem((*at, "label"), what, fix=fix, id="format/not-checked", lint=True)
+    if case.expectedArgs and not tools:
+        what = "No tool is named that these arguments belong to, so they are not checked."
+        fix = "Add 'expectedTool'."
+        yield document.problem((*at, "expectedArgs"), what, fix=fix, id="format/not-checked", lint=True)

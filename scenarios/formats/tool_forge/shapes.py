@@ -1,0 +1,89 @@
+"""Brings `expect` into the shape of its contract: scalars are wrapped where lists belong, and it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from evaluators.js_text import string_of
+from evaluators.model import Json
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem
+
+_NAMES = ("toolsCalled", "toolsNotCalled", "responseMatches")
+_VALUES = ("responseContains", "responseNotContains")
+_GROUPS = ("toolsAcceptable", "responseContainsAny")
+_SCALAR = (str, int, float, bool)
+
+
+@dataclass
+class Shaper:
+    """Shapes one `expect`; `lints` tells what was read other than written."""
+
+    document: Document
+    at: Location
+    lints: list[Problem] = field(default_factory=list)
+
+    def shape(self, expect: dict[str, Json]) -> dict[str, Json]:
+        """Return the keys that are there, in the shape of the contract; what cannot be shaped stays."""
+        return {key: self._of(key)(key, value) for key, value in expect.items() if self._there(key, value)}
+
+    def _there(self, key: str, value: Json) -> bool:
+        if value is None:
+            self._lint((key,), "The key has no value, so nothing is asserted.", "Remove it.", "no-value")
+        return value is not None
+
+    def _of(self, key: str) -> Callable[[str, Json], Json]:
+        if key in _NAMES:
+            return self._list
+        if key in _VALUES:
+            return self._texts
+        if key in _GROUPS:
+            return self._lists
+        return self._list if key == "toolParams" else lambda _, value: value
+
+    def _list(self, key: str, value: Json) -> Json:
+        if isinstance(value, dict if key == "toolParams" else _SCALAR):
+            self._lint(
+                (key,),
+                "A single value stands where a list belongs.",
+                "Write it as a list.",
+                "scalar-for-list",
+            )
+            return [value]
+        return value
+
+    def _texts(self, key: str, value: Json) -> Json:
+        items = self._list(key, value)
+        if not isinstance(items, list):
+            return items
+        return [self._text((key, index), item) for index, item in enumerate(items)]
+
+    def _text(self, at: Location, value: Json) -> Json:
+        if isinstance(value, int | float):
+            self._lint(
+                at, f"{string_of(value)} is compared as text.", "Write it in quotes.", "not-text-value"
+            )
+            return string_of(value)
+        return value
+
+    def _lists(self, key: str, value: Json) -> Json:
+        items = self._list(key, value)
+        if not isinstance(items, list):
+            return items
+        if items and all(isinstance(item, _SCALAR) for item in items):
+            if isinstance(value, list):
+                what = "A list of values stands where a list of lists belongs; it is read as a single group."
+                self._lint((key,), what, "Write it as a list in a list.", "flat-group")
+            items = [items]
+        groups = [[item] if isinstance(item, _SCALAR) else item for item in items]
+        return [self._group((key, index), group) for index, group in enumerate(groups)]
+
+    def _group(self, at: Location, group: Json) -> Json:
+        if not isinstance(group, list) or at[0] != "responseContainsAny":
+            return group
+        return [self._text((*at, index), item) for index, item in enumerate(group)]
+
+    def _lint(self, at: Location, what: str, fix: str, name: str) -> None:
+        id = f"format/{name}"
+        self.lints.append(self.document.problem((*self.at, *at), what, fix=fix, id=id, lint=True))
