@@ -44,7 +44,7 @@ def suite_guidance(suite: ParsedSuite, extra: Sequence[str] = ()) -> Guidance:
     one lacks it, its path is preceded by the name of its fixture.
     """
     found = {name: _by_path(split(fixture, extra)[1]) for name, fixture in suite.fixtures.items()}
-    if any(scenario.fixture is None for scenario in suite.scenarios):
+    if not all(scenario.carried for scenario in suite.scenarios):
         found[""] = {}
     paths = sorted({path for files in found.values() for path in files})
     shared = {path for path in paths if _is_shared(path, found)}
@@ -56,6 +56,11 @@ def suite_guidance(suite: ParsedSuite, extra: Sequence[str] = ()) -> Guidance:
         if path not in shared
     ]
     return _sorted([*common, *own])
+
+
+def named_guidelines(suite: ParsedSuite) -> tuple[str, ...]:
+    """Return the files that scenarios name as guidelines, which are guidance whatever they are called."""
+    return tuple(sorted({path for scenario in suite.scenarios for path in scenario.guidelines}))
 
 
 def lay_over(

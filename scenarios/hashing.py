@@ -16,7 +16,7 @@ from scenarios.spec import ScenarioSpec
 
 _NO_TASK = {
     *("key", "description", "tags", "tier", "cost", "matrix", "file", "line", "criteria"),
-    *("difficulty", "bug_ref", "metadata"),
+    *("difficulty", "bug_ref", "metadata", "conversation", "target"),
 }
 _NO_GATES = {"tool", "scripts", "judge", "composite"}
 _WATCHES_ONLY = {"health_check", "version_command"}
@@ -90,5 +90,5 @@ def scenario_hash(spec: ScenarioSpec, fixture: str = "") -> str:
 def suite_hash(suite: ParsedSuite, extra: Sequence[str] = ()) -> str:
     """Return the hash of a suite version: its scenarios in order, their fixtures and settings, no guidance."""
     fixtures = {name: fixture_hash(files, extra) for name, files in suite.fixtures.items()}
-    scenarios = [scenario_hash(spec, fixtures.get(spec.fixture or "", "")) for spec in suite.scenarios]
+    scenarios = [scenario_hash(spec, fixtures.get(spec.carried, "")) for spec in suite.scenarios]
     return content_hash({"format": suite.format, "scenarios": scenarios, "settings": dict(suite.settings)})

@@ -15,7 +15,7 @@ from scenarios.bundles import Bundle
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem
-from scenarios.guidance import suite_guidance
+from scenarios.guidance import named_guidelines, suite_guidance
 from scenarios.hashing import gates_hash, judge_hash, plain, scenario_hash, suite_hash, task_hash
 from scenarios.models import (
     Fixture,
@@ -72,9 +72,10 @@ def import_files(bundle: Bundle, *, project: Project, by: Any) -> tuple[Imported
 def _store(parsed: ParsedSuite, project: Project, by: Any) -> Imported:
     suite = _suite(parsed, project)
     before = suite.versions.first()
-    found = suite_guidance(parsed)
+    named = named_guidelines(parsed)
+    found = suite_guidance(parsed, named)
     guidance, new_guidance = keep_guidance(suite, found, by=by) if found else (None, False)
-    sha256 = suite_hash(parsed)
+    sha256 = suite_hash(parsed, named)
     version = suite.versions.filter(sha256=sha256).first()
     new_version = version is None
     if version is None:
@@ -115,7 +116,8 @@ def _new_version(
         lints=[lint.as_json() for lint in parsed.lints],
         created_by=by,
     )
-    fixtures = {name: keep_fixture(suite.project, files) for name, files in parsed.fixtures.items()}
+    named = named_guidelines(parsed)
+    fixtures = {name: keep_fixture(suite.project, files, named) for name, files in parsed.fixtures.items()}
     scenario_versions = [_scenario_version(suite, spec, fixtures) for spec in parsed.scenarios]
     SuiteEntry.objects.bulk_create(
         [
@@ -128,7 +130,7 @@ def _new_version(
 
 
 def _scenario_version(suite: Suite, spec: ScenarioSpec, fixtures: dict[str, Fixture]) -> ScenarioVersion:
-    fixture = fixtures.get(spec.fixture or "")
+    fixture = fixtures.get(spec.carried)
     fixture_sha = fixture.sha256 if fixture else ""
     criteria = spec.criteria
     scenario, _ = Scenario.objects.get_or_create(suite=suite, key=spec.key)

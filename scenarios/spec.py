@@ -77,6 +77,11 @@ class ScenarioSpec(Value):
     line: int = 1
 
     @property
+    def carried(self) -> str:
+        """Name of the fixture that a worker needs, whether its files are the workspace or lie beside it."""
+        return self.fixture or self.bundle or ""
+
+    @property
     def input_files(self) -> tuple[str, ...]:
         """Attachments, as paths in the bundle."""
         return self.criteria.input_files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import Max
@@ -40,9 +41,9 @@ def unpack(archive: bytes) -> FixtureFiles:
         )
 
 
-def keep_fixture(project: Project, files: FixtureFiles) -> Fixture:
-    """Return the stored fixture with these files, without their guidance."""
-    rest, _ = split(files)
+def keep_fixture(project: Project, files: FixtureFiles, extra: Sequence[str] = ()) -> Fixture:
+    """Return the stored fixture with these files, without their guidance; `extra` are further patterns of it."""
+    rest, _ = split(files, extra)
     sha256 = files_hash(rest)
     found = Fixture.objects.filter(project=project, sha256=sha256).only("pk", "sha256").first()
     if found is not None:
