@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scenarios.formats import llm_tool_test, tool_forge
+from scenarios.formats import agentv, llm_tool_test, tool_forge
 from scenarios.formats.candidates import decode_file, find_candidates
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import Format, Upload
 
-FORMATS: tuple[Format, ...] = (llm_tool_test.FORMAT, tool_forge.FORMAT)
+FORMATS: tuple[Format, ...] = (agentv.FORMAT, llm_tool_test.FORMAT, tool_forge.FORMAT)
 """In the order in which they are asked whether a file is theirs; the strictest first."""
 
 
@@ -55,7 +55,8 @@ def _nothing_found(upload: Upload) -> Problem:
         what="There is no scenario in it.",
         fix=(
             "A scenario of llm-tool-test is a YAML file with the keys name, task and evaluation; "
-            "eval cases of tool-forge are a JSON list, or an object with the key cases."
+            "eval cases of tool-forge are a JSON list, or an object with the key cases; "
+            "an eval file of AgentV is a YAML file with the key evalcases."
         ),
         id="format/no-scenario",
     )

@@ -1,0 +1,37 @@
+"""docs/formats/agentv.md names every field of an eval file, every evaluator and every pattern."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pydantic import AliasChoices
+
+from evaluators.guidelines import DEFAULT_PATTERNS
+from evaluators.scoring import EVALUATORS
+from scenarios.formats.agentv import mirror
+from scenarios.formats.agentv.evaluators import ALIASES
+
+TEXT = (Path(__file__).parents[3] / "docs/formats/agentv.md").read_text()
+
+
+def names_of_fields() -> set[str]:
+    models = [model for model in vars(mirror).values() if hasattr(model, "model_fields")]
+    found: set[str] = set()
+    for name, field in (item for model in models for item in model.model_fields.items()):
+        alias = field.validation_alias
+        found |= set(map(str, alias.choices)) if isinstance(alias, AliasChoices) else {str(alias or name)}
+    return found
+
+
+def test_every_field_is_documented():
+    missing = {name for name in names_of_fields() if not re.search(rf"`[^`\n]*{re.escape(name)}\b", TEXT)}
+    assert missing == set()
+
+
+def test_every_evaluator_is_documented():
+    assert {name for name in (*EVALUATORS, *ALIASES) if f"`{name}`" not in TEXT} == set()
+
+
+def test_the_default_patterns_are_documented():
+    assert [pattern for pattern in DEFAULT_PATTERNS if f"`{pattern}`" not in TEXT] == []
