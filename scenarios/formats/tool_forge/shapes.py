@@ -30,7 +30,9 @@ class Shaper:
 
     def _there(self, key: str, value: Json) -> bool:
         if value is None:
-            self._lint((key,), "The key has no value, so nothing is asserted.", "Remove it.", "no-value")
+            self._lint(
+                (key,), "The key has no value, so nothing is asserted.", "Remove it.", "format/no-value"
+            )
         return value is not None
 
     def _of(self, key: str) -> Callable[[str, Json], Json]:
@@ -48,7 +50,7 @@ class Shaper:
                 (key,),
                 "A single value stands where a list belongs.",
                 "Write it as a list.",
-                "scalar-for-list",
+                "format/scalar-for-list",
             )
             return [value]
         return value
@@ -62,7 +64,7 @@ class Shaper:
     def _text(self, at: Location, value: Json) -> Json:
         if isinstance(value, int | float):
             self._lint(
-                at, f"{string_of(value)} is compared as text.", "Write it in quotes.", "not-text-value"
+                at, f"{string_of(value)} is compared as text.", "Write it in quotes.", "format/not-text-value"
             )
             return string_of(value)
         return value
@@ -74,7 +76,7 @@ class Shaper:
         if items and all(isinstance(item, _SCALAR) for item in items):
             if isinstance(value, list):
                 what = "A list of values stands where a list of lists belongs; it is read as a single group."
-                self._lint((key,), what, "Write it as a list in a list.", "flat-group")
+                self._lint((key,), what, "Write it as a list in a list.", "format/flat-group")
             items = [items]
         groups = [[item] if isinstance(item, _SCALAR) else item for item in items]
         return [self._group((key, index), group) for index, group in enumerate(groups)]
@@ -84,6 +86,5 @@ class Shaper:
             return group
         return [self._text((*at, index), item) for index, item in enumerate(group)]
 
-    def _lint(self, at: Location, what: str, fix: str, name: str) -> None:
-        id = f"format/{name}"
+    def _lint(self, at: Location, what: str, fix: str, id: str) -> None:
         self.lints.append(self.document.problem((*self.at, *at), what, fix=fix, id=id, lint=True))

@@ -1,0 +1,23 @@
+"""docs/formats/tool-forge.md names every field that the reader knows."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evaluators.expectations import ASSERTIONS
+from scenarios.formats.tool_forge import mirror
+
+TEXT = (Path(__file__).parents[3] / "docs/formats/tool-forge.md").read_text()
+FIELDS = {field for model in vars(mirror).values() for field in getattr(model, "model_fields", ())}
+
+
+@pytest.mark.parametrize("field", sorted(FIELDS))
+def test_every_field_is_documented(field):
+    assert re.search(rf"`[^`\n]*\b{field}\b", TEXT)
+
+
+def test_the_assertions_stand_in_the_order_in_which_they_run():
+    table = TEXT.partition("## The assertions")[2].partition("`toolParams` is a list")[0]
+    documented = re.findall(r"^\| `(\w+)` \|", table, re.M)
+    assert documented == [key for key in ASSERTIONS if key != "tool_called"]
