@@ -44,6 +44,16 @@ class BaseEvaluator(Kind):
     weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
 
     @property
+    def needs_workspace(self) -> bool:
+        """Whether it runs a command."""
+        return False
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether it asks a judge itself, its members apart."""
+        return False
+
+    @property
     def label(self) -> str:
         """The name of its score."""
         return self.name or self.type

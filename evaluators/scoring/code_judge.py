@@ -27,6 +27,10 @@ class CodeJudge(BaseEvaluator):
     timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
     network: bool = False
 
+    @property
+    def needs_workspace(self) -> bool:
+        return True
+
     def find(self, criteria: Criteria, evidence: Evidence) -> Finding:
         return run_judge_script(
             self.script,

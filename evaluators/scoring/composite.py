@@ -64,6 +64,15 @@ class Composite(BaseEvaluator):
     evaluators: Annotated[tuple[Evaluator, ...], Field(min_length=1)]
     aggregator: Aggregator = WeightedAverage()
 
+    @property
+    def needs_workspace(self) -> bool:
+        own = isinstance(self.aggregator, CodeAggregator)
+        return own or any(member.needs_workspace for member in self.evaluators)
+
+    @property
+    def asks_model(self) -> bool:
+        return isinstance(self.aggregator, LlmAggregator)
+
     def evaluate(self, criteria: Criteria, evidence: Evidence) -> tuple[Score, ...]:
         found = [member.evaluate(criteria, evidence) for member in self.evaluators]
         own = self.score(self._aggregate([scores[0] for scores in found], criteria, evidence))

@@ -28,6 +28,10 @@ class LlmJudge(BaseEvaluator):
     model: str = ""
     include_trace: bool = False
 
+    @property
+    def asks_model(self) -> bool:
+        return True
+
     def find(self, criteria: Criteria, evidence: Evidence) -> Finding:
         given = values(criteria, evidence)
         prompt = user_prompt(self.prompt or TEMPLATE, given, with_trace=self.include_trace)

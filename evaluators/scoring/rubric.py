@@ -36,7 +36,7 @@ NO_CHECKS = "The judge's answer checks none of the statements, so the score is 0
 class RubricItem(BaseModel):
     """One statement that an answer satisfies or not."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     id: str = Field(min_length=1)
     description: str
@@ -59,6 +59,10 @@ class RubricJudge(BaseEvaluator):
     rubrics: Annotated[tuple[RubricItem, ...], Field(min_length=1)]
     model: str = ""
     include_trace: bool = False
+
+    @property
+    def asks_model(self) -> bool:
+        return True
 
     def find(self, criteria: Criteria, evidence: Evidence) -> Finding:
         given = values(criteria, evidence)
