@@ -12,11 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from evaluators.model import Event, EventType, Json, Transcript
+from evaluators.traces import shell_command
 from evaluators.transcripts.reading import UnreadableTranscript, as_text, told_problems
 
-_SHELL_TOOLS = frozenset(
-    ["bash", "shell", "sh", "zsh", "terminal", "exec", "run_command", "run_shell_command", "execute_command"]
-)
 _SAID: dict[str | None, EventType] = {"message": "message", "model_step": "model_step", "error": "error"}
 _KNOWN_RAW = frozenset(("spawn", "complete", "setup_command", "execution", "post_script"))
 
@@ -80,7 +78,7 @@ def _event(line: _Line, source: bytes | str) -> Event:
     # Positional arguments, as this runs for every line of what may be a very long log.
     if kind == "tool_call":
         name = line.tool or line.name
-        command = line.command if isinstance(line.command, str) else _shell_command(name, line.input)
+        command = line.command if isinstance(line.command, str) else shell_command(name, line.input)
         return Event(
             "tool_call", _id(line), name, command, line.input, None, None, None, None, None, _time(line)
         )
@@ -94,13 +92,6 @@ def _event(line: _Line, source: bytes | str) -> Event:
     return Event(
         "raw", _id(line), kind, exit_code=line.exit_code, text=_embedded(line), metadata=_decode_any(source)
     )
-
-
-def _shell_command(name: str | None, given: Json) -> str | None:
-    """Return the command line in the input of a call where the tool is a shell."""
-    if not isinstance(given, dict) or (name or "").lower() not in _SHELL_TOOLS:
-        return None
-    return _text(given.get("command"))
 
 
 def _tool_result(line: _Line) -> Event:
