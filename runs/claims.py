@@ -120,6 +120,13 @@ def claim_run(run_id: int) -> str | None:
     return token if claimed == 1 else None
 
 
+def release_run(run_id: int, token: str) -> None:
+    """Give the preparation of a run back, undone."""
+    Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
+        state=RunState.QUEUED, token=""
+    )
+
+
 def make_slots(run: Run) -> None:
     """Make the run's places, and those of its target where it is limited. Safe to repeat."""
     RunSlot.objects.bulk_create(
@@ -183,5 +190,12 @@ def requeue_lost() -> list[int]:
         Run.objects.filter(state=RunState.PREPARING, lease_until__lt=DatabaseNow()).update(
             state=RunState.QUEUED, token=""
         )
-        expired_trials().filter(Q(starts__lt=MOST_STARTS)).update(state=TrialState.QUEUED, token="")
-    return list(expired_trials().values_list("pk", flat=True))
+        expired_trials().filter(starts__lt=MOST_STARTS).update(state=TrialState.QUEUED, token="")
+    return list(expired_trials().filter(starts__gte=MOST_STARTS).values_list("pk", flat=True))
+
+
+def halted_runs() -> QuerySet[Run]:
+    """Return cancelled runs in which something went back to the queue after the cancellation."""
+    queued = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.QUEUED)
+    waiting = Q(state=RunState.QUEUED) | (Q(state=RunState.RUNNING) & Exists(queued))
+    return Run.objects.filter(waiting, cancel_requested=True)

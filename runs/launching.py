@@ -11,11 +11,12 @@ from typing import Any
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
-from runs import claims, lanes, preparation, recording
+from runs import lanes, preparation, recording
 from runs.accepting import take_over, take_over_bundle
 from runs.errors import RequestError
 from runs.models import Launch, Run
 from runs.models.run import RunState
+from runs.reaping import reap
 from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files
@@ -86,21 +87,20 @@ def carry_here(launch: Launch) -> None:
 
     Ctrl-C cancels them: running agents are stopped, and what is finished stays.
     """
-    run_ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
     threads: list[Thread] = []
     try:
-        ready = [run_id for run_id in run_ids if preparation.prepare_run(run_id)]
-        while ready:
-            threads = lanes.start_threads(ready)
+        while waiting := list(open_runs(launch).order_by("pk").values_list("pk", flat=True)):
+            for run_id in waiting:
+                preparation.prepare_run(run_id)
+            threads = lanes.start_threads(waiting)
             for thread in threads:
                 thread.join()
-            ready = list(open_runs(launch).values_list("pk", flat=True))
-            if ready:
+            if open_runs(launch).exists():
                 # Another process holds the target's places, or held a trial and was lost.
                 time.sleep(POLL_SECONDS)
-                claims.requeue_lost()
+                reap()
     except KeyboardInterrupt:
-        for run_id in run_ids:
+        for run_id in launch.runs.values_list("pk", flat=True):
             recording.cancel_run(run_id)
         for thread in threads:
             thread.join()

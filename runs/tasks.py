@@ -7,10 +7,11 @@ import time
 from celery import shared_task
 from django.conf import settings
 
-from runs import claims, lanes, preparation, recording, wakeups
+from runs import claims, lanes, preparation, wakeups
 from runs.clock import DatabaseNow, database_now
 from runs.models import Run
 from runs.models.run import RunState
+from runs.reaping import reap
 
 WAKE_AGAIN_SECONDS = 4.0
 """A run with free places and queued trials is called for again after this long."""
@@ -35,13 +36,7 @@ def lane(run_id: int) -> None:
 @shared_task(name="runs.tasks.tick")
 def tick() -> None:
     """Put back what lost workers held, close what was missed, and wake what is waiting."""
-    for trial_id in claims.requeue_lost():
-        recording.record_lost(
-            trial_id,
-            f"Its worker was lost {claims.MOST_STARTS} times. Look at what the trial does to its worker.",
-        )
-    for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):
-        recording.close_if_done(run_id)
+    reap()
     queued = Run.objects.filter(state=RunState.QUEUED, cancel_requested=False)
     wakeups.prepare(list(queued.values_list("pk", flat=True)[:100]))
     for run_id in waiting_runs():
