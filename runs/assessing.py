@@ -31,6 +31,7 @@ def masked(recording: Recording, values: tuple[str, ...]) -> Recording:
         events=mask_values_in_bytes(recording.events, values) if recording.events else recording.events,
         answer=mask_values(recording.answer, values) if recording.answer else recording.answer,
         stderr=mask_values(recording.stderr, values),
+        notes=tuple(mask_values(note, values) for note in recording.notes),
     )
 
 
@@ -48,7 +49,7 @@ def assess(
         seconds=recording.seconds,
         usage=recording.usage,
         cost_usd=recording.cost_usd,
-        artifacts=keep_files(recording, folder),
+        artifacts=keep_files(recording, folder, task.secrets),
     )
     try:
         transcript = parse(recording.parser, recording.raw, recording.events)

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from django.conf import settings
+from django.db import OperationalError
 
+from evaluators.redaction import mask_values
 from runs.assessing import assess, masked
 from runs.claims import Claim
 from runs.providers.base import ProviderError
@@ -23,8 +25,10 @@ CANCELLED = TrialResult(outcome="", cancelled=True)
 
 def execute(claim: Claim, *, stopped: Callable[[], bool]) -> TrialResult:
     """Carry out a claimed trial and return what is to be recorded; whatever goes wrong becomes its error."""
+    secrets: tuple[str, ...] = ()
     try:
         task = load(claim, stopped)
+        secrets = task.secrets
         if not task.needs_folder:
             return _carry_nowhere(task)
         with trial_folder(settings.WORK_DIR, task.files) as folder:
@@ -32,14 +36,18 @@ def execute(claim: Claim, *, stopped: Callable[[], bool]) -> TrialResult:
     except ProviderError as error:
         if stopped():
             return CANCELLED
-        return TrialResult(outcome="error", error=str(error), error_kind=error.kind)
+        return TrialResult(outcome="error", error=mask_values(str(error), secrets), error_kind=error.kind)
+    except OperationalError:
+        # The database is away: nothing is known of the trial, and its lease brings it back.
+        raise
     except Exception as error:
         logger.exception("trial %s: internal error", claim.trial_id)
+        told = f"{type(error).__name__} in evalhub itself: {error}. Report it with the details below."
         return TrialResult(
             outcome="error",
-            error=f"{type(error).__name__} in evalhub itself: {error}. Report it with the details below.",
+            error=mask_values(told, secrets),
             error_kind="internal",
-            detail={"traceback": traceback.format_exc()[-8000:]},
+            detail={"traceback": mask_values(traceback.format_exc()[-8000:], secrets)},
         )
 
 
@@ -61,4 +69,4 @@ def _carry_nowhere(task: Task) -> TrialResult:
     recording = task.context.provider.invoke(task.invocation(nowhere(settings.WORK_DIR), {}))
     if recording.cancelled or task.stopped():
         return CANCELLED
-    return assess(task, masked(recording, task.context.secrets(task.spec.criteria.tool)))
+    return assess(task, masked(recording, task.secrets))

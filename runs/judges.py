@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.conf import settings
+from msgspec.structs import replace
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
+from evaluators.redaction import mask_values
 from runs.models import Run, Target
 from runs.options import RunOptions
 from runs.providers.base import ProviderError
@@ -46,12 +48,28 @@ def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
     found = Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
     try:
         if found is not None:
-            return make_complete(resolve_target(found, variables))
+            target = resolve_target(found, variables)
+            return masked(make_complete(target), target.secrets)
     except ProviderError as error:
         raise CompletionError(str(error)) from error
     raise CompletionError(
         f"The judge '{name}' is no target of this project. Add a target of that name, or choose another judge."
     )
+
+
+def masked(complete: Complete, secrets: tuple[str, ...]) -> Complete:
+    """Return a judge whose answers and errors are without these values, which are never stored."""
+    if not secrets:
+        return complete
+
+    def ask(request: CompletionRequest) -> Completion:
+        try:
+            answer = complete(request)
+        except CompletionError as error:
+            raise CompletionError(mask_values(str(error), secrets)) from error
+        return replace(answer, text=mask_values(answer.text, secrets))
+
+    return ask
 
 
 def make_complete(target: ResolvedTarget) -> Complete:

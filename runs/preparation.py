@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 
 from django.conf import settings
+from django.db import OperationalError
 from django.db.models import Case, Value, When
 from django.utils import timezone
 
 from evaluators.criteria import Tool
+from evaluators.redaction import mask_values
 from runs import claims, recording
 from runs.context import RunContext, load_run
 from runs.fingerprint import fingerprint
@@ -16,6 +18,7 @@ from runs.heartbeat import heartbeat
 from runs.models import Run
 from runs.models.run import RunState
 from runs.providers.base import ProviderError
+from runs.statements import storable
 from runs.trial_folder import trial_folder
 from runs.workspaces import LocalWorkspace
 from runs.writing import write_transaction
@@ -44,6 +47,14 @@ def prepare_run(run_id: int) -> bool:
             logger.info("run %s cannot start: %s", run_id, error)
             recording.fail_run(run_id, token, str(error), warnings)
             return False
+        except (OperationalError, KeyboardInterrupt):
+            # The database is away, or somebody wants to stop: another worker may have it at once.
+            claims.release_run(run_id, token)
+            raise
+        except Exception as error:
+            logger.exception("run %s: internal error", run_id)
+            recording.fail_run(run_id, token, f"{type(error).__name__} in evalhub itself: {error}.", warnings)
+            return False
         return _start(run_id, token, context, tool_version, provider_version, warnings)
 
 
@@ -51,7 +62,8 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     """Return the tool's and the provider's version. Raises `NotReady`."""
     availability = context.provider.check()
     if not availability.available:
-        raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
+        said = mask_values(availability.sentence, context.target.secrets)
+        raise NotReady(f"The target '{context.run.target.name}' cannot work: {said}")
     tool_version = context.run.tool_version
     for tool, files in context.tools:
         found = _check_tool(context, tool, files, warnings)
@@ -79,14 +91,14 @@ def _check_tool(context: RunContext, tool: Tool, files: Fixture, warnings: list[
 def _first_line(workspace: LocalWorkspace, command: str, tool: Tool) -> str:
     result = workspace.run(command, timeout_seconds=TOOL_CHECK_SECONDS)
     if result.exit_code != 0:
-        said = (result.stderr or result.stdout or result.error).strip()[:300]
+        said = storable((result.stderr or result.stdout or result.error).strip()[:300])
         ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
         raise NotReady(
             f"The check of {tool.binary or 'the tool'} failed: '{command}' {ended}. It said: {said or 'nothing'}. "
             "Install the tool on the worker, or mend the command in the scenario's target section."
         )
     lines = (result.stdout or result.stderr).strip().splitlines()
-    return lines[0].strip()[:200] if lines else ""
+    return storable(lines[0].strip()[:200]) if lines else ""
 
 
 def _start(
@@ -108,6 +120,7 @@ def _start(
             warnings=[*warnings, *context.warnings],
             token="",
             started=timezone.now(),
+            finished=Case(When(cancel_requested=True, then=Value(timezone.now())), default=None),
         )
         if changed != 1:
             return False

@@ -195,7 +195,7 @@ def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> boo
         won = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
             state=RunState.FINISHED,
             outcome="error",
-            error=sentence,
+            error=statements.storable(sentence),
             warnings=warnings,
             token="",
             finished=timezone.now(),

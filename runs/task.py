@@ -59,6 +59,11 @@ class Task:
             or needs_workspace(self.criteria)
         )
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that are masked in whatever is stored of the trial."""
+        return self.context.secrets(self.spec.criteria.tool)
+
     def invocation(self, folder: TrialFolder, env: dict[str, str]) -> Invocation:
         """Return what the provider is asked; `env` is for the agent's process."""
         return Invocation(

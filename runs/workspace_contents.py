@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from evaluators.redaction import mask_values_in_bytes
 from runs.beneath import read_beneath
 from scenarios.formats.parsed import FixtureFile
 
@@ -58,9 +59,16 @@ def changed_files(workspace: Path, fixture: Iterable[FixtureFile]) -> tuple[Chan
 
 
 def archive(
-    workspace: Path, *, max_file_bytes: int = MAX_FILE_BYTES, max_bytes: int = MAX_ARCHIVE_BYTES
+    workspace: Path,
+    *,
+    max_file_bytes: int = MAX_FILE_BYTES,
+    max_bytes: int = MAX_ARCHIVE_BYTES,
+    secrets: tuple[str, ...] = (),
 ) -> Archive:
-    """Return the regular files of a workspace as tar.gz; larger ones, and those past the whole size, are named."""
+    """Return the regular files of a workspace as tar.gz, these values masked in them.
+
+    Larger files, and those past the whole size, are named instead.
+    """
     buffer = io.BytesIO()
     left_out: list[str] = []
     total = 0
@@ -71,6 +79,7 @@ def archive(
                 left_out.append(path)
                 continue
             total += len(content)
+            content = mask_values_in_bytes(content, secrets)
             entry = tarfile.TarInfo(path)
             entry.size = len(content)
             entry.mode = 0o755 if os.access(workspace / path, os.X_OK) else 0o644

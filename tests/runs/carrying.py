@@ -1,0 +1,61 @@
+"""Stored runs for tests that claim, carry and record them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evalhub.teams.models import Project
+from runs import claims, recording
+from runs.models import Launch, Run, Target, Trial
+from runs.models.run import Trigger
+from runs.options import RunOptions
+from runs.planning import Request, request_runs
+from scenarios.models import SuiteVersion
+from tests.builders import make_project, make_suite, make_target
+
+NO_GATES: dict[str, Any] = {"criteria": {"gates": []}}
+
+
+def launch(
+    version: SuiteVersion | None = None, *, targets: Sequence[str] = (), trials: int = 1, **changes: Any
+) -> Launch:
+    """Return a stored launch of a suite whose scenarios ask for nothing; nobody is woken."""
+    if version is None:
+        project = Project.objects.filter(slug="tools").first() or make_project()
+        version = make_suite(project, **NO_GATES)
+    project = version.suite.project
+    if not Target.objects.filter(project=project).exists():
+        make_target(project)
+    concurrency = changes.pop("concurrency", None)
+    request = Request(
+        [version], targets=targets, options=RunOptions(trials=trials, concurrency=concurrency), **changes
+    )
+    return request_runs(project, request, by=None, trigger=Trigger.CLI, wake=False)
+
+
+def running(version: SuiteVersion | None = None, **changes: Any) -> Run:
+    """Return a run whose trials may start."""
+    run = launch(version, **changes).runs.get()
+    Run.objects.filter(pk=run.pk).update(state="running")
+    return Run.objects.select_related("target").get(pk=run.pk)
+
+
+def claimed(run: Run) -> claims.Claim:
+    """Return a claim of the run's next trial."""
+    claim = claims.claim_trial(run.pk)
+    assert claim is not None
+    return claim
+
+
+def lose(claim: claims.Claim, *, starts: int | None = None) -> None:
+    """Let the claim's lease be over, as if its worker had been killed."""
+    values: dict[str, Any] = {"lease_until": 1.0}
+    if starts is not None:
+        values["starts"] = starts
+    Trial.objects.filter(pk=claim.trial_id).update(**values)
+
+
+def passed(seconds: float = 1.0, **changes: Any) -> recording.TrialResult:
+    """Return the result of a trial that passed."""
+    return recording.TrialResult(**{"outcome": "pass", "seconds": seconds, "completed": True, **changes})

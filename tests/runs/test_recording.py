@@ -1,0 +1,126 @@
+"""Results are stored once, whatever they hold, and the last one closes the run."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluators.evaluate import Evaluation
+from evaluators.model import Score, Transcript, Usage
+from runs import recording
+from runs.models import RunMeasure, Trial
+from runs.models.trial import TranscriptRecord
+from tests.runs.carrying import claimed, passed, running
+
+pytestmark = pytest.mark.django_db
+AWKWARD = "a\x00b\ud800c é ✓"
+STORED = "a\ufffdb?c é ✓"
+
+
+def scored(value: float, *, ok: bool) -> Evaluation:
+    score = Score("gates", "file_exists", value=value, passed=ok)
+    return Evaluation("pass" if ok else "fail", (score,))
+
+
+def test_the_last_result_closes_the_run_once():
+    run = running()
+    recording.record(claimed(run), passed())
+    assert not recording.close_if_done(run.pk)
+    recording.record(claimed(run), passed(outcome="fail"))
+    run.refresh_from_db()
+    assert (run.state, run.outcome, run.open) == ("finished", "fail", 0)
+    assert not recording.close_if_done(run.pk)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [(("pass", "pass"), "pass"), (("pass", "error"), "error"), (("fail", "error"), "fail")],
+    ids=["all passed", "an error", "a failure beside an error"],
+)
+def test_a_run_comes_to_the_worst_of_its_trials(outcomes, expected):
+    run = running()
+    for outcome in outcomes:
+        recording.record(claimed(run), passed(outcome=outcome))
+    run.refresh_from_db()
+    assert run.outcome == expected
+
+
+def test_the_rollups_are_those_done_by_hand():
+    run = running(trials=2)
+    # Both scenarios once, then both again: the first takes 1 and 3 seconds, the second 2 and 6.
+    for seconds in (1.0, 2.0, 3.0, 6.0):
+        recording.record(claimed(run), passed(seconds, outcome="pass" if seconds < 6 else "fail"))
+    rows = RunMeasure.objects.filter(run=run, measure__layer="trial", measure__name="seconds")
+    found = {(row.scenario.key if row.scenario else ""): (row.n, row.mean, row.m2) for row in rows}
+    # Means 2 and 4; squared differences 1+1 and 4+4; over the means 3, 1+1.
+    assert found == {"create": (2, 2.0, 2.0), "export": (2, 4.0, 8.0), "": (2, 3.0, 2.0)}
+    rates = RunMeasure.objects.filter(run=run, measure__layer="trial", measure__name="pass")
+    assert {(row.scenario.key if row.scenario else ""): (row.mean, row.passed) for row in rates} == {
+        "create": (1.0, 2),
+        "export": (0.5, 1),
+        "": (0.75, 3),
+    }
+
+
+def test_errors_are_not_measured():
+    run = running()
+    recording.record(claimed(run), passed(5.0))
+    recording.record(claimed(run), passed(100.0, outcome="error"))
+    row = RunMeasure.objects.get(run=run, scenario=None, measure__name="seconds")
+    assert (row.n, row.mean) == (1, 5.0)
+
+
+def test_cost_and_tokens_are_summed_and_unknown_cost_is_not_zero():
+    run = running()
+    recording.record(claimed(run), passed(usage=Usage(10, 5)))
+    run.refresh_from_db()
+    assert (run.cost_usd, run.tokens_in, run.tokens_out) == (None, 10, 5)
+    recording.record(claimed(run), passed(usage=Usage(1, 2), cost_usd=0.25))
+    run.refresh_from_db()
+    assert (run.cost_usd, run.tokens_in, run.tokens_out) == (0.25, 11, 7)
+
+
+def test_what_no_database_holds_is_replaced_and_the_rest_kept():
+    run = running()
+    claim = claimed(run)
+    result = passed(
+        answer=AWKWARD,
+        error=AWKWARD,
+        detail={AWKWARD: [AWKWARD, {"deep": AWKWARD}]},
+        evaluation=Evaluation("pass", (Score("gates", "script", passed=True, message=AWKWARD),)),
+        transcript=Transcript(text="a\x00b", source="transcript"),
+    )
+    assert recording.record(claim, result)
+    trial = Trial.objects.get(pk=claim.trial_id)
+    assert (trial.answer, trial.error) == (STORED, STORED)
+    assert trial.detail == {STORED: [STORED, {"deep": STORED}]}
+    assert trial.scores[0]["message"] == STORED
+    assert TranscriptRecord.objects.get(trial=trial).unpack().text == "a\x00b"
+
+
+def test_a_text_that_only_looks_like_an_escape_is_kept():
+    run = running()
+    claim = claimed(run)
+    recording.record(claim, passed(detail={"said": r"\u0000 and \ud800"}))
+    assert Trial.objects.get(pk=claim.trial_id).detail == {"said": r"\u0000 and \ud800"}
+
+
+def test_the_reason_of_a_failed_preparation_may_hold_anything():
+    run = running()
+    type(run).objects.filter(pk=run.pk).update(state="preparing", token="t")
+    assert recording.fail_run(run.pk, "t", f"It said: {AWKWARD}", [])
+    run.refresh_from_db()
+    assert run.error == f"It said: {STORED}"
+    assert (run.state, run.outcome, run.cancelled, run.open) == ("finished", "error", 2, 0)
+
+
+def test_scores_are_kept_as_evaluate_returned_them():
+    run = running()
+    claim = claimed(run)
+    recording.record(claim, passed(evaluation=scored(1.0, ok=True)))
+    (score,) = Trial.objects.get(pk=claim.trial_id).scores
+    assert (score["layer"], score["name"], score["value"], score["passed"]) == (
+        "gates",
+        "file_exists",
+        1.0,
+        True,
+    )
