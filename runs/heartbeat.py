@@ -52,24 +52,32 @@ class Heartbeat:
             self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
             self._thread.start()
 
+    def _idle(self) -> bool:
+        """Tell whether nothing is held; then the next claim starts a thread of its own."""
+        with self._lock:
+            if not self._tokens:
+                self._thread = None
+            return not self._tokens
+
     def _held(self, *kinds: Kind) -> list[str]:
         with self._lock:
             return [token for token, kind in self._tokens.items() if kind in kinds]
 
     def _beat(self) -> None:
         renewed = time.monotonic()
-        while True:
-            time.sleep(LOOK_SECONDS)
+        time.sleep(LOOK_SECONDS)
+        while not self._idle():
             try:
                 due = time.monotonic() - renewed >= settings.LEASE_SECONDS / 4
-                if self._held("trial", "run", "place"):
-                    self._look(renew=due)
+                self._look(renew=due)
                 if due:
                     renewed = time.monotonic()
             except DatabaseError as error:
                 # The database may be away for a minute: the leases stand, and the next beat tries again.
                 logger.warning("heartbeat: %s", error)
                 connections.close_all()
+            time.sleep(LOOK_SECONDS)
+        connections.close_all()
 
     def _look(self, *, renew: bool) -> None:
         stop = claims.cancelled_tokens(self._held("trial", "run"))
