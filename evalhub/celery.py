@@ -3,7 +3,7 @@
 import os
 
 from celery import Celery
-from celery.signals import worker_process_init
+from celery.signals import worker_init, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 
@@ -31,10 +31,18 @@ app.conf.update(
 app.autodiscover_tasks(["runs"])
 
 
-@worker_process_init.connect
+@worker_init.connect
 def preload(**_: object) -> None:
     """Import what `EVALHUB_PRELOAD` names, so that the first trial does not wait for it."""
     import importlib
 
     for module in settings.PRELOAD:
         importlib.import_module(module)
+
+
+@worker_shutting_down.connect
+def finish_up(**_: object) -> None:
+    """Let the lanes end with the trial that they carry now; what is queued waits for the next worker."""
+    from runs import lanes
+
+    lanes.stop()

@@ -20,6 +20,14 @@ SLICE_SECONDS = 60.0
 """How long a lane works before it lets others have its thread; it asks for another wake-up then."""
 
 
+_stopping = threading.Event()
+
+
+def stop() -> None:
+    """Let every lane of this process end after its present trial."""
+    _stopping.set()
+
+
 def work(run_id: int, *, until: float | None = None) -> bool:
     """Carry trials of a run, and of its launch's other runs in turn, until none is left or time is over.
 
@@ -35,6 +43,8 @@ def work(run_id: int, *, until: float | None = None) -> bool:
                 several = _work_in(place, run, until)
         finally:
             claims.release_place(place)
+        if _stopping.is_set():
+            return False
         if until is not None and time.monotonic() >= until:
             return True
         following = _next_run(run) if several else None
@@ -46,7 +56,7 @@ def work(run_id: int, *, until: float | None = None) -> bool:
 def _work_in(place: claims.Place, run: Run, until: float | None) -> bool:
     """Carry trials in one place; True when the launch's next run should have its turn."""
     several = run.launch.runs.count() > 1
-    while not heartbeat.stopped(place.token):
+    while not (heartbeat.stopped(place.token) or _stopping.is_set()):
         claim = claims.claim_trial(run.pk)
         if claim is None:
             return several
