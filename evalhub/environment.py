@@ -48,6 +48,21 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
+def make_directory(name: str, path: Path) -> None:
+    """Make a directory where there is none; it has to be writable."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        writable = os.access(path, os.W_OK | os.X_OK)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"The data directory {path} cannot be made: {error.strerror}. Name another one in {name}."
+        ) from error
+    if not writable:
+        raise ImproperlyConfigured(
+            f"The data directory {path} is not writable. Change its owner, or name another one in {name}."
+        )
+
+
 def kept_secret(name: str, file: Path) -> str:
     """Return the variable, else a secret that is made once and kept in `file`, readable by its owner only."""
     value = text(name)

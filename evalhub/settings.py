@@ -13,7 +13,7 @@ from evalhub.version import newest_version
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(environment.text("EVALHUB_DATA", str(BASE_DIR / "var"))).resolve()
-DATA_DIR.mkdir(parents=True, exist_ok=True)
+environment.make_directory("EVALHUB_DATA", DATA_DIR)
 
 DATABASE_URL = environment.text("DATABASE_URL")
 BROKER_URL = environment.text("EVALHUB_BROKER_URL")

@@ -13,7 +13,9 @@ os.environ.setdefault("EVALHUB_SANDBOX", "prefer")
 for _name in ("EVALHUB_HOSTS", "EVALHUB_ENV_ALLOW", "LLM_TOOL_TEST_JUDGE"):
     os.environ.pop(_name, None)
 
-from evalhub.settings import *  # noqa: E402, F403 (the environment comes first)
+# The environment comes first.
+from evalhub.settings import *  # noqa: E402, F403
+from evalhub.settings import DATABASES  # noqa: E402
 
 # Tests of a server for many say so themselves.
 EMBEDDED = True
