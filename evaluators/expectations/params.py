@@ -52,11 +52,13 @@ def _items(param: ToolParam, sources: Sources) -> tuple[str, ...]:
 def _verdict(param: ToolParam, call: ToolCall, expected: list[str]) -> Atom:
     if param.param not in call.params:
         return Atom("failed", f"parameter missing: {_path(param)}")
-    actual = string_of(call.params[param.param])
     try:
+        actual = string_of(call.params[param.param])
         holds = _holds(param.assertion, actual, expected)
     except PatternError as error:
         return Atom("failed", f"{_path(param)}: invalid regex: {str(error).rstrip('.')}")
+    except RecursionError:
+        return Atom("failed", f"{_path(param)}: the value is nested too deep to be compared")
     if holds:
         return HELD
     wanted = " or ".join(f"'{text}'" for text in expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -79,14 +80,24 @@ def _events(id: str, call: Any) -> tuple[Event, Event]:
 def _usage(given: Any) -> Usage | None:
     if not given:
         return None
-    read = given.get("inputTokens", given.get("input_tokens", 0))
-    return Usage(read, given.get("outputTokens", given.get("output_tokens", 0)))
+    read, wrote = (
+        next((given[name] for name in names if given.get(name) is not None), 0)
+        for names in (
+            ("inputTokens", "input_tokens", "prompt_tokens"),
+            ("outputTokens", "output_tokens", "completion_tokens"),
+        )
+    )
+    return Usage(read, wrote)
 
 
 def _stub_loop(given: Any) -> Any:
-    turns = iter([_turn(turn) for turn in given["turns"]])
+    turns = [_turn(turn) for turn in given["turns"]]
+    asked = count()
     done = run_stubs(
-        "m", given["stubs"], lambda messages: next(turns), max_turns=given.get("maxTurns") or MAX_TURNS
+        "m",
+        given["stubs"],
+        lambda messages: turns[min(next(asked), len(turns) - 1)],
+        max_turns=given.get("maxTurns") or MAX_TURNS,
     )
     usage = done.transcript.usage or Usage()
     return {
@@ -100,8 +111,11 @@ def _stub_loop(given: Any) -> Any:
 
 
 def _turn(turn: Any) -> ModelTurn:
-    calls = [ModelCall(call["name"], call.get("input") or {}, call.get("id")) for call in turn["toolCalls"]]
-    return ModelTurn(turn["text"], tuple(calls), _usage(turn.get("usage")))
+    calls = [
+        ModelCall(call["name"], call.get("input") or {}, call.get("id"))
+        for call in turn.get("toolCalls") or ()
+    ]
+    return ModelTurn(turn.get("text") or "", tuple(calls), _usage(turn.get("usage")))
 
 
 def _baseline(given: Any) -> Any:

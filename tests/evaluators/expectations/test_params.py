@@ -92,3 +92,12 @@ def test_the_error_shows_what_was_expected_and_what_came():
     assert failures(call(p=7), tool_params=param("oneOf", ("a", "b"))) == (
         "toolParams: t.p: expected oneOf 'a' or 'b' but got '7'",
     )
+
+
+def test_a_value_that_is_nested_too_deep_fails():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert failures(call(p=deep), tool_params=param("contains", "x")) == (
+        "toolParams: t.p: the value is nested too deep to be compared",
+    )
