@@ -1,10 +1,13 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.js_text import json_of, string_of
+
+CALM = settings(deadline=None)
+"""Other tests share the machine."""
 
 
 @pytest.mark.parametrize(
@@ -38,6 +41,7 @@ def test_a_text_inside_an_object_is_quoted():
     assert json_of(["a"]) == '["a"]'
 
 
+@CALM
 @given(
     st.recursive(
         st.none()

@@ -1,11 +1,14 @@
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.js_text import string_of
 from evaluators.tokens import Resolved, Sources, other_tokens_in, resolve, resolve_items, tokens_in
+
+CALM = settings(deadline=None)
+"""Other tests share the machine."""
 
 SEED = {
     "holdings": {"equities": [{"symbol": "AAPL", "shares": 150, "name": "Apple Inc."}]},
@@ -96,6 +99,7 @@ KEYS = st.text(string.ascii_letters + string.digits + "_-", min_size=1)
 LEAVES = st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False)
 
 
+@CALM
 @given(st.lists(KEYS | st.integers(0, 5), min_size=1, max_size=6), LEAVES)
 def test_every_leaf_can_be_reached_by_its_path(steps, leaf):
     value, path = leaf, ""
@@ -107,12 +111,14 @@ def test_every_leaf_can_be_reached_by_its_path(steps, leaf):
     assert resolve(f"{{{{seed:{path.removeprefix('.')}}}}}", Sources(value)).text == string_of(leaf)
 
 
+@CALM
 @given(st.text(), st.text())
 def test_it_takes_any_text(value, path):
     resolve(value, SOURCES)
     resolve(f"{{{{seed:{path}}}}}", SOURCES)
 
 
+@CALM
 @given(st.text(st.characters(exclude_characters="{}")))
 def test_a_text_without_braces_stays_as_it_is(value):
     assert resolve(value, SOURCES) == Resolved(value)

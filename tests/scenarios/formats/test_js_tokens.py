@@ -2,11 +2,14 @@ import json
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios.formats.js_literals import NotStatic, object_literals, static_value
 from scenarios.formats.js_tokens import Token, UnreadableSource, tokenize
+
+CALM = settings(deadline=None)
+"""Other tests share the machine."""
 
 
 def kinds(source):
@@ -80,6 +83,7 @@ def test_a_long_line_of_slashes_takes_no_long_time():
     assert len(tokenize("=/[" * 20_000)) == 60_000
 
 
+@CALM
 @given(st.text(string.printable + "é😀"))
 def test_any_text_gives_tokens_or_is_refused_in_a_sentence(source):
     try:
@@ -95,11 +99,13 @@ JSON = st.recursive(
 )
 
 
+@CALM
 @given(JSON)
 def test_json_is_read_as_the_value_it_is(value):
     assert value_of(json.dumps(value)) == value
 
 
+@CALM
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r")))
 def test_a_template_says_what_it_holds(text):
     escaped = text.replace("\\", "\\\\").replace("`", "\\`").replace("$", "\\$")
