@@ -1,55 +1,77 @@
-"""A closed run against its baseline."""
+"""A closed run against its baseline: which scenarios went from passed to failed, and back."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
-from runs.models import Baseline, Run, Trial
+from evaluators.suite_result import Comparison, compare_passes
+from runs.baselines import baseline_of
+from runs.measures import measure_id
+from runs.models import Alert, Change, Run, RunMeasure, Trial
+from runs.models.comparison import Verdict
 from runs.models.trial import TrialState
+from runs.options import RunOptions
 
-
-@dataclass(frozen=True)
-class PassChanges:
-    """Which scenarios went from passed to failed and back, by key; empty without a baseline."""
-
-    regressions: list[str] = field(default_factory=list)
-    new_passes: list[str] = field(default_factory=list)
-    added: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
+PASS = ("trial", "pass")
 
 
 def passes(run_id: int) -> dict[str, bool]:
-    """Return for each scenario whether it passed: every trial that is no error did, and there was one."""
-    rows = Trial.objects.filter(run=run_id, state=TrialState.FINISHED).exclude(outcome="error")
-    found: dict[str, bool] = {}
+    """Return for each scenario whether it passed, in the order of the suite.
+
+    It did when every trial that is no error passed, and there was one. Cancelled trials say nothing.
+    """
+    rows = Trial.objects.filter(run=run_id, state=TrialState.FINISHED).order_by("position")
+    outcomes: dict[str, set[str]] = {}
     for key, outcome in rows.values_list("scenario__key", "outcome"):
-        found[key] = found.get(key, True) and outcome == "pass"
-    return found
+        outcomes.setdefault(key, set()).add(outcome)
+    return {key: found - {"error"} == {"pass"} for key, found in outcomes.items()}
 
 
-def pass_changes(run: Run) -> PassChanges:
-    """Return what changed against the run's baseline."""
-    if run.baseline_id is None:
-        return PassChanges()
-    before, after = passes(run.baseline_id), passes(run.pk)
-    common = before.keys() & after.keys()
-    return PassChanges(
-        regressions=sorted(key for key in common if before[key] and not after[key]),
-        new_passes=sorted(key for key in common if after[key] and not before[key]),
-        added=sorted(after.keys() - before.keys()),
-        removed=sorted(before.keys() - after.keys()),
-    )
-
-
-def baseline_of(run: Run) -> Run | None:
-    """Return the run that this one is held against: pinned for its branch, else for its suite and target."""
-    pinned = Baseline.objects.filter(suite=run.suite_id, target=run.target_id, branch__in={run.branch, ""})
-    chosen = pinned.order_by("-branch").select_related("run").first()
-    return chosen.run if chosen and chosen.run_id != run.pk else None
+def comparison_of(run: Run) -> Comparison:
+    """Return what changed against the run's baseline; nothing without one."""
+    return compare_passes(passes(run.baseline_id), passes(run.pk)) if run.baseline_id else Comparison()
 
 
 def compare_with_baseline(run: Run) -> None:
-    """Note which baseline the run is held against."""
-    baseline = run.baseline or baseline_of(run)
-    if baseline is not None and run.baseline_id != baseline.pk:
-        Run.objects.filter(pk=run.pk).update(baseline=baseline)
+    """Write the run's baseline, its changes and its alert anew. The caller holds the transaction."""
+    choice = RunOptions.model_validate(run.options).baseline
+    baseline = baseline_of(run, choice)
+    run.baseline = baseline
+    run.save(update_fields=["baseline"])
+    Change.objects.filter(run=run).delete()
+    if baseline is None:
+        return
+    regressed = _write_changes(run, baseline)
+    if regressed:
+        Alert.objects.get_or_create(run=run, defaults={"project_id": run.project_id})
+    else:
+        Alert.objects.filter(run=run, first_triaged=None).delete()
+
+
+def _write_changes(run: Run, baseline: Run) -> bool:
+    """Store a change for each scenario whose verdict differs; True when any is a regression.
+
+    Rates are over trials that are no errors, so that a scenario of which only errors are left has no verdict.
+    """
+    measure = measure_id(*PASS)
+    before, after = _rates(baseline, measure), _rates(run, measure)
+    changes = [
+        Change(
+            run=run,
+            baseline=baseline,
+            measure_id=measure,
+            scenario_id=scenario,
+            verdict=Verdict.REGRESSED if before[scenario] == 1.0 else Verdict.IMPROVED,
+            before=before[scenario],
+            after=after[scenario],
+        )
+        for scenario in after.keys() & before.keys()
+        if (before[scenario] == 1.0) != (after[scenario] == 1.0)
+    ]
+    Change.objects.bulk_create(changes)
+    return any(change.verdict == Verdict.REGRESSED for change in changes)
+
+
+def _rates(run: Run, measure: int) -> Mapping[int, float]:
+    rows = RunMeasure.objects.filter(run=run, measure=measure).exclude(scenario=None)
+    return dict(rows.values_list("scenario_id", "mean"))

@@ -23,6 +23,8 @@ class RunOptions(BaseModel):
     threshold: float | None = Field(default=None, ge=0, le=1)
     max_usd: float | None = Field(default=None, ge=0)
     cache: bool = True
+    baseline: str = ""
+    """A run's number, `last-pass`, or empty for what is pinned."""
     seed: Json = None
     snapshot: Json = None
     registry: Json = None

@@ -13,6 +13,13 @@ from rich.text import Text
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}
+CHANGES = (
+    ("regressions", "REGRESSIONS", "bold red"),
+    ("new_passes", "New passes", "green"),
+    ("added", "Added", ""),
+    ("removed", "Removed", ""),
+)
+"""What is said of a comparison, regressions first: name in the document, words, style."""
 WIDTH_WITHOUT_TERMINAL = 120
 LONGEST_REASON = 200
 MOST_TRIALS = 60
@@ -39,6 +46,10 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
     if run["error"]:
         console.print(Text(f"  The run did not start: {run['error']}", style="yellow"))
     console.print(Text("  " + totals(run, document["trials"])))
+    for name, word, style in CHANGES:
+        if run[name]:
+            line = f"  {word} against run {run['baseline']} ({len(run[name])}): {', '.join(run[name])}"
+            console.print(Text(line, style=style))
     for warning in run["warnings"]:
         console.print(Text(f"  ⚠ {warning}", style="yellow"))
     return out.getvalue()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from evaluators.redaction import redact_patterns
-from runs.comparing import pass_changes
+from evalhub.web.moments import moment
+from evaluators.redaction import redact_json
+from runs.comparing import comparison_of
 from runs.models import JudgingRecord, Run, Trial
 
 _CONTENT = (
@@ -22,8 +23,24 @@ _CONTENT = (
 
 
 def run_json(run: Run) -> dict[str, Any]:
-    """Return the run without its trials. Expects suite_version, suite, target, guidance and by to be loaded."""
-    changes = pass_changes(run)
+    """Return the run without its trials. Expects what `run_row` does."""
+    changes = comparison_of(run)
+    return {
+        **run_row(run),
+        "fingerprint": run.fingerprint,
+        "warnings": run.warnings,
+        "regressions": list(changes.regressions),
+        "new_passes": list(changes.new_passes),
+        "added": list(changes.added),
+        "removed": list(changes.removed),
+    }
+
+
+def run_row(run: Run) -> dict[str, Any]:
+    """Return what a list says of a run, without a query.
+
+    Expects suite_version, suite, target, guidance and by to be loaded.
+    """
     return {
         "id": run.pk,
         "suite": run.suite.slug,
@@ -34,9 +51,9 @@ def run_json(run: Run) -> dict[str, Any]:
         "state": run.state,
         "outcome": run.outcome or None,
         "launch": run.launch_id,
-        "created": _time(run.created),
-        "started": _time(run.started),
-        "finished": _time(run.finished),
+        "created": moment(run.created),
+        "started": moment(run.started),
+        "finished": moment(run.finished),
         "by": run.by.get_username() if run.by else None,
         "trigger": run.trigger,
         "tags": run.tags,
@@ -50,17 +67,11 @@ def run_json(run: Run) -> dict[str, Any]:
         "tool_version": run.tool_version or None,
         "guidance": run.guidance.sha256[:8] if run.guidance else None,
         "guidance_name": str(run.guidance) if run.guidance else None,
-        "fingerprint": run.fingerprint,
         "cost_usd": run.cost_usd,
         "tokens": {"input": run.tokens_in, "output": run.tokens_out},
         "seconds": run.seconds,
         "baseline": run.baseline_id,
-        "regressions": changes.regressions,
-        "new_passes": changes.new_passes,
-        "added": changes.added,
-        "removed": changes.removed,
         "error": run.error,
-        "warnings": run.warnings,
         "url": f"/runs/{run.pk}/",
     }
 
@@ -68,7 +79,7 @@ def run_json(run: Run) -> dict[str, Any]:
 def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Iterable[str]) -> dict[str, Any]:
     """Return one trial. Expects its scenario to be loaded; texts are redacted."""
     interaction = trial.detail.get("interaction") or {"available": False}
-    return redacted(
+    return redact_json(
         {
             "id": trial.pk,
             "scenario": trial.scenario.key,
@@ -147,18 +158,3 @@ def run_document(run_id: int) -> dict[str, Any]:
             for trial in trials
         ],
     }
-
-
-def redacted(value: Any) -> Any:
-    """Return a JSON value with secrets in its texts blacked out by pattern."""
-    if isinstance(value, str):
-        return redact_patterns(value)
-    if isinstance(value, dict):
-        return {key: redacted(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [redacted(item) for item in value]
-    return value
-
-
-def _time(moment: Any) -> str | None:
-    return moment.isoformat().replace("+00:00", "Z") if moment else None

@@ -6,10 +6,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.db import transaction
 from pydantic import ValidationError
 
 from evalhub.teams.models import Project
 from runs import launching
+from runs.baselines import check_choice
 from runs.errors import RequestError
 from runs.models import Launch, Run
 from runs.models.run import Trigger
@@ -41,9 +43,9 @@ class Command(EvalhubCommand):
     def work(self, options: dict[str, Any]) -> Result:
         try:
             project = chosen_project(options["project"])
-            request = _request(project, options)
             if options["dry_run"]:
-                return _planned(plan(project, request))
+                return _dry_run(project, options)
+            request = _request(project, options)
             here = options["now"]
             launch = request_runs(project, request, by=acting_user(), trigger=Trigger.CLI, wake=not here)
             return self._carry(launch, options)
@@ -62,7 +64,13 @@ class Command(EvalhubCommand):
         documents = [run_document(run.pk) for run in runs]
         write_files(documents, json_file=options["json_file"], junit_file=options["junit_file"])
         text = "\n".join(summary(document, colour=self.stdout.isatty()) for document in documents)
-        return Result(text, {"launch": launch.pk, "runs": documents}, launching.exit_code(runs))
+        return Result(text, {"launch": launch.pk, "runs": documents}, _exit_code(runs, documents, options))
+
+
+def _exit_code(runs: list[Run], documents: list[dict[str, Any]], options: dict[str, Any]) -> int:
+    if options["fail_on_regression"] and any(document["run"]["regressions"] for document in documents):
+        return REGRESSED
+    return launching.exit_code(runs)
 
 
 def _add_what(parser: ArgumentParser) -> None:
@@ -88,6 +96,13 @@ def _add_how(parser: ArgumentParser) -> None:
     parser.add_argument("--timeout-seconds", type=float, help="for scenarios without a limit of their own")
     parser.add_argument("--no-judge", action="store_true", help="leave the judge out")
     parser.add_argument("--judge-model", default="", help="target or model that judges")
+    parser.add_argument(
+        "--baseline",
+        default="",
+        metavar="RUN|last-pass",
+        help="run to hold against (default: what is pinned)",
+    )
+    parser.add_argument("--fail-on-regression", action="store_true", help="exit 3 when anything regressed")
     parser.add_argument("--dry-run", action="store_true", help="say what would run, store nothing")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--now", action="store_true", help="run in this process, without workers")
@@ -106,6 +121,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     by = acting_user()
     if options["targets"]:
         launching.take_targets_file(project, Path(options["targets"]), by=by)
+    check_choice(project.pk, options["baseline"])
     versions = launching.suite_versions(project, options["suites"], by=by)
     return Request(
         suite_versions=versions,
@@ -129,11 +145,20 @@ def _run_options(options: dict[str, Any]) -> RunOptions:
             timeout_seconds=options["timeout_seconds"],
             judge=not options["no_judge"],
             judge_model=options["judge_model"],
+            baseline=options["baseline"],
         )
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]).replace("_", "-")
         raise Refused(f"--{name} is {first['input']}: {first['msg'].lower()}.") from error
+
+
+@transaction.atomic
+def _dry_run(project: Project, options: dict[str, Any]) -> Result:
+    """Return what would run. Files are read as for a run, and none of it is kept."""
+    planned = _planned(plan(project, _request(project, options)))
+    transaction.set_rollback(True)
+    return planned
 
 
 def _planned(planned: tuple[PlannedRun, ...]) -> Result:

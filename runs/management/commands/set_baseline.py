@@ -1,0 +1,39 @@
+"""What others are held against."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from runs.baselines import set_baseline
+from runs.errors import RequestError
+from runs.models import Run
+from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
+
+
+class Command(EvalhubCommand):
+    help = "Pin a finished run as the baseline of its suite and target."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("id", type=int, metavar="RUN")
+        parser.add_argument("--branch", default="", help="for runs of this branch only")
+
+    def work(self, options: dict[str, Any]) -> Result:
+        run = Run.objects.select_related("suite", "target", "project").filter(pk=options["id"]).first()
+        if run is None:
+            raise Refused(
+                f"There is no run {options['id']}. The runs page lists those there are.", id="run/unknown"
+            )
+        try:
+            baseline = set_baseline(run, by=acting_user(), branch=options["branch"])
+        except RequestError as error:
+            raise Refused(str(error), id=error.id) from error
+        where = f" on branch {baseline.branch}" if baseline.branch else ""
+        text = f"Run {run.pk} is the baseline of {run.suite.slug} on {run.target.name}{where}."
+        document = {
+            "run": run.pk,
+            "suite": run.suite.slug,
+            "target": run.target.name,
+            "branch": baseline.branch or None,
+        }
+        return Result(text, document)
