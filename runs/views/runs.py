@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 from evalhub.teams.models import note
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
-from runs.comparing import pass_changes
+from runs.comparing import comparison_of
 from runs.models import Run, Trial
 from runs.recording import cancel_run
 from runs.warehouse.history import STATES, Filters, choices, page_of_runs, runs_of
@@ -59,7 +59,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "layers": layers_of(run),
         "subcommands": subcommands(run),
         "diagnosis": diagnosis_of(run),
-        "changes": pass_changes(run),
+        "changes": comparison_of(run),
     }
     return render(request, "runs/run_detail.html", context)
 

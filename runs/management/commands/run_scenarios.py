@@ -21,6 +21,7 @@ from runs.reports.console import summary
 from runs.reports.document import run_document
 from runs.reports.files import write_files
 from scenarios.commands import (
+    REGRESSED,
     EvalhubCommand,
     Refused,
     Result,
