@@ -1,10 +1,11 @@
+"""Provider Retry Configuration of the AgentV specification: its three scenarios, and what lies between."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 import pytest
 
-from runs.providers.options import Retry
 from runs.providers.retry import (
     Backoff,
     Failure,
@@ -14,6 +15,7 @@ from runs.providers.retry import (
     retry_after_seconds,
     with_retry,
 )
+from runs.targets import define, resolve
 
 
 class Calls:
@@ -60,7 +62,7 @@ def test_it_never_repeats_what_is_forbidden_even_when_configured(status):
     assert is_retryable(Failure(status=status), [status]) is False
 
 
-def test_it_repeats_up_to_three_times_by_default_with_growing_waits():
+def test_default_exponential_backoff():
     calls = Calls(*[Failure(status=429)] * 3)
     assert retried(calls) == "answer"
     assert calls.made == 4
@@ -75,7 +77,7 @@ def test_it_raises_the_last_failure_when_no_retry_is_left():
 
 
 @pytest.mark.parametrize("failure", [Failure(status=401), Failure(status=403), Failure(status=400)])
-def test_it_returns_an_error_at_once_when_no_retry_would_help(failure):
+def test_non_retryable_errors(failure):
     calls = Calls(failure)
     with pytest.raises(RequestFailed):
         retried(calls)
@@ -110,8 +112,15 @@ def test_it_jitters_between_three_and_five_quarters():
     assert 0.75 <= calls.waits[0] <= 1.25
 
 
-def test_it_fills_what_a_target_does_not_configure_with_defaults():
-    backoff = Backoff.of(Retry(max_retries=5, retryable_status_codes=(418,)))
+def test_configure_retry_in_targets_yaml():
+    entry = {
+        "name": "t",
+        "provider": "gemini",
+        "api_key": "${{ KEY }}",
+        "maxRetries": 5,
+        "retry_status_codes": [418],
+    }
+    backoff = Backoff.of(resolve(define(entry), {"KEY": "k"}).options.retry)
     assert (backoff.max_retries, backoff.max_delay_ms, tuple(backoff.retryable_status_codes)) == (
         5,
         60_000,
