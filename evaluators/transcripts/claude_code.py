@@ -1,0 +1,103 @@
+"""What `claude -p --output-format stream-json --verbose` prints: messages with content blocks, one a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from evaluators.model import Event, Json, Transcript, Usage
+from evaluators.traces import shell_command, timestamp
+from evaluators.transcripts.stream import Object, mapping, objects, transcript, unknown, whole, words
+
+_PASSING = frozenset(("system", "stream_event", "rate_limit_event"))
+_EXIT_CODE = re.compile(r"Exit code (\d{1,5})\b")
+_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return the stream of a Claude Code session. Raises `UnreadableTranscript` where it holds no JSON object.
+
+    Usage is what the session's result says; of a session that was ended early, the sum over its messages.
+    Tokens read from a cache count as read.
+    """
+    lines, problems = objects(raw, "Claude Code")
+    result = next((line for line in reversed(lines) if line.get("type") == "result"), {})
+    cost = result.get("total_cost_usd")
+    return transcript(
+        (event for line in lines for event in _events(line)),
+        answer=words(result.get("result")) or "",
+        usage=_usage(mapping(result["usage"])) if "usage" in result else _sum(lines),
+        cost_usd=float(cost) if isinstance(cost, int | float) else None,
+        problems=problems,
+    )
+
+
+def _events(line: Object) -> Iterator[Event]:
+    kind = words(line.get("type")) or ""
+    if kind in ("assistant", "user"):
+        yield from _blocks(line, kind)
+    elif kind == "result":
+        if line.get("is_error"):
+            yield Event("error", text=words(line.get("result")) or words(line.get("subtype")))
+    elif kind not in _PASSING:
+        yield unknown(line, kind)
+
+
+def _blocks(line: Object, role: str) -> Iterator[Event]:
+    content = mapping(line.get("message")).get("content")
+    time = timestamp(line.get("timestamp"))
+    if isinstance(content, str):
+        yield Event("message", role=role, text=content, timestamp=time)
+    for block in content if isinstance(content, list) else ():
+        yield _block(mapping(block), role, time)
+
+
+def _block(block: Object, role: str, time: str | None) -> Event:
+    kind = words(block.get("type")) or ""
+    if kind == "text":
+        return Event("message", role=role, text=words(block.get("text")), timestamp=time)
+    if kind in ("thinking", "redacted_thinking"):
+        return Event("model_step", name=kind, text=words(block.get("thinking")), timestamp=time)
+    if kind == "tool_use":
+        name, given = words(block.get("name")), block.get("input")
+        id = words(block.get("id"))
+        return Event("tool_call", id, name, shell_command(name, given), given, timestamp=time)
+    return _result(block, time) if kind == "tool_result" else unknown(block, kind)
+
+
+def _result(block: Object, time: str | None) -> Event:
+    """A shell's exit code stands in the text of a result that is an error, and nowhere else."""
+    output = _text(block.get("content"))
+    failed = block.get("is_error") is True
+    code = _EXIT_CODE.match(output) if failed else None
+    return Event(
+        "tool_result",
+        words(block.get("tool_use_id")),
+        output=output,
+        exit_code=int(code[1]) if code else None,
+        success=not failed,
+        timestamp=time,
+    )
+
+
+def _text(content: Json) -> str:
+    if isinstance(content, list):
+        return "\n".join(filter(None, (words(mapping(part).get("text")) for part in content)))
+    return words(content) or ""
+
+
+def _usage(told: Object) -> Usage:
+    return Usage(sum(whole(told.get(name)) for name in _READ), whole(told.get("output_tokens")))
+
+
+def _sum(lines: list[Object]) -> Usage | None:
+    """Add what each message used; one is repeated for each of its blocks."""
+    messages = {
+        str(mapping(line.get("message")).get("id")): mapping(mapping(line.get("message")).get("usage"))
+        for line in lines
+        if line.get("type") == "assistant"
+    }
+    if not messages:
+        return None
+    each = [_usage(told) for told in messages.values()]
+    return Usage(sum(used.input for used in each), sum(used.output for used in each))

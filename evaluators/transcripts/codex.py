@@ -1,0 +1,135 @@
+"""What `codex exec --json` prints: threads, turns and items, one JSON object a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from evaluators.model import Event, Json, Transcript, Usage
+from evaluators.transcripts.stream import Object, mapping, objects, transcript, unknown, whole, words
+
+_PASSING = frozenset(("thread.started", "turn.started"))
+_ANSWERS = frozenset(("agent_message", "response", "output"))
+_CALLS = frozenset(("command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"))
+_FAILED = frozenset(("failed", "declined"))
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return the stream of a Codex session. Raises `UnreadableTranscript` where it holds no JSON object.
+
+    The answer is the last message of the assistant; also understood where the output is one JSON object
+    with `messages`, `response` or `output`.
+    """
+    lines, problems = objects(raw, "Codex")
+    reader = _Reader()
+    events = [event for line in lines for event in reader.events(line)]
+    return transcript(events, usage=reader.usage, problems=problems)
+
+
+class _Reader:
+    """Remembers which items have begun, and what was used."""
+
+    def __init__(self) -> None:
+        self.usage: Usage | None = None
+        self._begun: set[str] = set()
+
+    def events(self, line: Object) -> Iterator[Event]:
+        kind = words(line.get("type")) or ""
+        if kind.startswith("item."):
+            yield from self._item(mapping(line.get("item")), done=kind == "item.completed")
+        elif kind == "turn.completed":
+            self._add(mapping(line.get("usage")))
+        elif kind in ("turn.failed", "error"):
+            yield Event("error", text=_message(line.get("error", line.get("message"))))
+        elif kind not in _PASSING:
+            said = _said(line)
+            yield Event("message", role="assistant", text=said) if said else unknown(line, kind)
+
+    def _item(self, item: Object, *, done: bool) -> Iterator[Event]:
+        kind = words(item.get("type")) or ""
+        if kind in _CALLS:
+            yield from self._call(item, kind, done=done)
+        elif not done:
+            return
+        elif kind in _ANSWERS:
+            text = _text(next((item[name] for name in ("text", "content", "output") if name in item), None))
+            yield Event("message", _id(item), role="assistant", text=text)
+        elif kind in ("reasoning", "todo_list"):
+            yield Event("model_step", _id(item), kind, text=words(item.get("text")), input=item.get("items"))
+        elif kind == "error":
+            yield Event("error", _id(item), text=_message(item.get("message")))
+        else:
+            yield unknown(item, kind)
+
+    def _call(self, item: Object, kind: str, *, done: bool) -> Iterator[Event]:
+        id = _id(item)
+        if id is None or id not in self._begun:
+            yield Event("tool_call", id, _name(item, kind), words(item.get("command")), _input(item, kind))
+        if id is not None:
+            self._begun.add(id)
+        if done:
+            yield _result(item, kind)
+
+    def _add(self, usage: Object) -> None:
+        before = self.usage or Usage()
+        read, written = whole(usage.get("input_tokens")), whole(usage.get("output_tokens"))
+        self.usage = Usage(before.input + read, before.output + written)
+
+
+def _result(item: Object, kind: str) -> Event:
+    code: Any = item.get("exit_code")
+    status = words(item.get("status"))
+    success = None if status is None else status not in _FAILED
+    output = item.get("aggregated_output", item.get("result"))
+    error = item.get("error")
+    return Event(
+        "tool_result",
+        _id(item),
+        _name(item, kind),
+        output=error if error is not None else output,
+        exit_code=code if isinstance(code, int) else None,
+        success=False if error is not None else success,
+    )
+
+
+def _name(item: Object, kind: str) -> str:
+    """A command is called by its shell, a tool of a server by its own name."""
+    return "shell" if kind == "command_execution" else words(item.get("tool")) or kind
+
+
+def _input(item: Object, kind: str) -> Json:
+    if kind == "command_execution":
+        return {"command": item.get("command")}
+    if kind == "mcp_tool_call":
+        return item.get("arguments")
+    return {name: item[name] for name in ("changes", "query", "prompt") if name in item}
+
+
+def _id(item: Object) -> str | None:
+    return words(item.get("id"))
+
+
+def _message(value: Json) -> str:
+    return words(value) or words(mapping(value).get("message")) or "Codex tells of an error."
+
+
+def _said(line: Object) -> str:
+    """Return the assistant's answer in an object that is no event of a stream."""
+    messages = line.get("messages")
+    if isinstance(messages, list):
+        for message in reversed(messages):
+            if mapping(message).get("role") == "assistant":
+                return _text(mapping(message).get("content"))
+    response = line.get("response")
+    for value in (mapping(response).get("content"), response, line.get("output"), line.get("content")):
+        if text := _text(value):
+            return text
+    return ""
+
+
+def _text(value: Json) -> str:
+    """Return a text, or the text of segments."""
+    if isinstance(value, list):
+        return " \n".join(filter(None, (_text(part) for part in value)))
+    found = mapping(value)
+    return words(value) or words(found.get("text")) or words(found.get("value")) or ""

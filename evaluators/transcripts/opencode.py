@@ -1,0 +1,92 @@
+"""What `opencode run --format json` prints: parts of messages, one JSON object a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evaluators.model import Event, Json, Transcript, Usage
+from evaluators.traces import shell_command
+from evaluators.transcripts.stream import (
+    Object,
+    mapping,
+    moment,
+    objects,
+    transcript,
+    unknown,
+    whole,
+    words,
+)
+
+_PASSING = frozenset(("step_start", "step_finish"))
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return the stream of an opencode session. Raises `UnreadableTranscript` where it holds no JSON object."""
+    lines, problems = objects(raw, "opencode")
+    steps = [mapping(line.get("part")) for line in lines if line.get("type") == "step_finish"]
+    usage = _usage([mapping(step.get("tokens")) for step in steps]) if steps else None
+    return transcript(
+        (event for line in lines for event in _events(line)),
+        usage=usage,
+        cost_usd=_cost([step.get("cost") for step in steps]),
+        problems=problems,
+    )
+
+
+def _events(line: Object) -> Iterator[Event]:
+    kind, part = words(line.get("type")) or "", mapping(line.get("part"))
+    time = moment(line.get("timestamp"))
+    if kind == "text":
+        yield Event("message", role="assistant", text=words(part.get("text")), timestamp=time)
+    elif kind == "reasoning":
+        yield Event("model_step", name=kind, text=words(part.get("text")), timestamp=time)
+    elif kind == "tool_use":
+        yield from _call(part)
+    elif kind == "error":
+        yield Event("error", text=_failure(line.get("error")), timestamp=time)
+    elif kind not in _PASSING:
+        yield unknown(line, kind)
+
+
+def _call(part: Object) -> Iterator[Event]:
+    """A tool's part is told of once it is over: its call and its result in one."""
+    state = mapping(part.get("state"))
+    id, name, given = words(part.get("callID")), words(part.get("tool")), state.get("input")
+    began, ended = (mapping(state.get("time")).get(key) for key in ("start", "end"))
+    yield Event("tool_call", id, name, shell_command(name, given), given, timestamp=moment(began))
+    code = mapping(state.get("metadata")).get("exit")
+    yield Event(
+        "tool_result",
+        id,
+        name,
+        output=state.get("output", state.get("error")),
+        exit_code=code if isinstance(code, int) and not isinstance(code, bool) else None,
+        success=state.get("status") == "completed",
+        timestamp=moment(ended),
+        seconds=_between(began, ended),
+    )
+
+
+def _between(began: Json, ended: Json) -> float | None:
+    known = isinstance(began, int | float) and isinstance(ended, int | float)
+    return (ended - began) / 1000 if known else None
+
+
+def _failure(error: Json) -> str:
+    found = mapping(error)
+    told = words(mapping(found.get("data")).get("message")) or words(found.get("message"))
+    return words(error) or told or words(found.get("name")) or "opencode tells of an error."
+
+
+def _usage(steps: list[Object]) -> Usage:
+    """Tokens read from a cache count as read, those of reasoning as written."""
+    caches = [mapping(tokens.get("cache")) for tokens in steps]
+    read = sum(whole(tokens.get("input")) for tokens in steps)
+    read += sum(whole(cache.get("read")) + whole(cache.get("write")) for cache in caches)
+    written = sum(whole(tokens.get("output")) + whole(tokens.get("reasoning")) for tokens in steps)
+    return Usage(read, written)
+
+
+def _cost(told: list[Json]) -> float | None:
+    """Return the steps' sum in US dollars; opencode tells 0 of a model whose price it does not know."""
+    return sum(cost for cost in told if isinstance(cost, int | float)) or None

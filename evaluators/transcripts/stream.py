@@ -1,0 +1,108 @@
+"""What the streams of coding agents have in common: JSON objects, mostly one a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from evaluators.model import Event, Json, Transcript, Usage
+from evaluators.transcripts.reading import UnreadableTranscript, as_text, told_problems
+
+Object = dict[str, Json]
+
+_decode = msgspec.json.Decoder().decode
+
+
+def objects(raw: bytes, agent: str) -> tuple[list[Object], tuple[str, ...]]:
+    """Return the JSON objects of a stream, and sentences on lines that are none.
+
+    Also read: one JSON value over all lines, and a list of objects. Raises `UnreadableTranscript` where
+    there is no object at all.
+    """
+    text = as_text(raw).strip()
+    if not text:
+        raise UnreadableTranscript(f"{agent} printed nothing. Look at its standard error output.")
+    whole = _value(text)
+    if isinstance(whole, dict):
+        return [whole], ()
+    if isinstance(whole, list) and whole and all(isinstance(item, dict) for item in whole):
+        return whole, ()
+    return _lines(text, agent)
+
+
+def mapping(value: Json) -> Object:
+    """Return an object as it is, and an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def words(value: Json) -> str | None:
+    """Return a text as it is, and None for anything else."""
+    return value if isinstance(value, str) else None
+
+
+def whole(value: Json) -> int:
+    """Return a count, 0 for anything that is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def moment(milliseconds: Json) -> str | None:
+    """Return milliseconds since 1970 as ISO 8601, None for anything else."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat().replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def transcript(
+    events: Iterable[Event],
+    *,
+    answer: str = "",
+    usage: Usage | None = None,
+    cost_usd: float | None = None,
+    problems: tuple[str, ...] = (),
+) -> Transcript:
+    """Return a stream's transcript; without an answer the last thing that the agent said is one."""
+    found = tuple(events)
+    said = [event.text for event in found if event.type == "message" and event.role != "user" and event.text]
+    return Transcript(
+        events=found,
+        source="stream",
+        text="\n".join(said),
+        answer=(answer or (said[-1] if said else "")).strip(),
+        usage=usage,
+        cost_usd=cost_usd,
+        problems=problems,
+        unknown_events=sum(event.type == "raw" for event in found),
+    )
+
+
+def unknown(item: Mapping[str, Json], kind: str) -> Event:
+    """Return what no reader knows as an event that is kept and not evaluated."""
+    return Event("raw", name=kind, metadata=dict(item))
+
+
+def _value(text: str) -> Json:
+    try:
+        return _decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lines(text: str, agent: str) -> tuple[list[Object], tuple[str, ...]]:
+    found: list[Object] = []
+    bad: list[int] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        value = _value(line)
+        if isinstance(value, dict):
+            found.append(value)
+        elif line.strip():
+            bad.append(number)
+    if not found:
+        raise UnreadableTranscript(
+            f"The output is no stream of {agent}: it begins with '{text[:60]}'. Choose the parser that fits it."
+        )
+    return found, told_problems(bad, "are no JSON objects")

@@ -1,0 +1,189 @@
+"""The streams that coding agents print: a recorded session of each, and the cases that it lacks."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators.criteria import Tool
+from evaluators.interaction import analyse
+from evaluators.model import Event, Transcript, Usage
+from evaluators.transcripts import UnreadableTranscript, parse
+
+STREAMS = Path(__file__).parents[1] / "files" / "streams"
+AGENTS = ["codex", "claude_code", "opencode"]
+ANSWER = "Created the task and listed it."
+
+
+def recorded(agent: str) -> Transcript:
+    return parse(agent, (STREAMS / f"{agent}.jsonl").read_bytes())
+
+
+def read(agent: str, *lines: dict[str, Any]) -> Transcript:
+    return parse(agent, "\n".join(map(json.dumps, lines)).encode())
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_it_finds_the_commands_of_a_recorded_session(agent):
+    told = analyse(recorded(agent), Tool(binary="x", command_pattern=r"taskmgr\s+(\S+)"), completed=True)
+    counts = (told.total_commands, told.error_count, told.help_seeking, told.unique_commands)
+    assert (told.source, *counts) == ("stream", 6, 2, 1, 5)
+    assert [command.exit_code for command in told.commands] == [0, 1, 1, 0, 0, 0]
+    calls = {each.name: each.calls for each in told.subcommands}
+    helps = sum(command.help for command in told.commands)
+    assert (calls.get("creat"), calls.get("create"), calls.get("list"), helps) == (1, 2, 2, 1)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_it_finds_answer_and_usage_of_a_recorded_session(agent):
+    found = recorded(agent)
+    assert (found.answer, found.usage) == (ANSWER, Usage(700, 140))
+    assert (found.problems, found.unknown_events) == ((), 0)
+
+
+def test_it_takes_costs_only_from_who_knows_them():
+    costs = {agent: recorded(agent).cost_usd for agent in AGENTS}
+    assert costs == {"codex": None, "claude_code": 0.007, "opencode": None}
+
+
+def test_opencode_tells_times():
+    call, result = [event for event in recorded("opencode").events if event.type.startswith("tool")][:2]
+    assert call.timestamp == "2026-11-21T20:25:38.556000Z"
+    assert result.seconds == pytest.approx(0.903)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "raw", [b"", b"no stream\n", b"[1]", b"3"], ids=["nothing", "text", "list", "number"]
+)
+def test_it_refuses_what_is_no_stream(agent, raw):
+    with pytest.raises(UnreadableTranscript):
+        parse(agent, raw)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_it_reads_on_after_a_line_that_is_cut(agent):
+    raw = (STREAMS / f"{agent}.jsonl").read_bytes()
+    found = parse(agent, raw + b'{"type":"item.st')
+    assert len(found.problems) == 1
+    assert found.events == recorded(agent).events
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("noise", [{"type": "brand-new"}, {"type": 3}, {}], ids=["type", "number", "none"])
+def test_it_keeps_what_it_does_not_know(agent, noise):
+    found = read(agent, noise)
+    assert (found.unknown_events, found.events[0].metadata) == (1, noise)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("odd", [None, 3, "x", [3], {}], ids=str)
+def test_no_shape_of_a_line_breaks_it(agent, odd):
+    kinds = ["item.completed", "turn.completed", "assistant", "user", "result", "tool_use", "text", "error"]
+    fields = ["item", "usage", "message", "part", "result", "error", "total_cost_usd", "timestamp"]
+    for kind in [*kinds, "step_finish", "reasoning", "item.started", "turn.failed"]:
+        read(agent, {"type": kind, **dict.fromkeys(fields, odd)})
+        read(agent, {"type": kind, "item": {"type": odd, "id": odd}, "message": {"content": odd, "id": odd}})
+        call = dict.fromkeys(("exit_code", "status", "command", "arguments", "error"), odd)
+        read(agent, {"type": kind, "item": {"type": "command_execution", **call}})
+        read(agent, {"type": kind, "part": {"state": odd, "tokens": odd, "cost": odd}, "is_error": odd})
+
+
+def item(**fields: Any) -> dict[str, Any]:
+    return {"type": "item.completed", "item": {"id": "i", **fields}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (
+            {"type": "mcp_tool_call", "tool": "search", "arguments": {"q": 1}, "result": "r", "status": "completed"},
+            (Event("tool_call", "i", "search", input={"q": 1}), Event("tool_result", "i", "search", output="r", success=True)),
+        ),
+        (
+            {"type": "mcp_tool_call", "tool": "search", "error": {"message": "no"}},
+            (Event("tool_call", "i", "search"), Event("tool_result", "i", "search", output={"message": "no"}, success=False)),
+        ),
+        (
+            {"type": "file_change", "changes": [{"path": "a"}], "status": "declined"},
+            (
+                Event("tool_call", "i", "file_change", input={"changes": [{"path": "a"}]}),
+                Event("tool_result", "i", "file_change", success=False),
+            ),
+        ),
+        ({"type": "reasoning", "text": "hm"}, (Event("model_step", "i", "reasoning", text="hm"),)),
+        ({"type": "error", "message": "no"}, (Event("error", "i", text="no"),)),
+    ],
+    ids=["tool", "failed tool", "file", "reasoning", "error"],
+)  # fmt: skip
+def test_codex_has_more_than_commands(fields, expected):
+    assert read("codex", item(**fields)).events == expected
+
+
+def test_a_codex_command_that_never_ended_is_a_call_without_result():
+    begun = {"type": "item.started", "item": {"id": "i", "type": "command_execution", "command": "t x"}}
+    found = read("codex", begun)
+    assert [(event.type, event.command) for event in found.events] == [("tool_call", "t x")]
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        ({"messages": [{"role": "assistant", "content": "a"}, {"role": "user", "content": "u"}]}, "a"),
+        ({"response": {"content": [{"text": "a"}, {"text": "b"}]}}, "a \nb"),
+        ({"output": "a"}, "a"),
+        (item(type="response", content=[{"type": "text", "text": "a"}]), "a"),
+        ([item(type="agent_message", text="a"), item(type="agent_message", text="b")], "b"),
+    ],
+    ids=["messages", "response", "output", "segments", "list"],
+)
+def test_codex_may_print_one_json_value(value, answer):
+    assert parse("codex", json.dumps(value, indent=2).encode()).answer == answer
+
+
+def test_codex_adds_up_the_turns_and_tells_of_a_failed_one():
+    turn = {"type": "turn.completed", "usage": {"input_tokens": 3, "output_tokens": 2}}
+    found = read("codex", turn, turn, {"type": "turn.failed", "error": {"message": "quota"}})
+    assert found.usage == Usage(6, 4)
+    assert found.events == (Event("error", text="quota"),)
+
+
+def said(id: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+    usage = {"input_tokens": 1, "cache_read_input_tokens": 4, "output_tokens": 2}
+    return {"type": "assistant", "message": {"id": id, "content": list(blocks), "usage": usage}}
+
+
+def test_a_claude_session_that_was_ended_counts_each_message_once():
+    text, thought = {"type": "text", "text": "hi"}, {"type": "thinking", "thinking": "hm"}
+    found = read("claude_code", said("m", thought), said("m", text), said("n", text))
+    assert found.usage == Usage(10, 4)
+    assert [event.type for event in found.events] == ["model_step", "message", "message"]
+
+
+def test_claude_reads_results_in_blocks_and_failed_sessions():
+    block = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "Exit code 2\nx"}], "is_error": True}  # fmt: skip
+    failed = {"type": "result", "subtype": "error_max_turns", "is_error": True}
+    found = read("claude_code", {"type": "user", "message": {"content": [block]}}, failed)
+    assert (found.events[0].exit_code, found.events[0].success) == (2, False)
+    assert found.events[1] == Event("error", text="error_max_turns")
+
+
+def test_opencode_tells_of_failed_tools_errors_and_costs():
+    state = {"status": "error", "error": "no such file", "input": {"path": "a"}}
+    found = read(
+        "opencode",
+        {"type": "tool_use", "part": {"tool": "read", "callID": "c", "state": state}},
+        {"type": "error", "error": {"name": "Api", "data": {"message": "quota"}}},
+        {"type": "step_finish", "part": {"tokens": {"input": 1, "output": 2, "reasoning": 3, "cache": {"read": 4}}, "cost": 0.5}},
+    )  # fmt: skip
+    assert found.events == (
+        Event("tool_call", "c", "read", input={"path": "a"}),
+        Event("tool_result", "c", "read", output="no such file", success=False),
+        Event("error", text="quota"),
+    )
+    assert (found.usage, found.cost_usd) == (Usage(5, 5), 0.5)
+    assert Counter(event.type for event in found.events)["raw"] == 0
