@@ -7,7 +7,8 @@ from statistics import fmean
 
 from msgspec import Struct
 
-from evaluators.model import Json, Outcome
+from evaluators.expectations import VERDICT
+from evaluators.model import Json, Outcome, Score
 
 
 class TrialResult(Struct, frozen=True):
@@ -96,6 +97,38 @@ class SuiteRun(Struct, frozen=True):
         if self.baseline is None:
             return Comparison()
         return compare_passes(self.baseline.passed, {case.id: case.passed for case in self.cases})
+
+
+def trial_result(
+    outcome: Outcome,
+    scores: Sequence[Score],
+    *,
+    tools_called: Sequence[str] = (),
+    answer: str = "",
+    seconds: float = 0.0,
+    error: str = "",
+    cost_usd: float | None = None,
+) -> TrialResult:
+    """Return what is told of a trial: its verdict on the assertions, else the scores that decided.
+
+    `error` is why the trial is an error, where it is one.
+    """
+    told = next((score.detail for score in scores if score.name == VERDICT), {})
+    failed = [f"{score.name}: {score.message}" for score in scores if score.passed is False]
+    decided = sum(score.passed is not None for score in scores)
+    return TrialResult(
+        outcome=outcome,
+        seconds=seconds,
+        error=error if outcome == "error" else (told.get("error") or (failed[0] if failed else "")),
+        assertions_run=told.get("assertions_run", decided),
+        assertions_skipped=told.get("assertions_skipped", 0),
+        tools_called=tuple(tools_called),
+        response_length=len(answer),
+        skipped_tokens=tuple(told.get("skipped_tokens", ())),
+        all_failures=tuple(told.get("all_failures", failed)),
+        vacuous=told.get("vacuous", False),
+        cost_usd=cost_usd,
+    )
 
 
 def compare_passes(before: Mapping[str, bool], after: Mapping[str, bool]) -> Comparison:

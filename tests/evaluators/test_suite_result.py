@@ -1,5 +1,10 @@
 import pytest
 
+from evaluators.criteria import Criteria
+from evaluators.evaluate import evaluate
+from evaluators.evidence import Evidence
+from evaluators.expectations import Expect
+from evaluators.model import Score, Transcript
 from evaluators.suite_result import (
     Baseline,
     CaseResult,
@@ -8,6 +13,7 @@ from evaluators.suite_result import (
     TrialResult,
     compare_passes,
     suite_result,
+    trial_result,
 )
 
 PASSED = TrialResult("pass", 1.25, "", 6, 0, ("get_weather",), 142, cost_usd=0.016)
@@ -194,3 +200,41 @@ def test_it_compares_by_id_in_the_order_of_the_current_run():
     before = {"c": True, "b": True, "a": False, "gone": True, "same": False}
     after = {"b": False, "a": True, "c": False, "new": False, "same": False}
     assert compare_passes(before, after) == Comparison(("b", "c"), ("a",), ("new",), ("gone",))
+
+
+def test_a_trial_is_told_by_its_verdict():
+    expect = Expect(response_contains=("{{seed:x}}", "Tokyo"), max_tokens=1)
+    done = evaluate(Criteria(expect=expect), Evidence(Transcript(), answer="Paris"))
+    found = trial_result(
+        done.outcome, done.scores, tools_called=["a"], answer="Paris", seconds=1.5, cost_usd=0.1
+    )
+    assert found == TrialResult(
+        "fail",
+        1.5,
+        "responseContains: expected 'Tokyo' in response but not found",
+        assertions_run=1,
+        assertions_skipped=1,
+        tools_called=("a",),
+        response_length=5,
+        skipped_tokens=("{{seed:x}}",),
+        all_failures=(
+            "responseContains: expected 'Tokyo' in response but not found",
+            "maxTokens: 2 tokens (by characters), more than 1",
+        ),
+        cost_usd=0.1,
+    )
+
+
+def test_a_trial_without_assertions_is_told_by_what_decided():
+    scores = [
+        Score("interaction", "total_commands", 3.0),
+        Score("gates", "file_exists", 1.0, True, "a exists."),
+        Score("gates", "script", 0.0, False, "It says no."),
+    ]
+    found = trial_result("fail", scores)
+    assert (found.error, found.assertions_run) == ("script: It says no.", 2)
+    assert found.all_failures == ("script: It says no.",)
+
+
+def test_a_trial_that_is_an_error_says_why():
+    assert trial_result("error", [], error="connection refused").error == "connection refused"
