@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 import re2
 
@@ -67,6 +68,17 @@ def _redacted(text: str) -> str:
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     return text
+
+
+def redact_json(value: Any) -> Any:
+    """Return a JSON value with its texts redacted by pattern; names stay."""
+    if isinstance(value, str):
+        return redact_patterns(value)
+    if isinstance(value, dict):
+        return {key: redact_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [redact_json(item) for item in value]
+    return value
 
 
 def mask_values(text: str, values: Iterable[str]) -> str:
