@@ -14,6 +14,8 @@ from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from evalhub.broker import broker_directory
 from runs.models import Run, Trial, Worker
@@ -24,7 +26,11 @@ BROKER_SECONDS = 1.0
 
 
 def _broker_client() -> redis.Redis:
-    limits: dict[str, Any] = {"socket_connect_timeout": BROKER_SECONDS, "socket_timeout": BROKER_SECONDS}
+    limits: dict[str, Any] = {
+        "socket_connect_timeout": BROKER_SECONDS,
+        "socket_timeout": BROKER_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+    }
     if settings.BROKER_URL:
         return redis.Redis.from_url(settings.BROKER_URL, **limits)
     return redis.Redis(unix_socket_path=str(broker_directory(settings.DATA_DIR) / "valkey.sock"), **limits)

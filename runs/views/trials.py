@@ -8,6 +8,7 @@ from django.views.decorators.http import require_GET
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.paging import key_of
+from evaluators.redaction import redact_patterns
 from runs.artifacts import path_of
 from runs.models import Artifact, Trial
 from runs.warehouse.trial_detail import find_trial, trial_page
@@ -32,6 +33,7 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "page": trial_page(_trial(request, pk), start),
         "part": part if part in PARTS else PARTS[0],
         "start": start,
+        "may_download": request.access.may("read unredacted"),
     }
     target = request.htmx.target if request.htmx else None
     fragments = {"transcript": "runs/_transcript.html", "more-steps": "runs/_steps.html"}
@@ -39,9 +41,9 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-@project_page()
+@project_page("read unredacted")
 def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
-    """Send a kept file as a download: whatever is in it, no browser shows it as a page of this site."""
+    """Send a kept file, as it is, as a download: whatever is in it, no browser shows it as a page of this site."""
     kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=name)
     path = path_of(kept.sha256)
     if not path.is_file():
@@ -54,10 +56,13 @@ def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
 @require_GET
 @project_page()
 def transcript_text(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Send the raw transcript as text, whole."""
+    """Send the raw transcript as text, whole; redacted for those who may not read it as it is."""
     page = trial_page(_trial(request, pk))
     if page.transcript is None:
         raise Http404
-    response = HttpResponse(page.transcript.text, content_type="text/plain; charset=utf-8")
+    text = page.transcript.text
+    if not request.access.may("read unredacted"):
+        text = redact_patterns(text)
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="trial-{pk}-transcript.txt"'
     return response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -52,7 +53,7 @@ class Filters:
         return [(each.name, getattr(self, each.name)) for each in fields(self) if getattr(self, each.name)]
 
     def condition(self) -> Q:
-        """Return the conditions as one."""
+        """Return the conditions as one, for runs that are annotated with their tags as `tags_text`."""
         found = Q()
         for column, value in (
             ("suite__slug", self.suite),
@@ -63,6 +64,9 @@ class Filters:
                 found &= Q(**{column: value})
         if self.guidance:
             found &= Q(guidance=key_of(self.guidance) or 0)
+        if self.tag:
+            # The tags are JSON text on every database; the quotes keep `night` from matching `nightly`.
+            found &= Q(tags_text__contains=json.dumps(self.tag))
         return found & self._state() & self._text()
 
     def _state(self) -> Q:
@@ -149,15 +153,14 @@ def _row(run: Run, measures: dict[str, float], change: Change | None) -> RunRow:
     return RunRow(run, measures, change.verdict, change.after - change.before)
 
 
+def matching_runs(project: Project, filters: Filters) -> QuerySet[Run]:
+    """Return the runs that the filters leave, with what every row of them shows."""
+    return runs_of(project).annotate(tags_text=Cast("tags", CharField())).filter(filters.condition())
+
+
 def page_of_runs(project: Project, filters: Filters, before: str) -> tuple[Page[Run], list[RunRow]]:
     """Return one page of the runs that match, newest first. Three queries."""
-    found: QuerySet[Run] = (
-        runs_of(project).annotate(tags_text=Cast("tags", CharField())).filter(filters.condition())
-    )
-    if filters.tag:
-        # The tags are JSON text on every database; the quotes keep `night` from matching `nightly`.
-        found = found.filter(tags_text__contains=f'"{filters.tag}"')
-    page = page_below(found, before)
+    page = page_below(matching_runs(project, filters), before)
     return page, rows(page.rows)
 
 

@@ -86,6 +86,16 @@ def test_it_cuts_what_is_long(text, length, is_cut):
     assert (len(found.text), found.is_cut) == (length, is_cut)
 
 
+@pytest.mark.parametrize("text", ["\ud800", "a\x00b", "\U000e0041"], ids=["surrogate", "zero", "tag"])
+def test_no_character_is_too_odd_to_be_shown(text):
+    assert "⟨" in cut(text).text or "␀" in cut(text).text
+
+
+def test_a_secret_is_not_shown_by_half_at_the_cut():
+    found = cut("x" * 3990 + " sk-ant-api03-" + "a" * 60)
+    assert "sk-ant" not in found.text
+
+
 def test_dots_say_what_they_show():
     drawn = drawing.dots(["pass", "fail", "error", "gap"], here=1)
     assert 'aria-label="1 passed, 1 failed, 1 error"' in drawn

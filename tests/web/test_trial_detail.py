@@ -148,6 +148,24 @@ def test_files_of_another_project_are_not_found(signed_in, run, part):
     assert other.get(address(trial, part)).status_code == 404
 
 
+@pytest.mark.parametrize("part", ["commands", "messages", "raw"])
+def test_what_looks_like_a_key_is_redacted(signed_in, run, part):
+    key = "sk-ant-api03-" + "a" * 40
+    trial = make_trial(run, answer=key)
+    make_transcript(trial, [Event("message", role="user", text=key), *shell(f"use {key}", key)], text=key)
+    assert key not in page(signed_in(), trial, f"?part={part}")
+
+
+@pytest.mark.parametrize(("role", "is_whole"), [("viewer", False), ("runner", False), ("author", True)])
+def test_only_authors_download_what_is_not_redacted(signed_in, run, role, is_whole):
+    key = "sk-ant-api03-" + "a" * 40
+    trial = make_trial(run)
+    make_transcript(trial, [], text=key)
+    client = signed_in(role)
+    assert (key in client.get(address(trial, "transcript/")).content.decode()) is is_whole
+    assert client.get(address(trial, "artifacts/any/")).status_code == (404 if is_whole else 403)
+
+
 def test_it_says_when_an_artifact_is_gone(signed_in, run):
     assert signed_in().get(address(make_trial(run), "artifacts/gone/")).status_code == 404
 

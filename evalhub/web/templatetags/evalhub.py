@@ -44,8 +44,8 @@ def measured(value: Any, unit: str) -> str:
 
 @register.filter
 def visible(text: Any) -> str:
-    """Return a text with what is hidden in it made visible."""
-    return hostile.visible(str(text))
+    """Return a text, redacted, with what is hidden in it made visible."""
+    return hostile.shown(str(text))
 
 
 @register.filter

@@ -1,0 +1,180 @@
+"""What only a browser shows: swapping, polling, dropping, keys, and that nothing needs a script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from runs.models import Run, Trial
+from runs.recording import close_if_done
+from scenarios.models import Suite
+from tests.browser.history import fill
+from tests.builders import make_run, make_suite, make_target, make_trial
+
+BAD = (
+    b"name: x\ntask:\n  prompt: Do it.\nevaluation:\n  gates:\n    - type: file_exist\n      path: out.txt\n"
+)
+GOOD = BAD.replace(b"file_exist\n", b"file_exists\n").replace(
+    b"name: x", b"name: list-files\ndescription: Lists."
+)
+
+
+def test_typing_filters_the_runs_and_keeps_the_address(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    for name in ("Alpha", "Beta"):
+        make_run(make_suite(project, name=name))
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    expect(as_admin.locator("#results tbody tr")).to_have_count(2)
+    as_admin.get_by_label("Text").press_sequentially("alp")
+    expect(as_admin.locator("#results tbody tr")).to_have_count(1)
+    assert "q=alp" in as_admin.url
+    as_admin.reload()
+    expect(as_admin.locator("#results tbody tr")).to_have_count(1)
+
+
+def test_a_running_run_refreshes_itself_once_it_is_over(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    run = make_run(make_suite(project), state="running", started=timezone.now())
+    trial = make_trial(run, outcome="", state="running", started=timezone.now())
+    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
+    expect(as_admin.get_by_text("0 of 1 trials are done")).to_be_visible()
+    Trial.objects.filter(pk=trial.pk).update(state="finished", outcome="pass")
+    Run.objects.filter(pk=run.pk).update(open=0, passed=1)
+    assert close_if_done(run.pk)
+    expect(as_admin.get_by_text("Every trial that counts passed")).to_be_visible()
+    expect(as_admin.locator("#progress")).to_have_count(0)
+
+
+def test_cancelling_is_one_press(as_admin: Page, live_server: Any, project: Any) -> None:
+    run = make_run(make_suite(project), state="queued")
+    make_trial(run, outcome="")
+    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
+    as_admin.get_by_role("button", name="Cancel run").click()
+    expect(as_admin.get_by_text(f"Run {run.pk} is being cancelled")).to_be_visible()
+    assert Run.objects.get(pk=run.pk).state == "cancelled"
+
+
+def test_a_bad_file_is_told_in_place_and_a_good_one_is_kept(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/suites/")
+    as_admin.locator("#file").set_input_files({"name": "list.yaml", "mimeType": "text/yaml", "buffer": BAD})
+    as_admin.get_by_role("button", name="Upload").click()
+    expect(as_admin.locator("#upload .problems li").first).to_be_visible()
+    expect(as_admin.locator("#upload .source .here").first).to_have_text("    - type: file_exist")
+    as_admin.locator("#file").set_input_files({"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD})
+    as_admin.get_by_role("button", name="Upload").click()
+    expect(as_admin.get_by_text("is version 1")).to_be_visible()
+    assert Suite.objects.count() == 1
+
+
+def test_files_can_be_dropped(as_admin: Page, live_server: Any, project: Any) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/suites/")
+    drop = """(text) => {
+        const files = new DataTransfer();
+        files.items.add(new File([text], "list.yaml"));
+        const event = new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true });
+        document.querySelector("[data-drop]").dispatchEvent(event);
+    }"""
+    as_admin.evaluate(drop, GOOD.decode())
+    as_admin.get_by_role("button", name="Upload").click()
+    expect(as_admin.get_by_text("is version 1")).to_be_visible()
+
+
+def test_the_plan_follows_the_form_and_the_button_starts_it(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    make_target(project)
+    make_suite(project, ("a", "b"), name="Basics")
+    as_admin.goto(f"{live_server.url}/p/tools/runs/new/")
+    expect(as_admin.get_by_role("button", name="Start 2 trials")).to_be_visible()
+    as_admin.get_by_label("Trials each").fill("3")
+    as_admin.get_by_label("Trials each").blur()
+    as_admin.get_by_role("button", name="Start 6 trials").click()
+    as_admin.wait_for_url(f"{live_server.url}/p/tools/runs/*/")
+    assert Run.objects.get().trials == 6
+
+
+def test_a_trend_is_drawn_in_the_colours_of_the_page(as_admin: Page, live_server: Any, project: Any) -> None:
+    fill(project)
+    as_admin.goto(f"{live_server.url}/p/tools/trends/")
+    expect(as_admin.locator(".plot .main-svg").first).to_be_visible()
+    points = as_admin.locator(".plot .scatterlayer .points path")
+    expect(points).to_have_count(6)
+    light = points.first.evaluate("element => getComputedStyle(element).fill")
+    as_admin.emulate_media(color_scheme="dark")
+    as_admin.wait_for_function(
+        "before => getComputedStyle(document.querySelector('.plot .points path')).fill !== before", arg=light
+    )
+
+
+def test_keys_lead_to_the_search_and_the_next_trial(as_admin: Page, live_server: Any, project: Any) -> None:
+    run = make_run(make_suite(project))
+    first, second = make_trial(run), make_trial(run)
+    as_admin.goto(f"{live_server.url}/p/tools/trials/{first.pk}/")
+    as_admin.keyboard.press("j")
+    as_admin.wait_for_url(f"**/trials/{second.pk}/")
+    as_admin.keyboard.press("/")
+    expect(as_admin.get_by_role("searchbox")).to_be_focused()
+    as_admin.keyboard.type("j")
+    expect(as_admin.get_by_role("searchbox")).to_have_value("j")
+
+
+def test_the_keyboard_reaches_the_content_first(as_admin: Page, live_server: Any, project: Any) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    as_admin.keyboard.press("Tab")
+    expect(as_admin.get_by_role("link", name="Skip to content")).to_be_focused()
+
+
+@pytest.fixture
+def without_script(browser: Any, as_admin: Page) -> Any:
+    """Return a page of the same person in a browser that runs no script."""
+    context = browser.new_context(java_script_enabled=False, storage_state=as_admin.context.storage_state())
+    yield context.new_page()
+    context.close()
+
+
+def test_runs_can_be_filtered_without_a_script(without_script: Page, live_server: Any, project: Any) -> None:
+    for name in ("Alpha", "Beta"):
+        make_run(make_suite(project, name=name))
+    without_script.goto(f"{live_server.url}/p/tools/runs/")
+    without_script.get_by_label("Text").fill("alp")
+    without_script.get_by_role("button", name="Show").click()
+    expect(without_script.locator("#results tbody tr")).to_have_count(1)
+
+
+def test_a_run_can_be_started_without_a_script(without_script: Page, live_server: Any, project: Any) -> None:
+    make_target(project)
+    make_suite(project, name="Basics")
+    without_script.goto(f"{live_server.url}/p/tools/runs/new/")
+    without_script.get_by_role("button", name="Show the plan").click()
+    without_script.get_by_role("button", name="Start 2 trials").click()
+    expect(without_script.get_by_text("Waiting for a worker.")).to_be_visible()
+
+
+def test_a_file_can_be_uploaded_without_a_script(
+    without_script: Page, live_server: Any, project: Any
+) -> None:
+    without_script.goto(f"{live_server.url}/p/tools/suites/")
+    without_script.locator("#file").set_input_files(
+        {"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD}
+    )
+    without_script.get_by_role("button", name="Upload").click()
+    expect(without_script.get_by_text("is version 1")).to_be_visible()
+
+
+def test_signing_in_and_out_works(page: Page, live_server: Any, project: Any, django_user_model: Any) -> None:
+    django_user_model.objects.create_user("grace", password="a long enough one")
+    page.goto(live_server.url)
+    page.get_by_label("Name").fill("grace")
+    page.get_by_label("Password").fill("a long enough one")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("You are in no project yet")).to_be_visible()
+    page.get_by_text("grace").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()

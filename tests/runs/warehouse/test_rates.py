@@ -1,0 +1,27 @@
+"""Shares of trials."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.warehouse.rates import Rate
+
+
+@pytest.mark.parametrize(
+    ("passed", "n", "kind"),
+    [(0, 0, "new"), (3, 3, "solid"), (13, 20, "flaky"), (5, 20, "broken"), (0, 1, "broken")],
+)
+def test_it_tells_how_steady_a_scenario_is(passed, n, kind):
+    assert Rate(passed, n).steadiness == kind
+
+
+@pytest.mark.parametrize(
+    ("passed", "n", "chance"),
+    [(13, 20, 286 / 1140), (5, 20, 10 / 1140), (3, 3, 1.0), (2, 2, None), (2, 9, 0.0)],
+)
+def test_it_gives_the_chance_that_three_trials_all_pass(passed, n, chance):
+    assert Rate(passed, n).all_of_three == (None if chance is None else pytest.approx(chance))
+
+
+def test_its_interval_is_wilsons():
+    assert (Rate(36, 58).low, Rate(36, 58).high) == pytest.approx((0.492, 0.734), abs=0.001)

@@ -1,0 +1,164 @@
+"""Readers: what they return, and in how many queries."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from runs.warehouse.history import Filters, choices, page_of_runs
+from runs.warehouse.home import glance, running_now
+from runs.warehouse.layers import layers_of, statements, subcommands
+from runs.warehouse.rationales import readings
+from runs.warehouse.run_detail import diagnosis_of, facets, progress_of, scenario_rows
+from runs.warehouse.strips import strips
+from runs.warehouse.suites import suite_page, suite_rows
+from runs.warehouse.trends import trend
+from runs.warehouse.trial_detail import trial_page
+from tests.builders import (
+    close,
+    make_guidance,
+    make_judging,
+    make_run,
+    make_subcommand,
+    make_suite,
+    make_trial,
+)
+
+
+@pytest.fixture
+def version(project):
+    return make_suite(project, ("create", "export"), name="Basics")
+
+
+def history(version, count=3):
+    """Return finished runs with a passed and a failed trial each."""
+    runs = []
+    for _ in range(count):
+        run = make_run(version)
+        make_judging(make_trial(run, "create"))
+        make_judging(make_trial(run, "export", outcome="fail"))
+        runs.append(close(run))
+    return runs
+
+
+READERS = {
+    "page of runs": (3, lambda v: page_of_runs(v.suite.project, Filters(), "")),
+    "choices": (3, lambda v: choices(v.suite.project)),
+    "glance": (6, lambda v: glance(v.suite.project, now=timezone.now())),
+    "running now": (1, lambda v: running_now(v.suite.project)),
+    "layers": (4, lambda v: layers_of(v.runs.first())),
+    "subcommands": (1, lambda v: subcommands(v.runs.first())),
+    "scenario rows": (3, lambda v: scenario_rows(v.runs.select_related("suite").first())),
+    "progress": (1, lambda v: progress_of(v.runs.first())),
+    "diagnosis": (1, lambda v: diagnosis_of(v.runs.first())),
+    "strips": (2, lambda v: strips(v.suite)),
+    "suite rows": (5, lambda v: suite_rows(v.suite.project)),
+    "suite page": (7, lambda v: suite_page(v.suite)),
+    "trend": (2, lambda v: trend(v.suite, "trial/pass")),
+    "readings": (2, lambda v: readings(v.suite)),
+}
+OF_THE_CALLER = {"layers": 1, "subcommands": 1, "scenario rows": 1, "progress": 1, "diagnosis": 1}
+"""Queries that fetch what the reader is given."""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_it_asks_as_often_for_many_as_for_few(version, name, django_assert_num_queries):
+    queries, read = READERS[name]
+    history(version)
+    with django_assert_num_queries(queries + OF_THE_CALLER.get(name, 0)):
+        read(version)
+
+
+def test_a_trial_asks_for_its_parts_once(version, django_assert_num_queries):
+    trial = history(version)[0].trial_set.select_related("run__suite", "scenario").first()
+    with django_assert_num_queries(7):
+        trial_page(trial)
+
+
+def test_layers_hold_means_gates_and_statements(version):
+    layers = layers_of(history(version, 1)[0])
+    assert [mean.name for mean in layers.interaction] == [
+        "first_try_success_rate",
+        "error_rate",
+        "total_commands",
+    ]
+    assert [(gate.name, gate.passed, gate.total) for gate in layers.gates] == [("file_exists", 1, 2)]
+    assert layers.gate_trials == (1, 2)
+    assert layers.judge.mean == pytest.approx(0.6)
+    assert [criterion.label for criterion in layers.criteria] == ["Efficiency"]
+    assert [len(issue.trials) for issue in layers.issues] == [2]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "direction"),
+    [(0.5, 0.25, "worse"), (0.25, 0.5, "better"), (0.5, 0.5, "muted")],
+)
+def test_a_change_knows_whether_it_is_for_the_better(version, before, after, direction):
+    runs = []
+    for value in (before, after):
+        run = make_run(version, baseline=runs[0] if runs else None)
+        make_trial(run, scores=[{"layer": "interaction", "name": "first_try_success_rate", "value": value}])
+        runs.append(close(run))
+    assert layers_of(runs[1]).interaction[0].direction == direction
+
+
+def test_statements_in_the_same_words_are_one(version):
+    run = make_run(version)
+    for text in ("Guessed a flag.", "guessed  a flag", "Read no help."):
+        make_judging(make_trial(run), content={"negatives": [text], "positives": []})
+    issues, highlights, judged = statements([run.pk])
+    assert [(issue.text, len(issue.trials)) for issue in issues] == [
+        ("Guessed a flag.", 2),
+        ("Read no help.", 1),
+    ]
+    assert (highlights, judged) == ([], 3)
+
+
+def test_a_strip_marks_where_a_version_changed(version):
+    for guidance in (None, None, make_guidance(version.suite)):
+        make_trial(make_run(version, guidance=guidance), "create")
+    (strip,) = strips(version.suite).values()
+    assert strip.outcomes == ("pass", "pass", "gap", "pass")
+    assert strip.rate.n == 3
+
+
+def test_a_strip_ends_at_the_run_it_is_asked_for(version):
+    runs = [make_run(version) for _ in range(3)]
+    for run in runs:
+        make_trial(run, "create")
+    (strip,) = strips(version.suite, up_to=runs[1].pk).values()
+    assert len(strip.outcomes) == 2
+
+
+def test_chips_count_what_they_leave(version):
+    run = make_run(version)
+    make_trial(run, "create")
+    make_trial(run, "export", outcome="fail")
+    counted = {chip.name: chip.n for chip in facets(scenario_rows(run)).chips}
+    assert counted == {"": 2, "failing": 1}
+
+
+def test_a_subcommand_with_few_calls_comes_last(version):
+    run = make_run(version)
+    make_subcommand(run, "rare", calls=2, errors=2)
+    make_subcommand(run, "often", calls=20, errors=2)
+    assert [(row.name, row.few, row.heat) for row in subcommands(run)] == [
+        ("often", False, 2),
+        ("rare", True, 5),
+    ]
+
+
+def test_progress_guesses_the_time_left_from_the_speed_so_far(version):
+    run = make_run(version, state="running", started=timezone.now())
+    make_trial(run)
+    make_trial(run, outcome="")
+    progress = progress_of(run)
+    assert (progress.done, progress.waiting) == (1, 1)
+    assert progress.left_seconds == pytest.approx(0, abs=2)
+
+
+def test_a_point_of_one_scenario_has_no_interval(version):
+    run = make_run(version)
+    make_trial(run, "create")
+    close(run)
+    assert trend(version.suite, "trial/pass").points[0].half is None

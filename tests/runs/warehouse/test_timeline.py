@@ -1,0 +1,82 @@
+"""The steps of a trial."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluators.model import Event, Transcript
+from runs.models import CommandRecord
+from runs.warehouse.timeline import text_of, timeline
+from tests.builders import shell
+
+
+def command(n, **changes):
+    return CommandRecord(n=n, line=f"tool {n}", **changes)
+
+
+def of(*events):
+    return Transcript(events=events, source="events")
+
+
+def test_messages_stand_between_commands():
+    found = timeline(
+        of(Event("message", role="assistant", text="First."), *shell("ls"), Event("raw", text="noise")), []
+    )
+    assert [(step.number, step.said) for group in found.groups for step in group.steps] == [
+        (0, "First."),
+        (1, ""),
+    ]
+
+
+def test_a_call_that_is_no_command_of_the_tool_is_marked():
+    (group,) = timeline(of(*shell("ls")), []).groups
+    assert (group.steps[0].ours, group.steps[0].line) == (False, "ls")
+
+
+def test_two_commands_of_one_line_are_one_step_and_the_failed_one_stands_for_it():
+    commands = [command(1, event=0, exit_code=0), command(2, event=0, exit_code=1, failed=True)]
+    (group,) = timeline(of(*shell("tool a && tool b", exit_code=1)), commands).groups
+    assert (group.steps[0].line, group.steps[0].failed) == ("tool a && tool b", True)
+
+
+def test_a_tool_call_shows_its_name_and_input():
+    (group,) = timeline(of(Event("tool_call", name="create_task", input="x")), []).groups
+    assert group.steps[0].line == "create_task x"
+
+
+def test_attempts_share_a_group_and_only_help_stands_between():
+    commands = [
+        command(1, failed=True),
+        command(2, help=True),
+        command(3, retry_of=1, failed=True),
+        command(4, retry_of=3),
+        command(5),
+    ]
+    groups = timeline(None, commands).groups
+    assert [len(group.steps) for group in groups] == [4, 1]
+    assert groups[0].caption == "3 attempts, succeeded at attempt 3, help was opened"
+    assert [step.retry for step in groups[0].steps] == [0, 0, 1, 2]
+
+
+def test_attempts_that_never_succeed_say_so():
+    groups = timeline(None, [command(1, failed=True), command(2, retry_of=1, failed=True)]).groups
+    assert groups[0].caption == "2 attempts, failed to the end"
+
+
+def test_other_work_between_attempts_parts_them():
+    commands = [command(1, failed=True), command(2), command(3, retry_of=1)]
+    assert len(timeline(None, commands).groups) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        ("as it is", "as it is"),
+        ({"stdout": "out", "stderr": "err", "exit": 1}, "out\nerr"),
+        ({"a": 1}, '{\n  "a": 1\n}'),
+        ([], "[]"),
+    ],
+)
+def test_outputs_become_text(value, text):
+    assert text_of(value) == text
