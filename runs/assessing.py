@@ -72,7 +72,8 @@ def _judged(
         folder.transcript.write_bytes(recording.raw)
         folder.events.write_bytes(recording.events or b"")
         post = workspace.run_post(task.spec.post)
-    evidence = _evidence(task, recording, transcript, workspace)
+    bundle = replace(workspace, path=folder.bundle) if workspace and folder and task.spec.bundle else None
+    evidence = _evidence(task, recording, transcript, workspace, bundle)
     evaluation = evaluate(task.criteria, evidence)
     return replace(
         described,
@@ -91,12 +92,20 @@ def _judged(
 
 
 def _evidence(
-    task: Task, recording: Recording, transcript: Transcript, workspace: LocalWorkspace | None
+    task: Task,
+    recording: Recording,
+    transcript: Transcript,
+    workspace: LocalWorkspace | None,
+    bundle: LocalWorkspace | None,
 ) -> Evidence:
     env = workspace.env if workspace else {}
     return Evidence(
         transcript=transcript,
         workspace=workspace,
+        bundle=bundle,
+        seed=task.context.seed,
+        snapshot=task.context.options.snapshot,
+        executes_tools=task.executes_tools,
         tool=task.spec.criteria.tool,
         prompt=task.spec.prompt,
         answer=recording.answer if recording.answer is not None else transcript.answer,

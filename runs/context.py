@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from evaluators.criteria import Tool
-from evaluators.model import Complete
+from evaluators.model import Complete, Json
 from runs.judges import judge_of
 from runs.models import Run, Target
 from runs.options import RunOptions
@@ -61,6 +61,12 @@ class RunContext:
     def model(self) -> str:
         """The model under test: the run's choice, else the target's."""
         return self.run.model or self.target.options.model or ""
+
+    @property
+    def seed(self) -> Json:
+        """The seed manifest: the request's, else the one that came with the suite, else None."""
+        given = self.options.seed
+        return given if given is not None else self.run.suite_version.config.get("seed")
 
     @cached_property
     def complete(self) -> Complete | None:
@@ -122,9 +128,8 @@ def load_run(run_id: int) -> RunContext:
     )
     variables = variables_of(run.project)
     target = resolve_target(run.target, variables)
-    names = run.suite_version.scenario_versions.exclude(fixture=None).values_list(
-        "content__fixture", flat=True
-    )
+    carrying = run.suite_version.scenario_versions.exclude(fixture=None)
+    rows = carrying.values_list("content__fixture", "content__bundle")
     return RunContext(
         run=run,
         options=RunOptions.model_validate(run.options),
@@ -132,7 +137,7 @@ def load_run(run_id: int) -> RunContext:
         provider=make_provider(target, containment()),
         variables=variables,
         guidance=guidance_files(run.guidance),
-        fixture_names=frozenset(name for name in names if name),
+        fixture_names=frozenset(fixture or bundle for fixture, bundle in rows),
     )
 
 

@@ -31,7 +31,7 @@ def execute(claim: Claim, *, stopped: Callable[[], bool]) -> TrialResult:
         secrets = task.secrets
         if not task.needs_folder:
             return _carry_nowhere(task)
-        with trial_folder(settings.WORK_DIR, task.files) as folder:
+        with trial_folder(settings.WORK_DIR, task.files, task.bundle) as folder:
             return _carry(task, folder)
     except ProviderError as error:
         if stopped():

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import PurePosixPath
 
 from evaluators.criteria import Criteria
+from evaluators.scoring.without_models import without_models
 from runs.claims import Claim
 from runs.context import RunContext, fixture_of, load_run, load_scenario
+from runs.providers import MODELS
 from runs.providers.base import Invocation
 from runs.trial_folder import TrialFolder
 from runs.workspaces import LocalWorkspace
@@ -38,16 +41,48 @@ class Task:
 
     @cached_property
     def criteria(self) -> Criteria:
-        """What is asked of this trial: the scenario's criteria, without the judge where the request wants none."""
+        """What is asked of this trial: the scenario's criteria, without its judges where the request wants none."""
         criteria = self.spec.criteria
-        return criteria if self.context.options.judge else criteria.model_copy(update={"judge": None})
+        if self.context.options.judge:
+            return criteria
+        return criteria.model_copy(update={"judge": None, "evaluators": without_models(criteria.evaluators)})
+
+    @property
+    def in_workspace(self) -> bool:
+        """Whether the workspace is judged, and not only an answer."""
+        return not (self.spec.criteria.evaluators or self.spec.criteria.expect)
+
+    @property
+    def executes_tools(self) -> bool:
+        """Whether the target really calls the tools that it names; a model only says which it would call."""
+        return self.context.target.kind not in MODELS
+
+    @cached_property
+    def _carried(self) -> tuple[FixtureFile, ...]:
+        """The files that the scenario came with, with the run's guidance laid over them."""
+        fixture = fixture_of(self.claim.scenario_version_id)
+        names = self.context.fixture_names
+        return lay_over(fixture, self.context.guidance, name=self.spec.carried, names=names)
 
     @property
     def files(self) -> tuple[FixtureFile, ...]:
-        """What the workspace starts from: the fixture with the run's guidance laid over it."""
-        context = self.context
-        fixture = fixture_of(self.claim.scenario_version_id)
-        return lay_over(fixture, context.guidance, name=self.spec.fixture or "", names=context.fixture_names)
+        """What the workspace starts from."""
+        return () if self.spec.bundle else self._carried
+
+    @property
+    def bundle(self) -> tuple[FixtureFile, ...]:
+        """What lies beside the workspace."""
+        return self._carried if self.spec.bundle else ()
+
+    @property
+    def guidelines(self) -> str:
+        """The texts of the guideline files, as agents are given them."""
+        texts = {file.path: file.content.decode("utf-8", "replace") for file in self.bundle}
+        return "\n\n".join(
+            f'<file path="{PurePosixPath(path).name}">\n{texts[path].strip()}\n</file>'
+            for path in self.spec.guidelines
+            if path in texts
+        )
 
     @property
     def needs_folder(self) -> bool:
@@ -55,7 +90,7 @@ class Task:
         spec = self.spec
         return (
             self.context.provider.works_in_folder
-            or bool(spec.fixture or spec.setup or spec.post)
+            or bool(spec.fixture or spec.bundle or spec.setup or spec.post)
             or needs_workspace(self.criteria)
         )
 
@@ -66,9 +101,11 @@ class Task:
 
     def invocation(self, folder: TrialFolder, env: dict[str, str]) -> Invocation:
         """Return what the provider is asked; `env` is for the agent's process."""
+        spec = self.spec
+        opens_files = self.context.provider.works_in_folder
         return Invocation(
-            prompt=self.spec.prompt,
-            key=self.spec.key,
+            prompt=(spec.agent_prompt if opens_files else "") or spec.prompt,
+            key=spec.key,
             workspace=folder.workspace,
             scratch=folder.scratch,
             timeout_seconds=self.timeout_seconds,
@@ -76,6 +113,10 @@ class Task:
             env=env,
             attempt=self.claim.starts,
             trial=self.claim.index,
+            guidelines=self.guidelines,
+            files=tuple(folder.bundle / path for path in spec.input_files),
+            messages=spec.messages,
+            in_workspace=self.in_workspace,
             cancelled=self.stopped,
         )
 
@@ -95,7 +136,8 @@ class Task:
 
 def needs_workspace(criteria: Criteria) -> bool:
     """Tell whether anything that is asked looks into the workspace or runs a command in it."""
-    return bool(criteria.scripts) or any(gate.needs_workspace for gate in criteria.gates)
+    looks = any(gate.needs_workspace for gate in criteria.gates)
+    return looks or bool(criteria.scripts) or any(each.needs_workspace for each in criteria.evaluators)
 
 
 def load(claim: Claim, stopped: Callable[[], bool]) -> Task:

@@ -18,6 +18,8 @@ class TrialFolder:
 
     workspace: Path
     scratch: Path
+    bundle: Path
+    """Files that came with a scenario and are no workspace: attachments, guidelines, scripts of its judges."""
 
     @property
     def transcript(self) -> Path:
@@ -31,18 +33,20 @@ class TrialFolder:
 
 
 @contextmanager
-def trial_folder(root: Path, files: tuple[FixtureFile, ...]) -> Iterator[TrialFolder]:
-    """Make the directories with these files in the workspace, and remove all of it in the end."""
+def trial_folder(
+    root: Path, files: tuple[FixtureFile, ...], bundle: tuple[FixtureFile, ...] = ()
+) -> Iterator[TrialFolder]:
+    """Make the directories with these files in workspace and bundle, and remove all of it in the end."""
     root.mkdir(parents=True, exist_ok=True)
     base = Path(tempfile.mkdtemp(prefix="trial-", dir=root))
     try:
         scratch = base / "scratch"
         scratch.mkdir()
-        yield TrialFolder(prepare(files, None, base), scratch)
+        yield TrialFolder(prepare(files, None, base), scratch, prepare(bundle, None, base))
     finally:
         remove(base)
 
 
 def nowhere(root: Path) -> TrialFolder:
     """Return paths of a trial that needs no directories; none is made there."""
-    return TrialFolder(root / "none" / "workspace", root / "none" / "scratch")
+    return TrialFolder(*(root / "none" / name for name in ("workspace", "scratch", "bundle")))

@@ -46,6 +46,9 @@ ALIASES: Mapping[str, str] = {
 }
 """Other names of a kind."""
 
+MODELS = frozenset(("azure", "anthropic", "gemini", "litellm"))
+"""Kinds that answer and call no tool themselves."""
+
 PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = {
     "mock": Mock,
     "replay": Replay,
