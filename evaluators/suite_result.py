@@ -113,7 +113,8 @@ def trial_result(
 
     `error` is why the trial is an error, where it is one.
     """
-    told = next((score.detail for score in scores if score.name == VERDICT), {})
+    found = (score for score in scores if score.layer == "assertions" and score.name == VERDICT)
+    told = next((score.detail for score in found), {})
     failed = [f"{score.name}: {score.message}" for score in scores if score.passed is False]
     decided = sum(score.passed is not None for score in scores)
     return TrialResult(

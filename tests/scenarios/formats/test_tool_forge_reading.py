@@ -5,6 +5,7 @@ import pytest
 
 from evaluators.expectations import Expect, ToolParam
 from scenarios.formats import companions, parse_files
+from scenarios.hashing import task_hash
 from tests.scenarios.formats.tool_forge_files import case, parse, spec
 
 METADATA = {"toolName": "get_weather", "toolVersion": "1.0.0", "registrySize": 2, "tier": "golden"}
@@ -163,6 +164,11 @@ def test_without_a_seed_manifest_there_is_no_seed():
 def test_a_file_read_alone_asks_for_its_seed_manifest():
     content = json.dumps([case()]).encode()
     assert "evals/seed-manifest.json" in companions("a.golden.json", content)
+
+
+def test_a_stub_is_part_of_the_task_and_its_difficulty_is_not():
+    assert task_hash(spec(difficulty="edge", bugRef="GH-1", createdAt="now")) == task_hash(spec())
+    assert task_hash(spec(stubs={"a": 1})) != task_hash(spec(stubs={"a": 2}))
 
 
 def test_an_empty_stubs_is_stub_mode():
