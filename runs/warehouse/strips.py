@@ -22,8 +22,12 @@ class Strip:
     """Outcomes of one scenario, oldest first; `gap` stands where tool or guidance changed."""
 
     outcomes: tuple[str, ...] = ()
-    last: tuple[int, str] | None = None
-    """Key and outcome of the newest trial."""
+    trials: tuple[int, ...] = ()
+    """Their keys, with 0 at a gap."""
+
+    @property
+    def newest(self) -> int | None:
+        return self.trials[-1] if self.trials else None
 
     @property
     def rate(self) -> Rate:
@@ -54,11 +58,11 @@ def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None)
 
 
 def _strip(found: Sequence[tuple[str, int, int]], versions: Mapping[int, tuple[str, int | None]]) -> Strip:
-    marks: list[str] = []
+    marks: list[tuple[str, int]] = []
     before: tuple[str, int | None] | None = None
-    for outcome, run, _ in found:
+    for outcome, run, pk in found:
         if before is not None and versions[run] != before:
-            marks.append("gap")
+            marks.append(("gap", 0))
         before = versions[run]
-        marks.append(outcome)
-    return Strip(tuple(marks), (found[-1][2], found[-1][0]))
+        marks.append((outcome, pk))
+    return Strip(tuple(outcome for outcome, _ in marks), tuple(pk for _, pk in marks))

@@ -37,7 +37,9 @@ class SuiteRow:
 def suite_rows(project: Project) -> list[SuiteRow]:
     """Return a project's suites with their newest version and run. Six queries."""
     suites = list(
-        Suite.objects.filter(project=project).annotate(newest=Max("versions__pk"), last_run=Max("runs__pk"))
+        Suite.objects.filter(project=project)
+        .annotate(newest=Max("versions__pk"), last_run=Max("runs__pk"))
+        .order_by("name")
     )
     versions = (
         SuiteVersion.objects.select_related("created_by")
@@ -162,7 +164,11 @@ def suite_page(suite: Suite, target: str = "") -> SuitePage:
         version=versions[0] if versions else None,
         lines=[_line(entry, last) for entry in entries],
         versions=versions,
-        guidance=list(suite.guidance.select_related("created_by").annotate(run_count=Count("runs"))[:30]),
+        guidance=list(
+            suite.guidance.select_related("created_by")
+            .annotate(run_count=Count("runs"))
+            .order_by("-number")[:30]
+        ),
         retired=suite.scenarios.filter(retired=True).count(),
         targets=targets,
         target=chosen,

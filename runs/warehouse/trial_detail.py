@@ -105,6 +105,11 @@ class TrialPage:
         ]
 
     @property
+    def here(self) -> int | None:
+        """The trial's place in the strip, None where it is not among the last."""
+        return self.strip.trials.index(self.trial.pk) if self.trial.pk in self.strip.trials else None
+
+    @property
     def prompt(self) -> str:
         return str(self.trial.scenario_version.content.get("prompt", ""))
 

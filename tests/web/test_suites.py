@@ -125,6 +125,21 @@ def test_the_list_says_what_to_do_without_suites(signed_in):
     assert "No suites yet" in signed_in().get("/p/tools/suites/").content.decode()
 
 
+def test_the_list_is_by_name(signed_in, project):
+    for name in ("Second", "First"):
+        make_suite(project, name=name)
+    rows = signed_in().get("/p/tools/suites/").context["suites"]
+    assert [row.suite.name for row in rows] == ["First", "Second"]
+
+
+def test_the_newest_guidance_stands_first(signed_in, project):
+    suite = make_suite(project, name="Basics").suite
+    for name in ("v1", "v2"):
+        make_guidance(suite, name)
+    page = signed_in().get("/p/tools/suites/basics/").context["page"]
+    assert [str(each) for each in page.guidance] == ["v2", "v1"]
+
+
 def test_viewers_see_no_upload_form(signed_in):
     assert "/p/tools/upload/" not in signed_in("viewer").get("/p/tools/suites/").content.decode()
 

@@ -127,6 +127,11 @@ def test_neighbours_are_linked(signed_in, run):
     assert f'rel="prev" href="{address(first)}"' in page(client, second)
 
 
+def test_the_strip_rings_this_trial(signed_in, run):
+    trials = [make_trial(run) for _ in range(3)]
+    assert '<i class=""></i><i class="here"></i><i class=""></i>' in page(signed_in(), trials[1])
+
+
 def test_an_artifact_is_a_download_whatever_is_in_it(signed_in, run, settings, tmp_path):
     settings.ARTIFACTS_DIR = tmp_path
     trial = make_trial(run)
