@@ -12,7 +12,7 @@ from runs.models.run import Trigger
 from runs.options import RunOptions
 from runs.planning import Request, request_runs
 from scenarios.models import SuiteVersion
-from tests.builders import make_project, make_suite, make_target
+from tests.builders import make_project, make_suite, make_target, spec_content
 
 NO_GATES: dict[str, Any] = {"criteria": {"gates": []}}
 
@@ -59,3 +59,30 @@ def lose(claim: claims.Claim, *, starts: int | None = None) -> None:
 def passed(seconds: float = 1.0, **changes: Any) -> recording.TrialResult:
     """Return the result of a trial that passed."""
     return recording.TrialResult(**{"outcome": "pass", "seconds": seconds, "completed": True, **changes})
+
+
+def suite_of(project: Project, **contents: dict[str, Any]) -> SuiteVersion:
+    """Return a suite with these scenarios, each with what its content differs in."""
+    version = make_suite(project, list(contents))
+    for entry in version.entries.select_related("scenario_version__scenario"):
+        scenario_version = entry.scenario_version
+        key = scenario_version.scenario.key
+        scenario_version.content = spec_content(key, **{**NO_GATES, **contents[key]})
+        scenario_version.save(update_fields=["content"])
+    return version
+
+
+SHELL_AGENT = {
+    "name": "shell",
+    "provider": "cli",
+    # The prompt is the agent's script.
+    "command_template": "EVENTS={EVENTS_FILE} sh -c {PROMPT}",
+}
+
+
+def shell_target(project: Project, **changes: Any) -> Target:
+    """Return a target whose agent does what the prompt says."""
+    definition = {**SHELL_AGENT, **changes}
+    return Target.objects.create(
+        project=project, name=definition["name"], provider=definition["provider"], definition=definition
+    )
