@@ -15,7 +15,8 @@ from runs.models import Run, Trial
 from runs.recording import cancel_run
 from runs.warehouse.history import STATES, Filters, choices, page_of_runs, runs_of
 from runs.warehouse.layers import layers_of, subcommands
-from runs.warehouse.run_detail import chosen, diagnosis_of, facets, progress_of, scenario_rows
+from runs.warehouse.progress import progress_of
+from runs.warehouse.run_detail import chosen, diagnosis_of, facets, scenario_rows
 
 
 def find_run(request: ProjectRequest, pk: int) -> Run:

@@ -10,8 +10,8 @@ from django.db.models import Sum
 from evalhub.teams.models import AuditEvent, Project
 from runs.models import Run
 from runs.warehouse.history import OPEN, RunRow, rows, runs_of
+from runs.warehouse.progress import Progress, progress_of
 from runs.warehouse.rates import Rate
-from runs.warehouse.run_detail import Progress, progress_of
 
 RECENT = 400
 """Runs looked through for the sparks of suites and targets."""

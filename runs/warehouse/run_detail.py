@@ -1,19 +1,15 @@
-"""One run: its scenarios with their trials, its progress, what its diagnosis comes to."""
+"""One run: its scenarios with their trials, and what its diagnosis comes to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-
-from django.utils import timezone
 
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.rates import Rate
 from runs.warehouse.strips import Strip, strips
-
-MOST_RUNNING = 20
 
 
 @dataclass(frozen=True)
@@ -187,55 +183,6 @@ def facets(rows: list[ScenarioRow]) -> Facets:
 def chosen(rows: list[ScenarioRow], show: str) -> list[ScenarioRow]:
     """Return the rows of a chip; all of them for a chip that does not exist."""
     return [row for row in rows if FACETS[show][3](row)] if show in FACETS else rows
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a run is."""
-
-    trials: int
-    passed: int
-    failed: int
-    errors: int
-    cancelled: int
-    running: int
-    waiting: int
-    left_seconds: float | None
-    cost_usd: float | None
-    now: list[Trial] = field(default_factory=list)
-
-    @property
-    def done(self) -> int:
-        return self.trials - self.running - self.waiting
-
-
-def progress_of(run: Run) -> Progress:
-    """Return a run's counters and what runs now. One query."""
-    running = list(
-        Trial.objects.filter(run=run, state=TrialState.RUNNING)
-        .select_related("scenario")
-        .only("index", "started", "scenario__key", "run_id", "starts")[: MOST_RUNNING + 1]
-    )
-    return Progress(
-        trials=run.trials,
-        passed=run.passed,
-        failed=run.failed,
-        errors=run.errors,
-        cancelled=run.cancelled,
-        running=len(running),
-        waiting=max(0, run.open - len(running)),
-        left_seconds=_left(run),
-        cost_usd=run.cost_usd,
-        now=running[:MOST_RUNNING],
-    )
-
-
-def _left(run: Run) -> float | None:
-    """Return the seconds that the open trials will take at the speed so far; None before the first ended."""
-    done = run.passed + run.failed + run.errors
-    if not done or not run.started:
-        return None
-    return (timezone.now() - run.started).total_seconds() / done * run.open
 
 
 @dataclass(frozen=True)

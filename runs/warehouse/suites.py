@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from django.db.models import Count, Max
+from django.db.models import Count, OuterRef, Subquery
 
 from evalhub.teams.models import Project
-from runs.models import Target
+from runs.models import Run, Target
 from runs.warehouse.history import RunRow, rows, runs_of
 from runs.warehouse.strips import Strip, strips
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion
@@ -36,11 +36,10 @@ class SuiteRow:
 
 def suite_rows(project: Project) -> list[SuiteRow]:
     """Return a project's suites with their newest version and run. Six queries."""
-    suites = list(
-        Suite.objects.filter(project=project)
-        .annotate(newest=Max("versions__pk"), last_run=Max("runs__pk"))
-        .order_by("name")
-    )
+    newest_version = SuiteVersion.objects.filter(suite=OuterRef("pk")).order_by("-number").values("pk")[:1]
+    newest_run = Run.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    found = Suite.objects.filter(project=project)
+    suites = list(found.annotate(newest=Subquery(newest_version), last_run=Subquery(newest_run)))
     versions = (
         SuiteVersion.objects.select_related("created_by")
         .defer("targets_text", "config", "lints")

@@ -8,8 +8,9 @@ from django.utils import timezone
 from runs.warehouse.history import Filters, choices, page_of_runs
 from runs.warehouse.home import glance, running_now
 from runs.warehouse.layers import layers_of, statements, subcommands
+from runs.warehouse.progress import progress_of
 from runs.warehouse.rationales import readings
-from runs.warehouse.run_detail import diagnosis_of, facets, progress_of, scenario_rows
+from runs.warehouse.run_detail import diagnosis_of, facets, scenario_rows
 from runs.warehouse.strips import strips
 from runs.warehouse.suites import suite_page, suite_rows
 from runs.warehouse.trends import trend
