@@ -15,7 +15,7 @@ from evaluators.scoring.expected_messages import Message
 class Value(BaseModel):
     """Base of everything here: immutable, and a name that does not exist is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Tool(Value):

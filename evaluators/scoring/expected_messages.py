@@ -22,7 +22,7 @@ NO_TRACE = "No trace available to validate tool_calls"
 class ExpectedCall(BaseModel):
     """One tool call as a case expects it; without `input` any input will do, `output` is not compared."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     tool: str
     input: Any = None
@@ -32,7 +32,7 @@ class ExpectedCall(BaseModel):
 class Message(BaseModel):
     """One message of a conversation; `content` is a text or a list of parts."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     role: Literal["system", "user", "assistant", "tool"]
     content: Any = None

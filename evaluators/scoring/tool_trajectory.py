@@ -21,7 +21,7 @@ NO_TRACE = "No trace available for evaluation"
 class ExpectedTool(BaseModel):
     """One call of a sequence."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     tool: str = Field(min_length=1)
 
