@@ -28,14 +28,15 @@ def take_over(
     )
 
 
-def take_over_bundle(suite_version: SuiteVersion, *, by: Any, accepted: bool = True) -> tuple[Target, ...]:
+def take_over_bundle(
+    suite_version: SuiteVersion, *, by: Any, base_folder: str = "", accepted: bool = True
+) -> tuple[Target, ...]:
     """Store the targets that a suite's bundle brought; none where it brought no targets file."""
     if not suite_version.targets_text:
         return ()
     content = suite_version.targets_text.encode()
-    return take_over(
-        suite_version.suite.project, content, suite_version.targets_file, by=by, accepted=accepted
-    )
+    project, file = suite_version.suite.project, suite_version.targets_file
+    return take_over(project, content, file, by=by, base_folder=base_folder, accepted=accepted)
 
 
 def _store(
@@ -53,7 +54,7 @@ def _store(
     if existing is None:
         target = Target.objects.create(project=project, name=definition.name, **values)
     elif not accepted or all(
-        getattr(existing, name) == values[name] for name in ("definition", "base_folder")
+        getattr(existing, name) == values[name] for name in ("definition", "base_folder", "accepted")
     ):
         return existing
     else:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from evaluators.criteria import Criteria
 from evaluators.diagnosis import diagnose
-from evaluators.evaluate import Evaluation, evaluate
+from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
+from evaluators.expectations import tool_calls
 from evaluators.model import Json, Transcript
 from evaluators.redaction import mask_values, mask_values_in_bytes
 from evaluators.transcripts import UnreadableTranscript, parse
+from runs.artifacts import Kept
 from runs.models.trial import json_of
 from runs.providers.base import Recording
 from runs.recording import TrialResult
@@ -42,31 +46,11 @@ def assess(
     workspace: LocalWorkspace | None = None,
 ) -> TrialResult:
     """Return the trial's result. Output that its reader cannot read is an error, and is kept."""
-    described = TrialResult(
-        outcome="",
-        timed_out=recording.timed_out,
-        exit_code=recording.exit_code,
-        seconds=recording.seconds,
-        usage=recording.usage,
-        cost_usd=recording.cost_usd,
-        artifacts=keep_files(recording, folder, task.secrets),
-    )
+    described = describe(recording, keep_files(recording, folder, task.secrets))
     try:
         transcript = parse(recording.parser, recording.raw, recording.events)
     except UnreadableTranscript as error:
-        notes = {"notes": list(recording.notes)}
-        return replace(described, outcome="error", error=str(error), error_kind="transcript", detail=notes)
-    return _judged(task, described, recording, transcript, folder, workspace)
-
-
-def _judged(
-    task: Task,
-    described: TrialResult,
-    recording: Recording,
-    transcript: Transcript,
-    folder: TrialFolder | None,
-    workspace: LocalWorkspace | None,
-) -> TrialResult:
+        return unreadable(described, recording, error)
     post: tuple[PostResult, ...] = ()
     if folder is not None and workspace is not None:
         folder.transcript.write_bytes(recording.raw)
@@ -74,20 +58,52 @@ def _judged(
         post = workspace.run_post(task.spec.post)
     bundle = replace(workspace, path=folder.bundle) if workspace and folder and task.spec.bundle else None
     evidence = _evidence(task, recording, transcript, workspace, bundle)
-    evaluation = evaluate(task.criteria, evidence)
+    return judged(described, task.criteria, evidence, recording, post)
+
+
+def describe(recording: Recording, artifacts: tuple[Kept, ...] = ()) -> TrialResult:
+    """Return what a recording says by itself, before anything is read or judged."""
+    return TrialResult(
+        outcome="",
+        timed_out=recording.timed_out,
+        exit_code=recording.exit_code,
+        seconds=recording.seconds,
+        usage=recording.usage,
+        cost_usd=recording.cost_usd,
+        artifacts=artifacts,
+    )
+
+
+def unreadable(described: TrialResult, recording: Recording, error: UnreadableTranscript) -> TrialResult:
+    """Return the result of a trial whose output could not be read."""
+    notes = {"notes": list(recording.notes)}
+    return replace(described, outcome="error", error=str(error), error_kind="transcript", detail=notes)
+
+
+def judged(
+    described: TrialResult,
+    criteria: Criteria,
+    evidence: Evidence,
+    recording: Recording,
+    post: tuple[PostResult, ...] = (),
+    layers: Sequence[Layer] = LAYERS,
+) -> TrialResult:
+    """Return the result with what every layer says of the evidence."""
+    evaluation = evaluate(criteria, evidence, layers)
+    told = evidence.transcript.cost_usd
     return replace(
         described,
         outcome=evaluation.outcome,
         error=evaluation.error,
         error_kind=_error_kind(evaluation),
         evaluation=evaluation,
-        transcript=transcript,
+        transcript=evidence.transcript,
         interaction=evidence.interaction,
         completed=evidence.completed,
         usage=evidence.usage,
-        cost_usd=recording.cost_usd if recording.cost_usd is not None else transcript.cost_usd,
+        cost_usd=recording.cost_usd if recording.cost_usd is not None else told,
         answer=evidence.answer,
-        detail=_detail(evidence, evaluation, recording, transcript, post),
+        detail=_detail(evidence, evaluation, recording, post),
     )
 
 
@@ -128,16 +144,20 @@ def _detail(
     evidence: Evidence,
     evaluation: Evaluation,
     recording: Recording,
-    transcript: Transcript,
     post: tuple[PostResult, ...],
 ) -> dict[str, Json]:
     """Return what pages of one trial show beside the scores, as JSON."""
     return {
         "interaction": evidence.interaction.as_json(),
         "diagnosis": json_of(diagnose(evidence.interaction)),
+        "tools_called": [call.name for call in tool_calls(evidence.transcript)],
         "composite_weights": evaluation.composite_weights,
         "scripts": [_post_json(each) for each in post],
-        "notes": [*recording.notes, *transcript.problems, *(each.note for each in post if each.note)],
+        "notes": [
+            *recording.notes,
+            *evidence.transcript.problems,
+            *(each.note for each in post if each.note),
+        ],
     }
 
 

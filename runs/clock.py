@@ -15,7 +15,9 @@ class DatabaseNow(Func):
     output_field = FloatField()
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        return self.as_sql(compiler, connection, template="((julianday('now') - 2440587.5) * 86400.0)", **context)
+        return self.as_sql(
+            compiler, connection, template="((julianday('now') - 2440587.5) * 86400.0)", **context
+        )
 
 
 def database_now() -> float:

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+import msgspec
+
 from evaluators.criteria import Tool
 from evaluators.model import Complete, Json
+from evaluators.staleness import Registry
 from runs.judges import judge_of
 from runs.models import Run, Target
 from runs.options import RunOptions
@@ -67,6 +70,12 @@ class RunContext:
         """The seed manifest: the request's, else the one that came with the suite, else None."""
         given = self.options.seed
         return given if given is not None else self.run.suite_version.config.get("seed")
+
+    @cached_property
+    def registry(self) -> Registry | None:
+        """The tools of the project as they were when the run was prepared, None without a registry."""
+        given = self.options.registry
+        return msgspec.convert(given, Registry) if given is not None else None
 
     @cached_property
     def complete(self) -> Complete | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
+from evaluators.staleness import check_staleness
 from runs.context import RunContext
 from scenarios.hashing import content_hash
 
@@ -33,6 +34,25 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "model": context.model,
         "judge": context.options.judge_model or context.target.options.judge_target or settings.DEFAULT_JUDGE,
         "evalhub": settings.VERSION,
+        "staleness": staleness(context),
+    }
+
+
+def staleness(context: RunContext) -> dict[str, Any]:
+    """Return how the suite's metadata fits the tool registry of the run; empty where it has no metadata."""
+    metadata = context.run.suite_version.config.get("metadata")
+    if not metadata:
+        return {}
+    registry = context.registry
+    found = check_staleness(metadata, registry)
+    tool = registry.tools.get(str(metadata.get("toolName"))) if registry else None
+    return {
+        "warnings": list(found.warnings),
+        "stale": found.stale,
+        "generated_hash": found.generated_hash,
+        "description_hash": found.current_hash,
+        "registry_size": registry.size if registry else None,
+        "tool_version": tool.version if tool else None,
     }
 
 

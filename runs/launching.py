@@ -37,11 +37,17 @@ def suite_versions(project: Project, names: Sequence[str], *, by: Any) -> list[S
         if path.exists():
             imported = import_files(read_path(path), project=project, by=by)
             for each in imported:
-                take_over_bundle(each.version, by=by)
+                take_over_bundle(each.version, by=by, base_folder=_folder(path, each.version.targets_file))
             found += [each.version for each in imported]
         else:
             found.append(newest_version(project, name))
     return found
+
+
+def _folder(path: Path, targets_file: str) -> str:
+    """Return where relative paths of a targets file start from: its own folder beside the suite's files."""
+    root = path if path.is_dir() else path.parent
+    return str((root / targets_file).resolve().parent)
 
 
 def newest_version(project: Project, slug: str) -> SuiteVersion:
@@ -79,7 +85,13 @@ def _guidance(suite: Suite, name: str, by: Any) -> Guidance:
 
 def take_targets_file(project: Project, path: Path, *, by: Any) -> None:
     """Store the targets of a file; relative paths in it start from its folder."""
-    take_over(project, path.read_bytes(), path.name, by=by, base_folder=str(path.resolve().parent))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise RequestError(
+            f"{path}: The targets cannot be read: {error.strerror}. Check the path."
+        ) from error
+    take_over(project, content, path.name, by=by, base_folder=str(path.resolve().parent))
 
 
 def carry_here(launch: Launch) -> None:

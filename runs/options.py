@@ -28,6 +28,10 @@ class RunOptions(BaseModel):
     seed: Json = None
     snapshot: Json = None
     registry: Json = None
+    snapshot_source: str = ""
+    """An address or a command that gives the snapshot just before the run; empty for `snapshot` as it is."""
+    registry_source: str = ""
+    """An address or a command that gives the registry, likewise."""
 
 
 class Selection(BaseModel):

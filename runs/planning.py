@@ -26,7 +26,7 @@ class Request:
 
     suite_versions: Sequence[SuiteVersion]
     targets: Sequence[str] = ()
-    """Names; empty takes what the scenarios' `tool_matrix` names, else the project's only target."""
+    """Names; empty takes what the scenarios name (`tool_matrix`, `execution.target`), else the only target."""
     models: Sequence[str] = ()
     guidance: Sequence[Guidance] = ()
     """Empty takes that of the suite's last upload."""
@@ -61,11 +61,15 @@ def find_target(project: Project, name: str) -> Target:
     if target is not None and target.accepted:
         return target
     if target is not None:
-        raise UnknownTarget(f"The target '{name}' is a proposal. An admin has to accept it on the targets page first.")
+        raise UnknownTarget(
+            f"The target '{name}' is a proposal. An admin has to accept it on the targets page first."
+        )
     names = sorted(Target.objects.filter(project=project, accepted=True).values_list("name", flat=True))
     close = get_close_matches(name, names, n=1)
     if not names:
-        raise UnknownTarget(f"There is no target called '{name}', and the project has none. Give a targets file.")
+        raise UnknownTarget(
+            f"There is no target called '{name}', and the project has none. Give a targets file."
+        )
     hint = f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(names)}."
     raise UnknownTarget(f"There is no target called '{name}'. {hint}")
 
@@ -75,7 +79,9 @@ def _only_target(project: Project) -> Target:
     if len(targets) == 1:
         return targets[0]
     if not targets:
-        raise UnknownTarget("The project has no target yet. Give a targets file, or make one on the targets page.")
+        raise UnknownTarget(
+            "The project has no target yet. Give a targets file, or make one on the targets page."
+        )
     raise UnknownTarget("Several targets could run this. Name one, for example with --target.")
 
 
@@ -100,7 +106,9 @@ def _arms(project: Project, request: Request, spec: ScenarioSpec) -> list[tuple[
     """Return target and model of each run that a scenario takes part in; options win over its matrix."""
     if request.targets:
         return [
-            (find_target(project, name), model) for name in request.targets for model in request.models or ("",)
+            (find_target(project, name), model)
+            for name in request.targets
+            for model in request.models or ("",)
         ]
     if spec.matrix is not None:
         return [
@@ -108,7 +116,8 @@ def _arms(project: Project, request: Request, spec: ScenarioSpec) -> list[tuple[
             for entry in spec.matrix
             for model in (request.models or entry.models or ("",))
         ]
-    return [(_only_target(project), model) for model in request.models or ("",)]
+    target = find_target(project, spec.target) if spec.target else _only_target(project)
+    return [(target, model) for model in request.models or ("",)]
 
 
 def last_guidance(suite: Suite) -> Guidance | None:
@@ -137,12 +146,16 @@ def plan(project: Project, request: Request) -> tuple[PlannedRun, ...]:
             for each in own
         ]
     if not planned:
-        raise NothingToRun("Nothing is left to run: a tool_matrix is empty, or the guidance is of another suite.")
+        raise NothingToRun(
+            "Nothing is left to run: a tool_matrix is empty, or the guidance is of another suite."
+        )
     return tuple(planned)
 
 
 @transaction.atomic
-def request_runs(project: Project, request: Request, *, by: Any, trigger: Trigger, wake: bool = True) -> Launch:
+def request_runs(
+    project: Project, request: Request, *, by: Any, trigger: Trigger, wake: bool = True
+) -> Launch:
     """Store the runs of a request with their queued trials. Raises `RequestError`.
 
     Workers are woken unless the caller carries the runs itself.

@@ -110,13 +110,15 @@ def _start(
     warnings: list[str],
 ) -> bool:
     """Let the trials begin, unless somebody has cancelled meanwhile."""
+    found = fingerprint(context, tool_version, provider_version)
+    warnings += found["staleness"].get("warnings", [])
     with write_transaction():
         changed = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
             state=Case(
                 When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.RUNNING)
             ),
             tool_version=tool_version,
-            fingerprint=fingerprint(context, tool_version, provider_version),
+            fingerprint=found,
             warnings=[*warnings, *context.warnings],
             token="",
             started=timezone.now(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,7 +95,7 @@ def _store(parsed: ParsedSuite, project: Project, by: Any) -> Imported:
 
 
 def _suite(parsed: ParsedSuite, project: Project) -> Suite:
-    slug = slugify(parsed.name)[:120] or "suite"
+    slug = slugify(re.sub(r"[./_]+", "-", parsed.name))[:120] or "suite"
     suite, _ = Suite.objects.get_or_create(
         project=project, slug=slug, defaults={"name": parsed.name, "format": parsed.format}
     )

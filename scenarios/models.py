@@ -104,7 +104,9 @@ class SuiteVersion(models.Model):
     lints = models.JSONField(default=list)
     created = models.DateTimeField(default=timezone.now)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
-    scenario_versions = models.ManyToManyField("ScenarioVersion", through="SuiteEntry", related_name="suite_versions")
+    scenario_versions = models.ManyToManyField(
+        "ScenarioVersion", through="SuiteEntry", related_name="suite_versions"
+    )
 
     class Meta:
         ordering = ["-number"]
@@ -147,7 +149,9 @@ class ScenarioVersion(models.Model):
     created = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["scenario", "sha256"], name="one_scenario_version_a_content")]
+        constraints = [
+            models.UniqueConstraint(fields=["scenario", "sha256"], name="one_scenario_version_a_content")
+        ]
 
     def __str__(self) -> str:
         return f"{self.scenario.key} {self.sha256[:8]}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evaluators.suite_result import SuiteRun, suite_result
 from runs.reports.junit import junit_xml
 
 
@@ -33,3 +35,11 @@ def write_files(
         write_atomically(Path(json_file), json.dumps({"runs": list(documents)}, indent=2) + "\n")
     if junit_file:
         write_atomically(Path(junit_file), junit_xml(documents))
+
+
+def write_suite_result(folder: str, run: SuiteRun) -> Path:
+    """Write a run's EvalSuiteResult into a folder and return its path; the name has run and suite."""
+    name = re.sub(r"[^\w.-]+", "-", run.tool_name or "evals")
+    path = Path(folder) / f"{name}.{run.tier}.run-{run.run_id}.json"
+    write_atomically(path, json.dumps(suite_result(run), indent=2, ensure_ascii=False) + "\n")
+    return path

@@ -19,7 +19,9 @@ from runs.options import RunOptions, Selection
 from runs.planning import PlannedRun, Request, plan, request_runs
 from runs.reports.console import summary
 from runs.reports.document import run_document
-from runs.reports.files import write_files
+from runs.reports.files import write_files, write_suite_result
+from runs.reports.suite_result import suite_run
+from runs.typed_options import given_sources
 from scenarios.commands import (
     REGRESSED,
     EvalhubCommand,
@@ -40,6 +42,7 @@ class Command(EvalhubCommand):
         _add_what(parser)
         _add_how(parser)
         _add_where(parser)
+        _add_sources(parser)
 
     def work(self, options: dict[str, Any]) -> Result:
         try:
@@ -64,6 +67,9 @@ class Command(EvalhubCommand):
         runs = list(Run.objects.filter(launch=launch).order_by("pk"))
         documents = [run_document(run.pk) for run in runs]
         write_files(documents, json_file=options["json_file"], junit_file=options["junit_file"])
+        if options["output_dir"]:
+            for run in runs:
+                write_suite_result(options["output_dir"], suite_run(run))
         text = "\n".join(summary(document, colour=self.stdout.isatty()) for document in documents)
         return Result(text, {"launch": launch.pk, "runs": documents}, _exit_code(runs, documents, options))
 
@@ -116,6 +122,20 @@ def _add_where(parser: ArgumentParser) -> None:
     parser.add_argument("--run-tag", action="append", default=[], help="tag of the run; may be repeated")
     parser.add_argument("--json-file", metavar="FILE", help="write the run documents there")
     parser.add_argument("--junit-file", metavar="FILE", help="write JUnit XML there")
+    parser.add_argument("--output-dir", metavar="FOLDER", help="write an EvalSuiteResult of each run there")
+
+
+def _add_sources(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--config", metavar="FILE", help="runner configuration of tool-forge, for what is not given"
+    )
+    parser.add_argument(
+        "--seed-manifest", metavar="FILE", help="values for {{seed:…}} (default: the suite's own)"
+    )
+    parser.add_argument(
+        "--snapshot", metavar="FILE|URL|command", help="values for {{snapshot:…}}, taken just before the run"
+    )
+    parser.add_argument("--tool-registry", metavar="FILE|URL|command", help="tools, for staleness and stubs")
 
 
 def _request(project: Project, options: dict[str, Any]) -> Request:
@@ -147,6 +167,7 @@ def _run_options(options: dict[str, Any]) -> RunOptions:
             judge=not options["no_judge"],
             judge_model=options["judge_model"],
             baseline=options["baseline"],
+            **given_sources(options),
         )
     except ValidationError as error:
         first = error.errors()[0]

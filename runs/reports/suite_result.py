@@ -1,0 +1,68 @@
+"""A stored run as the EvalSuiteResult of tool-forge's contract, of whatever format its suite is."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+
+from evaluators.model import Outcome, Score
+from evaluators.suite_result import Baseline, CaseResult, SuiteRun, TrialResult, trial_result
+from runs.comparing import passes
+from runs.models import Run, Trial
+from runs.models.trial import TrialState
+
+TIER = "golden"
+"""Of suites whose format knows no tiers."""
+
+
+def suite_run(run: Run) -> SuiteRun:
+    """Return everything that an EvalSuiteResult tells of a run. Expects suite_version and target to be loaded."""
+    config, told = run.suite_version.config, run.fingerprint.get("staleness") or {}
+    return SuiteRun(
+        run_id=str(run.pk),
+        timestamp=(run.started or run.created).isoformat().replace("+00:00", "Z"),
+        tier=config.get("tier") or TIER,
+        tool_name=config.get("tool") or run.suite.slug,
+        agent_endpoint=run.target.definition.get("url") or run.target.name,
+        cases=_cases(run),
+        tool_version=told.get("tool_version") or run.tool_version or None,
+        description_hash=told.get("description_hash"),
+        registry_size=told.get("registry_size"),
+        eval_file_hash=config.get("eval_file_hash") or run.suite_version.sha256[:12],
+        staleness_warnings=tuple(told.get("warnings") or ()),
+        stale=bool(told.get("stale")),
+        generated_hash=told.get("generated_hash"),
+        baseline=_baseline(run),
+    )
+
+
+def _baseline(run: Run) -> Baseline | None:
+    return Baseline(str(run.baseline_id), passes(run.baseline_id)) if run.baseline_id else None
+
+
+def _cases(run: Run) -> tuple[CaseResult, ...]:
+    trials = run.trial_set.filter(state=TrialState.FINISHED).select_related("scenario", "scenario_version")
+    by_key: dict[str, list[Trial]] = {}
+    for trial in trials:
+        by_key.setdefault(trial.scenario.key, []).append(trial)
+    return tuple(_case(key, found) for key, found in by_key.items())
+
+
+def _case(key: str, trials: list[Trial]) -> CaseResult:
+    description = trials[0].scenario_version.content.get("description", "")
+    ordered = sorted(trials, key=lambda trial: trial.index)
+    return CaseResult(key, description, tuple(told_of(trial) for trial in ordered))
+
+
+def told_of(trial: Trial) -> TrialResult:
+    """Return what the contract tells of one trial."""
+    return trial_result(
+        cast(Outcome, trial.outcome),
+        msgspec.convert(trial.scores, tuple[Score, ...]),
+        tools_called=trial.detail.get("tools_called", ()),
+        answer=trial.answer,
+        seconds=trial.seconds or 0.0,
+        error=trial.error,
+        cost_usd=trial.cost_usd,
+    )

@@ -1,0 +1,81 @@
+"""Seed manifests, snapshots and tool registries, from wherever a request says they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from evaluators.model import Json
+from evaluators.staleness import Registry
+from runs.errors import RequestError
+from runs.workspaces import LocalWorkspace
+from scenarios.formats.tool_registry import read_registry, registry_of
+
+COMMAND_SECONDS = 60.0
+_SOURCE_FILES = ("*.json", "*.ts", "*.js", "*.mts", "*.mjs", "*.cts", "*.cjs")
+MOST_SOURCE_FILES = 5000
+
+
+def read_json_file(path: Path, what: str) -> Json:
+    """Return a JSON file's value. Raises `RequestError` saying what was to be read."""
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise RequestError(f"{path}: {what} cannot be read: {error.strerror}. Check the path.") from error
+    except ValueError as error:
+        raise RequestError(f"{path}: {what} is not JSON: {error}. Correct it.") from error
+
+
+def read_registry_file(path: Path) -> Json:
+    """Return the registry at a path (a JSON file, a barrel, a tool file or a folder of them) as JSON.
+
+    Nothing is executed. Raises `RequestError` where there is no tool in it.
+    """
+    root = path if path.is_dir() else path.parent
+    if not path.exists():
+        raise RequestError(f"{path}: There is no tool registry. Check the path.")
+    found = [
+        file for pattern in _SOURCE_FILES for file in root.rglob(pattern) if "node_modules" not in file.parts
+    ]
+    if len(found) > MOST_SOURCE_FILES:
+        raise RequestError(
+            f"{root}: There are more than {MOST_SOURCE_FILES} source files. Name the registry itself."
+        )
+    files = {file.relative_to(root).as_posix(): file.read_bytes() for file in found if file.is_file()}
+    name = path.relative_to(root).as_posix() if path != root else "."
+    reading = read_registry(files, name)
+    if reading.registry is None:
+        raise RequestError(f"{path}: {' '.join(reading.warnings) or 'There is no tool in it.'}")
+    return registry_json(reading.registry)
+
+
+def registry_json(registry: Registry) -> Json:
+    """Return a registry as it is kept with a run."""
+    return msgspec.to_builtins(registry)
+
+
+def run_for_json(command: str, workspace: LocalWorkspace, what: str) -> Json:
+    """Return what a command prints as JSON. Raises `RequestError` where it fails or prints something else."""
+    result = workspace.run(command, timeout_seconds=COMMAND_SECONDS, network=True)
+    if result.exit_code != 0:
+        said = (result.stderr or result.stdout or result.error).strip()[-300:]
+        ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
+        raise RequestError(
+            f"The command for {what}, '{command}', {ended}: {said or 'it said nothing'}. Correct it."
+        )
+    try:
+        return json.loads(result.stdout)
+    except ValueError as error:
+        raise RequestError(
+            f"The command for {what}, '{command}', printed no JSON: {error}. Correct it."
+        ) from error
+
+
+def registry_from(value: Json, source: str) -> Json:
+    """Return a registry that came over the wire, such as an MCP `tools/list` answer. Raises `RequestError`."""
+    reading = registry_of(value, source)
+    if reading.registry is None:
+        raise RequestError(" ".join(reading.warnings))
+    return registry_json(reading.registry)
