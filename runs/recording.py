@@ -52,7 +52,7 @@ def record(claim: Claim, result: TrialResult) -> bool:
     Closes the run when this was its last open trial.
     """
     with write_transaction():
-        if not statements.finish_trial(claim.trial_id, claim.token, _columns(result)):
+        if not statements.finish_trial(claim.trial_id, claim.token, columns(result)):
             return False
         if not result.cancelled:
             _store_parts(claim.trial_id, result)
@@ -62,7 +62,8 @@ def record(claim: Claim, result: TrialResult) -> bool:
     return True
 
 
-def _columns(result: TrialResult) -> dict[str, Any]:
+def columns(result: TrialResult) -> dict[str, Any]:
+    """Return a result as the trial's columns."""
     evaluation, usage = result.evaluation, result.usage
     return {
         "state": (TrialState.CANCELLED if result.cancelled else TrialState.FINISHED).value,

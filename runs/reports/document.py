@@ -79,7 +79,7 @@ def run_row(run: Run) -> dict[str, Any]:
 def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Iterable[str]) -> dict[str, Any]:
     """Return one trial. Expects its scenario to be loaded; texts are redacted."""
     interaction = trial.detail.get("interaction") or {"available": False}
-    return redact_json(
+    shown: dict[str, Any] = redact_json(
         {
             "id": trial.pk,
             "scenario": trial.scenario.key,
@@ -105,6 +105,7 @@ def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Itera
             "artifacts": sorted(artifacts),
         }
     )
+    return shown
 
 
 def scores_json(scores: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,65 @@
+"""What goes wrong, in one shape.
+
+ApiError                 raised by an operation: a status, a sentence and a stable id
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ninja import Schema
+
+
+class ProblemOut(Schema):
+    """One thing that is wrong with a file or a field, and what to do about it."""
+
+    file: str = ""
+    line: int | None = None
+    where: str = ""
+    what: str
+    fix: str = ""
+    id: str = ""
+
+
+class ErrorOut(Schema):
+    """Every answer with a status of 400 or more."""
+
+    detail: str
+    id: str
+    problems: list[ProblemOut] = []
+
+
+class ApiError(Exception):
+    """An operation that is refused; the sentence says what to do, the id is for programs."""
+
+    def __init__(self, status: int, sentence: str, *, id: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.id = id
+
+
+REFUSALS = frozenset((400, 401, 403, 404, 413, 422))
+"""The statuses that any operation may answer with beside its own."""
+
+
+def answers(schema: Any, *, status: int = 200) -> dict[Any, Any]:
+    """Return what an operation declares: its own answer, and the one shape of every refusal."""
+    return {status: schema, REFUSALS: ErrorOut}
+
+
+def not_found(what: str, key: object) -> ApiError:
+    """Return the refusal for what is missing, or belongs to a project the token is not for."""
+    return ApiError(
+        404,
+        f"There is no {what} '{key}' here. Check the address and the token's project.",
+        id="api/not-found",
+    )
+
+
+def error_body(
+    sentence: str, id: str, problems: Iterable[Mapping[str, object]] = ()
+) -> dict[str, str | list[dict[str, object]]]:
+    """Return a refusal as JSON; a problem keeps only what the shape has."""
+    shown = [{name: each[name] for name in ProblemOut.model_fields if name in each} for each in problems]
+    return {"detail": sentence, "id": id, "problems": shown}

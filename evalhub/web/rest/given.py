@@ -1,0 +1,59 @@
+"""What requests carry: texts, keys and JSON that every database can keep."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from evalhub.web.paging import LARGEST_KEY
+
+DEEPEST = 60
+"""Levels of lists and objects within each other."""
+
+# PostgreSQL keeps no NUL in a text, and half of a surrogate pair is no character.
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+
+
+def storable_text(text: str) -> str:
+    """Return the text. Raises a validation error where a database could not keep it."""
+    if _UNSTORABLE.search(text):
+        raise PydanticCustomError("unstorable", "It holds a NUL or half of a character. Remove it.")
+    return text
+
+
+def storable_json(value: Any) -> Any:
+    """Return a JSON value. Raises a validation error for what no JSON column keeps, or what is nested too deep."""
+    _check(value, 0)
+    return value
+
+
+def _check(value: Any, depth: int) -> None:
+    if depth > DEEPEST:
+        raise PydanticCustomError("too_deep", "It is nested too deep. Keep to 60 levels.")
+    if isinstance(value, str):
+        storable_text(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise PydanticCustomError("not_finite", "It is no finite number. Leave it out or write null.")
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            storable_text(name)
+            _check(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            _check(item, depth + 1)
+
+
+Text = Annotated[str, AfterValidator(storable_text)]
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable_text)]
+Key = Annotated[int, Field(ge=1, le=LARGEST_KEY)]
+JsonValue = Annotated[Any, AfterValidator(storable_json)]
+
+
+class Given(BaseModel):
+    """Base of every request body: a name that does not exist is an error, and so is Infinity."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

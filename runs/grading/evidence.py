@@ -1,0 +1,162 @@
+"""What is graded: a suite's text, one of its scenarios, and what was captured of a trial."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Annotated, Any, Literal
+
+import msgspec
+from pydantic import Field
+
+from evalhub.web.rest.given import Given, JsonValue, Name, Text
+from evaluators.model import Event, Transcript, Usage
+from evaluators.transcripts import parse
+from runs.errors import RequestError
+from runs.providers.base import Recording
+from scenarios.formats import companions, parse_files
+from scenarios.formats.parsed import FixtureFile
+from scenarios.spec import ScenarioSpec
+
+LARGEST_EXIT_CODE = 2**31 - 1
+
+Parser = Literal["events", "plain_text", "trace", "otel", "codex", "claude_code", "opencode"]
+"""Names of the transcript readers; a test holds them to `PARSERS`."""
+
+
+class SuiteText(Given):
+    """A scenario file: its name tells the format where its content does not."""
+
+    name: Name = "suite.yaml"
+    text: Text
+
+
+class Stream(Given):
+    """What an agent printed, and the reader for it."""
+
+    parser: Parser
+    text: Text
+
+
+class Tokens(Given):
+    """Tokens that a model read and wrote."""
+
+    input: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+    output: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+    estimated: bool = False
+
+
+class ToolCall(Given):
+    """One call of a tool, by an agent or a model."""
+
+    name: Name
+    params: dict[str, JsonValue] = {}
+    output: JsonValue = None
+    success: bool | None = None
+
+
+class GivenEvidence(Given):
+    """Everything that was captured; what is left out is not known."""
+
+    transcript: Text | None = None
+    """Output that is only text."""
+    events: list[JsonValue] | None = None
+    """Structured events, preferred over the text where they hold a tool call."""
+    trace: list[JsonValue] | None = None
+    stream: Stream | None = None
+    answer: Text | None = None
+    tool_calls: list[ToolCall] | None = None
+    """The calls themselves, in place of those that events would tell."""
+    exit_code: Annotated[int, Field(ge=-LARGEST_EXIT_CODE, le=LARGEST_EXIT_CODE)] | None = 0
+    timed_out: bool = False
+    seconds: Annotated[float, Field(ge=0, le=1e9)] = 0.0
+    usage: Tokens | None = None
+    files: dict[Name, Text] = {}
+    """The workspace as the agent left it, by path; rubrics and attachments that the file names, too."""
+    judge_reply: Text | dict[str, JsonValue] | None = None
+    """What a judge answers, for the scenario's own rubric to be read by."""
+    seed: JsonValue = None
+    snapshot: JsonValue = None
+
+
+class Grading(Given):
+    """A request to grade."""
+
+    suite: SuiteText
+    scenario: Name | None = None
+    """The scenario's key; null where the file has one only."""
+    evidence: GivenEvidence = GivenEvidence()
+
+
+def chosen_scenario(wanted: Grading) -> ScenarioSpec:
+    """Return the scenario that is graded by. Raises `ScenarioFileError`, and `RequestError` for its key."""
+    name = posixpath.basename(wanted.suite.name) or "suite.yaml"
+    suites = parse_files(_suite_files(name, wanted), name=posixpath.splitext(name)[0])
+    specs = {spec.key: spec for suite in suites for spec in suite.scenarios}
+    if wanted.scenario is None and len(specs) == 1:
+        return next(iter(specs.values()))
+    if wanted.scenario in specs:
+        return specs[wanted.scenario]
+    keys = ", ".join(specs)
+    asked = f"no scenario '{wanted.scenario}'" if wanted.scenario else "more than one scenario"
+    raise RequestError(f"{name} has {asked}. Name one of: {keys}.")
+
+
+def _suite_files(name: str, wanted: Grading) -> dict[str, bytes]:
+    """Return the suite's file with those that it names.
+
+    What was captured is how the workspace was left, so that the folder it started from need only exist.
+    """
+    text, captured = wanted.suite.text.encode(), wanted.evidence.files
+    files = {name: text}
+    for path in companions(name, text):
+        if path in captured:
+            files[path] = captured[path].encode()
+        else:
+            files[posixpath.join(path, ".keep")] = b""
+    return files
+
+
+def workspace_files(evidence: GivenEvidence) -> tuple[FixtureFile, ...]:
+    """Return the captured files as a workspace is made from."""
+    return tuple(FixtureFile(path, text.encode()) for path, text in sorted(evidence.files.items()))
+
+
+def recording_of(evidence: GivenEvidence) -> Recording:
+    """Return the evidence as a provider would have brought it."""
+    parser, raw = "plain_text", (evidence.transcript or "").encode()
+    if evidence.stream is not None:
+        parser, raw = evidence.stream.parser, evidence.stream.text.encode()
+    elif evidence.trace is not None:
+        parser, raw = "trace", msgspec.json.encode(evidence.trace)
+    return Recording(
+        raw=raw,
+        parser=parser,
+        events=_lines(evidence.events) if evidence.events else None,
+        answer=evidence.answer,
+        exit_code=evidence.exit_code,
+        timed_out=evidence.timed_out,
+        usage=Usage(**evidence.usage.model_dump()) if evidence.usage else None,
+        seconds=evidence.seconds,
+    )
+
+
+def transcript_of(evidence: GivenEvidence, recording: Recording) -> Transcript:
+    """Return the transcript as execution reads it. Raises `UnreadableTranscript`."""
+    transcript = parse(recording.parser, recording.raw, recording.events)
+    if evidence.tool_calls is not None:
+        events = tuple(event for n, call in enumerate(evidence.tool_calls) for event in _events(str(n), call))
+        transcript = msgspec.structs.replace(transcript, events=events, source="trace")
+    if evidence.transcript and recording.parser != "plain_text":
+        transcript = msgspec.structs.replace(transcript, text=evidence.transcript)
+    return transcript
+
+
+def _events(id: str, call: ToolCall) -> tuple[Event, Event]:
+    return (
+        Event("tool_call", id, call.name, input=dict(call.params)),
+        Event("tool_result", id, call.name, output=call.output, success=call.success),
+    )
+
+
+def _lines(events: list[Any]) -> bytes:
+    return b"\n".join(map(msgspec.json.encode, events))

@@ -1,0 +1,54 @@
+"""Captured evidence graded, nothing stored."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from pydantic import ValidationError
+
+from runs.errors import RequestError
+from runs.grading import Grading, grade_in_workspace
+from runs.providers.base import ProviderError
+from runs.settings_of_worker import containment
+from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, read_bytes
+
+SIGNS = {True: "✓", False: "✗", None: "–"}
+
+
+class Command(EvalhubCommand):
+    help = "Grade captured evidence by a scenario: every layer's scores, with nothing stored."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="the request as JSON; docs/api.md, Grading")
+
+    def work(self, options: dict[str, Any]) -> Result:
+        wanted = _request(options["file"], read_bytes(options["file"], "the request"))
+        try:
+            graded = grade_in_workspace(wanted, settings.WORK_DIR, containment())
+        except RequestError as error:
+            raise Refused(str(error), id=error.id) from error
+        except ProviderError as error:
+            raise Refused(str(error), id=f"grade/{error.kind}") from error
+        return Result(_text(graded), graded, 0 if graded["outcome"] == "pass" else FAILED)
+
+
+def _request(path: str, content: bytes) -> Grading:
+    try:
+        return Grading.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        raise Refused(
+            f"{path}: {where}: {first['msg'].rstrip('.')}. Correct the request.", id="grade/request"
+        ) from error
+
+
+def _text(graded: dict[str, Any]) -> str:
+    lines = [f"{graded['scenario']}: {graded['outcome']}"]
+    for score in graded["scores"]:
+        value = "not measured" if score["value"] is None else f"{score['value']:g}"
+        said = f"  {score['message']}" if score["message"] else ""
+        lines.append(f"{SIGNS[score['passed']]} {score['layer']}/{score['name']}: {value}{said}")
+    return "\n".join([*lines, graded["error"]] if graded["error"] else lines)
