@@ -148,6 +148,7 @@ SANDBOX = environment.choice(
 )
 SANDBOX_READ = [path for path in environment.text("EVALHUB_SANDBOX_READ").split(os.pathsep) if path]
 ENV_ALLOW = environment.words("EVALHUB_ENV_ALLOW")
+HTTP_ALLOW = environment.words("EVALHUB_HTTP_ALLOW")
 WORKER_THREADS = environment.integer("EVALHUB_WORKER_THREADS", 8)
 PRELOAD = environment.words("EVALHUB_PRELOAD")
 LEASE_SECONDS = environment.integer("EVALHUB_LEASE_SECONDS", 60)

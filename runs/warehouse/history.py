@@ -120,14 +120,23 @@ class RunRow:
         )
 
 
+RELATED = ("project", "suite__project", "target", "guidance", "by", "suite_version")
+HEAVY = (
+    "options",
+    "fingerprint",
+    "warnings",
+    "target__definition",
+    "guidance__files",
+    "suite_version__targets_text",
+    "suite_version__config",
+    "suite_version__lints",
+)
+"""Columns that no list shows."""
+
+
 def runs_of(project: Project) -> QuerySet[Run]:
     """Return a project's runs with what every row of them shows."""
-    related = ("project", "suite__project", "target", "guidance", "by", "suite_version", "baseline")
-    return (
-        Run.objects.filter(project=project)
-        .select_related(*related)
-        .defer("options", "fingerprint", "warnings")
-    )
+    return Run.objects.filter(project=project).select_related(*RELATED).defer(*HEAVY)
 
 
 def rows(runs: Sequence[Run]) -> list[RunRow]:
