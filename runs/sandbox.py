@@ -18,6 +18,7 @@ from pathlib import Path
 from runs import bubblewrap, landlock
 from runs.profiles import COMMAND, UNLIMITED, Limits, Profile
 from runs.providers.base import ProviderError
+from runs.providers.outbound import Outbound
 from runs.providers.process import Spawn
 
 HOME = bubblewrap.HOME
@@ -73,7 +74,7 @@ def look_at_machine() -> Machine:
 
 @dataclass(frozen=True)
 class Containment:
-    """How commands are contained on this worker."""
+    """How commands are contained on this worker, and where its own requests may go."""
 
     policy: Policy
     machine: Machine
@@ -81,6 +82,8 @@ class Containment:
     """PATH of the worker: its directories are readable, and it is the PATH of the commands."""
     read: tuple[Path, ...] = ()
     """Further folders that a sandboxed command may read (`EVALHUB_SANDBOX_READ`)."""
+    outbound: Outbound = field(default_factory=Outbound)
+    """Which addresses the worker itself calls for a target (`EVALHUB_HTTP_ALLOW`)."""
 
     @property
     def level(self) -> Level:

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
+from runs.providers.outbound import Outbound
 from runs.sandbox import Containment, Policy, look_at_machine
 from runs.variables import allowed, parse_rules
 
@@ -19,7 +20,8 @@ def containment() -> Containment:
     """Return how commands are contained in this process."""
     policy = Policy(settings.SANDBOX)
     read = tuple(Path(path) for path in settings.SANDBOX_READ)
-    return Containment(policy, look_at_machine(), os.environ.get("PATH", os.defpath), read)
+    outbound = Outbound.of(settings.HTTP_ALLOW, loopback=settings.EMBEDDED)
+    return Containment(policy, look_at_machine(), os.environ.get("PATH", os.defpath), read, outbound)
 
 
 def variables_of(project: Project) -> dict[str, str]:

@@ -186,7 +186,8 @@ class Cli:
             return None
 
     def _ask_address(self, health: HttpHealthcheck) -> Availability:
-        reason = ask_address(health.url, health.timeout_seconds or self._timeout(DEFAULT_SECONDS))
+        seconds = health.timeout_seconds or self._timeout(DEFAULT_SECONDS)
+        reason = ask_address(health.url, seconds, self._containment.outbound)
         return self._unhealthy(reason) if reason else Availability(True)
 
     def _ask_command(self, health: CommandHealthcheck) -> Availability:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from runs.providers.command_template import refuse_unsupported
 from runs.providers.options import Settings
+from runs.providers.outbound import AddressRefused, Outbound
 
 Template = Annotated[str, Field(min_length=1), AfterValidator(refuse_unsupported)]
 
@@ -29,13 +30,20 @@ class CommandHealthcheck(Settings):
     timeout_seconds: float | None = Field(default=None, gt=0)
 
 
-def ask_address(url: str, timeout_seconds: float) -> str:
-    """Return why an address is not well, without a full stop; empty where it answers 2xx."""
+def ask_address(url: str, timeout_seconds: float, outbound: Outbound) -> str:
+    """Return why an address is not well, without a full stop; empty where it, or what it leads to, answers 2xx."""
     # Imported here, for it takes a tenth of a second that few commands need.
     import httpx
 
+    from runs.providers.outbound_http import OutOfTime, Patience, client
+
     try:
-        answer = httpx.get(url, timeout=timeout_seconds, trust_env=False)
+        with client(outbound, Patience(timeout_seconds), follow_redirects=True) as asking:
+            answer = asking.get(url)
+    except AddressRefused as error:
+        return str(error).rstrip(".")
+    except OutOfTime:
+        return f"{url} does not answer within {timeout_seconds:g} s"
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return f"{url} does not answer ({error})"
     return "" if answer.is_success else f"{url} answers HTTP {answer.status_code} {answer.reason_phrase}"

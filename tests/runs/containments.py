@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from runs.providers.outbound import Outbound
 from runs.sandbox import Containment, Level, Machine, Policy, look_at_machine
 from tests.requirements import missing
 
@@ -29,7 +30,12 @@ def machine_of(level: Level) -> Machine:
     }[level]
 
 
-def containment(level: Level | None = None, policy: Policy = Policy.PREFER) -> Containment:
-    """A containment at a level; without one, at the best of this machine."""
+LOOPBACK = Outbound(loopback=True)
+
+
+def containment(
+    level: Level | None = None, policy: Policy = Policy.PREFER, outbound: Outbound = LOOPBACK
+) -> Containment:
+    """A containment at a level; without one, at the best of this machine. It calls the servers of the tests."""
     machine = look_at_machine() if level is None else machine_of(level)
-    return Containment(policy, machine, PATH)
+    return Containment(policy, machine, PATH, outbound=outbound)

@@ -1,0 +1,125 @@
+"""Which addresses a worker may call on behalf of those who write targets: no way into its own network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+
+from runs.providers.base import ProviderError
+
+Address = IPv4Address | IPv6Address
+
+NEVER = tuple(
+    map(
+        ip_network,
+        (
+            "0.0.0.0/8",  # this host, by another name
+            "::/128",
+            "169.254.0.0/16",  # link-local, with the metadata services of most clouds
+            "fe80::/10",
+            "fd00:ec2::/32",  # metadata services that are elsewhere
+            "100.100.100.200/32",
+            "168.63.129.16/32",
+            "192.0.0.192/32",
+            "224.0.0.0/4",  # many at once
+            "ff00::/8",
+            "255.255.255.255/32",
+        ),
+    )
+)
+"""Networks that are never called, whatever is allowed."""
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+class AddressRefused(ProviderError):
+    """An address may not be called from this worker; the message says what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, kind="configuration")
+
+
+@dataclass(frozen=True)
+class Outbound:
+    """Public addresses may be called; loopback and private ones only where this says so."""
+
+    loopback: bool = False
+    """Whether this machine itself may be called."""
+    hosts: frozenset[str] = frozenset()
+    """Names that may be called wherever they lead, except to `NEVER`."""
+    networks: tuple[str, ...] = ()
+    """Networks that may be called, as CIDR."""
+
+    @classmethod
+    def of(cls, allow: Iterable[str], *, loopback: bool) -> Outbound:
+        """Return what the words of EVALHUB_HTTP_ALLOW allow. Raises `ValueError` with a sentence."""
+        hosts: set[str] = set()
+        networks: list[str] = []
+        for word in allow:
+            if network := _network(word):
+                networks.append(network)
+            else:
+                hosts.add(_name(word))
+        return cls(loopback, frozenset(hosts), tuple(networks))
+
+    def refusal(self, host: str, address: Address) -> str:
+        """Return why an address of a host may not be called, in a sentence; empty where it may."""
+        for each in _meanings(address):
+            if _within(each, NEVER):
+                return f"{_told(host, address)} is an address that is never called: choose another."
+            if not self._allows(host, each):
+                return (
+                    f"{_told(host, address)} is not public, and it is not allowed here. "
+                    "Add the host or its network to EVALHUB_HTTP_ALLOW on the worker."
+                )
+        return ""
+
+    def _allows(self, host: str, address: Address) -> bool:
+        if address.is_loopback and self.loopback:
+            return True
+        if host.lower().rstrip(".") in self.hosts or _within(address, map(ip_network, self.networks)):
+            return True
+        return address.is_global
+
+
+def _network(word: str) -> str:
+    try:
+        return str(ip_network(word.strip("[]")))
+    except ValueError:
+        return ""
+
+
+def _name(word: str) -> str:
+    if not word or any(sign in word for sign in "/:*@ "):
+        raise ValueError(
+            f"EVALHUB_HTTP_ALLOW: '{word}' is neither a host nor a network. "
+            "Write a name such as agents.internal, or a network such as 10.1.0.0/16."
+        )
+    return word.lower().rstrip(".")
+
+
+def _meanings(address: Address) -> list[Address]:
+    """Return an address with the IPv4 address that a gateway would make of it."""
+    if isinstance(address, IPv4Address):
+        return [address]
+    if address.ipv4_mapped:
+        return [address.ipv4_mapped]
+    inner = [address.sixtofour, address.teredo[1] if address.teredo else None]
+    if address in _NAT64:
+        inner.append(IPv4Address(int(address) & 0xFFFFFFFF))
+    return [address, *(found for found in inner if found is not None)]
+
+
+def _within(address: Address, networks: Iterable[object]) -> bool:
+    # An address is in no network of the other version.
+    return any(address in network for network in networks)  # type: ignore[operator]
+
+
+def _told(host: str, address: Address) -> str:
+    return str(address) if host in ("", str(address)) else f"{host} ({address})"
+
+
+def parsed(address: str) -> Address:
+    """Return an address as the resolver writes it, which may name an interface."""
+    return ip_address(address.split("%")[0])
