@@ -72,7 +72,7 @@ def import_files(bundle: Bundle, *, project: Project, by: Any) -> tuple[Imported
 
 def _store(parsed: ParsedSuite, project: Project, by: Any) -> Imported:
     suite = _suite(parsed, project)
-    before = suite.versions.first()
+    last = suite.uploads.select_related("suite_version").first()
     named = named_guidelines(parsed)
     found = suite_guidance(parsed, named)
     guidance, new_guidance = keep_guidance(suite, found, by=by) if found else (None, False)
@@ -81,7 +81,6 @@ def _store(parsed: ParsedSuite, project: Project, by: Any) -> Imported:
     new_version = version is None
     if version is None:
         version = _new_version(suite, parsed, sha256, guidance, by)
-    last = suite.uploads.first()
     if last is None or (last.suite_version_id, last.guidance_id) != (
         version.pk,
         guidance.pk if guidance else None,
@@ -89,9 +88,8 @@ def _store(parsed: ParsedSuite, project: Project, by: Any) -> Imported:
         Upload.objects.create(suite=suite, suite_version=version, guidance=guidance, created_by=by)
         note(project, by, "suite.upload", suite.slug, version=version.number, new=new_version)
     _retire_absent(suite, version)
-    return Imported(
-        suite, version, guidance, new_version, new_guidance, _changes(before, version), parsed.lints
-    )
+    changes = _changes(last.suite_version if last else None, version)
+    return Imported(suite, version, guidance, new_version, new_guidance, changes, parsed.lints)
 
 
 def _suite(parsed: ParsedSuite, project: Project) -> Suite:

@@ -72,11 +72,16 @@ def keep_guidance(suite: Suite, files: FixtureFiles, *, by: Any, name: str = "")
             found.save(update_fields=["name"])
         return found, False
     number = (suite.guidance.aggregate(last=Max("number"))["last"] or 0) + 1
-    documents = [{"path": file.path, "content": file.content.decode("utf-8", "replace")} for file in files]
+    documents = [{"path": file.path, "content": _text(file.content)} for file in files]
     created = Guidance.objects.create(
         suite=suite, number=number, sha256=sha256, name=name, files=documents, created_by=_person(by)
     )
     return created, True
+
+
+def _text(content: bytes) -> str:
+    # No database holds a NUL in its JSON.
+    return content.decode("utf-8", "replace").replace("\x00", "\ufffd")
 
 
 def guidance_files(guidance: Guidance | None) -> FixtureFiles:

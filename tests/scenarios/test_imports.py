@@ -1,0 +1,122 @@
+"""Files in, immutable versions out."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalhub.teams.models import AuditEvent
+from scenarios.bundles import Bundle
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.imports import import_files
+from scenarios.models import Fixture, Guidance, Scenario, ScenarioVersion, Suite, SuiteVersion, Upload
+from scenarios.storing import guidance_files, pack, unpack
+from tests.builders import make_member, make_project
+from tests.scenarios.suite_files import imported, scenario, suite
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project():
+    return make_project()
+
+
+def test_it_stores_suite_scenarios_fixture_and_guidance(project):
+    result = imported(project)
+    assert (result.suite.slug, result.version.number, result.new_version) == ("box-suite", 1, True)
+    assert result.changes.added == ("one", "two")
+    assert Scenario.objects.count() == ScenarioVersion.objects.count() == 2
+    (fixture,) = Fixture.objects.all()
+    assert [file.path for file in unpack(bytes(fixture.archive))] == ["README.md"]
+    assert [file.path for file in guidance_files(result.guidance)] == ["AGENTS.md"]
+
+
+def test_the_same_content_is_the_same_version(project):
+    first, second = imported(project), imported(project)
+    assert second.version == first.version
+    assert not second.new_version
+    assert second.changes.unchanged == ("one", "two")
+    assert SuiteVersion.objects.count() == 1
+    assert Upload.objects.count() == 1
+
+
+def test_a_difference_in_guidance_alone_is_a_guidance_version(project):
+    first = imported(project)
+    second = imported(project, templates__box__AGENTS_md=b"Be bold.\n")
+    assert second.version == first.version
+    assert (second.new_version, second.new_guidance) == (False, True)
+    assert Guidance.objects.count() == 2
+    assert second.suite.uploads.first().guidance == second.guidance
+
+
+def test_an_earlier_guidance_is_recognised(project):
+    first = imported(project)
+    imported(project, templates__box__AGENTS_md=b"Be bold.\n")
+    again = imported(project)
+    assert again.guidance == first.guidance
+    assert not again.new_guidance
+
+
+def test_a_changed_scenario_is_a_new_version_and_the_other_is_shared(project):
+    first = imported(project)
+    second = imported(project, one_yaml=scenario("one", "Do it well.", "box"))
+    assert second.version.number == 2
+    assert (second.changes.changed, second.changes.unchanged) == (("one",), ("two",))
+    assert ScenarioVersion.objects.count() == 3
+    old, new = (
+        set(each.version.entries.values_list("scenario_version", flat=True)) for each in (first, second)
+    )
+    assert len(old & new) == 1
+
+
+def test_a_changed_fixture_changes_every_scenario_over_it(project):
+    imported(project)
+    second = imported(project, templates__box__README_md=b"Another box.\n")
+    assert second.changes.changed == ("one", "two")
+
+
+def test_absent_keys_are_retired_and_come_back(project):
+    imported(project)
+    second = imported(project, two_yaml=None)
+    assert second.changes.retired == ("two",)
+    assert Scenario.objects.get(key="two").retired
+    third = imported(project)
+    assert third.changes.added == ("two",)
+    assert third.version.number == 1, "the first content again is the first version again"
+    assert not Scenario.objects.get(key="two").retired
+    assert imported(project).changes.added == (), "what counts is the last upload, not the highest number"
+
+
+def test_nothing_is_stored_when_there_is_a_problem(project):
+    files = suite(two_yaml=b"name: two\ntask: 5\nevaluation:\n  gates: [{type: file_exist}]\n")
+    with pytest.raises(ScenarioFileError) as refused:
+        import_files(Bundle("box", files), project=project, by=None)
+    assert len(refused.value.problems) >= 2, "every problem is told"
+    assert {problem.file for problem in refused.value.problems if not problem.lint} == {"two.yaml"}
+    assert not Suite.objects.exists()
+
+
+def test_equal_fixtures_of_projects_are_kept_apart(project):
+    imported(project)
+    imported(make_project("others"))
+    assert Fixture.objects.count() == 2
+
+
+def test_it_is_noted_who_uploaded(project):
+    ada = make_member(project, "author", "ada")
+    import_files(Bundle("box", suite()), project=project, by=ada)
+    assert AuditEvent.objects.get(action="suite.upload").user == ada
+    assert Upload.objects.get().created_by == ada
+
+
+def test_guidance_that_no_database_holds_is_stored_readably(project):
+    result = imported(project, templates__box__AGENTS_md=b"caf\xe9 \x00 end\n")
+    assert [file.content.decode() for file in guidance_files(result.guidance)] == ["caf\ufffd \ufffd end\n"]
+
+
+def test_a_fixture_is_packed_the_same_each_time():
+    from scenarios.formats.parsed import FixtureFile
+
+    files = (FixtureFile("b.sh", b"echo", executable=True), FixtureFile("a.txt", b"\x00\xff"))
+    assert pack(files) == pack(tuple(reversed(files)))
+    assert unpack(pack(files)) == (files[1], files[0])
