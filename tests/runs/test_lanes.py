@@ -1,0 +1,185 @@
+"""Lanes over whole launches: turns, preparation, and what is heard while an agent works."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from runs import heartbeat as heartbeat_module
+from runs import lanes, launching, preparation, recording
+from runs.heartbeat import Heartbeat
+from runs.models import Run, Target, Trial
+from tests.builders import make_guidance, make_project, make_suite, make_target
+from tests.runs.carrying import NO_GATES, claimed, launch, running, shell_target, suite_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_the_runs_of_a_launch_take_turns():
+    project = make_project()
+    version = make_suite(project, **NO_GATES)
+    guidance = [make_guidance(version.suite, name) for name in ("a", "b")]
+    started = launch(version, guidance=guidance, trials=3)
+    Run.objects.filter(launch=started).update(state="running")
+    first = started.runs.order_by("pk").first()
+    lanes.work(first.pk)
+    order = list(Trial.objects.filter(run__launch=started).order_by("started").values_list("run", flat=True))
+    assert len(order) == 12
+    assert all(order[n] != order[n + 1] for n in range(11)), order
+
+
+def test_a_lane_whose_time_is_over_says_that_work_is_left():
+    run = running(trials=5)
+    assert lanes.work(run.pk, until=time.monotonic())
+    assert run.trial_set.filter(state="finished").count() == 1
+    assert not lanes.work(run.pk)
+    run.refresh_from_db()
+    assert run.state == "finished"
+
+
+def test_a_launch_is_carried_to_its_end_in_this_process():
+    started = launch(trials=10, concurrency=4)
+    launching.carry_here(started)
+    run = started.runs.get()
+    assert (run.state, run.outcome, run.passed) == ("finished", "pass", 20)
+    assert run.fingerprint["target"] == "local"
+    assert run.started <= run.finished
+
+
+def test_a_target_that_cannot_work_spends_no_trial():
+    project = make_project()
+    shell_target(project, healthcheck={"type": "command", "command_template": "echo asleep; exit 1"})
+    run = launch(suite_of(project, a={"prompt": "true"}), targets=["shell"]).runs.get()
+    assert not preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.outcome, run.cancelled, run.open) == ("finished", "error", 1, 0)
+    assert "asleep" in run.error
+    assert not Trial.objects.filter(starts__gt=0).exists()
+
+
+def test_a_tool_that_does_not_answer_spends_no_trial():
+    project = make_project()
+    tool = {"binary": "nope", "health_check": "no-such-tool --version"}
+    version = suite_of(project, a={"prompt": "true", "criteria": {"tool": tool}})
+    shell_target(project)
+    run = launch(version, targets=["shell"]).runs.get()
+    assert not preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert "no-such-tool --version' ended with exit code 127" in run.error
+    assert run.error.endswith("mend the command in the scenario's target section.")
+
+
+def test_the_version_of_the_tool_is_its_version_commands_first_line():
+    project = make_project()
+    tool = {"binary": "t", "health_check": "echo healthy", "version_command": "printf '7.1\\nmore'"}
+    shell_target(project)
+    run = launch(
+        suite_of(project, a={"prompt": "true", "criteria": {"tool": tool}}), targets=["shell"]
+    ).runs.get()
+    assert preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert (run.tool_version, run.fingerprint["tool_version"]) == ("7.1", "7.1")
+
+
+def test_a_version_command_that_fails_is_a_warning():
+    project = make_project()
+    tool = {"binary": "t", "health_check": "printf 'ready\\000'", "version_command": "exit 3"}
+    shell_target(project)
+    run = launch(
+        suite_of(project, a={"prompt": "true", "criteria": {"tool": tool}}), targets=["shell"]
+    ).runs.get()
+    assert preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert run.tool_version == "ready\ufffd"
+    assert "'exit 3' ended with exit code 3" in run.warnings[0]
+
+
+def test_a_preparation_that_breaks_ends_the_run_with_the_reason():
+    run = launch().runs.get()
+    run.suite_version.scenario_versions.update(content={"nonsense": True})
+    assert not preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.outcome, run.cancelled) == ("finished", "error", 2)
+    assert "in evalhub itself" in run.error
+
+
+def test_cancelling_ends_a_running_agent_within_seconds():
+    project = make_project()
+    shell_target(project)
+    run = launch(suite_of(project, a={"prompt": "sleep 60"}), targets=["shell"]).runs.get()
+    carrier = threading.Thread(target=launching.carry_here, args=(run.launch,))
+    carrier.start()
+    try:
+        while not Trial.objects.filter(run=run, state="running").exists():
+            time.sleep(0.05)
+        began = time.monotonic()
+        recording.cancel_run(run.pk)
+    finally:
+        carrier.join(20)
+    assert time.monotonic() - began < 5
+    run.refresh_from_db()
+    assert (run.state, run.cancelled, run.open) == ("cancelled", 1, 0)
+    assert run.trial_set.get().state == "cancelled"
+
+
+def test_the_heartbeat_hears_that_a_claim_is_somebody_elses(settings):
+    settings.LEASE_SECONDS = 1
+    run = running()
+    claim = claimed(run)
+    beat = Heartbeat()
+    with beat.holding(claim.token, "trial"):
+        Trial.objects.filter(pk=claim.trial_id).update(token="another")
+        end = time.monotonic() + 5
+        while not beat.stopped(claim.token) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert beat.stopped(claim.token)
+    assert not beat.stopped(claim.token)
+
+
+def test_the_heartbeat_keeps_a_claim_beyond_its_lease(settings):
+    settings.LEASE_SECONDS = 1
+    run = running()
+    claim = claimed(run)
+    beat = Heartbeat()
+    with beat.holding(claim.token, "trial"):
+        time.sleep(2.2)
+        from runs.claims import expired_trials
+
+        assert not expired_trials().exists()
+        assert not beat.stopped(claim.token)
+
+
+def test_the_heartbeats_thread_ends_when_nothing_is_held():
+    beat = Heartbeat()
+    with beat.holding("x", "trial"):
+        thread = beat._thread
+    assert thread is not None
+    thread.join(5 * heartbeat_module.LOOK_SECONDS)
+    assert not thread.is_alive()
+
+
+def test_ctrl_c_cancels_what_runs_in_this_process(monkeypatch):
+    started = launch()
+
+    def interrupted(run_id: int) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(preparation, "prepare_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        launching.carry_here(started)
+    assert started.runs.get().state == "cancelled"
+
+
+def test_a_target_with_one_place_runs_one_trial_at_a_time_over_all_runs():
+    project = make_project()
+    definition = {"name": "slow", "provider": "mock", "delay_ms": 30, "workers": 1}
+    Target.objects.create(project=project, name="slow", provider="mock", definition=definition, workers=1)
+    make_target(project)
+    version = make_suite(project, **NO_GATES)
+    guidance = [make_guidance(version.suite, name) for name in ("a", "b")]
+    started = launch(version, targets=["slow"], guidance=guidance, trials=2, concurrency=2)
+    launching.carry_here(started)
+    spans = sorted(Trial.objects.values_list("started", "finished"))
+    assert all(spans[n][1] <= spans[n + 1][0] for n in range(len(spans) - 1)), spans

@@ -1,0 +1,161 @@
+"""From a request to queued trials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalhub.teams.models import AuditEvent
+from runs.errors import NothingToRun, RequestError, UnknownTarget
+from runs.models import Launch, Run, RunSlot, Trial
+from runs.models.run import Trigger
+from runs.options import RunOptions, Selection
+from runs.planning import Request, plan, request_runs
+from tests.builders import make_guidance, make_member, make_project, make_suite, make_target
+from tests.runs.carrying import suite_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project() -> Any:
+    made = make_project()
+    make_target(made, "local")
+    return made
+
+
+def keys(project: Any, **selection: Any) -> list[str]:
+    version = suite_of(
+        project,
+        a={"tags": ["git", "smoke"], "tier": 0},
+        b={"tags": ["git"], "tier": 1},
+        c={"tags": ["slow"], "tier": 2},
+    )
+    (run,) = plan(project, Request([version], selection=Selection(**selection)))
+    return [spec.key for _, spec in run.scenarios]
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        ({}, ["a", "b", "c"]),
+        ({"tags": ("git",)}, ["a", "b"]),
+        ({"tags": ("smoke,slow",)}, ["a", "c"]),
+        ({"tags": ("git", "smoke")}, ["a"]),
+        ({"tier": 1}, ["a", "b"]),
+        ({"only": ("c",)}, ["c"]),
+        ({"only": ("a", "c"), "tier": 0}, ["a"]),
+    ],
+    ids=["all", "a tag", "one of two tags", "both tags", "up to a tier", "a key", "keys and tier"],
+)
+def test_it_takes_what_is_chosen(project, selection, expected):
+    assert keys(project, **selection) == expected
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [({"only": ("d",)}, "has no scenario 'd'. It has: a, b, c."), ({"tags": ("none",)}, "No scenario of")],
+    ids=["an unknown key", "nothing left"],
+)
+def test_it_refuses_to_run_nothing(project, selection, said):
+    with pytest.raises(NothingToRun, match=said):
+        keys(project, **selection)
+
+
+def test_it_makes_a_run_for_each_target_model_and_guidance(project):
+    make_target(project, "other")
+    version = make_suite(project)
+    guidance = [make_guidance(version.suite, name) for name in ("short", "long")]
+    request = Request([version], targets=["local", "other"], models=["m1", "m2"], guidance=guidance)
+    runs = plan(project, request)
+    found = {(run.target.name, run.model, str(run.guidance)) for run in runs}
+    assert len(runs) == len(found) == 8
+
+
+def test_a_matrix_says_which_scenario_runs_where(project):
+    make_target(project, "other")
+    version = suite_of(
+        project,
+        a={"matrix": [{"target": "local", "models": ["m1", "m2"]}]},
+        b={"matrix": [{"target": "other", "models": []}, {"target": "local", "models": ["m1"]}]},
+    )
+    found = {
+        (run.target.name, run.model): [spec.key for _, spec in run.scenarios]
+        for run in plan(project, Request([version]))
+    }
+    assert found == {("local", "m1"): ["a", "b"], ("local", "m2"): ["a"], ("other", ""): ["b"]}
+
+
+def test_targets_that_are_asked_for_win_over_the_matrix(project):
+    version = suite_of(project, a={"matrix": [{"target": "nowhere", "models": []}]})
+    (run,) = plan(project, Request([version], targets=["local"]))
+    assert run.target.name == "local"
+
+
+def test_an_unknown_target_is_told_with_what_was_meant(project):
+    with pytest.raises(UnknownTarget, match="Did you mean 'local'"):
+        plan(project, Request([make_suite(project)], targets=["lokal"]))
+
+
+def test_a_proposal_is_no_target_yet(project):
+    make_target(project, "new", accepted=False)
+    with pytest.raises(UnknownTarget, match="An admin has to accept it"):
+        plan(project, Request([make_suite(project)], targets=["new"]))
+
+
+def test_several_targets_and_no_choice_are_refused(project):
+    make_target(project, "other")
+    with pytest.raises(UnknownTarget, match="Name one"):
+        plan(project, Request([make_suite(project)]))
+
+
+def test_a_target_of_another_project_is_unknown(project):
+    make_target(make_project("others"), "theirs")
+    with pytest.raises(UnknownTarget, match="no target called 'theirs'"):
+        plan(project, Request([make_suite(project)], targets=["theirs"]))
+
+
+def test_a_suite_of_another_project_is_refused_and_nothing_is_stored(project):
+    version = make_suite(make_project("others"))
+    with pytest.raises(RequestError, match="belongs to another project"):
+        request_runs(project, Request([version]), by=None, trigger=Trigger.API, wake=False)
+    assert not Launch.objects.exists()
+
+
+def test_the_guidance_of_the_last_upload_is_taken(project):
+    version = make_suite(project)
+    guidance = make_guidance(version.suite)
+    version.suite.uploads.update(guidance=guidance)
+    (run,) = plan(project, Request([version]))
+    assert run.guidance == guidance
+
+
+def test_it_stores_runs_trials_and_places(project):
+    ada = make_member(project, "runner", "ada")
+    request = Request(
+        [make_suite(project)],
+        options=RunOptions(trials=3, concurrency=2),
+        branch="main",
+        commit="abc",
+        tags=["night"],
+    )
+    launch = request_runs(project, request, by=ada, trigger=Trigger.WEB, wake=False)
+    run = launch.runs.get()
+    assert (run.trials, run.open, run.concurrency, run.branch, run.tags) == (6, 6, 2, "main", ["night"])
+    assert Trial.objects.filter(run=run, state="queued").count() == 6
+    assert RunSlot.objects.filter(run=run).count() == 2
+    assert AuditEvent.objects.get(action="run.request").user == ada
+
+
+def test_without_a_concurrency_the_workers_of_the_target_are_it(project):
+    make_target(project, "wide", workers=7)
+    request = Request([make_suite(project)], targets=["wide"])
+    launch = request_runs(project, request, by=None, trigger=Trigger.CLI, wake=False)
+    assert Run.objects.get(launch=launch).concurrency == 7
+
+
+def test_workers_are_woken_only_after_the_commit(project, django_capture_on_commit_callbacks, monkeypatch):
+    with django_capture_on_commit_callbacks() as callbacks:
+        request_runs(project, Request([make_suite(project)]), by=None, trigger=Trigger.CLI)
+    assert len(callbacks) == 1
