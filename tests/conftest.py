@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -39,3 +40,12 @@ def _nothing_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
             measure_id,
         ):
             cached.cache_clear()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Let heartbeats end before the test database is removed: each has a connection to it."""
+    if nextitem is None:
+        for thread in threading.enumerate():
+            if thread.name == "heartbeat":
+                thread.join(5)
