@@ -18,6 +18,7 @@ from runs.options import RunOptions
 from runs.providers import make_provider
 from runs.providers.base import Provider, ProviderError
 from runs.providers.options import ResolvedTarget
+from runs.providers.outbound import Outbound
 from runs.settings_of_worker import containment, variables_of
 from runs.targets import define, resolve
 from runs.trial_folder import TrialFolder
@@ -64,6 +65,11 @@ class RunContext:
     def model(self) -> str:
         """The model under test: the run's choice, else the target's."""
         return self.run.model or self.target.options.model or ""
+
+    @property
+    def outbound(self) -> Outbound:
+        """Which addresses may be called."""
+        return containment().outbound
 
     @property
     def seed(self) -> Json:

@@ -12,7 +12,9 @@ from django.utils import timezone
 from evaluators.criteria import Tool
 from evaluators.redaction import mask_values
 from runs import claims, recording
+from runs.captures import capture
 from runs.context import RunContext, load_run
+from runs.errors import RequestError
 from runs.fingerprint import fingerprint
 from runs.heartbeat import heartbeat
 from runs.models import Run
@@ -41,9 +43,9 @@ def prepare_run(run_id: int) -> bool:
     warnings: list[str] = []
     with heartbeat.holding(token, "run"):
         try:
-            context = load_run(run_id)
+            context = _with_captures(run_id, load_run(run_id))
             tool_version, provider_version = _check(context, warnings)
-        except (NotReady, ProviderError) as error:
+        except (NotReady, ProviderError, RequestError) as error:
             logger.info("run %s cannot start: %s", run_id, error)
             recording.fail_run(run_id, token, str(error), warnings)
             return False
@@ -56,6 +58,16 @@ def prepare_run(run_id: int) -> bool:
             recording.fail_run(run_id, token, f"{type(error).__name__} in evalhub itself: {error}.", warnings)
             return False
         return _start(run_id, token, context, tool_version, provider_version, warnings)
+
+
+def _with_captures(run_id: int, context: RunContext) -> RunContext:
+    """Keep with the run what its sources say now, and return the run's context with it."""
+    found = capture(context)
+    if not found:
+        return context
+    Run.objects.filter(pk=run_id).update(options={**context.run.options, **found})
+    load_run.cache_clear()
+    return load_run(run_id)
 
 
 def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
