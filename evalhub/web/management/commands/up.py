@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import http.client
+import os
 import signal
 import socket
 import subprocess
@@ -19,7 +20,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from evalhub.broker import broker_directory
-from evalhub.supervisor import Service, Supervisor
+from evalhub.supervisor import Service, Supervisor, tie_to_parent
+from evalhub.web import example_agent
 
 LOOPBACK = "127.0.0.1"
 
@@ -55,6 +57,8 @@ class Command(BaseCommand):
         _collect_static()
         supervisor.add(_web(logs, port))
         self._wait(supervisor, lambda: _answers(port), "web", logs)
+        if examples:
+            supervisor.add(_example_agent(logs))
         for service in _workers(logs):
             supervisor.add(service)
         code = self._examples(supervisor) if examples else 0
@@ -76,7 +80,12 @@ class Command(BaseCommand):
 
     def _examples(self, supervisor: Supervisor) -> int:
         """Run the examples in a process of their own; return its exit code."""
-        examples = subprocess.Popen([sys.executable, "manage.py", "run_examples"], cwd=settings.BASE_DIR)
+        examples = subprocess.Popen(
+            [sys.executable, "manage.py", "run_examples"],
+            cwd=settings.BASE_DIR,
+            preexec_fn=tie_to_parent,
+            process_group=0,
+        )
         while examples.poll() is None:
             supervisor.watch(0.2)
             if supervisor.stopping:
@@ -176,6 +185,13 @@ def _workers(logs: Path) -> list[Service]:
     # One worker on one machine may carry the clock as well, which saves a process of 100 MB.
     worker += ["--beat", "--schedule", str(settings.DATA_DIR / "beat-schedule")]
     return [Service("worker", worker, logs / "worker.log", grace_seconds=15)]
+
+
+def _example_agent(logs: Path) -> Service:
+    """Return the example agent behind HTTP; workers that start later know where it listens."""
+    port = example_agent.free_port()
+    os.environ.update(example_agent.addresses(port))
+    return Service("example-agent", example_agent.command(port), logs / "example-agent.log")
 
 
 def _answers(port: int) -> bool:

@@ -1,0 +1,42 @@
+"""The example agent behind HTTP: a process of its own, whose address targets know by variables."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from pathlib import Path
+
+from django.conf import settings
+
+SCRIPT = Path(settings.BASE_DIR) / "scenarios" / "examples" / "agents" / "city_agent.py"
+VARIABLES = ("EVALHUB_EXAMPLE_AGENT_V1", "EVALHUB_EXAMPLE_AGENT_V2")
+"""Names of the variables that say where its two versions listen."""
+
+
+def free_port() -> int:
+    """Return a port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def command(port: int) -> list[str]:
+    """Return the command line of the agent behind HTTP."""
+    return [sys.executable, str(SCRIPT), str(port)]
+
+
+def addresses(port: int) -> dict[str, str]:
+    """Return the variables that say where the agent listens."""
+    return {name: f"http://127.0.0.1:{port}/v{number}/chat" for number, name in enumerate(VARIABLES, start=1)}
+
+
+def wait_until_open(port: int, seconds: float = 10.0) -> None:
+    """Wait until somebody listens on a port of the loopback interface. Raises `TimeoutError`."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise TimeoutError(f"The example agent did not listen on port {port} within {seconds:g} s.")
