@@ -76,14 +76,11 @@ def stored(now: datetime) -> tuple[dict[str, Any], str]:
         return {}, f"The database does not answer: {type(error).__name__}."
 
 
-@never_cache
-@login_not_required
-@require_GET
-def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 while pages can be served, 503 without the database; `ok` needs the broker, too."""
+def state() -> dict[str, Any]:
+    """Return how evalhub is: `ok` needs the database and the broker."""
     known, database = stored(timezone.now())
     broker = broker_problem()
-    answer = {
+    return {
         "ok": not database and not broker,
         "version": settings.VERSION,
         "database": database or "ok",
@@ -91,4 +88,12 @@ def healthz(request: HttpRequest) -> JsonResponse:
         "sandbox": settings.SANDBOX,
         **known,
     }
-    return JsonResponse(answer, status=503 if database else 200)
+
+
+@never_cache
+@login_not_required
+@require_GET
+def healthz(request: HttpRequest) -> JsonResponse:
+    """Answer 200 while pages can be served, 503 without the database."""
+    answer = state()
+    return JsonResponse(answer, status=200 if answer["database"] == "ok" else 503)

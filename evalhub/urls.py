@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("evalhub.teams.urls")),
     path("", include("runs.urls")),
     path("p/<slug:slug>/", include([*scenario_urls, *project_urls])),
+    path("api/v1/", include("evalhub.api_urls")),
     path("patterns/", patterns.patterns, name="patterns"),
     path("healthz", health.healthz, name="healthz"),
 ]

@@ -1,11 +1,12 @@
-"""Every page needs somebody who is signed in, unless its view says otherwise."""
+"""Every page needs somebody who is signed in, unless its view says otherwise; programs get errors as JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django_htmx.http import HttpResponseClientRedirect
 
 
@@ -24,3 +25,43 @@ class SignInRequired(LoginRequiredMiddleware):
         """Send the whole page to the sign-in, also where htmx asked for a part of it only."""
         response = super().handle_no_permission(request, view_func)
         return HttpResponseClientRedirect(response.url) if getattr(request, "htmx", None) else response
+
+
+API = "/api/"
+_SENTENCES = {
+    400: "The request is not one that this server understands. Check its address and host.",
+    404: "There is nothing at this address. The operations stand in /api/v1/openapi.json.",
+    405: "The address does not take this method. The operations stand in /api/v1/openapi.json.",
+    500: "evalhub made a mistake, and its log says which. Nothing is lost; try again or tell an admin.",
+    503: "The database did not answer. Nothing is lost; try again in a minute.",
+}
+_IDS = {
+    400: "api/bad-request",
+    404: "api/not-found",
+    405: "api/method",
+    500: "api/failed",
+    503: "api/database-away",
+}
+
+
+class ApiErrors:
+    """Gives the REST interface's shape to what goes wrong outside its operations, such as an address that is none."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        told = response.headers.get("Content-Type", "").startswith("application/json")
+        if response.status_code < 400 or told or not request.path.startswith(API):
+            return response
+        return self._shaped(response)
+
+    def _shaped(self, response: HttpResponseBase) -> JsonResponse:
+        status = response.status_code
+        known = status if status in _IDS else (500 if status >= 500 else 400)
+        body = {"detail": _SENTENCES[known], "id": _IDS[known], "problems": []}
+        shaped = JsonResponse(body, status=status)
+        if "Allow" in response.headers:
+            shaped["Allow"] = response.headers["Allow"]
+        return shaped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -55,9 +56,15 @@ def cut(text: Any, characters: int = hostile.LONGEST) -> hostile.Cut:
 
 
 @register.filter
-def line(text: str) -> str:
+def line(text: Any) -> str:
     """Return a text on one line, short enough for a table cell."""
-    return hostile.cut(" ".join(str(text)[:400].split()), characters=160, lines=1).text
+    return _line(str(text)[:400])
+
+
+# A list says the same names in every row.
+@lru_cache(maxsize=4096)
+def _line(text: str) -> str:
+    return hostile.cut(" ".join(text.split()), characters=160, lines=1).text
 
 
 @register.filter
@@ -69,6 +76,7 @@ def in_json(value: Any) -> str:
 
 
 @register.simple_tag
+@lru_cache(maxsize=512)
 def badge(state: str, word: str = "") -> SafeString:
     """Return a state as a badge, whose class brings the glyph."""
     look, called = states.look(state)
@@ -89,6 +97,7 @@ def when(at: datetime | None) -> SafeString:
 
 
 @register.simple_tag
+@lru_cache(maxsize=4096)
 def rate(passed: int, n: int) -> SafeString:
     """Return a rate with its n beside it; without any trial it is not measured."""
     if not n:
@@ -109,6 +118,7 @@ def spark(values: Sequence[float], label: str, baseline: float | None = None) ->
 
 
 @register.simple_tag
+@lru_cache(maxsize=4096)
 def interval(
     low: float, estimate: float, high: float, mark: float | None = None, state: str = ""
 ) -> SafeString:
