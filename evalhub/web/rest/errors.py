@@ -5,7 +5,7 @@ ApiError                 raised by an operation: a status, a sentence and a stab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ninja import Schema
@@ -33,10 +33,13 @@ class ErrorOut(Schema):
 class ApiError(Exception):
     """An operation that is refused; the sentence says what to do, the id is for programs."""
 
-    def __init__(self, status: int, sentence: str, *, id: str) -> None:
+    def __init__(
+        self, status: int, sentence: str, *, id: str, problems: Sequence[Mapping[str, object]] = ()
+    ) -> None:
         super().__init__(sentence)
         self.status = status
         self.id = id
+        self.problems = problems
 
 
 REFUSALS = frozenset((400, 401, 403, 404, 413, 422))

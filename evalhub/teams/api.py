@@ -1,0 +1,143 @@
+"""REST: the token's project, and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from ninja import Path, Query, Router, Schema, Status
+from pydantic import AwareDatetime
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.teams.models import ApiToken, Project
+from evalhub.teams.roles import Role
+from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
+from evalhub.web.moments import moment
+from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.given import Given, Key, Name, Text
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+
+router = Router(tags=["projects"])
+tokens = Router(tags=["tokens"])
+
+
+class ProjectOut(Schema):
+    slug: str
+    name: str
+    command_pattern: str
+    judge: str
+    smallest_effect: float
+    role: str
+    """What the token may do in it."""
+    url: str
+
+
+class TokenOut(Schema):
+    id: int
+    name: str
+    prefix: str
+    role: str
+    by: str
+    created: str
+    expires: str | None
+    last_used: str | None
+    revoked: str | None
+
+
+class NewTokenOut(TokenOut):
+    secret: str
+    """Shown once; it cannot be read again."""
+
+
+class TokenIn(Given):
+    """A token of one's own."""
+
+    name: Name
+    role: Role = Role.VIEWER
+    expires: AwareDatetime | None = None
+
+
+def project_json(project: Project, role: str) -> dict[str, Any]:
+    return {
+        "slug": project.slug,
+        "name": project.name,
+        "command_pattern": project.command_pattern,
+        "judge": project.judge,
+        "smallest_effect": project.smallest_effect,
+        "role": role,
+        "url": project.get_absolute_url(),
+    }
+
+
+def token_json(token: ApiToken) -> dict[str, Any]:
+    return {
+        "id": token.pk,
+        "name": token.name,
+        "prefix": token.prefix,
+        "role": token.role,
+        "by": token.user.get_username(),
+        "created": moment(token.created),
+        "expires": moment(token.expires),
+        "last_used": moment(token.last_used),
+        "revoked": moment(token.revoked),
+    }
+
+
+@router.get("/projects", auth=Bearer(), response=answers(PageOut[ProjectOut]))
+def list_projects(request: ApiRequest) -> dict[str, Any]:
+    """The projects that the token is for: one."""
+    return {"items": [project_json(request.access.project, request.access.role)], "next": None}
+
+
+@router.get("/projects/{slug}", auth=Bearer(), response=answers(ProjectOut))
+def get_project(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
+    """One project."""
+    if slug != request.access.project.slug:
+        raise not_found("project", slug)
+    return project_json(request.access.project, request.access.role)
+
+
+@tokens.get("/tokens", auth=Bearer(), response=answers(PageOut[TokenOut]))
+def list_tokens(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
+    """One's own tokens; for an admin those of the whole project."""
+    return page_of(request, tokens_of(request.access), cursor, _shown)
+
+
+@tokens.post("/tokens", auth=Bearer(), response=answers(NewTokenOut, status=201))
+def create_token(request: ApiRequest, given: TokenIn) -> Status[dict[str, Any]]:
+    """Make a token of one's own, in no greater role and for no longer than the one that asks."""
+    try:
+        token, secret = issue_token(
+            request.access,
+            name=given.name[:80],
+            role=given.role.value,
+            expires=_utc(given.expires),
+            latest=request.token.expires,
+        )
+    except TokenRefused as error:
+        raise ApiError(403, str(error), id="token/too-much") from error
+    return Status(201, {**token_json(token), "secret": secret})
+
+
+@tokens.delete("/tokens/{token_id}", auth=Bearer(), response=answers(None, status=204))
+def revoke(request: ApiRequest, token_id: Path[Key]) -> Status[None]:
+    """Withdraw a token at once: one's own, or as an admin any of the project."""
+    if not revoke_token(request.access, token_id):
+        raise not_found("token", token_id)
+    return Status(204, None)
+
+
+def _shown(found: Sequence[ApiToken]) -> list[dict[str, Any]]:
+    return [token_json(token) for token in found]
+
+
+def _utc(at: datetime | None) -> datetime | None:
+    """Return the moment in UTC. Raises `ApiError` for one at the very ends of the calendar, which has none."""
+    try:
+        return at.astimezone(timezone.get_default_timezone()) if at else None
+    except OverflowError:
+        raise ApiError(
+            422, "The token cannot expire so far away. Choose a nearer moment.", id="token/expires"
+        ) from None

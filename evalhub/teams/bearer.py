@@ -1,0 +1,44 @@
+"""Who asks over REST: a token, for its own project, in no greater role than its owner's."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from django.utils import timezone
+from ninja.security import HttpBearer
+
+from evalhub.teams.access import Access, of_token
+from evalhub.teams.models import ApiToken
+from evalhub.web.rest.errors import ApiError, not_found
+
+
+class ApiRequest(HttpRequest):
+    """A request with a valid token for the project it is about."""
+
+    access: Access
+    token: ApiToken
+
+
+class Bearer(HttpBearer):
+    """Lets a request in whose token may do an action of `roles.ACTIONS`."""
+
+    def __init__(self, action: str = "read") -> None:
+        super().__init__()
+        self.action = action
+
+    def authenticate(self, request: HttpRequest, token: str) -> Access | None:
+        """Return the access, or None without a valid token. Raises `ApiError` 403 and 404."""
+        found = ApiToken.find(token, now=timezone.now())
+        access = of_token(found) if found else None
+        if access is None:
+            return None
+        slug = request.resolver_match.kwargs.get("project") if request.resolver_match else None
+        if slug is not None and slug != access.project.slug:
+            raise not_found("project", slug)
+        if not access.may(self.action):
+            raise ApiError(
+                403,
+                f"The token's role here is {access.role}, which may not {self.action}. Ask an admin for one that may.",
+                id="api/forbidden",
+            )
+        request.access, request.token = access, found  # type: ignore[attr-defined]  # they make it an ApiRequest
+        return access

@@ -1,0 +1,54 @@
+"""Tokens made and withdrawn, by page, REST and command line alike."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from evalhub.teams.access import Access
+from evalhub.teams.models import ApiToken, note
+from evalhub.teams.roles import lesser
+
+
+class TokenRefused(Exception):
+    """A token that would do more than its maker; the message says what to do."""
+
+
+def tokens_of(access: Access) -> QuerySet[ApiToken]:
+    """Return the tokens that somebody may see and withdraw: their own, and an admin's project's all."""
+    tokens = ApiToken.objects.filter(project=access.project).select_related("user")
+    return tokens if access.may("manage") else tokens.filter(user=access.user)
+
+
+@transaction.atomic
+def issue_token(
+    access: Access, *, name: str, role: str, expires: datetime | None = None, latest: datetime | None = None
+) -> tuple[ApiToken, str]:
+    """Return a new token of whoever asks, and its secret.
+
+    `latest` is when the token ends that asks for it; a new one ends no later. Raises `TokenRefused`.
+    """
+    if lesser(role, access.role) != role:
+        raise TokenRefused(
+            f"Your role here is {access.role}, so a token cannot be {role}. Choose a lesser role."
+        )
+    if expires is not None and expires <= timezone.now():
+        raise TokenRefused("The token would have expired already. Choose a moment to come.")
+    ends = min(filter(None, (expires, latest)), default=None)
+    token, secret = ApiToken.issue(access.project, access.user, name=name, role=role, expires=ends)
+    note(access.project, access.user, "token.create", token, role=role)
+    return token, secret
+
+
+@transaction.atomic
+def revoke_token(access: Access, token_id: int) -> bool:
+    """Withdraw a token at once; False where there is none that the asker may withdraw."""
+    token = tokens_of(access).filter(pk=token_id).first()
+    if token is None:
+        return False
+    if ApiToken.objects.filter(pk=token.pk, revoked=None).update(revoked=timezone.now()):
+        note(access.project, access.user, "token.revoke", token)
+    return True

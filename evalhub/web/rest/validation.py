@@ -1,0 +1,27 @@
+"""What is wrong with a field, as sentences of the shape that every refusal has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_WORDS = {
+    "missing": "It is missing.",
+    "extra_forbidden": "There is no field of this name.",
+}
+_FIXES = {
+    "missing": "Add it.",
+    "extra_forbidden": "Check the spelling, or leave it out.",
+}
+
+
+def problem_of(error: Mapping[str, Any]) -> dict[str, object]:
+    """Return one of pydantic's errors as a problem; where it stands is the place in the request."""
+    kind = str(error["type"])
+    said = str(error["msg"]).rstrip(".")
+    return {
+        "where": ".".join(map(str, error["loc"])),
+        "what": _WORDS.get(kind, f"{said[:1].upper()}{said[1:]}."),
+        "fix": _FIXES.get(kind, "Correct it; the OpenAPI document says what is possible."),
+        "id": f"api/{kind.replace('_', '-')}",
+    }
