@@ -1,0 +1,1 @@
+"""REST over what is uploaded: suites, versions, scenarios, rubrics and guidance."""

@@ -1,0 +1,92 @@
+"""Guidance: the versions of the documents that agents read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.db import transaction
+from ninja import Path, Query, Router, Status
+from pydantic import Field
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.teams.models import note
+from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.given import Given, Key, Name, Text
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from scenarios.api.schemas import GuidanceOut, GuidanceWithFilesOut, guidance_json
+from scenarios.api.suites import find_suite
+from scenarios.formats.parsed import FixtureFile
+from scenarios.formats.upload import inside
+from scenarios.models import Guidance, Suite
+from scenarios.storing import keep_guidance
+
+router = Router(tags=["guidance"])
+
+
+class GuidanceFilters(Cursor):
+    """Which guidance."""
+
+    suite: Text = ""
+
+
+class DocumentIn(Given):
+    """One document; the path is that in the workspace, such as AGENTS.md."""
+
+    path: Name
+    content: Text
+
+
+class GuidanceIn(Given):
+    """A version of a suite's guidance: all of its documents."""
+
+    suite: Name
+    name: Annotated[Text, Field(max_length=120)] = ""
+    files: Annotated[list[DocumentIn], Field(min_length=1, max_length=200)]
+
+
+@router.get("/guidance", auth=Bearer(), response=answers(PageOut[GuidanceOut]))
+def list_guidance(request: ApiRequest, filters: Query[GuidanceFilters]) -> dict[str, Any]:
+    """The guidance versions of the project, of one suite if asked."""
+    rows = Guidance.objects.filter(suite__project=request.access.project)
+    if filters.suite:
+        rows = rows.filter(suite__slug=filters.suite)
+    rows = rows.select_related("suite", "created_by").defer("files")
+    return page_of(request, rows, filters, lambda found: [guidance_json(each) for each in found])
+
+
+@router.get("/guidance/{guidance_id}", auth=Bearer(), response=answers(GuidanceWithFilesOut))
+def get_guidance(request: ApiRequest, guidance_id: Path[Key]) -> dict[str, Any]:
+    """One guidance version with its documents."""
+    rows = Guidance.objects.filter(suite__project=request.access.project, pk=guidance_id)
+    guidance = rows.select_related("suite", "created_by").first()
+    if guidance is None:
+        raise not_found("guidance", guidance_id)
+    return {**guidance_json(guidance), "files": guidance.files}
+
+
+@router.post("/guidance", auth=Bearer("upload"), response=answers(GuidanceWithFilesOut, status=201))
+def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, Any]]:
+    """Keep documents as a version of a suite's guidance; the same content again is the same version."""
+    files = _files(given)
+    with transaction.atomic():
+        # One writer at a time per suite, or two requests would take the same number.
+        suite = Suite.objects.select_for_update().get(pk=find_suite(request, given.suite).pk)
+        guidance, new = keep_guidance(suite, files, by=request.access.user, name=given.name)
+        if new:
+            note(request.access.project, request.access.user, "guidance.create", guidance, suite=suite.slug)
+    return Status(201, {**guidance_json(guidance), "files": guidance.files})
+
+
+def _files(given: GuidanceIn) -> tuple[FixtureFile, ...]:
+    """Return the documents by path. Raises `ApiError` for a path twice, or one that leads out of the workspace."""
+    by_path: dict[str, FixtureFile] = {}
+    for each in given.files:
+        path = inside("", each.path)
+        if path in (None, ".") or path in by_path:
+            raise ApiError(
+                422,
+                f"The path '{each.path}' is given twice, or leads out of the workspace. Give each document one within.",
+                id="guidance/path",
+            )
+        by_path[str(path)] = FixtureFile(str(path), each.content.encode())
+    return tuple(by_path[path] for path in sorted(by_path))

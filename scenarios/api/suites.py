@@ -1,0 +1,104 @@
+"""Suites: what there is, and uploading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.datastructures import MultiValueDict
+from ninja import File, Path, Query, Router, Status, UploadedFile
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.given import Key, Text
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from scenarios.api.schemas import (
+    SuiteOut,
+    UploadedOut,
+    VersionOut,
+    VersionWithScenariosOut,
+    imported_json,
+    scenario_versions_json,
+    suite_json,
+    version_json,
+)
+from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
+from scenarios.forms import UploadForm
+from scenarios.imports import import_files
+from scenarios.models import ScenarioVersion, Suite, SuiteVersion
+
+router = Router(tags=["suites"])
+
+
+def find_suite(request: ApiRequest, slug: str) -> Suite:
+    """Return the project's suite. Raises `ApiError` 404."""
+    suite = Suite.objects.select_related("project").filter(project=request.access.project, slug=slug).first()
+    if suite is None:
+        raise not_found("suite", slug)
+    return suite
+
+
+def _versions(suite: Suite) -> QuerySet[SuiteVersion]:
+    return suite.versions.select_related("suite", "created_by")
+
+
+@router.get("/suites", auth=Bearer(), response=answers(PageOut[SuiteOut]))
+def list_suites(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
+    """The project's suites, newest first."""
+    suites = Suite.objects.select_related("project").filter(project=request.access.project)
+    return page_of(request, suites, cursor, lambda found: [suite_json(suite) for suite in found])
+
+
+@router.post("/suites", auth=Bearer("upload"), response=answers(UploadedOut, status=201))
+def upload_suites(request: ApiRequest, file: File[list[UploadedFile]]) -> Status[dict[str, Any]]:
+    """Store the suites of a scenario file, of several, or of a zip or tar with their fixtures.
+
+    The same content again is the same version. Files that cannot be taken are refused with every problem of
+    them, and then nothing is stored.
+    """
+    if any((each.size or 0) > MAX_ARCHIVE_BYTES for each in file):
+        raise ApiError(
+            413,
+            f"The upload is larger than {MAX_ARCHIVE_BYTES >> 20} MB. Split the suite.",
+            id="bundle/too-large",
+        )
+    form = UploadForm({}, MultiValueDict({"file": list(file)}))
+    if not form.is_valid():
+        raise ApiError(422, str(form.errors["file"][0]), id="files/missing")
+    imported = import_files(form.bundle(), project=request.access.project, by=request.access.user)
+    return Status(201, {"suites": [imported_json(each) for each in imported]})
+
+
+@router.get("/suites/{slug}", auth=Bearer(), response=answers(SuiteOut))
+def get_suite(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
+    """One suite."""
+    return suite_json(find_suite(request, slug))
+
+
+@router.get(
+    "/suites/{slug}/versions", auth=Bearer(), response=answers(PageOut[VersionOut]), tags=["versions"]
+)
+def list_versions(request: ApiRequest, slug: Path[Text], cursor: Query[Cursor]) -> dict[str, Any]:
+    """The versions of a suite, newest first."""
+    versions = _versions(find_suite(request, slug))
+    return page_of(request, versions, cursor, lambda found: [version_json(each) for each in found])
+
+
+@router.get(
+    "/suites/{slug}/versions/{number}",
+    auth=Bearer(),
+    response=answers(VersionWithScenariosOut),
+    tags=["versions"],
+)
+def get_version(request: ApiRequest, slug: Path[Text], number: Path[Key]) -> dict[str, Any]:
+    """One version of a suite with its scenarios in their order."""
+    version = _versions(find_suite(request, slug)).filter(number=number).first()
+    if version is None:
+        raise not_found("version", number)
+    return {**version_json(version), "scenarios": scenario_versions_json(_in_order(version))}
+
+
+def _in_order(version: SuiteVersion) -> Sequence[ScenarioVersion]:
+    entries = version.entries.select_related("scenario_version__scenario", "scenario_version__fixture")
+    return [entry.scenario_version for entry in entries.defer("scenario_version__fixture__archive")]
