@@ -6,10 +6,12 @@ import time
 
 from celery import shared_task
 from django.conf import settings
+from django.utils import timezone
 
 from runs import claims, lanes, preparation, wakeups
 from runs.clock import DatabaseNow, database_now
-from runs.models import Run
+from runs.grading.requests import carry_out
+from runs.models import GradeRequest, Run
 from runs.models.run import RunState
 from runs.reaping import reap
 
@@ -33,6 +35,12 @@ def lane(run_id: int) -> None:
         call_lanes(other)
 
 
+@shared_task(name="runs.tasks.grade")
+def grade(request_id: int) -> None:
+    """Grade evidence with commands for somebody who waits."""
+    carry_out(request_id)
+
+
 @shared_task(name="runs.tasks.tick")
 def tick() -> None:
     """Put back what lost workers held, close what was missed, and wake what is waiting."""
@@ -41,6 +49,14 @@ def tick() -> None:
     wakeups.prepare(list(queued.values_list("pk", flat=True)[:100]))
     for run_id in waiting_runs():
         call_lanes(run_id)
+    _look_after_grading()
+
+
+def _look_after_grading() -> None:
+    now = timezone.now()
+    GradeRequest.remove_expired(now=now)
+    for request_id in GradeRequest.unanswered(now=now).values_list("pk", flat=True)[:100]:
+        wakeups.grade(request_id)
 
 
 def waiting_runs() -> list[int]:

@@ -38,3 +38,8 @@ def after_commit_prepare(run_ids: Sequence[int]) -> None:
 def lanes(run_id: int, count: int) -> None:
     """Ask workers for so many lanes of a run."""
     _send("lane", run_id, times=count)
+
+
+def grade(request_id: int) -> None:
+    """Ask a worker to grade a stored request."""
+    _send("grade", request_id)

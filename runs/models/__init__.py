@@ -1,6 +1,7 @@
 """The warehouse. A model a noun of the glossary; who writes what stands in docs/architecture.md."""
 
 from runs.models.comparison import Alert, Baseline, Change
+from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
 from runs.models.measure import Measure, RunMeasure, SubcommandMeasure, TrialFact
 from runs.models.run import Launch, ProviderBatch, Run, RunSlot
@@ -14,6 +15,7 @@ __all__ = [
     "Baseline",
     "Change",
     "CommandRecord",
+    "GradeRequest",
     "JudgingRecord",
     "Launch",
     "Measure",
