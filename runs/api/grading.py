@@ -1,0 +1,62 @@
+"""Grading captured evidence: here where no command is needed, on a worker for those who may run some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Path, Router, Schema, Status
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
+from evalhub.web.rest.given import Key
+from runs.api.schemas import GradedOut
+from runs.grading import Grading, grade_by_files
+from runs.grading.evidence import chosen_scenario
+from runs.grading.grade import runs_commands
+from runs.grading.requests import ask_worker, wait_for_result
+from runs.models import GradeRequest
+
+router = Router(tags=["grade"])
+
+WAIT_SECONDS = 60.0
+
+
+class WaitingOut(Schema):
+    """The evidence is still graded; ask again at the address."""
+
+    id: int
+    url: str
+
+
+_ANSWERS = {200: GradedOut, 202: WaitingOut, REFUSALS: ErrorOut}
+
+
+@router.post("/grade", auth=Bearer(), response=_ANSWERS)
+def grade(request: ApiRequest, given: Grading) -> Status[Any]:
+    """Grade captured evidence by a scenario, with nothing stored.
+
+    Gates that run a command are left without a verdict, unless the token may run commands: then a worker
+    grades, and where that takes longer than a minute the answer is an address to ask at.
+    """
+    if not request.access.may("grade with commands") or not runs_commands(chosen_scenario(given)):
+        return Status(200, grade_by_files(given))
+    row = ask_worker(request.access.project, given, by=request.access.user)
+    return _answer(row, wait_for_result(row, WAIT_SECONDS))
+
+
+@router.get("/grade/{request_id}", auth=Bearer("grade with commands"), response=_ANSWERS)
+def get_grading(request: ApiRequest, request_id: Path[Key]) -> Status[Any]:
+    """What came of evidence that a worker grades; kept for an hour, for whoever asked."""
+    rows = GradeRequest.objects.filter(project=request.access.project, by=request.access.user)
+    row = rows.filter(pk=request_id).first()
+    if row is None:
+        raise not_found("grading", request_id)
+    return _answer(row, row.result)
+
+
+def _answer(row: GradeRequest, result: dict[str, Any] | None) -> Status[Any]:
+    if result is None:
+        return Status(202, {"id": row.pk, "url": f"/api/v1/grade/{row.pk}"})
+    if refused := result.get("refused"):
+        raise ApiError(422, refused["detail"], id=refused["id"], problems=refused["problems"])
+    return Status(200, result["graded"])

@@ -1,0 +1,141 @@
+"""What judges said, and what people say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from ninja import Path, Query, Router, Schema, Status
+from pydantic import Field
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.moments import moment
+from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.given import Given, Key, Text
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evaluators.redaction import redact_json
+from runs.api.finding import find_trial
+from runs.api.schemas import JudgingContentOut
+from runs.models import JudgingRecord, Review
+from runs.models.judging import Word
+from runs.reports.document import judging_json
+from runs.triage import review
+
+router = Router()
+
+
+class JudgingOut(JudgingContentOut):
+    """A judge call with what it was asked and what it answered, redacted."""
+
+    id: int
+    trial: int
+    name: str
+    counts: bool
+    created: str
+    system_prompt: str
+    user_prompt: str
+    raw_answer: str
+
+
+class ReviewOut(Schema):
+    id: int
+    judging: int
+    trial: int
+    polarity: str
+    position: int
+    word: str
+    note: str
+    by: str | None
+    at: str
+
+
+class ReviewIn(Given):
+    """A word on one statement of a judge, counted from 0 in its positives or negatives."""
+
+    polarity: Literal["positive", "negative"]
+    position: Annotated[int, Field(ge=0, le=1000)]
+    word: Word
+    note: Annotated[Text, Field(max_length=5000)] = ""
+
+
+class ReviewFilters(Cursor):
+    """Which reviews."""
+
+    suite: Text = ""
+
+
+def _judging(judging: JudgingRecord) -> dict[str, Any]:
+    texts = ("system_prompt", "user_prompt", "raw_answer")
+    shown: dict[str, Any] = redact_json(
+        {**judging_json(judging), **{name: judging.content.get(name, "") for name in texts}}
+    )
+    own = {"id": judging.pk, "trial": judging.trial_id, "name": judging.name, "counts": judging.counts}
+    return {**shown, **own, "created": moment(judging.created)}
+
+
+def _find_judging(request: ApiRequest, judging_id: int) -> JudgingRecord:
+    rows = JudgingRecord.objects.select_related("trial__run__project")
+    judging = rows.filter(trial__run__project=request.access.project, pk=judging_id).first()
+    if judging is None:
+        raise not_found("judging", judging_id)
+    return judging
+
+
+@router.get(
+    "/trials/{trial_id}/judgings", auth=Bearer(), response=answers(PageOut[JudgingOut]), tags=["judgings"]
+)
+def list_judgings(request: ApiRequest, trial_id: Path[Key], cursor: Query[Cursor]) -> dict[str, Any]:
+    """The judge calls of a trial, newest first."""
+    rows = JudgingRecord.objects.filter(trial=find_trial(request, trial_id))
+    return page_of(request, rows, cursor, lambda found: [_judging(each) for each in found])
+
+
+@router.get("/judgings/{judging_id}", auth=Bearer(), response=answers(JudgingOut), tags=["judgings"])
+def get_judging(request: ApiRequest, judging_id: Path[Key]) -> dict[str, Any]:
+    """One judge call."""
+    return _judging(_find_judging(request, judging_id))
+
+
+@router.post(
+    "/judgings/{judging_id}/reviews",
+    auth=Bearer("review"),
+    response=answers(ReviewOut, status=201),
+    tags=["reviews"],
+)
+def create_review(request: ApiRequest, judging_id: Path[Key], given: ReviewIn) -> Status[dict[str, Any]]:
+    """Say a word on one statement of a judge, in place of one's last on it."""
+    row = review(
+        _find_judging(request, judging_id),
+        by=request.access.user,
+        polarity=given.polarity,
+        position=given.position,
+        word=given.word.value,
+        comment=given.note,
+    )
+    return Status(201, _reviews([row])[0])
+
+
+@router.get("/reviews", auth=Bearer(), response=answers(PageOut[ReviewOut]), tags=["reviews"])
+def list_reviews(request: ApiRequest, filters: Query[ReviewFilters]) -> dict[str, Any]:
+    """What people said of the judges' statements, newest first."""
+    rows = Review.objects.filter(judging__trial__run__project=request.access.project)
+    if filters.suite:
+        rows = rows.filter(judging__trial__run__suite__slug=filters.suite)
+    return page_of(request, rows.select_related("judging", "by"), filters, _reviews)
+
+
+def _reviews(rows: Sequence[Review]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": row.pk,
+            "judging": row.judging_id,
+            "trial": row.judging.trial_id,
+            "polarity": row.polarity,
+            "position": row.position,
+            "word": row.word,
+            "note": row.note,
+            "by": row.by.get_username() if row.by else None,
+            "at": moment(row.at),
+        }
+        for row in rows
+    ]

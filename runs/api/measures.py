@@ -1,0 +1,169 @@
+"""What is measured: measures, a run's rollups, trends, and runs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from ninja import Path, Query, Router, Schema
+from pydantic import BaseModel, Field
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.moments import moment
+from evalhub.web.rest.errors import ApiError, answers
+from evalhub.web.rest.given import Key, Text
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from runs.api.finding import find_run, find_runs, find_suite
+from runs.api.schemas import RunRowOut
+from runs.models import Measure, RunMeasure
+from runs.reports.document import run_row
+from runs.warehouse.side_by_side import Cell, side_by_side
+from runs.warehouse.trends import trend
+
+router = Router()
+
+MOST_COMPARED = 8
+
+
+class MeasureOut(Schema):
+    layer: str
+    name: str
+    unit: str
+    better: str
+    """higher, lower or none."""
+
+
+class RunMeasureOut(Schema):
+    """A measure over a run, or over one scenario of it."""
+
+    measure: str
+    """Layer and name, such as `trial/pass`."""
+    scenario: str | None
+    n: int
+    mean: float
+    m2: float
+    """Sum of squared differences from the mean."""
+    passed: int | None
+
+
+class PointOut(Schema):
+    run: int
+    at: str
+    mean: float
+    n: int
+    half: float | None
+    """Half of the 95 % interval; null with one scenario."""
+    tool_version: str
+    guidance: str
+    target: str
+    model: str
+
+
+class TrendOut(Schema):
+    measure: MeasureOut | None
+    points: list[PointOut]
+    """Oldest first."""
+
+
+class CellOut(Schema):
+    n: int
+    mean: float
+    m2: float
+
+
+class ComparedMeasureOut(Schema):
+    measure: MeasureOut
+    values: list[CellOut | None]
+    """One for each run, null where it was not measured."""
+
+
+class ComparedScenarioOut(Schema):
+    scenario: str
+    passed: list[bool | None]
+    """Whether every trial of it that is no error passed; null where a run has none."""
+
+
+class ComparisonOut(Schema):
+    runs: list[RunRowOut]
+    measures: list[ComparedMeasureOut]
+    scenarios: list[ComparedScenarioOut]
+
+
+class TrendQuery(BaseModel):
+    """Which trend."""
+
+    suite: Text
+    measure: Text = "trial/pass"
+    target: Text = ""
+
+
+class CompareQuery(BaseModel):
+    """Which runs, separated by commas, in the order of the columns."""
+
+    runs: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$", examples=["3,5"])]
+
+
+def measure_json(measure: Measure) -> dict[str, Any]:
+    return {"layer": measure.layer, "name": measure.name, "unit": measure.unit, "better": measure.better}
+
+
+@router.get("/measures", auth=Bearer(), response=answers(PageOut[MeasureOut]), tags=["measures"])
+def list_measures(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
+    """Everything that was measured in the project's runs."""
+    measured = RunMeasure.objects.filter(run__project=request.access.project).values("measure")
+    rows = Measure.objects.filter(pk__in=measured)
+    return page_of(request, rows, cursor, lambda found: [measure_json(each) for each in found])
+
+
+@router.get(
+    "/runs/{run_id}/measures", auth=Bearer(), response=answers(PageOut[RunMeasureOut]), tags=["measures"]
+)
+def list_run_measures(request: ApiRequest, run_id: Path[Key], cursor: Query[Cursor]) -> dict[str, Any]:
+    """The rollups of a closed run: over the run, and over each scenario."""
+    rows = RunMeasure.objects.filter(run=find_run(request, run_id)).select_related("measure", "scenario")
+    return page_of(request, rows, cursor, _rollups)
+
+
+def _rollups(rows: Sequence[RunMeasure]) -> list[dict[str, Any]]:
+    return [
+        {
+            "measure": str(row.measure),
+            "scenario": row.scenario.key if row.scenario else None,
+            "n": row.n,
+            "mean": row.mean,
+            "m2": row.m2,
+            "passed": row.passed,
+        }
+        for row in rows
+    ]
+
+
+@router.get("/trends", auth=Bearer(), response=answers(TrendOut), tags=["trends"])
+def get_trend(request: ApiRequest, query: Query[TrendQuery]) -> dict[str, Any]:
+    """A measure of a suite over its last runs; without such a measure the pass rate."""
+    found = trend(find_suite(request, query.suite), query.measure, target=query.target)
+    return {
+        "measure": measure_json(found.measure) if found.measure else None,
+        "points": [{**vars(point), "at": moment(point.at)} for point in found.points],
+    }
+
+
+@router.get("/compare", auth=Bearer(), response=answers(ComparisonOut), tags=["compare"])
+def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, Any]:
+    """Runs beside each other: every measure, and which scenarios passed."""
+    keys = list(dict.fromkeys(map(int, query.runs.split(","))))
+    if len(keys) > MOST_COMPARED:
+        raise ApiError(422, f"At most {MOST_COMPARED} runs are compared at once.", id="compare/too-many")
+    found = side_by_side(find_runs(request, keys))
+    return {
+        "runs": [run_row(run) for run in found.runs],
+        "measures": [
+            {"measure": measure_json(measure), "values": [_cell(cell) for cell in cells]}
+            for measure, cells in found.measures
+        ],
+        "scenarios": [{"scenario": key, "passed": passed} for key, passed in found.scenarios],
+    }
+
+
+def _cell(cell: Cell | None) -> dict[str, Any] | None:
+    return vars(cell) if cell else None

@@ -1,0 +1,190 @@
+"""Runs: asked for, listed, read and cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from ninja import Path, Query, Router, Status
+from pydantic import Field
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.teams.models import note
+from evalhub.web.moments import moment
+from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.given import Given, Key, Name, Text
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from runs.api.finding import find_run
+from runs.api.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
+from runs.errors import RequestError
+from runs.launching import newest_version
+from runs.models import Launch, Run
+from runs.models.run import Trigger
+from runs.options import RunOptions, Selection
+from runs.planning import Request, request_runs
+from runs.recording import cancel_run
+from runs.reports.document import run_document, run_json, run_row
+from runs.warehouse.history import Filters, matching_runs
+from scenarios.models import Guidance, SuiteVersion
+
+router = Router(tags=["runs"])
+
+
+class RunFilters(Cursor):
+    """Which runs; what is left out is no condition."""
+
+    q: Text = ""
+    suite: Text = ""
+    target: Text = ""
+    model: Text = ""
+    guidance: Key | None = None
+    tag: Text = ""
+    state: Literal["", "pass", "fail", "error", "open", "cancelled"] = ""
+
+    def filters(self) -> Filters:
+        guidance = str(self.guidance or "")
+        return Filters(self.q, self.suite, self.target, self.model, guidance, self.tag, self.state)
+
+
+class SuiteChoice(Given):
+    """A suite by its address, and a version of it; without one the last that was uploaded."""
+
+    slug: Name
+    version: Key | None = None
+
+
+Names = Annotated[list[Name], Field(max_length=50)]
+
+
+class RunsIn(Given):
+    """What to run: every suite on every target, with every model and every guidance."""
+
+    suites: Annotated[list[SuiteChoice | Name], Field(min_length=1, max_length=20)]
+    targets: Names = []
+    models: Names = []
+    guidance: Annotated[list[Key], Field(max_length=50)] = []
+    """Ids of guidance versions; empty takes that of each suite's last upload."""
+    tags: Names = []
+    tier: Annotated[int, Field(ge=0, le=1000)] | None = None
+    only: Annotated[list[Name], Field(max_length=1000)] = []
+    trials: Annotated[int, Field(ge=1, le=1000)] = 1
+    concurrency: Annotated[int, Field(ge=1, le=1000)] | None = None
+    timeout_seconds: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    judge: bool = True
+    judge_model: Annotated[Text, Field(max_length=200)] = ""
+    tool_version: Annotated[Text, Field(max_length=200)] = ""
+    branch: Annotated[Text, Field(max_length=200)] = ""
+    commit: Annotated[Text, Field(max_length=64)] = ""
+    run_tags: Names = []
+
+
+class Expand(Given):
+    """What comes with the run."""
+
+    expand: Literal["", "trials"] = ""
+
+
+@router.post("/runs", auth=Bearer("run"), response=answers(LaunchedOut, status=202))
+def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
+    """Start runs of stored suites on stored targets; workers carry them out."""
+    launch = request_runs(
+        request.access.project, _request(request, given), by=request.access.user, trigger=Trigger.API
+    )
+    runs = list(launch.runs.order_by("pk").values_list("pk", flat=True))
+    return Status(202, {"launch": launch.pk, "runs": runs})
+
+
+@router.get("/runs", auth=Bearer(), response=answers(PageOut[RunRowOut]))
+def list_runs(request: ApiRequest, filters: Query[RunFilters]) -> dict[str, Any]:
+    """The runs that match, newest first."""
+    runs = matching_runs(request.access.project, filters.filters())
+    return page_of(request, runs, filters, lambda found: [run_row(run) for run in found])
+
+
+@router.get("/runs/{run_id}", auth=Bearer(), response=answers(RunDocumentOut), exclude_unset=True)
+def get_run(request: ApiRequest, run_id: Path[Key], query: Query[Expand]) -> dict[str, Any]:
+    """One run; with `expand=trials` its trials, too, with every layer's scores."""
+    run = find_run(request, run_id)
+    return run_document(run.pk) if query.expand else {"run": run_json(run)}
+
+
+@router.post("/runs/{run_id}/cancel", auth=Bearer("run"), response=answers(RunOut))
+def cancel(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
+    """Stop a run: waiting trials at once, running ones within seconds. What has ended is kept."""
+    run = find_run(request, run_id)
+    if not cancel_run(run.pk):
+        raise ApiError(422, f"Run {run.pk} is over, so there is nothing to cancel.", id="run/over")
+    note(request.access.project, request.access.user, "run.cancel", run)
+    return run_json(find_run(request, run_id))
+
+
+@router.get("/launches", auth=Bearer(), response=answers(PageOut[LaunchOut]), tags=["launches"])
+def list_launches(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
+    """What was asked for, newest first."""
+    launches = Launch.objects.select_related("by").filter(project=request.access.project)
+    return page_of(request, launches, cursor, _launches)
+
+
+@router.get("/launches/{launch_id}", auth=Bearer(), response=answers(LaunchOut), tags=["launches"])
+def get_launch(request: ApiRequest, launch_id: Path[Key]) -> dict[str, Any]:
+    """One request and the runs it made."""
+    launches = Launch.objects.select_related("by").filter(project=request.access.project, pk=launch_id)
+    found = _launches(list(launches))
+    if not found:
+        raise not_found("launch", launch_id)
+    return found[0]
+
+
+def _launches(launches: Sequence[Launch]) -> list[dict[str, Any]]:
+    runs: dict[int, list[int]] = {launch.pk: [] for launch in launches}
+    for run, launch in Run.objects.filter(launch__in=launches).order_by("pk").values_list("pk", "launch"):
+        runs[launch].append(run)
+    return [
+        {
+            "id": launch.pk,
+            "by": launch.by.get_username() if launch.by else None,
+            "trigger": launch.trigger,
+            "created": moment(launch.created),
+            "request": launch.request,
+            "runs": runs[launch.pk],
+        }
+        for launch in launches
+    ]
+
+
+def _request(request: ApiRequest, given: RunsIn) -> Request:
+    options = given.model_dump(include={"trials", "concurrency", "timeout_seconds", "judge", "judge_model"})
+    return Request(
+        suite_versions=[_version(request, choice) for choice in given.suites],
+        targets=given.targets,
+        models=given.models,
+        guidance=_guidance(request, given.guidance),
+        selection=Selection(tags=tuple(given.tags), tier=given.tier, only=tuple(given.only)),
+        options=RunOptions(**options),
+        tool_version=given.tool_version,
+        branch=given.branch,
+        commit=given.commit,
+        tags=given.run_tags,
+    )
+
+
+def _version(request: ApiRequest, choice: SuiteChoice | str) -> SuiteVersion:
+    if isinstance(choice, str):
+        choice = SuiteChoice(slug=choice)
+    if choice.version is None:
+        return newest_version(request.access.project, choice.slug)
+    rows = SuiteVersion.objects.select_related("suite").filter(suite__project=request.access.project)
+    version = rows.filter(suite__slug=choice.slug, number=choice.version).first()
+    if version is None:
+        raise RequestError(
+            f"There is no version {choice.version} of a suite '{choice.slug}'. List its versions."
+        )
+    return version
+
+
+def _guidance(request: ApiRequest, ids: Sequence[int]) -> list[Guidance]:
+    rows = Guidance.objects.filter(suite__project=request.access.project, pk__in=ids)
+    found = {guidance.pk: guidance for guidance in rows}
+    if missing := [pk for pk in ids if pk not in found]:
+        raise RequestError(f"There is no guidance {missing[0]} in this project. List its guidance.")
+    return [found[pk] for pk in ids]

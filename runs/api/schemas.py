@@ -1,0 +1,173 @@
+"""The shapes of runs and trials. Their contents are made in `runs.reports.document`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Schema
+
+
+class TokensOut(Schema):
+    input: int
+    output: int
+
+
+class RunRowOut(Schema):
+    """A run as lists have it."""
+
+    id: int
+    suite: str
+    suite_version: int
+    format: str
+    target: str
+    model: str | None
+    state: str
+    outcome: str | None
+    launch: int
+    created: str
+    started: str | None
+    finished: str | None
+    by: str | None
+    trigger: str
+    tags: list[str]
+    branch: str | None
+    commit: str | None
+    trials: int
+    passed: int
+    failed: int
+    errors: int
+    cancelled: int
+    tool_version: str | None
+    guidance: str | None
+    """First digits of the hash of the documents that the agent read."""
+    guidance_name: str | None
+    cost_usd: float | None
+    tokens: TokensOut
+    seconds: float | None
+    baseline: int | None
+    error: str
+    url: str
+
+
+class RunOut(RunRowOut):
+    """A run with what changed against its baseline, by scenario key."""
+
+    fingerprint: dict[str, Any]
+    warnings: list[str]
+    regressions: list[str]
+    new_passes: list[str]
+    added: list[str]
+    removed: list[str]
+
+
+class GateOut(Schema):
+    type: str
+    passed: bool | None
+    message: str
+    detail: dict[str, Any]
+
+
+class ScoreOut(Schema):
+    layer: str
+    name: str
+    value: float | None
+    passed: bool | None
+    message: str
+    error: str | None = None
+
+
+class ScoresOut(Schema):
+    gates: list[GateOut]
+    scores: list[ScoreOut]
+
+
+class JudgingContentOut(Schema):
+    """One judge call as a trial's document has it."""
+
+    score: float | None
+    passed: bool | None
+    recomputed: float | None
+    criteria: dict[str, float] | None
+    positives: list[str] | None
+    negatives: list[str] | None
+    reasoning: str | None
+    confidence: float | None
+    mismatch: bool | None
+    missing: list[str] | None
+    model: str
+    cost_usd: float | None
+    error: str
+
+
+class UsageOut(Schema):
+    input: int
+    output: int | None
+
+
+class GradedOut(ScoresOut):
+    """What every layer says of evidence: a trial without ids, for nothing is stored."""
+
+    scenario: str
+    outcome: str | None
+    completed: bool | None
+    timed_out: bool
+    exit_code: int | None
+    seconds: float | None
+    composite: float | None
+    error: str
+    error_kind: str
+    interaction: dict[str, Any]
+    judgings: list[JudgingContentOut]
+    diagnosis: list[Any]
+    usage: UsageOut | None
+    cost_usd: float | None
+    answer: str
+
+
+class TrialOut(GradedOut):
+    """One execution of a scenario, with what every layer says of it."""
+
+    id: int
+    index: int
+    state: str
+    artifacts: list[str]
+
+
+class TrialRowOut(Schema):
+    """A trial as lists have it."""
+
+    id: int
+    run: int
+    scenario: str
+    index: int
+    state: str
+    outcome: str | None
+    completed: bool | None
+    timed_out: bool
+    exit_code: int | None
+    seconds: float | None
+    composite: float | None
+    cost_usd: float | None
+    error: str
+    error_kind: str
+
+
+class RunDocumentOut(Schema):
+    """A run, and its trials where they are asked for."""
+
+    run: RunOut
+    trials: list[TrialOut] | None = None
+
+
+class LaunchedOut(Schema):
+    launch: int
+    runs: list[int]
+
+
+class LaunchOut(Schema):
+    id: int
+    by: str | None
+    trigger: str
+    created: str
+    request: dict[str, Any]
+    runs: list[int]

@@ -1,0 +1,127 @@
+"""Targets, and the runs that others are held against."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from ninja import Path, Query, Router, Schema, Status
+from pydantic import Field
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.moments import moment
+from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.given import Given, Key, Text
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evaluators.redaction import redact_json
+from runs.api.finding import find_run
+from runs.baselines import set_baseline, unset_baseline
+from runs.models import Baseline, Target
+
+router = Router()
+
+
+class TargetOut(Schema):
+    id: int
+    name: str
+    provider: str
+    workers: int | None
+    accepted: bool
+    """False is a proposal that an admin has not accepted."""
+    changed: str
+    definition: dict[str, Any] | None
+    """As it was written, variables unresolved; for admins only."""
+
+
+class BaselineOut(Schema):
+    id: int
+    run: int
+    suite: str
+    target: str
+    branch: str
+    by: str | None
+    at: str
+
+
+class BaselineFilters(Cursor):
+    """Which baselines."""
+
+    suite: Text = ""
+
+
+class BaselineIn(Given):
+    """A finished run, and the branch it stands for; none stands for all."""
+
+    run: Key
+    branch: Annotated[Text, Field(max_length=200)] = ""
+
+
+def target_json(target: Target, *, whole: bool) -> dict[str, Any]:
+    return {
+        "id": target.pk,
+        "name": target.name,
+        "provider": target.provider,
+        "workers": target.workers,
+        "accepted": target.accepted,
+        "changed": moment(target.changed),
+        "definition": redact_json(target.definition) if whole else None,
+    }
+
+
+@router.get("/targets", auth=Bearer(), response=answers(PageOut[TargetOut]), tags=["targets"])
+def list_targets(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
+    """The project's agents and models."""
+    rows, whole = Target.objects.filter(project=request.access.project), request.access.may("manage")
+    return page_of(request, rows, cursor, lambda found: [target_json(each, whole=whole) for each in found])
+
+
+@router.get("/targets/{name}", auth=Bearer(), response=answers(TargetOut), tags=["targets"])
+def get_target(request: ApiRequest, name: Path[Text]) -> dict[str, Any]:
+    """One target by its name."""
+    target = Target.objects.filter(project=request.access.project, name=name).first()
+    if target is None:
+        raise not_found("target", name)
+    return target_json(target, whole=request.access.may("manage"))
+
+
+def _baseline_json(baseline: Baseline) -> dict[str, Any]:
+    return {
+        "id": baseline.pk,
+        "run": baseline.run_id,
+        "suite": baseline.suite.slug,
+        "target": baseline.target.name,
+        "branch": baseline.branch,
+        "by": baseline.by.get_username() if baseline.by else None,
+        "at": moment(baseline.at),
+    }
+
+
+@router.get("/baselines", auth=Bearer(), response=answers(PageOut[BaselineOut]), tags=["baselines"])
+def list_baselines(request: ApiRequest, filters: Query[BaselineFilters]) -> dict[str, Any]:
+    """The runs that later ones are held against."""
+    rows = Baseline.objects.filter(suite__project=request.access.project)
+    if filters.suite:
+        rows = rows.filter(suite__slug=filters.suite)
+    rows = rows.select_related("suite", "target", "by")
+    return page_of(request, rows, filters, lambda found: [_baseline_json(each) for each in found])
+
+
+@router.post(
+    "/baselines", auth=Bearer("triage"), response=answers(BaselineOut, status=201), tags=["baselines"]
+)
+def create_baseline(request: ApiRequest, given: BaselineIn) -> Status[dict[str, Any]]:
+    """Hold later runs of the same suite and target against this one, in place of the last."""
+    run = find_run(request, given.run)
+    return Status(201, _baseline_json(set_baseline(run, by=request.access.user, branch=given.branch)))
+
+
+@router.delete(
+    "/baselines/{baseline_id}", auth=Bearer("triage"), response=answers(None, status=204), tags=["baselines"]
+)
+def delete_baseline(request: ApiRequest, baseline_id: Path[Key]) -> Status[None]:
+    """Hold later runs against nothing."""
+    rows = Baseline.objects.select_related("run__project")
+    baseline = rows.filter(suite__project=request.access.project, pk=baseline_id).first()
+    if baseline is None:
+        raise not_found("baseline", baseline_id)
+    unset_baseline(baseline, by=request.access.user)
+    return Status(204, None)

@@ -1,0 +1,190 @@
+"""Trials, and what is kept of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from django.http import FileResponse
+from ninja import Path, Query, Router, Schema
+from pydantic import BaseModel, Field
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import REFUSALS, ErrorOut, answers, not_found
+from evalhub.web.rest.given import Key, Text
+from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evaluators.model import Transcript
+from evaluators.redaction import redact_json
+from runs.api.finding import find_run, find_trial
+from runs.api.schemas import ScoresOut, TrialOut, TrialRowOut, UsageOut
+from runs.artifacts import path_of
+from runs.models import Artifact, CommandRecord, TranscriptRecord, Trial
+from runs.models.trial import json_of
+from runs.reports.document import scores_json, trial_json
+
+router = Router(tags=["trials"])
+
+LONGEST_TEXT = 200_000
+"""Characters of a transcript's text in one answer; all of it is an artifact."""
+
+
+class TrialFilters(Cursor):
+    """Which trials of a run."""
+
+    outcome: Literal["", "pass", "fail", "error"] = ""
+    scenario: Text = ""
+
+
+class CommandOut(Schema):
+    n: int
+    line: str
+    subcommand: str
+    exit_code: int | None
+    failed: bool
+    help: bool
+    retry_of: int | None
+    event: int | None
+
+
+class Events(BaseModel):
+    """Which events of a transcript."""
+
+    start: Annotated[int, Field(ge=0, le=10_000_000)] = 0
+    limit: Annotated[int, Field(ge=1, le=5_000)] = 1_000
+
+
+class TranscriptOut(Schema):
+    source: str
+    total_events: int
+    events: list[dict[str, Any]]
+    text: str
+    text_complete: bool
+    answer: str
+    usage: UsageOut | None
+    problems: list[str]
+
+
+class ArtifactOut(Schema):
+    name: str
+    sha256: str
+    size: int
+    media_type: str
+
+
+class ArtifactsOut(Schema):
+    items: list[ArtifactOut]
+
+
+class CommandsOut(Schema):
+    items: list[CommandOut]
+
+
+@router.get("/runs/{run_id}/trials", auth=Bearer(), response=answers(PageOut[TrialRowOut]))
+def list_trials(request: ApiRequest, run_id: Path[Key], filters: Query[TrialFilters]) -> dict[str, Any]:
+    """The trials of a run, last queued first."""
+    trials = Trial.objects.select_related("scenario").filter(run=find_run(request, run_id))
+    if filters.outcome:
+        trials = trials.filter(outcome=filters.outcome)
+    if filters.scenario:
+        trials = trials.filter(scenario__key=filters.scenario)
+    return page_of(request, trials.defer("scores", "detail", "answer"), filters, _rows)
+
+
+def _rows(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": trial.pk,
+            "run": trial.run_id,
+            "scenario": trial.scenario.key,
+            "index": trial.index,
+            "state": trial.state,
+            "outcome": trial.outcome or None,
+            "completed": trial.completed,
+            "timed_out": trial.timed_out,
+            "exit_code": trial.exit_code,
+            "seconds": trial.seconds,
+            "composite": trial.composite,
+            "cost_usd": trial.cost_usd,
+            "error": redact_json(trial.error),
+            "error_kind": trial.error_kind,
+        }
+        for trial in trials
+    ]
+
+
+@router.get("/trials/{trial_id}", auth=Bearer(), response=answers(TrialOut))
+def get_trial(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
+    """One trial with every layer's scores."""
+    trial = find_trial(request, trial_id)
+    names = trial.artifacts.values_list("name", flat=True)
+    return trial_json(trial, trial.judgings.all(), names)
+
+
+@router.get("/trials/{trial_id}/scores", auth=Bearer(), response=answers(ScoresOut))
+def get_scores(request: ApiRequest, trial_id: Path[Key]) -> Any:
+    """What every layer says of a trial."""
+    return redact_json(scores_json(find_trial(request, trial_id).scores))
+
+
+@router.get("/trials/{trial_id}/commands", auth=Bearer(), response=answers(CommandsOut))
+def list_commands(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
+    """The commands of the tool under test, in order."""
+    rows = CommandRecord.objects.filter(trial=find_trial(request, trial_id))
+    return {"items": redact_json(list(rows.values(*CommandOut.model_fields)))}
+
+
+@router.get("/trials/{trial_id}/transcript", auth=Bearer(), response=answers(TranscriptOut))
+def get_transcript(request: ApiRequest, trial_id: Path[Key], query: Query[Events]) -> Any:
+    """What the agent said and did, redacted; many events come in parts."""
+    record = TranscriptRecord.objects.filter(trial=find_trial(request, trial_id)).first()
+    if record is None:
+        raise not_found("transcript of trial", trial_id)
+    return redact_json(_transcript(record.unpack(), query))
+
+
+def _transcript(transcript: Transcript, query: Events) -> dict[str, Any]:
+    events = transcript.events[query.start : query.start + query.limit]
+    return {
+        "source": transcript.source,
+        "total_events": len(transcript.events),
+        "events": json_of(events),
+        "text": transcript.text[:LONGEST_TEXT],
+        "text_complete": len(transcript.text) <= LONGEST_TEXT,
+        "answer": transcript.answer,
+        "usage": json_of(transcript.usage),
+        "problems": list(transcript.problems),
+    }
+
+
+@router.get("/trials/{trial_id}/artifacts", auth=Bearer(), response=answers(ArtifactsOut))
+def list_artifacts(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
+    """The files kept of a trial."""
+    rows = Artifact.objects.filter(trial=find_trial(request, trial_id))
+    return {"items": list(rows.values(*ArtifactOut.model_fields))}
+
+
+@router.get(
+    "/trials/{trial_id}/artifacts/{name}",
+    auth=Bearer(),
+    response={REFUSALS: ErrorOut},
+    openapi_extra={
+        "responses": {
+            200: {
+                "description": "The file",
+                "content": {"application/octet-stream": {"schema": {"type": "string"}}},
+            }
+        }
+    },
+)
+def download_artifact(request: ApiRequest, trial_id: Path[Key], name: Path[Text]) -> FileResponse:
+    """Download a kept file as it is."""
+    artifact = Artifact.objects.filter(trial=find_trial(request, trial_id), name=name).first()
+    if artifact is None or not path_of(artifact.sha256).is_file():
+        raise not_found("artifact", name)
+    content = path_of(artifact.sha256).open("rb")
+    return FileResponse(
+        content,
+        as_attachment=True,
+        filename=f"trial-{trial_id}-{artifact.name}",
+        content_type="application/octet-stream",
+    )

@@ -1,0 +1,48 @@
+"""What people decide: about the regressions of a run, and about what a judge said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from evalhub.teams.models import note
+from runs.errors import RequestError
+from runs.models import Alert, JudgingRecord, Review
+
+
+@transaction.atomic
+def triage(alert: Alert, *, by: Any, **changes: Any) -> Alert:
+    """Change an alert's state, note, link, due date or assignee; the first change is when it was triaged."""
+    for name, value in changes.items():
+        setattr(alert, name, value)
+    alert.first_triaged = alert.first_triaged or timezone.now()
+    alert.save(update_fields=[*changes, "first_triaged"])
+    note(alert.project, by, "alert.triage", f"run {alert.run_id}", changed=sorted(changes), state=alert.state)
+    return alert
+
+
+@transaction.atomic
+def review(
+    judging: JudgingRecord, *, by: Any, polarity: str, position: int, word: str, comment: str = ""
+) -> Review:
+    """Keep a person's word on one statement of a judge, in place of their last one on it.
+
+    Raises `RequestError` where the judge said nothing at that position.
+    """
+    statements = judging.content.get(f"{polarity}s") or []
+    if position >= len(statements):
+        raise RequestError(
+            f"Judging {judging.pk} has {len(statements)} {polarity}s, and they are counted from 0. "
+            "Choose one of them."
+        )
+    row, _ = Review.objects.update_or_create(
+        judging=judging,
+        polarity=polarity,
+        position=position,
+        by=by,
+        defaults={"word": word, "note": comment, "at": timezone.now()},
+    )
+    note(judging.trial.run.project, by, "review", f"judging {judging.pk}", word=word)
+    return row
