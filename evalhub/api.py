@@ -1,0 +1,126 @@
+"""The REST interface: its routers, and what goes wrong mapped once.
+
+Every operation of a project stands at two addresses: below `/api/v1/` for the token's own project, and below
+`/api/v1/projects/{project}/`. The OpenAPI document has each once, with both as servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from evalhub import api_health
+from evalhub.teams import api as teams
+from evalhub.web.rest.errors import ApiError, error_body
+from evalhub.web.rest.validation import problem_of
+from runs.api import alerts, grading, judging, measures, runs, targets, trials
+from runs.errors import RequestError
+from scenarios.api import contents, guidance, suites
+from scenarios.formats.problems import ScenarioFileError
+
+PROJECT_ROUTERS = (
+    suites.router,
+    contents.router,
+    guidance.router,
+    targets.router,
+    runs.router,
+    trials.router,
+    judging.router,
+    measures.router,
+    alerts.router,
+    grading.router,
+    teams.tokens,
+)
+TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-large"))
+
+api = NinjaAPI(
+    title="evalhub",
+    version="1",
+    description="Suites, runs, trials and what came of them. docs/api.md says how to begin.",
+    urls_namespace="api",
+    docs_url=None,
+    openapi_url=None,
+    servers=[
+        {"url": "/api/v1", "description": "The token's own project"},
+        {
+            "url": "/api/v1/projects/{project}",
+            "description": "The same, with the project named; not for /projects and /health",
+            "variables": {"project": {"default": "default"}},
+        },
+    ],
+)
+for router in (teams.router, api_health.router, *PROJECT_ROUTERS):
+    api.add_router("", router)
+
+
+def openapi_document() -> dict[str, Any]:
+    """Return the OpenAPI document, with paths relative to its servers."""
+    return dict(api.get_openapi_schema(path_prefix=""))
+
+
+def _answer(request: HttpRequest, status: int, body: dict[str, Any]) -> HttpResponse:
+    return api.create_response(request, body, status=status)
+
+
+def _handled(error: type[Exception]) -> Callable[..., Any]:
+    return api.exception_handler(error)
+
+
+@_handled(ApiError)
+def _refused(request: HttpRequest, error: ApiError) -> HttpResponse:
+    return _answer(request, error.status, error_body(str(error), error.id, error.problems))
+
+
+@_handled(ScenarioFileError)
+def _bad_file(request: HttpRequest, error: ScenarioFileError) -> HttpResponse:
+    status = 413 if any(problem.id in TOO_LARGE for problem in error.problems) else 422
+    problems = [problem.as_json() for problem in error.problems]
+    return _answer(
+        request, status, error_body("The files cannot be taken as they are.", "files/refused", problems)
+    )
+
+
+@_handled(RequestError)
+def _bad_request(request: HttpRequest, error: RequestError) -> HttpResponse:
+    return _answer(request, 422, error_body(str(error), error.id))
+
+
+@_handled(ValidationError)
+def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    problems = [problem_of(each) for each in error.errors]
+    return _answer(request, 422, error_body("The request is not valid as it is.", "api/invalid", problems))
+
+
+@_handled(AuthenticationError)
+def _nobody(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+    sentence = (
+        "There is no valid token. Send one as 'Authorization: Bearer …'; an admin or create_token makes them."
+    )
+    response = _answer(request, 401, error_body(sentence, "api/unauthenticated"))
+    response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+@_handled(HttpError)
+def _unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:
+    sentence = "The body is no JSON that can be read. Send one JSON object."
+    return _answer(request, error.status_code, error_body(sentence, "api/unreadable"))
+
+
+@_handled(RequestDataTooBig)
+def _too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+    most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20
+    return _answer(
+        request, 413, error_body(f"The body is larger than {most} MB. Send less at once.", "api/too-large")
+    )
+
+
+@_handled(Http404)
+def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
+    return _answer(request, 404, error_body("There is nothing at this address.", "api/not-found"))

@@ -1,0 +1,27 @@
+"""REST: how evalhub is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router, Schema, Status
+
+from evalhub import health
+
+router = Router(tags=["health"])
+
+
+class HealthOut(Schema):
+    ok: bool
+    """Whether the database and the broker answer."""
+    version: str
+    database: str
+    broker: str
+
+
+@router.get("/health", auth=None, response={200: HealthOut, 503: HealthOut})
+def get_health(request: HttpRequest) -> Status[dict[str, Any]]:
+    """Whether evalhub works; needs no token. 503 without the database."""
+    found = health.state()
+    return Status(200 if found["database"] == "ok" else 503, found)

@@ -1,0 +1,18 @@
+"""The OpenAPI document as a file, for programs and for the test that holds it in step."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+
+class Command(BaseCommand):
+    help = "Print the OpenAPI document of the REST interface."
+    requires_system_checks = []
+
+    def handle(self, **options: Any) -> None:
+        from evalhub.api import openapi_document
+
+        self.stdout.write(json.dumps(openapi_document(), indent=1, sort_keys=True))

@@ -1,0 +1,63 @@
+"""Clients that carry a token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from evalhub.teams.models import ApiToken, Project
+from tests.builders import make_member, make_project
+
+
+class ApiClient:
+    """Speaks JSON below /api/v1, as somebody."""
+
+    def __init__(self, secret: str) -> None:
+        headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+        self._client = Client(headers=headers)
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self._client.get(f"/api/v1{path}", query)
+
+    def delete(self, path: str) -> Any:
+        return self._client.delete(f"/api/v1{path}")
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self._client.post(f"/api/v1{path}", body, content_type="application/json")
+
+    def patch(self, path: str, body: Any) -> Any:
+        return self._client.patch(f"/api/v1{path}", body, content_type="application/json")
+
+    def upload(self, path: str, *files: Any) -> Any:
+        return self._client.post(f"/api/v1{path}", {"file": list(files)})
+
+
+@pytest.fixture(autouse=True)
+def _plain_static_files(settings: Any, tmp_path: Path) -> None:
+    backend = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": backend}
+    settings.STATIC_ROOT = tmp_path
+
+
+@pytest.fixture
+def project(db: None) -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def api(project: Project) -> Callable[..., ApiClient]:
+    """Return a client with a token of a role, of `project` unless another is given; an empty role is nobody."""
+
+    def client(role: str = "admin", of: Project | None = None, **changes: Any) -> ApiClient:
+        if not role:
+            return ApiClient("")
+        where = of or project
+        owner = changes.pop("owner", None) or make_member(where, role)
+        _, secret = ApiToken.issue(where, owner, name="test", role=role, **changes)
+        return ApiClient(secret)
+
+    return client
