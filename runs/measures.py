@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from django.db import transaction
 
 from runs.models import Measure
 from runs.models.measure import Better
@@ -36,11 +36,18 @@ _BY_LAYER = {
 }
 
 
-@lru_cache(maxsize=4096)
+_ids: dict[tuple[str, str], int] = {}
+
+
 def measure_id(layer: str, name: str) -> int:
     """Return the key of a measure's row, made the first time it is measured."""
+    known = _ids.get((layer, name))
+    if known is not None:
+        return known
     unit, better = KNOWN.get((layer, name)) or _BY_LAYER.get(layer) or ("", Better.NONE)
     measure, _ = Measure.objects.get_or_create(
         layer=layer, name=name[:200], defaults={"unit": unit, "better": better}
     )
+    # Remembered only once it is committed: a row that is rolled back is no row.
+    transaction.on_commit(lambda: _ids.setdefault((layer, name), measure.pk))
     return measure.pk

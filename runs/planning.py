@@ -60,6 +60,10 @@ def find_target(project: Project, name: str) -> Target:
     target = Target.objects.filter(project=project, name=name).first()
     if target is not None and target.accepted:
         return target
+    if target is not None and target.provider == "imported":
+        raise UnknownTarget(
+            f"The target '{name}' is known from imported results only. Name one that can run."
+        )
     if target is not None:
         raise UnknownTarget(
             f"The target '{name}' is a proposal. An admin has to accept it on the targets page first."

@@ -67,10 +67,11 @@ def import_files(bundle: Bundle, *, project: Project, by: Any) -> tuple[Imported
         executables=bundle.executables,
     )
     with transaction.atomic():
-        return tuple(_store(suite, project, by) for suite in suites)
+        return tuple(store_suite(suite, project, by=by) for suite in suites)
 
 
-def _store(parsed: ParsedSuite, project: Project, by: Any) -> Imported:
+def store_suite(parsed: ParsedSuite, project: Project, *, by: Any) -> Imported:
+    """Store one suite; the caller holds the transaction."""
     suite = _suite(parsed, project)
     last = suite.uploads.select_related("suite_version").first()
     named = named_guidelines(parsed)
