@@ -51,3 +51,8 @@ def measure_id(layer: str, name: str) -> int:
     # Remembered only once it is committed: a row that is rolled back is no row.
     transaction.on_commit(lambda: _ids.setdefault((layer, name), measure.pk))
     return measure.pk
+
+
+def forget() -> None:
+    """Forget the keys that are remembered; for tests, which empty the tables."""
+    _ids.clear()

@@ -29,17 +29,16 @@ def _nothing_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
     """Forget cached rows: after a rollback their keys belong to others."""
     yield
     if needs_database(request.node):
-        from runs import context
-        from runs.measures import measure_id
+        from runs import context, measures
 
         for cached in (
             context.load_run,
             context.load_scenario,
             context._files,
             context._fixture_id,
-            measure_id,
         ):
             cached.cache_clear()
+        measures.forget()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from evalhub.teams.models import Project
-from runs.measures import measure_id
+from runs import measures
 from tests.builders import make_member, make_project
 
 
@@ -25,7 +25,7 @@ def _plain_static_files(settings: Any, tmp_path: Path) -> None:
 @pytest.fixture(autouse=True)
 def _fresh_measures() -> None:
     """Forget the keys of measures that went away with the last test's rows."""
-    measure_id.cache_clear()
+    measures.forget()
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs.measures import measure_id
+from runs import measures
 from tests.builders import make_project
 
 
 @pytest.fixture
 def project(db: None) -> Project:
-    measure_id.cache_clear()
+    measures.forget()
     return make_project()
