@@ -1,0 +1,37 @@
+"""A run in a file."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from runs.models import Run
+from runs.reports.exports import EXPORTS, exported
+from runs.reports.files import write_atomically
+from scenarios.commands import EvalhubCommand, Refused, Result
+
+
+class Command(EvalhubCommand):
+    help = "Write a run as suite result, AgentV JSONL, JUnit or JSON, to a file or to standard output."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("id", type=int)
+        parser.add_argument("--format", choices=EXPORTS, default="json")
+        parser.add_argument("--output", metavar="FILE", help="write there instead")
+
+    def work(self, options: dict[str, Any]) -> Result:
+        if not Run.objects.filter(pk=options["id"]).exists():
+            raise Refused(
+                f"There is no run {options['id']}. The runs page lists those there are.", id="run/unknown"
+            )
+        text = exported(options["id"], options["format"])
+        if not options["output"]:
+            return Result(
+                text.rstrip("\n"), {"run": options["id"], "format": options["format"], "text": text}
+            )
+        path = Path(options["output"])
+        write_atomically(path, text)
+        return Result(
+            f"Wrote {path}.", {"run": options["id"], "format": options["format"], "file": str(path)}
+        )

@@ -1,0 +1,41 @@
+"""Results of other programs."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from runs.errors import RequestError
+from runs.importing import import_results
+from scenarios.commands import (
+    EvalhubCommand,
+    Refused,
+    Result,
+    acting_user,
+    add_project_argument,
+    chosen_project,
+    read_bytes,
+)
+
+
+class Command(EvalhubCommand):
+    help = "Store results that others made: EvalSuiteResult files, or AgentV's JSON lines. Once for each content."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("paths", nargs="+", metavar="PATH")
+        add_project_argument(parser)
+
+    def work(self, options: dict[str, Any]) -> Result:
+        project, by = chosen_project(options["project"]), acting_user()
+        runs = []
+        for path in options["paths"]:
+            try:
+                runs += import_results(project, read_bytes(path, "The results"), Path(path).name, by=by)
+            except RequestError as error:
+                raise Refused(str(error), id=error.id) from error
+        lines = [
+            f"run {run.pk}: {run.suite.slug} on {run.target.name}, {run.passed}/{run.trials} passed"
+            for run in runs
+        ]
+        return Result("\n".join(lines), {"runs": [run.pk for run in runs]})
