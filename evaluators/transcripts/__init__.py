@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from evaluators.model import Transcript
-from evaluators.transcripts import claude_code, codex, opencode, otel, plain_text, trace
+from evaluators.transcripts import chat, claude_code, codex, opencode, otel, plain_text, trace
 from evaluators.transcripts import events as structured
 from evaluators.transcripts.reading import UnreadableTranscript
 
@@ -18,6 +18,7 @@ PARSERS: dict[str, Callable[[bytes], Transcript]] = {
     "plain_text": plain_text.parse,
     "trace": trace.parse,
     "otel": otel.parse,
+    "chat": chat.parse,
     "codex": codex.parse,
     "claude_code": claude_code.parse,
     "opencode": opencode.parse,

@@ -9,7 +9,7 @@ from runs.providers.base import Provider, ProviderError
 from runs.providers.claude_code import ClaudeCodeOptions
 from runs.providers.cli import Cli, CliOptions
 from runs.providers.codex import CodexOptions
-from runs.providers.http import HttpOptions
+from runs.providers.http import Http, HttpOptions
 from runs.providers.litellm import AnthropicOptions, AzureOptions, GeminiOptions, LitellmOptions
 from runs.providers.mock import Mock, MockOptions
 from runs.providers.opencode import OpencodeOptions
@@ -53,6 +53,7 @@ PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = {
     "mock": Mock,
     "replay": Replay,
     "cli": Cli,
+    "http": Http,
 }
 """What can run, by kind."""
 

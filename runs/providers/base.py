@@ -32,6 +32,8 @@ class Invocation:
     guidelines: str = ""
     files: tuple[Path, ...] = ()
     messages: tuple[Json, ...] = ()
+    stubs: Mapping[str, Json] | None = None
+    """What each tool answers, for a target that takes stubs; None is no stub mode."""
     in_workspace: bool = True
     """Whether gates look at what is left in the workspace: then an agent that fails or is out of time is judged
     all the same. Without, a trial is a question and its answer, and has none where the program failed."""

@@ -1,16 +1,41 @@
-"""An agent behind an HTTP endpoint."""
+"""An agent behind an HTTP endpoint (tool-forge eval runner, Agent Endpoint)."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+import time
+import uuid
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
-from runs.providers.options import Options
+from evaluators.model import Json
+from evaluators.transcripts import chat
+from evaluators.transcripts.paths import placed, steps
+from evaluators.transcripts.reading import UnreadableTranscript
+from runs.providers.base import Availability, Invocation, ProviderError, Recording
+from runs.providers.options import Options, ResolvedTarget
+
+if TYPE_CHECKING:  # runs.sandbox imports this package, and httpx takes a tenth of a second
+    import httpx
+
+    from runs.sandbox import Containment
+
+LONGEST_ANSWER = 16 << 20
+ACCEPTED = "application/json, text/event-stream;q=0.9, text/plain;q=0.8"
+
+
+def _path(value: str) -> str:
+    steps(value)
+    return value
+
+
+Path = Annotated[str, AfterValidator(_path)]
 
 
 class HttpOptions(Options):
-    """Where the endpoint is and what goes along with each request."""
+    """Where the endpoint is, what goes along with each request, and where the answer stands."""
 
     secret_fields: ClassVar[frozenset[str]] = frozenset(("api_key",))
 
@@ -19,3 +44,144 @@ class HttpOptions(Options):
     )
     api_key: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
+    method: Annotated[
+        Literal["POST", "PUT", "PATCH", "GET"], BeforeValidator(lambda name: str(name).upper())
+    ] = "POST"
+    body: dict[str, Json] = Field(default_factory=dict)
+    """What every request holds beside the message."""
+    input_field: Path = "message"
+    output_field: Path | None = None
+    """Looked at before the names that are known by themselves."""
+    tool_calls_field: Path | None = None
+    session_field: Path | None = None
+    """Where the endpoint expects the name of a session; each trial has one of its own."""
+    stubs_field: Path | None = None
+    """Where the endpoint takes stub responses, by the name of the tool."""
+
+
+class Http:
+    """Sends each message to the endpoint and takes its answer, however it is shaped."""
+
+    works_in_folder = False
+
+    def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
+        if not isinstance(target.options, HttpOptions):
+            raise TypeError(f"{target.name} is no http target")
+        self._target = target
+        self._options = target.options
+        self._outbound = containment.outbound
+
+    def check(self) -> Availability:
+        """Whether the address can be one; it is asked only by the trials, which tell of each failure."""
+        parts = urlsplit(self._options.url)
+        if parts.scheme in ("http", "https") and parts.hostname:
+            return Availability(True)
+        return Availability(False, f"{self._about()} has no address: give `url` as http://host:port/path.")
+
+    def invoke(self, invocation: Invocation) -> Recording:
+        """Return the endpoint's answer with the time from sending to its last byte.
+
+        An answer that takes too long is a recording that is timed out. Raises `ProviderError` (kind
+        `endpoint`) where the endpoint cannot be reached, answers other than 2xx, or what nobody can read.
+        """
+        from runs.providers.outbound_http import OutOfTime, Stopped
+
+        limit = self._limit(invocation)
+        began = time.monotonic()
+        try:
+            body = self._asked(invocation, limit)
+        except OutOfTime:
+            return Recording(timed_out=True, seconds=limit, notes=(f"No answer within {limit:g} s.",))
+        except Stopped:
+            return Recording(cancelled=True, seconds=time.monotonic() - began)
+        return self._recording(body, time.monotonic() - began)
+
+    def _about(self) -> str:
+        return f"The endpoint of the target '{self._target.name}'"
+
+    def _limit(self, invocation: Invocation) -> float:
+        own = self._options.timeout_seconds
+        return invocation.timeout_seconds if own is None else min(own, invocation.timeout_seconds)
+
+    def _asked(self, invocation: Invocation, limit: float) -> bytes:
+        import httpx
+
+        from runs.providers.outbound_http import Patience, client
+
+        request = self._request(invocation)
+        try:
+            with (
+                client(self._outbound, Patience(limit, invocation.cancelled)) as asking,
+                asking.stream(**request) as answer,
+            ):
+                return self._accepted(answer)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ProviderError(
+                f"{self._about()} cannot be reached: {str(error).rstrip('.') or type(error).__name__}. "
+                "Start it, or correct `url`.",
+                kind="endpoint",
+            ) from error
+
+    def _request(self, invocation: Invocation) -> dict[str, Json]:
+        options = self._options
+        fields = placed(options.body, options.input_field, invocation.prompt)
+        if options.session_field:
+            fields = placed(fields, options.session_field, str(uuid.uuid4()))
+        if options.stubs_field and invocation.stubs is not None:
+            fields = placed(fields, options.stubs_field, dict(invocation.stubs))
+        headers = {"Accept": ACCEPTED}
+        if options.api_key:
+            headers["Authorization"] = f"Bearer {options.api_key}"
+        asked: dict[str, Json] = {
+            "method": options.method,
+            "url": options.url,
+            "headers": headers | options.headers,
+        }
+        if options.method == "GET":
+            return {**asked, "params": {name: _parameter(value) for name, value in fields.items()}}
+        return {**asked, "json": fields}
+
+    def _accepted(self, answer: httpx.Response) -> bytes:
+        """Return the body of an answer. Raises `ProviderError` where it is not 2xx or too long."""
+        body = bytearray()
+        for chunk in answer.iter_bytes():
+            body += chunk
+            if len(body) > LONGEST_ANSWER:
+                raise ProviderError(
+                    f"{self._about()} answered with more than {LONGEST_ANSWER >> 20} MB. Let it answer shorter.",
+                    kind="endpoint",
+                )
+        if answer.is_success:
+            return bytes(body)
+        where = f" (to {answer.headers.get('location')})" if answer.is_redirect else ""
+        said = body.decode("utf-8", "replace").strip()[:300].rstrip(".") or "nothing"
+        raise ProviderError(
+            f"{self._about()} answered HTTP {answer.status_code} {answer.reason_phrase}{where}: {said}. "
+            "Look at the endpoint's own log, or correct `url`.",
+            kind="endpoint",
+        )
+
+    def _recording(self, body: bytes, seconds: float) -> Recording:
+        options = self._options
+        try:
+            found = chat.read(
+                body, text_at=options.output_field or "", calls_at=options.tool_calls_field or ""
+            )
+        except UnreadableTranscript as error:
+            raise ProviderError(f"{self._about()} gave no answer. {error}", kind="endpoint") from error
+        # With fields of its own only this target can read the body; what it says goes along as events.
+        own = bool(options.output_field or options.tool_calls_field)
+        return Recording(
+            raw=body,
+            parser="plain_text" if own else "chat",
+            events=chat.as_lines(found) if own else None,
+            answer=found.answer,
+            exit_code=0,
+            usage=found.usage,
+            cost_usd=found.cost_usd,
+            seconds=seconds,
+        )
+
+
+def _parameter(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

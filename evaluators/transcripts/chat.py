@@ -1,0 +1,178 @@
+"""The answer of an agent's endpoint: a JSON object, a stream of server-sent events, or plain text.
+
+Read are the shapes of endpoints that tool-forge evaluates (eval runner, Agent Endpoint), those of chat
+completions, and whatever stands at a path that is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from evaluators.model import Event, Json, Transcript, Usage
+from evaluators.traces import shell_command
+from evaluators.transcripts import event_stream
+from evaluators.transcripts.paths import MISSING, at
+from evaluators.transcripts.reading import UnreadableTranscript, as_text
+from evaluators.transcripts.stream import mapping, words
+
+TEXTS = ("response", "text", "message", "output", "content", "choices[0].message")
+"""Where the answer is sought, in this order."""
+CALLS = ("toolCalls", "tool_calls", "toolsCalled", "message.tool_calls", "choices[0].message.tool_calls")
+_PARAMS = ("params", "args", "input", "arguments", "function.arguments")
+_READ = ("inputTokens", "input_tokens", "promptTokens", "prompt_tokens")
+_WRITTEN = ("outputTokens", "output_tokens", "completionTokens", "completion_tokens")
+_MILLISECONDS = ("durationMs", "duration_ms")
+_COSTS = ("costUsd", "cost_usd", "cost")
+_FIRST_FAILURE = 400
+
+_STREAMED = re.compile(r"\s*(?:event|data|id|retry)?:")
+_decode = msgspec.json.Decoder().decode
+
+
+def parse(raw: bytes) -> Transcript:
+    """Return an answer whose shape is one of those known. Raises `UnreadableTranscript`."""
+    return read(raw)
+
+
+def read(raw: bytes, *, text_at: str = "", calls_at: str = "") -> Transcript:
+    """Return an answer; the paths given are looked at before the known ones.
+
+    Raises `UnreadableTranscript` where there is neither text nor a list of calls.
+    """
+    text = as_text(raw).strip()
+    value = event_stream.fold(text) if _STREAMED.match(text) else _decoded(text)
+    if not isinstance(value, dict):
+        said = value if isinstance(value, str) else text
+        return Transcript(source="transcript", text=said, answer=said)
+    answer = _first(value, (text_at, *TEXTS))
+    calls = _first(value, (calls_at, *CALLS))
+    if answer is MISSING and calls is MISSING:
+        raise UnreadableTranscript(
+            f"The endpoint's answer has no field for its text (its fields: {', '.join(value) or 'none'}). "
+            "Name the field in `output_field` of the target."
+        )
+    said = _text(answer)
+    if value.get("error") and not said and not isinstance(calls, list):
+        raise UnreadableTranscript(f"The endpoint answers with an error: {_failure(value['error'])}.")
+    return _transcript(value, said, calls)
+
+
+def as_lines(transcript: Transcript) -> bytes:
+    """Return the events of an answer as JSON lines of structured events."""
+    return b"\n".join(msgspec.json.encode(_line(event)) for event in transcript.events)
+
+
+def _decoded(text: str) -> Json:
+    try:
+        return _decode(text)
+    except (ValueError, RecursionError):
+        if text[:1] in ("{", "["):
+            raise UnreadableTranscript(
+                "The endpoint's answer begins like JSON and is none. It may have been cut; look at the endpoint's log."
+            ) from None
+        return text
+
+
+def _first(value: Json, paths: tuple[str, ...]) -> Json:
+    found = (at(value, path) for path in paths if path)
+    return next((each for each in found if each is not MISSING), MISSING)
+
+
+def _text(value: Json) -> str:
+    """Return a text, or the text of a message, of its segments, or of its parts."""
+    if isinstance(value, list):
+        return "".join(map(_text, value))
+    if isinstance(value, dict):
+        return _text(_first(value, ("content", "text", "value", "parts")))
+    return value if isinstance(value, str) else ""
+
+
+def _transcript(value: Json, answer: str, calls: Json) -> Transcript:
+    listed = calls if isinstance(calls, list) else []
+    events = [event for n, call in enumerate(listed, 1) for event in _call(n, call)]
+    events += [Event("error", text=_failure(value["error"]))] if value.get("error") else []
+    if answer:
+        events.append(Event("message", role="assistant", text=answer))
+    return Transcript(
+        events=tuple(events),
+        source="transcript" if calls is MISSING else "events",
+        text=answer,
+        answer=answer,
+        usage=_usage(value.get("usage")),
+        cost_usd=_number(_first(value, (*_COSTS, *(f"usage.{name}" for name in _COSTS)))),
+    )
+
+
+def _call(number: int, call: Json) -> Iterator[Event]:
+    """A call is named by a text, or an object that may tell what came of it."""
+    told = mapping(call)
+    name = (
+        words(call) or words(told.get("name")) or words(_first(told, ("tool", "toolName", "function.name")))
+    )
+    if not name:
+        return
+    id, given = str(number), _params(_first(told, _PARAMS))
+    yield Event("tool_call", id, name, shell_command(name, given), given)
+    success, milliseconds = _success(told), _number(_first(told, _MILLISECONDS))
+    output = told.get("error") or told.get("result", told.get("output"))
+    if success is None and milliseconds is None and output is None:
+        return
+    seconds = None if milliseconds is None else milliseconds / 1000
+    yield Event("tool_result", id, name, output=output, success=success, seconds=seconds)
+
+
+def _params(value: Json) -> Json:
+    """Return the arguments as an object, also where they are JSON in a text."""
+    if isinstance(value, str):
+        try:
+            return _decode(value)
+        except (ValueError, RecursionError):
+            return value
+    return {} if value is MISSING or value is None else value
+
+
+def _success(told: Mapping[str, Json]) -> bool | None:
+    """Return whether a call succeeded: as it says, by an error or its absence, by a status; else unknown."""
+    if isinstance(told.get("success"), bool):
+        return bool(told["success"])
+    for holder in (told, mapping(told.get("result"))):
+        if "error" in holder:
+            return not holder["error"]
+        for flag in ("isError", "is_error"):
+            if isinstance(holder.get(flag), bool):
+                return not holder[flag]
+    status = mapping(told.get("result")).get("status")
+    return status < _FIRST_FAILURE if isinstance(status, int) and not isinstance(status, bool) else None
+
+
+def _usage(value: Json) -> Usage | None:
+    read, written = (_number(_first(value, names)) for names in (_READ, _WRITTEN))
+    return None if read is None and written is None else Usage(int(read or 0), int(written or 0))
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _failure(error: Json) -> str:
+    return words(error) or words(mapping(error).get("message")) or "The endpoint tells of an error."
+
+
+def _line(event: Event) -> dict[str, Json]:
+    milliseconds = None if event.seconds is None else event.seconds * 1000
+    fields = {
+        "type": event.type,
+        "id": event.id,
+        "name": event.name,
+        "input": event.input,
+        "output": event.output,
+        "text": event.text,
+        "role": event.role,
+        "success": event.success,
+        "duration_ms": milliseconds,
+    }
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,133 @@
+"""A streamed answer of an endpoint: server-sent events, put together to one JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from evaluators.model import Json
+from evaluators.transcripts.paths import MISSING, at
+from evaluators.transcripts.stream import Object, mapping, words
+
+_END = "[DONE]"
+_WHOLE = frozenset(("done", "complete", "completed", "end", "final", "result", "response", "message_stop"))
+_CALLED = frozenset(("tool_call", "toolcall", "tool_use", "tool_start", "tool_call_start"))
+_RETURNED = frozenset(("tool_result", "toolresult", "tool_end", "tool_call_end", "tool_output"))
+_PIECES = ("delta", "text", "content", "token", "chunk", "value")
+_FULL = ("response", "text", "message", "output", "content")
+_CARRIED = ("usage", "cost", "costUsd", "cost_usd")
+
+_decode = msgspec.json.Decoder().decode
+
+
+def fold(text: str) -> Object:
+    """Return what the events come to: `response`, `toolCalls` where there are any, usage and cost.
+
+    Text is the sum of its pieces, unless an event at the end has the whole of it.
+    """
+    folded = _Folded()
+    for name, data in _events(text):
+        folded.take(name, data)
+    return folded.value()
+
+
+def _events(text: str) -> Iterator[tuple[str, str]]:
+    """Yield name and data of each event (HTML standard, Server-sent events)."""
+    name = ""
+    data: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        if not line:
+            if data:
+                yield name, "\n".join(data)
+            name, data = "", []
+            continue
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            data.append(value)
+        elif field == "event":
+            name = value
+
+
+class _Folded:
+    """What was told so far."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._whole: str | None = None
+        self._calls: list[Object] = []
+        self._told_calls: Json = None
+        self._by_index: dict[Json, Object] = {}
+        self._others: Object = {}
+
+    def take(self, name: str, data: str) -> None:
+        if data.strip() == _END:
+            return
+        try:
+            value = _decode(data)
+        except (ValueError, RecursionError):
+            value = data
+        if isinstance(value, dict):
+            self._object(value, (words(value.get("type")) or name).lower().replace("-", "_"))
+        elif isinstance(value, str):
+            self._pieces.append(value)
+
+    def value(self) -> Object:
+        """Everything as one object."""
+        told = self._told_calls if self._told_calls is not None else self._calls
+        text = "".join(self._pieces) if self._whole is None else self._whole
+        return {**self._others, "response": text, **({"toolCalls": told} if told else {})}
+
+    def _object(self, value: Object, kind: str) -> None:
+        self._others |= {key: value[key] for key in _CARRIED if value.get(key) is not None}
+        if kind in _CALLED:
+            self._calls.append(mapping(value.get("toolCall", value.get("tool_call"))) or value)
+        elif kind in _RETURNED:
+            self._returned(value)
+        elif kind == "error":
+            self._others["error"] = value.get("error", value.get("message", "unknown"))
+        elif isinstance(value.get("choices"), list):
+            self._choice(value)
+        elif kind in _WHOLE or (not kind and not any(key in value for key in _PIECES)):
+            self._finished(value)
+        else:
+            self._pieces.append(_piece(value))
+
+    def _finished(self, value: Object) -> None:
+        told = next((value[key] for key in _FULL if isinstance(value.get(key), str) and value[key]), None)
+        self._whole = told if told is not None else self._whole
+        calls = value.get("toolCalls", value.get("tool_calls", value.get("toolsCalled")))
+        self._told_calls = calls if isinstance(calls, list) else self._told_calls
+
+    def _returned(self, value: Object) -> None:
+        """Join a result to the call of the same id, else to the first of that name without one."""
+        id, name = value.get("id", value.get("toolCallId")), value.get("name", value.get("tool"))
+        for call in self._calls:
+            same = call.get("id") == id if id is not None else call.get("name", call.get("tool")) == name
+            if same and "returned" not in call:
+                kept = ("result", "output", "error", "success", "isError", "durationMs", "duration_ms")
+                call |= {key: value[key] for key in kept if key in value} | {"returned": True}
+                return
+
+    def _choice(self, value: Object) -> None:
+        """Take a piece of a chat completion; the arguments of a call come in pieces, too."""
+        delta = mapping(at(value, "choices[0].delta"))
+        self._pieces.append(words(delta.get("content")) or "")
+        calls = delta.get("tool_calls")
+        for piece in map(mapping, calls if isinstance(calls, list) else ()):
+            index = str(piece.get("index"))
+            if index not in self._by_index:
+                self._by_index[index] = {"name": "", "arguments": ""}
+                self._calls.append(self._by_index[index])
+            function = mapping(piece.get("function"))
+            for key in ("name", "arguments"):
+                self._by_index[index][key] += words(function.get(key)) or ""
+
+
+def _piece(value: Object) -> str:
+    for path in ("delta.text", "delta.content", *_PIECES):
+        found = at(value, path)
+        if found is not MISSING and isinstance(found, str):
+            return found
+    return ""

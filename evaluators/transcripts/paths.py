@@ -1,0 +1,52 @@
+"""Paths into JSON, as a target's settings name fields: `data.reply`, `messages[0].content`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from evaluators.model import Json
+
+MISSING: Final[Any] = object()
+"""Nothing stands at a path; null is something."""
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d{1,4})\]")
+_WHOLE = re.compile(r"[^.\[\]]+(?:\[\d{1,4}\])*(?:\.[^.\[\]]+(?:\[\d{1,4}\])*)*")
+
+
+def steps(path: str) -> tuple[str | int, ...]:
+    """Return the keys and indexes of a path. Raises `ValueError` with a sentence."""
+    if not _WHOLE.fullmatch(path):
+        raise ValueError(f"'{path}' is no path; write keys and indexes such as messages[0].content")
+    return tuple(int(index) if index else key for key, index in _STEP.findall(path))
+
+
+def at(value: Json, path: str) -> Json:
+    """Return what stands at a path, `MISSING` where nothing does."""
+    if isinstance(value, dict) and path in value:
+        return value[path]
+    for step in steps(path):
+        found = (
+            value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
+        )
+        if step not in found:
+            return MISSING
+        value = found[step]
+    return value
+
+
+def placed(value: Json, path: str, item: Json) -> Json:
+    """Return a value with an item at a path, made where there was none; what it was made from stays as it is."""
+    return _placed(value, steps(path), item)
+
+
+def _placed(value: Json, way: tuple[str | int, ...], item: Json) -> Json:
+    if not way:
+        return item
+    step, rest = way[0], way[1:]
+    if isinstance(step, str):
+        into = dict(value) if isinstance(value, dict) else {}
+        return {**into, step: _placed(into.get(step), rest, item)}
+    items = list(value) if isinstance(value, list) else []
+    items += [None] * (step + 1 - len(items))
+    return [*items[:step], _placed(items[step], rest, item), *items[step + 1 :]]
