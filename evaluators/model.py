@@ -29,6 +29,18 @@ class Usage(Struct, frozen=True):
     """Counted by length, not reported by the provider."""
 
 
+class Price(Struct, frozen=True, omit_defaults=True):
+    """What a model's tokens cost, in US dollars per million."""
+
+    model: str
+    input_per_million: float
+    output_per_million: float
+    source: Literal["project", "litellm"] = "project"
+    """Whose price it is: of the project's own table, or of the map that litellm brings."""
+    since: str = ""
+    """The first day on which it holds, in ISO 8601."""
+
+
 class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     """One step of a trial, whoever recorded it.
 
@@ -111,9 +123,13 @@ class Judging(Struct, frozen=True, omit_defaults=True):
     repaired: bool = False
     usage: Usage | None = None
     cost_usd: float | None = None
+    price: Price | None = None
+    """The price that the cost was made with, where it is known."""
     seconds: float = 0.0
     error: str = ""
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What happened on the way to the answer, such as attempts that failed."""
 
 
 class Score(Struct, frozen=True, omit_defaults=True):
@@ -192,6 +208,8 @@ class Completion(Struct, frozen=True):
     usage: Usage | None = None
     cost_usd: float | None = None
     seconds: float = 0.0
+    price: Price | None = None
+    notes: tuple[str, ...] = ()
 
 
 class CompletionError(Exception):
@@ -202,3 +220,8 @@ class Complete(Protocol):
     """Asks a model. Raises `CompletionError`."""
 
     def __call__(self, request: CompletionRequest) -> Completion: ...
+
+
+def same_model(one: str, other: str) -> bool:
+    """Tell whether two names mean one model; a provider before it, as litellm's ids have one, does not matter."""
+    return bool(one) and one.rpartition("/")[2] == other.rpartition("/")[2]

@@ -18,6 +18,7 @@ from evaluators.model import (
     Judging,
     Score,
     Usage,
+    same_model,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def _answered(
     if not answers:
         return msgspec.structs.replace(asked, error=error)
     model = answers[-1].model or asked.model
-    same = bool(model) and model == evidence.model
+    same = same_model(model, evidence.model)
     costs = [answer.cost_usd for answer in answers if answer.cost_usd is not None]
     usages = [answer.usage for answer in answers if answer.usage is not None]
     return msgspec.structs.replace(
@@ -116,6 +117,8 @@ def _answered(
         repaired=len(answers) > 1,
         usage=_total(usages) if usages else None,
         cost_usd=sum(costs) if costs else None,
+        price=answers[-1].price,
+        notes=tuple(note for answer in answers for note in answer.notes),
         seconds=sum(answer.seconds for answer in answers),
         error=error,
         warnings=(f"The judge {model} is the model under test, which tends to favour itself.",)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evaluators.model import CompletionError, CompletionRequest, Judging
+from evaluators.model import CompletionError, CompletionRequest, Judging, same_model
 
 if TYPE_CHECKING:
     from evaluators.evidence import Evidence
@@ -24,7 +24,7 @@ def ask(user: str, system: str, model: str, evidence: Evidence) -> Judging:
     except CompletionError as error:
         return msgspec.structs.replace(asked, error=str(error))
     name = answered.model or model
-    same = bool(name) and name == evidence.model
+    same = same_model(name, evidence.model)
     warning = f"The judge {name} is the model under test, which tends to favour itself."
     return msgspec.structs.replace(
         asked,
@@ -32,6 +32,8 @@ def ask(user: str, system: str, model: str, evidence: Evidence) -> Judging:
         raw_answer=answered.text,
         usage=answered.usage,
         cost_usd=answered.cost_usd,
+        price=answered.price,
+        notes=answered.notes,
         seconds=answered.seconds,
         warnings=(warning,) if same else (),
     )
