@@ -10,6 +10,7 @@ from runs.providers.claude_code import ClaudeCodeOptions
 from runs.providers.cli import Cli, CliOptions
 from runs.providers.codex import CodexOptions
 from runs.providers.http import Http, HttpOptions
+from runs.providers.language_model import LanguageModel
 from runs.providers.litellm import AnthropicOptions, AzureOptions, GeminiOptions, LitellmOptions
 from runs.providers.mock import Mock, MockOptions
 from runs.providers.opencode import OpencodeOptions
@@ -54,6 +55,10 @@ PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = {
     "replay": Replay,
     "cli": Cli,
     "http": Http,
+    "azure": LanguageModel,
+    "anthropic": LanguageModel,
+    "gemini": LanguageModel,
+    "litellm": LanguageModel,
 }
 """What can run, by kind."""
 

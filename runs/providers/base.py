@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from evaluators.model import Json, Usage
 
@@ -95,3 +95,47 @@ class Provider(Protocol):
     def check(self) -> Availability: ...
 
     def invoke(self, invocation: Invocation) -> Recording: ...
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """How far a batch is."""
+
+    ended: bool = False
+    """Whether there are results to fetch, if not of every request."""
+    failed: str = ""
+    """Why nothing will come of it, in a sentence."""
+
+
+@dataclass(frozen=True)
+class BatchedAnswer:
+    """What a batch brought for one request: a recording, or a sentence that says why there is none."""
+
+    recording: Recording | None = None
+    error: str = ""
+
+
+class Batching(Protocol):
+    """Hands in many tasks at once and fetches what became of them later. Every call may raise `ProviderError`."""
+
+    def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
+        """Hand in the tasks, by ids of their own, and return the batch's id."""
+        ...
+
+    def poll_batch(self, external_id: str) -> BatchProgress: ...
+
+    def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
+        """Return what an ended batch brought, by the ids it was handed in with; some may be missing."""
+        ...
+
+    def cancel_batch(self, external_id: str) -> None: ...
+
+
+@runtime_checkable
+class CanBatch(Protocol):
+    """A provider that can hand in batches, or says why not."""
+
+    @property
+    def batching(self) -> Batching | str:
+        """What batches are handed in with, or a sentence that says why there are none."""
+        ...

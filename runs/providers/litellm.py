@@ -35,6 +35,11 @@ class AzureOptions(ModelOptions):
     )
     version: str = Field(default=AZURE_VERSION, validation_alias=AliasChoices("version", "api_version"))
 
+    @property
+    def asked_model(self) -> str:
+        """The deployment, which is what Azure knows a model by."""
+        return self.deployment_name
+
     @field_validator("version")
     @classmethod
     def _bare_version(cls, value: str) -> str:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictInt
 
-from evaluators.model import Json
+from evaluators.model import Json, Price
 
 _ROUTING = frozenset(("judge_target", "workers", "provider_batching"))
 _RETRY = frozenset(
@@ -90,6 +90,11 @@ class Options(Settings):
     retry_status_codes: tuple[StrictInt, ...] | None = None
 
     @property
+    def asked_model(self) -> str:
+        """The model that does the task where a run names none; empty where the target does not say."""
+        return self.model or ""
+
+    @property
     def retry(self) -> Retry | None:
         """The retry settings, None where none is given."""
         retry = Retry(
@@ -123,6 +128,8 @@ class ResolvedTarget:
     """Folder that relative paths start from."""
     secrets: tuple[str, ...] = ()
     """Values of variables, to be masked before anything is stored."""
+    prices: tuple[Price, ...] = ()
+    """The project's own prices of models."""
 
 
 def _choices(name: str, alias: object) -> tuple[str, ...]:

@@ -1,0 +1,195 @@
+"""How a model is reached: the target's options in the words of litellm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from socket import SOCK_STREAM, gaierror, getaddrinfo
+from urllib.parse import urlsplit
+
+from evaluators.model import Json, Price
+from runs.providers.base import ProviderError
+from runs.providers.litellm import (
+    AnthropicOptions,
+    AzureOptions,
+    GeminiOptions,
+    LitellmOptions,
+    ModelOptions,
+)
+from runs.providers.options import ResolvedTarget
+from runs.providers.outbound import AddressRefused, Outbound, parsed
+from runs.providers.retry import Backoff
+
+_KEYS: Mapping[str, str] = {
+    "bedrock": "AWS_ACCESS_KEY_ID",
+    "sagemaker": "AWS_ACCESS_KEY_ID",
+    "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
+    "together_ai": "TOGETHERAI_API_KEY",
+}
+"""Variables that litellm looks for itself, where they are not called `<PROVIDER>_API_KEY`."""
+_WITHOUT_KEY = frozenset(("ollama", "ollama_chat", "lm_studio"))
+NO_KEY = "none"
+"""What a server of one's own gets for a key: clients refuse to send nothing."""
+
+
+@dataclass(frozen=True)
+class ModelAccess:
+    """A model, where it is, and how patiently it is asked."""
+
+    name: str
+    """The target's name, for sentences."""
+    model: str
+    """The litellm id: provider, slash, model."""
+    connection: Mapping[str, Json] = field(default_factory=dict)
+    """Key, address and API version, as litellm calls them."""
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    """What goes along with every request."""
+    backoff: Backoff = field(default_factory=Backoff)
+    timeout_seconds: float | None = None
+    prices: tuple[Price, ...] = ()
+    secrets: tuple[str, ...] = ()
+    outbound: Outbound = field(default_factory=Outbound)
+    """Which addresses may be called; it matters where the target gives one."""
+
+    @property
+    def provider(self) -> str:
+        """Who serves it, as litellm names them."""
+        return self.model.partition("/")[0]
+
+    @property
+    def bare_model(self) -> str:
+        """The model's name as its provider knows it."""
+        return self.model.partition("/")[2]
+
+    def check_address(self) -> None:
+        """Raise `AddressRefused` where the target's own address leads to where this worker may not call."""
+        host = urlsplit(str(self.connection.get("api_base", ""))).hostname or ""
+        try:
+            found = getaddrinfo(host, None, type=SOCK_STREAM) if host else []
+        except (gaierror, UnicodeError):
+            # Not found now; the request itself will say so, and be repeated.
+            return
+        for *_, address in found:
+            if why := self.outbound.refusal(host, parsed(str(address[0]))):
+                raise AddressRefused(f"The target '{self.name}' cannot be called: {why}")
+
+
+def access_of(target: ResolvedTarget, model: str = "", *, outbound: Outbound | None = None) -> ModelAccess:
+    """Return how a target's model is reached; `model` takes the place of the target's own.
+
+    Raises `ProviderError` (kind `configuration`) for an id that names no provider.
+    """
+    options = target.options
+    if not isinstance(options, ModelOptions):
+        raise TypeError(f"{target.name} is no model")
+    reach = _REACH[target.kind]
+    id, connection = reach(options, model)
+    return ModelAccess(
+        name=target.name,
+        model=_checked(id, target.name),
+        connection=connection,
+        settings=_settings(options),
+        backoff=Backoff.of(options.retry),
+        timeout_seconds=options.timeout_seconds,
+        prices=target.prices,
+        secrets=target.secrets,
+        outbound=outbound or Outbound(),
+    )
+
+
+def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTarget:
+    """Return a `litellm` target with the key of its provider's usual variable where it names none.
+
+    litellm would take it from the whole environment; here a project gets what it may use, and nothing else.
+    Raises `ProviderError` (kind `configuration`) naming the variable.
+    """
+    options = target.options
+    if not isinstance(options, LitellmOptions) or options.api_key:
+        return target
+    provider = options.model.partition("/")[0]
+    variable = _KEYS.get(provider, f"{provider.upper().replace('-', '_')}_API_KEY")
+    key = variables.get(variable, "").strip()
+    if key and provider in _KEYS and not variable.endswith("_API_KEY"):
+        # Credentials that are no single key: litellm reads them itself.
+        return target
+    if not key and not options.base_url and provider not in _WITHOUT_KEY:
+        raise ProviderError(
+            f"The model '{options.model}' needs the variable {variable}, and it is not set, or this project may not "
+            "use it. Set it on the worker and allow it in EVALHUB_ENV_ALLOW, or give the target an `api_key`.",
+            kind="configuration",
+        )
+    keyed = options.model_copy(update={"api_key": key or NO_KEY})
+    return replace(target, options=keyed, secrets=(*target.secrets, *([key] if key else [])))
+
+
+def _checked(id: str, name: str) -> str:
+    provider, slash, model = id.partition("/")
+    if not (provider and slash and model):
+        raise ProviderError(
+            f"The target '{name}' names the model '{id}' without its provider. Write both, such as 'openai/{id}'.",
+            kind="configuration",
+        )
+    return id
+
+
+def _settings(options: ModelOptions) -> dict[str, Json]:
+    thinking = options.thinking_budget if isinstance(options, AnthropicOptions) else None
+    given: dict[str, Json] = {
+        "temperature": options.temperature,
+        "max_tokens": options.max_output_tokens,
+        "thinking": {"type": "enabled", "budget_tokens": thinking} if thinking else None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _connection(**given: str | None) -> dict[str, Json]:
+    return {name: value for name, value in given.items() if value}
+
+
+Reach = Callable[[ModelOptions, str], tuple[str, dict[str, Json]]]
+
+
+def _reach_azure(options: ModelOptions, model: str) -> tuple[str, dict[str, Json]]:
+    if not isinstance(options, AzureOptions):
+        raise TypeError("no azure options")
+    connection = _connection(
+        api_key=options.api_key,
+        api_base=options.base_url or azure_address(options.resource_name),
+        api_version=options.version,
+    )
+    return f"azure/{model or options.deployment_name}", connection
+
+
+def azure_address(resource: str) -> str:
+    """Return the address of an Azure resource that is given as a URL, a host name or its bare name."""
+    if "://" in resource:
+        return resource.rstrip("/").removesuffix("/openai")
+    return f"https://{resource}" if "." in resource else f"https://{resource}.openai.azure.com"
+
+
+def _reach_anthropic(options: ModelOptions, model: str) -> tuple[str, dict[str, Json]]:
+    if not isinstance(options, AnthropicOptions):
+        raise TypeError("no anthropic options")
+    return f"anthropic/{model or options.model}", _connection(
+        api_key=options.api_key, api_base=options.base_url
+    )
+
+
+def _reach_gemini(options: ModelOptions, model: str) -> tuple[str, dict[str, Json]]:
+    if not isinstance(options, GeminiOptions):
+        raise TypeError("no gemini options")
+    return f"gemini/{model or options.model}", _connection(api_key=options.api_key, api_base=options.base_url)
+
+
+def _reach_litellm(options: ModelOptions, model: str) -> tuple[str, dict[str, Json]]:
+    if not isinstance(options, LitellmOptions):
+        raise TypeError("no litellm options")
+    return model or options.model, _connection(api_key=options.api_key, api_base=options.base_url)
+
+
+_REACH: Mapping[str, Reach] = {
+    "azure": _reach_azure,
+    "anthropic": _reach_anthropic,
+    "gemini": _reach_gemini,
+    "litellm": _reach_litellm,
+}

@@ -1,0 +1,136 @@
+"""Many questions handed in at once: file batches as OpenAI and Azure have them, and Anthropic's message batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from evaluators.model import Json
+from runs.providers.access import ModelAccess
+from runs.providers.base import BatchedAnswer, Batching, BatchProgress, Invocation
+from runs.providers.batch_requests import SECONDS, asked, rows_of
+from runs.providers.chat import messages_of, recording_of
+from runs.providers.completion import Answer, calls_of, priced, usage_of
+from runs.providers.message_batches import MessageBatches
+from runs.providers.prices import told
+
+T = TypeVar("T")
+
+FILE_PROVIDERS = ("openai", "azure")
+"""Who takes file batches, as litellm names them."""
+_LOST = ("failed", "cancelled", "cancelling")
+
+
+def batching_of(access: ModelAccess) -> Batching | str:
+    """Return what batches are handed in with to a model's provider, or why there are none."""
+    if access.provider in FILE_PROVIDERS:
+        return FileBatches(access)
+    if access.provider == "anthropic":
+        return MessageBatches(access)
+    return f"The provider '{access.provider}' takes no batches that evalhub knows of."
+
+
+@dataclass(frozen=True)
+class FileBatches:
+    """Batches of JSON lines: a file goes up, a file comes back."""
+
+    access: ModelAccess
+
+    def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
+        """Hand in the file and the batch; only the file is sent again where the connection broke."""
+        lines = [self._line(id, invocation) for id, invocation in invocations.items()]
+        content = ("evalhub.jsonl", "\n".join(lines).encode() + b"\n")
+        file = self._asked(lambda litellm: litellm.create_file(file=content, purpose="batch", **self._reach))
+        # A batch whose answer was lost may have been taken: a second one would be paid twice.
+        batch = self._asked(
+            lambda litellm: litellm.create_batch(
+                completion_window="24h",
+                endpoint="/v1/chat/completions",
+                input_file_id=file.id,
+                **self._reach,
+            ),
+            once=True,
+        )
+        return str(batch.id)
+
+    def poll_batch(self, external_id: str) -> BatchProgress:
+        """Return how far the batch is; one that expired has the results that were ready."""
+        batch = self._retrieved(external_id)
+        if batch.status in _LOST:
+            return BatchProgress(
+                failed=f"The batch {external_id} ended as '{batch.status}'{_reasons(batch)}."
+            )
+        return BatchProgress(ended=batch.status in ("completed", "expired"))
+
+    def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
+        """Return the answers of the output file and the refusals of the error file."""
+        batch = self._retrieved(external_id)
+        found: dict[str, BatchedAnswer] = {}
+        for file_id in (batch.error_file_id, batch.output_file_id):
+            if file_id:
+                found.update(self._results(file_id))
+        return found
+
+    def cancel_batch(self, external_id: str) -> None:
+        """Ask the provider to stop the batch."""
+        self._asked(lambda litellm: litellm.cancel_batch(batch_id=external_id, **self._reach))
+
+    @property
+    def _reach(self) -> dict[str, Json]:
+        return {
+            **self.access.connection,
+            "custom_llm_provider": self.access.provider,
+            "timeout": SECONDS,
+            "max_retries": 0,
+        }
+
+    def _line(self, id: str, invocation: Invocation) -> str:
+        body = {"model": self.access.bare_model, "messages": messages_of(invocation), **self.access.settings}
+        return json.dumps(
+            {"custom_id": id, "method": "POST", "url": "/v1/chat/completions", "body": body},
+            ensure_ascii=False,
+        )
+
+    def _retrieved(self, external_id: str) -> Any:
+        return self._asked(lambda litellm: litellm.retrieve_batch(batch_id=external_id, **self._reach))
+
+    def _asked(self, call: Callable[[Any], T], *, once: bool = False) -> T:
+        return asked(self.access, call, once=once)
+
+    def _results(self, file_id: str) -> Iterator[tuple[str, BatchedAnswer]]:
+        content = self._asked(lambda litellm: litellm.file_content(file_id=file_id, **self._reach))
+        for row in rows_of(content.content):
+            yield str(row.get("custom_id")), self._answer(row)
+
+    def _answer(self, row: Mapping[str, Json]) -> BatchedAnswer:
+        response = row.get("response") or {}
+        body = response.get("body") or {}
+        if response.get("status_code") != 200 or not body.get("choices"):
+            return BatchedAnswer(error=_refusal(row.get("error") or body.get("error"), response))
+        return BatchedAnswer(recording_of(self._read(body)))
+
+    def _read(self, body: Mapping[str, Json]) -> Answer:
+        from litellm.types.utils import ModelResponse
+
+        message = ModelResponse(**body)
+        notes: list[str] = []
+        usage = usage_of(getattr(message, "usage", None))
+        cost, price = priced(self.access, usage, batch=True)
+        choice = message.choices[0].message
+        calls = calls_of(choice.tool_calls or (), notes)
+        notes += [told(price)] if price else []
+        return Answer(choice.content or "", self.access.model, calls, usage, cost, price, notes=tuple(notes))
+
+
+def _reasons(batch: Any) -> str:
+    found = getattr(batch.errors, "data", None) or []
+    told_of = [str(each.message) for each in found[:3] if getattr(each, "message", None)]
+    return f": {'; '.join(told_of)}" if told_of else ""
+
+
+def _refusal(error: Json, response: Mapping[str, Json]) -> str:
+    said = error.get("message") if isinstance(error, dict) else None
+    status = response.get("status_code")
+    return f"{f'HTTP {status}: ' if status else ''}{said or 'no answer and no reason'}".rstrip(".") + "."

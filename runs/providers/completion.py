@@ -1,0 +1,220 @@
+"""The one way to a model, through litellm: for providers, judges and conversations over stubs alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from evaluators.model import Json, Price, Usage
+from evaluators.stub_loop import ModelCall
+from runs.providers.access import ModelAccess
+from runs.providers.failures import advice, described, failure_of
+from runs.providers.prices import cost_of, litellm_cost, litellm_price, project_price, told
+from runs.providers.retry import Failure, RequestFailed, with_retry
+from runs.providers.waiting import Cancelled, OutOfTime, Patience, within
+
+T = TypeVar("T")
+
+Message = Mapping[str, Json]
+"""A message as OpenAI's chat has it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered, what that cost, and how it came about."""
+
+    text: str
+    model: str
+    """The litellm id that was asked."""
+    calls: tuple[ModelCall, ...] = ()
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    price: Price | None = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+class ModelFailed(Exception):
+    """A model could not be asked or did not answer; the message says why and what to do, without secrets.
+
+    `kind` is endpoint, timeout or cancelled; `status` is that of HTTP where one came back.
+    """
+
+    def __init__(self, message: str, *, kind: str, failure: Failure, notes: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = failure.status
+        self.notes = notes
+
+
+class OnlyOnce(Exception):
+    """A request that must not be sent twice was lost on its way, there or back."""
+
+
+@dataclass
+class Asking:
+    """A request to a model that is repeated as its target says; every attempt that failed is noted."""
+
+    access: ModelAccess
+    patience: Patience
+    repeats_lost: bool = True
+    """Whether a request is repeated of which it is not known what became."""
+    notes: list[str] = field(default_factory=list)
+    last: Failure = field(default_factory=Failure)
+    attempts: int = 0
+
+    def repeated(self, call: Callable[[Any], T]) -> T:
+        """Return what `call` returns for litellm, repeating it where that helps.
+
+        Raises `ModelFailed`, and `AddressRefused` before anything is sent.
+        """
+        self.access.check_address()
+        litellm = loaded_litellm()
+        try:
+            return with_retry(lambda: self._once(lambda: call(litellm)), self.access.backoff, self._wait)
+        except RequestFailed as error:
+            out_of_time = error.failure.network and self.patience.left <= 0
+            raise self._failed("timeout" if out_of_time else "endpoint") from error
+        except OnlyOnce as error:
+            raise self._failed("endpoint") from error
+        except OutOfTime as error:
+            raise self._failed("timeout") from error
+        except Cancelled as error:
+            raise self._failed("cancelled") from error
+
+    def _once(self, call: Callable[[], T]) -> T:
+        self.attempts += 1
+        try:
+            return within(call, self.patience)
+        except (Cancelled, OutOfTime):
+            raise
+        except Exception as error:
+            # litellm raises exceptions of a dozen libraries; all of them are failed requests.
+            self.last = failure_of(error, self.access.secrets)
+            self.notes.append(f"Attempt {self.attempts} failed: {described(self.last)}.")
+            if self.last.network and not self.repeats_lost:
+                raise OnlyOnce from error
+            raise RequestFailed(self.last) from error
+
+    def _wait(self, seconds: float) -> None:
+        self.patience.sleep(seconds)
+        self.notes[-1] += f" Asked again after {seconds:.1f} s."
+
+    def _failed(self, kind: str) -> ModelFailed:
+        name, notes = self.access.name, tuple(self.notes)
+        tries = f" after {self.attempts} attempts" if self.attempts > 1 else ""
+        said = f" The last attempt failed: {described(self.last)}." if self.last.message else ""
+        if kind == "cancelled":
+            sentence = f"The model of '{name}' was not waited for: the run was cancelled."
+        elif kind == "timeout":
+            limit = f"{self.patience.seconds:g} s"
+            sentence = (
+                f"The model of '{name}' did not answer within {limit}{tries}.{said} Raise `timeout_seconds`."
+            )
+        else:
+            sentence = (
+                f"The model of '{name}' did not answer{tries}: {described(self.last)}. {advice(self.last)}"
+            )
+        return ModelFailed(sentence, kind=kind, failure=self.last, notes=notes)
+
+
+def loaded_litellm() -> Any:
+    """Return litellm, imported by the first call that needs it: it takes seconds and a few hundred megabytes."""
+    import litellm
+
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    return litellm
+
+
+def ask(
+    access: ModelAccess,
+    messages: Sequence[Message],
+    *,
+    timeout_seconds: float,
+    tools: Sequence[Mapping[str, Json]] = (),
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Answer:
+    """Ask a model and return its answer; the time limit holds over all attempts.
+
+    Raises `ModelFailed` and `AddressRefused`.
+    `tools` are schemas as OpenAI's chat has them.
+    """
+    asking = Asking(access, Patience(timeout_seconds, cancelled))
+    offered = {"tools": list(tools), "_skip_mcp_handler": True} if tools else {}
+
+    def request(litellm: Any) -> Any:
+        return litellm.completion(
+            model=access.model,
+            messages=[dict(message) for message in messages],
+            timeout=max(asking.patience.left, 0.01),
+            # The repetitions are ours, so that each is seen.
+            num_retries=0,
+            max_retries=0,
+            **access.connection,
+            **access.settings,
+            **offered,
+        )
+
+    response = asking.repeated(request)
+    return _answer(access, response, asking)
+
+
+def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:
+    choice = response.choices[0]
+    usage = usage_of(getattr(response, "usage", None))
+    cost, price = priced(access, usage, response=response)
+    notes = list(asking.notes)
+    if choice.finish_reason not in ("stop", "tool_calls", "function_call", None):
+        notes.append(f"The model stopped because of '{choice.finish_reason}'.")
+    return Answer(
+        text=choice.message.content or "",
+        model=access.model,
+        calls=calls_of(choice.message.tool_calls or (), notes),
+        usage=usage,
+        cost_usd=cost,
+        price=price,
+        seconds=asking.patience.passed,
+        notes=(*notes, *([told(price)] if price else [])),
+    )
+
+
+def usage_of(found: Any) -> Usage | None:
+    """Return the tokens of an answer; None where nothing was counted, which litellm writes as zeros."""
+    read, written = (getattr(found, name, 0) or 0 for name in ("prompt_tokens", "completion_tokens"))
+    return Usage(read, written) if read or written else None
+
+
+def priced(
+    access: ModelAccess, usage: Usage | None, *, response: Any = None, batch: bool = False
+) -> tuple[float | None, Price | None]:
+    """Return what an answer cost and by which price: the project's, else litellm's, else None."""
+    if usage is None:
+        return None, None
+    own = project_price(access.prices, access.model)
+    if own is not None:
+        return cost_of(usage, own), own
+    known = litellm_price(access.model, batch=batch)
+    if known is None:
+        return None, None
+    cost = litellm_cost(response, access.model) if response is not None else None
+    return (cost_of(usage, known) if cost is None else cost), known
+
+
+def calls_of(found: Sequence[Any], notes: list[str]) -> tuple[ModelCall, ...]:
+    """Return the tool calls of an answer; arguments that are no JSON object are kept as text and noted."""
+    return tuple(_call(each, notes) for each in found)
+
+
+def _call(found: Any, notes: list[str]) -> ModelCall:
+    name, written = found.function.name or "", found.function.arguments or "{}"
+    try:
+        given = json.loads(written)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        notes.append(f"The arguments of the call of {name} are no JSON object.")
+        given = {"arguments": written}
+    return ModelCall(name, given, found.id)

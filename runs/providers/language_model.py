@@ -1,0 +1,152 @@
+"""Models as targets and as judges: Azure OpenAI, Anthropic, Gemini, and whatever else litellm knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Usage
+from evaluators.stub_loop import Message as StubMessage
+from evaluators.stub_loop import ModelTurn
+from runs.providers.access import ModelAccess, access_of
+from runs.providers.base import Availability, Batching, Invocation, ProviderError, Recording
+from runs.providers.batches import batching_of
+from runs.providers.chat import messages_of, recording_of
+from runs.providers.completion import Answer, Message, ModelFailed, ask
+from runs.providers.options import ResolvedTarget
+from runs.providers.outbound import AddressRefused, Outbound
+from runs.providers.stub_chat import ToolSchema, chat_of, schemas_of
+
+if TYPE_CHECKING:  # runs.sandbox imports this package
+    from runs.sandbox import Containment
+
+JUDGE_SECONDS = 120.0
+
+
+class LanguageModel:
+    """Asks a model once for each trial."""
+
+    works_in_folder = False
+
+    def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
+        self._target = target
+        self._outbound = containment.outbound
+        self._access = access_of(target, outbound=containment.outbound)
+
+    def check(self) -> Availability:
+        """Whether its address may be called; whether it answers is seen by the first trial, which costs nothing."""
+        try:
+            self._access.check_address()
+        except AddressRefused as error:
+            return Availability(False, str(error))
+        return Availability(True)
+
+    def invoke(self, invocation: Invocation) -> Recording:
+        """Return the model's answer. Raises `ProviderError` (kind `endpoint`, or `timeout` without a workspace)."""
+        access = self._reach(invocation)
+        seconds = min(invocation.timeout_seconds, access.timeout_seconds or invocation.timeout_seconds)
+        messages = messages_of(invocation)
+        try:
+            answer = ask(access, messages, timeout_seconds=seconds, cancelled=invocation.cancelled)
+        except ModelFailed as error:
+            return _failed(error, invocation, seconds)
+        return recording_of(answer)
+
+    @property
+    def batching(self) -> Batching | str:
+        """What batches are handed in with, or why there are none."""
+        return batching_of(self._access)
+
+    def _reach(self, invocation: Invocation) -> ModelAccess:
+        if invocation.model in ("", self._target.options.asked_model):
+            return self._access
+        return access_of(self._target, invocation.model, outbound=self._outbound)
+
+
+def _failed(error: ModelFailed, invocation: Invocation, seconds: float) -> Recording:
+    if error.kind == "cancelled":
+        return Recording(cancelled=True, notes=error.notes)
+    if error.kind == "timeout" and invocation.in_workspace:
+        return Recording(timed_out=True, seconds=seconds, notes=(*error.notes, str(error)))
+    raise ProviderError(str(error), kind=error.kind) from error
+
+
+def complete_through_model(target: ResolvedTarget, outbound: Outbound) -> Complete:
+    """Return what asks a target's model as a judge. Raises `ProviderError` where its id names no provider."""
+    access = access_of(target, outbound=outbound)
+
+    def complete(request: CompletionRequest) -> Completion:
+        try:
+            answer = ask(
+                access, _judge_messages(request), timeout_seconds=access.timeout_seconds or JUDGE_SECONDS
+            )
+        except (ModelFailed, AddressRefused) as error:
+            raise CompletionError(str(error)) from error
+        return Completion(
+            text=answer.text,
+            model=answer.model,
+            usage=answer.usage,
+            cost_usd=answer.cost_usd,
+            seconds=answer.seconds,
+            price=answer.price,
+            notes=answer.notes,
+        )
+
+    return complete
+
+
+def _judge_messages(request: CompletionRequest) -> list[Message]:
+    user: Message = {"role": "user", "content": request.user}
+    return [{"role": "system", "content": request.system}, user] if request.system else [user]
+
+
+@dataclass
+class StubModel:
+    """Gives a model's turns to a conversation over stubs, and counts what they cost. Raises `ProviderError`."""
+
+    access: ModelAccess
+    tools: Sequence[ToolSchema]
+    invocation: Invocation
+    """Its guidelines, time limit (for each turn) and cancellation hold; the prompt is the conversation's."""
+    answers: list[Answer] = field(default_factory=list)
+
+    def __call__(self, messages: Sequence[StubMessage]) -> ModelTurn:
+        """Return what the model answers to the messages so far."""
+        limit = self.invocation.timeout_seconds
+        try:
+            answer = ask(
+                self.access,
+                chat_of(messages, self.invocation.guidelines),
+                timeout_seconds=min(limit, self.access.timeout_seconds or limit),
+                tools=schemas_of(self.tools),
+                cancelled=self.invocation.cancelled,
+            )
+        except ModelFailed as error:
+            raise ProviderError(str(error), kind=error.kind) from error
+        self.answers.append(answer)
+        return ModelTurn(answer.text, answer.calls, answer.usage)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What all turns cost together, None when that of one of them is not known."""
+        costs = [answer.cost_usd for answer in self.answers if answer.cost_usd is not None]
+        return sum(costs) if costs and len(costs) == len(self.answers) else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What happened on the way, each once."""
+        return tuple(dict.fromkeys(note for answer in self.answers for note in answer.notes))
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of all turns, None where none were counted."""
+        usages = [answer.usage for answer in self.answers if answer.usage is not None]
+        return Usage(sum(one.input for one in usages), sum(one.output for one in usages)) if usages else None
+
+
+def stub_model(
+    target: ResolvedTarget, tools: Sequence[ToolSchema], invocation: Invocation, outbound: Outbound
+) -> StubModel:
+    """Return the model of a target for a conversation over stubs."""
+    return StubModel(access_of(target, invocation.model, outbound=outbound), tools, invocation)

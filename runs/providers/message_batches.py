@@ -1,0 +1,116 @@
+"""Anthropic's message batches. litellm writes the requests and tells how far a batch is; it does not hand them in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaluators.model import Json, Usage
+from evaluators.stub_loop import ModelCall
+from runs.providers.access import ModelAccess
+from runs.providers.base import BatchedAnswer, BatchProgress, Invocation
+from runs.providers.batch_requests import SECONDS, asked, rows_of
+from runs.providers.chat import messages_of, recording_of
+from runs.providers.completion import Answer, priced
+from runs.providers.prices import told
+
+ADDRESS = "https://api.anthropic.com"
+API_VERSION = "2023-06-01"
+
+
+@dataclass(frozen=True)
+class MessageBatches:
+    """Batches of Anthropic's Messages API."""
+
+    access: ModelAccess
+
+    def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
+        """Hand in all requests at once; nothing is sent again where it is not known what became of it."""
+
+        def submit(litellm: Any) -> Any:
+            requests = [
+                {"custom_id": id, "params": self._params(litellm, each)} for id, each in invocations.items()
+            ]
+            return self._sent("POST", "", {"requests": requests})
+
+        return str(asked(self.access, submit, once=True).json()["id"])
+
+    def poll_batch(self, external_id: str) -> BatchProgress:
+        """Return how far the batch is; it ends even where every request failed."""
+        batch = asked(
+            self.access,
+            lambda litellm: litellm.retrieve_batch(
+                batch_id=external_id,
+                custom_llm_provider="anthropic",
+                timeout=SECONDS,
+                **self.access.connection,
+            ),
+        )
+        return BatchProgress(ended=batch.status == "completed")
+
+    def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
+        """Return the answers, and why there is none where a request failed, expired or was cancelled."""
+        content = asked(self.access, lambda _: self._sent("GET", f"/{external_id}/results")).content
+        return {str(row.get("custom_id")): self._answer(row.get("result") or {}) for row in rows_of(content)}
+
+    def cancel_batch(self, external_id: str) -> None:
+        """Ask Anthropic to stop the batch."""
+        asked(self.access, lambda _: self._sent("POST", f"/{external_id}/cancel"))
+
+    def _params(self, litellm: Any, invocation: Invocation) -> Json:
+        """Return a request as litellm would send it by itself."""
+        from litellm.types.utils import CallTypes
+
+        written = litellm.utils.return_raw_request(
+            CallTypes.completion,
+            {"model": self.access.model, "messages": messages_of(invocation), **self.access.settings},
+        )
+        if not written.get("raw_request_body"):
+            raise ValueError(f"litellm cannot write the request: {written.get('error')}")
+        return written["raw_request_body"]
+
+    def _sent(self, method: str, path: str, body: Json = None) -> Any:
+        import httpx
+
+        connection = self.access.connection
+        address = str(connection.get("api_base") or ADDRESS).rstrip("/")
+        headers = {"x-api-key": str(connection["api_key"]), "anthropic-version": API_VERSION}
+        response = httpx.request(
+            method, f"{address}/v1/messages/batches{path}", json=body, headers=headers, timeout=SECONDS
+        )
+        return response.raise_for_status()
+
+    def _answer(self, result: Mapping[str, Json]) -> BatchedAnswer:
+        message = result.get("message")
+        if result.get("type") != "succeeded" or not isinstance(message, dict):
+            return BatchedAnswer(error=_refusal(result))
+        return BatchedAnswer(recording_of(self._read(message)))
+
+    def _read(self, message: Mapping[str, Json]) -> Answer:
+        usage = _usage(message.get("usage") or {})
+        cost, price = priced(self.access, usage, batch=True)
+        parts = [part for part in message.get("content") or () if isinstance(part, dict)]
+        text = "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
+        notes = (told(price),) if price else ()
+        return Answer(text, self.access.model, tuple(_calls(parts)), usage, cost, price, notes=notes)
+
+
+def _calls(parts: list[dict[str, Json]]) -> Iterator[ModelCall]:
+    for part in parts:
+        if part.get("type") == "tool_use":
+            yield ModelCall(str(part.get("name")), dict(part.get("input") or {}), part.get("id"))
+
+
+def _usage(found: Mapping[str, Json]) -> Usage | None:
+    read = sum(
+        int(found.get(name) or 0)
+        for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    )
+    written = int(found.get("output_tokens") or 0)
+    return Usage(read, written) if read or written else None
+
+
+def _refusal(result: Mapping[str, Json]) -> str:
+    error = (result.get("error") or {}).get("error") or {}
+    return f"The request ended as '{result.get('type')}': {error.get('message') or 'no reason given'}."

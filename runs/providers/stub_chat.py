@@ -1,0 +1,67 @@
+"""A conversation over stubs as a chat: messages with tool calls and their answers, and the tools' schemas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evaluators.model import Json
+from evaluators.stub_loop import Message, ModelCall
+
+ChatMessage = dict[str, Json]
+ANYTHING: Json = {"type": "object", "additionalProperties": True}
+
+
+@dataclass(frozen=True)
+class ToolSchema:
+    """What a model is told of a tool."""
+
+    name: str
+    description: str = ""
+    parameters: Json = None
+    """JSON Schema of its input; None is any object."""
+
+
+def schemas_of(tools: Sequence[ToolSchema]) -> list[ChatMessage]:
+    """Return tools as OpenAI's chat has them."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters or ANYTHING,
+            },
+        }
+        for tool in tools
+    ]
+
+
+def chat_of(messages: Sequence[Message], guidelines: str = "") -> list[ChatMessage]:
+    """Return a conversation as a chat. Calls without an id get one, so that each answer finds its call."""
+    system = [{"role": "system", "content": guidelines}] if guidelines else []
+    return system + list(_chat(messages))
+
+
+def _chat(messages: Sequence[Message]) -> Iterator[ChatMessage]:
+    waiting: list[str] = []
+    for turn, message in enumerate(messages):
+        if message.role == "tool":
+            id = waiting.pop(0) if waiting else ""
+            yield {"role": "tool", "tool_call_id": id, "content": message.text}
+        elif message.calls:
+            waiting = [_id(turn, place, call) for place, call in enumerate(message.calls)]
+            calls = [_call(id, call) for id, call in zip(waiting, message.calls, strict=True)]
+            yield {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+        else:
+            yield {"role": message.role, "content": message.text}
+
+
+def _id(turn: int, place: int, call: ModelCall) -> str:
+    return call.id or f"call_{turn}_{place}"
+
+
+def _call(id: str, call: ModelCall) -> ChatMessage:
+    function = {"name": call.name, "arguments": json.dumps(call.input)}
+    return {"id": id, "type": "function", "function": function}

@@ -1,0 +1,168 @@
+"""Models as targets, through litellm over real HTTP (AgentV evaluation, Provider Integration)."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluators.model import Price, Usage
+from evaluators.transcripts import parse
+from runs.providers.access import access_of, azure_address, with_key
+from runs.providers.base import ProviderError
+from runs.providers.litellm import LitellmOptions
+from runs.providers.options import ResolvedTarget
+from runs.providers.outbound import Outbound
+from tests.model_server import Answer
+from tests.runs.providers.model_targets import KEY, KINDS, asked, provider_of, target_of
+
+PATHS = {
+    "azure": "/openai/deployments/gpt-4o-mini/chat/completions?api-version=2024-10-01-preview",
+    "anthropic": "/v1/messages",
+    "gemini": "/models/gemini-2.5-flash:generateContent",
+    "litellm": "/v1/chat/completions",
+}
+CREDENTIALS = {
+    "azure": ("api-key", KEY),
+    "anthropic": ("x-api-key", KEY),
+    "gemini": ("x-goog-api-key", KEY),
+    "litellm": ("authorization", f"Bearer {KEY}"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_brings_back_answer_tokens_and_cost(models, kind):
+    recording = provider_of(models, kind).invoke(asked())
+    assert (recording.answer, recording.raw, recording.exit_code) == ("Paris.", b"Paris.", 0)
+    assert recording.usage == Usage(100, 20)
+    assert recording.cost_usd is not None and recording.cost_usd > 0
+    assert recording.seconds > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_asks_at_the_providers_own_address_with_its_key(models, kind):
+    provider_of(models, kind).invoke(asked())
+    (seen,) = models.script.seen
+    name, value = CREDENTIALS[kind]
+    assert (seen.path, seen.headers[name]) == (PATHS[kind], value)
+
+
+def test_azure_takes_another_api_version_and_deployment(models):
+    provider_of(models, "azure", version="2025-01-01").invoke(asked(model="other"))
+    assert models.script.seen[0].path == "/openai/deployments/other/chat/completions?api-version=2025-01-01"
+
+
+@pytest.mark.parametrize(
+    ("resource", "address"),
+    [
+        pytest.param("mine", "https://mine.openai.azure.com", id="a bare name"),
+        pytest.param("mine.openai.azure.com", "https://mine.openai.azure.com", id="a host name"),
+        pytest.param("https://mine.example/", "https://mine.example", id="a url"),
+        pytest.param(
+            "https://mine.example/openai", "https://mine.example", id="a url with the path of the service"
+        ),
+    ],
+)
+def test_azure_finds_the_address_of_a_resource(resource, address):
+    assert azure_address(resource) == address
+
+
+def test_temperature_length_and_thinking_go_along(models):
+    provider_of(models, "anthropic", thinking_budget=1024, max_output_tokens=2048).invoke(asked())
+    provider_of(models, "azure", temperature=0.2, max_output_tokens=64).invoke(asked())
+    anthropic, azure = (seen.body for seen in models.script.seen)
+    assert anthropic["thinking"] == {"type": "enabled", "budget_tokens": 1024}
+    assert anthropic["max_tokens"] == 2048
+    assert (azure["temperature"], azure["max_tokens"]) == (0.2, 64)
+
+
+def test_a_conversation_and_guidelines_become_a_chat(models):
+    conversation = (
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hello"},
+        {"role": "tool", "content": "42"},
+        {"role": "user", "content": "And now?"},
+    )
+    provider_of(models).invoke(asked(messages=conversation, guidelines="Use metres."))
+    assert models.script.seen[0].body["messages"] == [
+        {"role": "system", "content": "[[ ## Guidelines ## ]]\n\nUse metres.\n\nBe brief."},
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "@[Tool]:\n42"},
+        {"role": "user", "content": "And now?"},
+    ]
+
+
+def test_tool_calls_of_an_answer_become_its_trace(models):
+    models.script.turns = [Answer("Looking.", calls=(("search", {"q": "Paris"}),))]
+    recording = provider_of(models).invoke(asked())
+    transcript = parse(recording.parser, recording.raw, recording.events)
+    assert [(event.name, event.input) for event in transcript.events] == [("search", {"q": "Paris"})]
+    assert transcript.answer == "Looking."
+
+
+def test_the_projects_price_wins_and_is_told_with_the_cost(models):
+    prices = (
+        Price("gpt-4o-mini", 1.0, 2.0, since="2020-01-01"),
+        Price("gpt-4o-mini", 10.0, 20.0, since="2021-01-01"),
+        Price("gpt-4o-mini", 99.0, 99.0, since="2999-01-01"),
+    )
+    recording = provider_of(models, prices=prices).invoke(asked())
+    assert recording.cost_usd == pytest.approx((100 * 10 + 20 * 20) / 1e6)
+    assert "project's price of gpt-4o-mini since 2021-01-01: 10 USD" in recording.notes[-1]
+
+
+def test_litellms_price_is_told_with_the_cost(models):
+    recording = provider_of(models).invoke(asked())
+    assert recording.cost_usd == pytest.approx((100 * 0.15 + 20 * 0.6) / 1e6)
+    assert "litellm's price of openai/gpt-4o-mini: 0.15 USD" in recording.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        pytest.param({"model": "openai/one-of-ours"}, Answer(), id="a model without a price"),
+        pytest.param({}, Answer(usage=None), id="an answer without tokens"),
+    ],
+)
+def test_a_cost_that_is_not_known_is_none_and_not_zero(models, changes, answer):
+    models.script.turns = [answer]
+    assert provider_of(models, **changes).invoke(asked()).cost_usd is None
+
+
+def test_an_address_that_may_not_be_called_is_refused_before_anything_is_sent(models):
+    access = access_of(target_of(models), outbound=Outbound())
+    with pytest.raises(ProviderError, match="EVALHUB_HTTP_ALLOW"):
+        access.check_address()
+    assert provider_of(models).check().available
+    assert models.script.seen == []
+
+
+def test_an_id_without_a_provider_is_refused(models):
+    with pytest.raises(ProviderError, match="such as 'openai/gpt-4o-mini'"):
+        provider_of(models, model="gpt-4o-mini")
+
+
+def bare(model: str, **fields: str) -> ResolvedTarget:
+    return ResolvedTarget(model, "litellm", LitellmOptions(model=model, **fields))
+
+
+def test_a_key_comes_from_the_variables_that_the_project_may_use():
+    keyed = with_key(bare("openai/gpt-4o-mini"), {"OPENAI_API_KEY": "sk-allowed"})
+    assert keyed.options.api_key == "sk-allowed"
+    assert keyed.secrets == ("sk-allowed",)
+
+
+def test_a_key_that_the_project_may_not_use_is_not_taken_from_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
+    with pytest.raises(ProviderError, match=r"variable OPENAI_API_KEY.*EVALHUB_ENV_ALLOW"):
+        with_key(bare("openai/gpt-4o-mini"), {})
+
+
+def test_a_server_of_ones_own_needs_no_key():
+    assert with_key(bare("openai/llama", base_url="http://127.0.0.1:1/v1"), {}).options.api_key == "none"
+
+
+@pytest.mark.parametrize("model", ["bedrock/claude", "vertex_ai/gemini"])
+def test_credentials_that_are_no_key_are_left_to_litellm_where_they_are_allowed(model):
+    variables = {"AWS_ACCESS_KEY_ID": "AKIA", "GOOGLE_APPLICATION_CREDENTIALS": "/key.json"}
+    assert with_key(bare(model), variables) == bare(model)
+    with pytest.raises(ProviderError, match="needs the variable"):
+        with_key(bare(model), {})
