@@ -116,7 +116,7 @@ def differing(document: dict[str, Any], expected: dict[str, Any]) -> list[str]:
     """Return a sentence for each trial of a run document that did not come out as expected."""
     run = document["run"]
     guidance = run["guidance_name"] or "none"
-    wanted = expected[run["suite"]][guidance]
+    wanted = expected.get(run["suite"], {}).get(guidance, {})
     return [
         f"Not as expected: {run['suite']} on {run['target']}, guidance {guidance}, {trial['scenario']}: "
         f"{trial['outcome'] or trial['state']}. {trial['error']}".rstrip()
