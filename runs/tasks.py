@@ -6,17 +6,20 @@ import time
 
 from celery import shared_task
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from runs import claims, lanes, preparation, wakeups
 from runs.clock import DatabaseNow, database_now
 from runs.grading.requests import carry_out
-from runs.models import GradeRequest, Run
+from runs.models import GradeRequest, Run, RunSlot
 from runs.models.run import RunState
 from runs.reaping import reap
 
 WAKE_AGAIN_SECONDS = 4.0
 """A run with free places and queued trials is called for again after this long."""
+MOST_WOKEN = 100
+"""Runs that one tick calls for; the next tick goes on."""
 
 
 @shared_task(name="runs.tasks.prepare")
@@ -31,7 +34,8 @@ def lane(run_id: int) -> None:
     """Carry trials of a run for a time slice."""
     if lanes.work(run_id, until=time.monotonic() + lanes.SLICE_SECONDS):
         wakeups.lanes(run_id, 1)
-    for other in waiting_runs():
+    # The target may have a place for another run now.
+    for other in waiting_runs(settings.WORKER_THREADS):
         call_lanes(other)
 
 
@@ -46,8 +50,8 @@ def tick() -> None:
     """Put back what lost workers held, close what was missed, and wake what is waiting."""
     reap()
     queued = Run.objects.filter(state=RunState.QUEUED, cancel_requested=False)
-    wakeups.prepare(list(queued.values_list("pk", flat=True)[:100]))
-    for run_id in waiting_runs():
+    wakeups.prepare(list(queued.order_by("pk").values_list("pk", flat=True)[:MOST_WOKEN]))
+    for run_id in waiting_runs(MOST_WOKEN):
         call_lanes(run_id)
     _look_after_grading()
 
@@ -59,10 +63,11 @@ def _look_after_grading() -> None:
         wakeups.grade(request_id)
 
 
-def waiting_runs() -> list[int]:
-    """Return runs that have queued trials and a free place, and were not called for just now."""
-    quiet = claims.runs_with_work().filter(woken__lt=DatabaseNow() - WAKE_AGAIN_SECONDS)
-    return [run_id for run_id in quiet.values_list("pk", flat=True)[:100] if claims.free_run_slots(run_id)]
+def waiting_runs(most: int) -> list[int]:
+    """Return runs that have queued trials and a free place, and were not called for just now. One query."""
+    free = RunSlot.objects.filter(run=OuterRef("pk"), lease_until__lt=DatabaseNow())
+    quiet = claims.runs_with_work().filter(Exists(free), woken__lt=DatabaseNow() - WAKE_AGAIN_SECONDS)
+    return list(quiet.order_by("pk").values_list("pk", flat=True)[:most])
 
 
 def call_lanes(run_id: int) -> None:
