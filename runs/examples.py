@@ -20,6 +20,7 @@ from runs.models import Run
 from runs.models.run import RunState, Trigger
 from runs.options import RunOptions
 from runs.planning import Request, request_runs
+from runs.sources import read_registry_file
 from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files
@@ -40,14 +41,20 @@ class Example:
     """Names: the first is what came with the suite, each other a file `guidance/<name>/AGENTS.md`."""
     tool_version: str = ""
     trials: int = 1
+    registry: str = ""
+    """Tool registry, for staleness."""
 
 
 EXAMPLES = (
     Example("git-basics", "targets.yaml", ("scripted-agent",), ("poor", "good"), trials=2),
     Example("stock", "targets.yaml", ("scripted-agent",), ("poor", "good"), trials=2),
     Example("desk", "desk/targets.yaml", ("desk-clerk", "desk-guesser"), ("house",)),
-    Example("cities", "cities/targets-v1.yaml", ("city-agent",), tool_version="1.0"),
-    Example("cities", "cities/targets-v2.yaml", ("city-agent",), tool_version="2.0"),
+    Example(
+        "cities", "cities/targets-v1.yaml", ("city-agent",), tool_version="1.0", registry="cities/tools.json"
+    ),
+    Example(
+        "cities", "cities/targets-v2.yaml", ("city-agent",), tool_version="2.0", registry="cities/tools.json"
+    ),
 )
 
 
@@ -62,7 +69,10 @@ def run_example(example: Example, project: Project, *, by: Any, now: bool, again
         [version],
         targets=example.targets,
         guidance=guidance,
-        options=RunOptions(trials=example.trials),
+        options=RunOptions(
+            trials=example.trials,
+            registry=read_registry_file(FOLDER / example.registry) if example.registry else None,
+        ),
         tool_version=example.tool_version,
     )
     launch = request_runs(project, request, by=by, trigger=Trigger.CLI, wake=not now)
