@@ -1,0 +1,59 @@
+"""Documentation that cannot rot."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+CODE_PATH = re.compile(
+    r"`((?:evaluators|scenarios|runs|evalhub|tests|templates|static|docs|docker|bin)/[\w./-]*\w/?)`"
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_named_file_exists(page: Path) -> None:
+    missing = [path for path in CODE_PATH.findall(page.read_text()) if not (ROOT / path).exists()]
+    assert missing == []
+
+
+def test_every_package_stands_on_the_page_of_the_house() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    packages = [f"{path.name}/" for path in ROOT.iterdir() if (path / "__init__.py").exists()]
+    assert [name for name in packages if name != "tests/" and name not in text] == []
+
+
+def test_every_command_is_documented() -> None:
+    ours = [
+        name
+        for name, app in get_commands().items()
+        if app.split(".")[0] in ("evalhub", "scenarios", "runs") and app != "django.core"
+    ]
+    told = "\n".join(page.read_text() for page in PAGES)
+    assert [name for name in ours if f"{name}" not in told] == []
+
+
+def test_every_make_target_tells_what_it_does() -> None:
+    text = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^([a-z-]+):", text, re.MULTILINE)
+    described = re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE)
+    assert set(targets) - set(described) == {"dev"}
+
+
+def test_the_glossary_explains_every_model() -> None:
+    """Each noun of the warehouse that people meet stands in the glossary."""
+    text = (ROOT / "docs" / "glossary.md").read_text().lower()
+    nouns = ("suite", "scenario", "fixture", "rubric", "guidance", "target", "launch", "run", "trial", "judging",
+             "measure", "baseline", "change", "alert", "review")  # fmt: skip
+    assert [noun for noun in nouns if f"**{noun}" not in text] == []
