@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import msgspec
@@ -14,8 +14,10 @@ from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
 from runs.judges import judge_of
 from runs.models import Run, Target
+from runs.models.price import prices_of
 from runs.options import RunOptions
 from runs.providers import make_provider
+from runs.providers.access import with_key
 from runs.providers.base import Provider, ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.providers.outbound import Outbound
@@ -45,7 +47,8 @@ def resolve_target(target: Target, variables: Mapping[str, str]) -> ResolvedTarg
         raise ProviderError(
             f"The target '{target.name}' is not valid any more: {error.problems[0]}", kind="configuration"
         ) from error
-    return resolve(definition, variables, base_folder=target.base_folder)
+    resolved = resolve(definition, variables, base_folder=target.base_folder)
+    return with_key(replace(resolved, prices=prices_of(target.project_id)), variables)
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class RunContext:
     @property
     def model(self) -> str:
         """The model under test: the run's choice, else the target's."""
-        return self.run.model or self.target.options.model or ""
+        return self.run.model or self.target.options.asked_model
 
     @property
     def outbound(self) -> Outbound:

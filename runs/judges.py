@@ -10,9 +10,13 @@ from msgspec.structs import replace
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
 from evaluators.redaction import mask_values
 from runs.models import Run, Target
+from runs.models.price import prices_of
 from runs.options import RunOptions
+from runs.providers.access import with_key
 from runs.providers.base import ProviderError
 from runs.providers.cli_judge import complete_through_command
+from runs.providers.language_model import complete_through_model
+from runs.providers.litellm import LitellmOptions, ModelOptions
 from runs.providers.mock import complete_with_mock
 from runs.providers.options import ResolvedTarget
 from runs.settings_of_worker import containment
@@ -47,14 +51,21 @@ def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
 
     found = Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
     try:
-        if found is not None:
-            target = resolve_target(found, variables)
+        if found is not None or "/" in name:
+            target = resolve_target(found, variables) if found else _model(run, name, variables)
             return masked(make_complete(target), target.secrets)
     except ProviderError as error:
         raise CompletionError(str(error)) from error
     raise CompletionError(
-        f"The judge '{name}' is no target of this project. Add a target of that name, or choose another judge."
+        f"The judge '{name}' is no target of this project. Add a target of that name, or name a model with its "
+        f"provider, such as 'openai/{name}'."
     )
+
+
+def _model(run: Run, name: str, variables: Mapping[str, str]) -> ResolvedTarget:
+    """Return a model that is named by its litellm id alone. Raises `ProviderError` where its key is missing."""
+    options = LitellmOptions(model=name)
+    return with_key(ResolvedTarget(name, "litellm", options, prices=prices_of(run.project_id)), variables)
 
 
 def masked(complete: Complete, secrets: tuple[str, ...]) -> Complete:
@@ -78,7 +89,9 @@ def make_complete(target: ResolvedTarget) -> Complete:
         return complete_through_command(target, containment())
     if target.kind == "mock":
         return complete_with_mock(target)
+    if isinstance(target.options, ModelOptions):
+        return complete_through_model(target, containment().outbound)
     raise ProviderError(
-        f"The target '{target.name}' cannot judge: '{target.kind}' does tasks only. Name a cli or mock target.",
+        f"The target '{target.name}' cannot judge: '{target.kind}' does tasks only. Name a model, or a cli or mock target.",
         kind="configuration",
     )

@@ -5,6 +5,7 @@ from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
 from runs.models.measure import Measure, RunMeasure, SubcommandMeasure, TrialFact
 from runs.models.run import Launch, ProviderBatch, Run, RunSlot
+from runs.models.price import ModelPrice
 from runs.models.target import Target, TargetSlot
 from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial
 from runs.models.worker import Worker
@@ -20,6 +21,7 @@ __all__ = [
     "Launch",
     "Measure",
     "ProviderBatch",
+    "ModelPrice",
     "Review",
     "Run",
     "RunMeasure",

@@ -184,7 +184,21 @@ def _reach_gemini(options: ModelOptions, model: str) -> tuple[str, dict[str, Jso
 def _reach_litellm(options: ModelOptions, model: str) -> tuple[str, dict[str, Json]]:
     if not isinstance(options, LitellmOptions):
         raise TypeError("no litellm options")
-    return model or options.model, _connection(api_key=options.api_key, api_base=options.base_url)
+    return _same_provider(model or options.model, options.model), _connection(
+        api_key=options.api_key, api_base=options.base_url
+    )
+
+
+def _same_provider(model: str, own: str) -> str:
+    """Return a model's id with the provider of the target's own; another one would be sent the wrong key."""
+    provider = own.partition("/")[0]
+    if "/" in model and model.partition("/")[0] != provider:
+        raise ProviderError(
+            f"The target's key is for '{provider}', and the model '{model}' has another provider. "
+            f"Choose a model of '{provider}', or make a target of its own for it.",
+            kind="configuration",
+        )
+    return model if "/" in model or "/" not in own else f"{provider}/{model}"
 
 
 _REACH: Mapping[str, Reach] = {

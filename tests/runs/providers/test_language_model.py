@@ -140,6 +140,19 @@ def test_an_id_without_a_provider_is_refused(models):
         provider_of(models, model="gpt-4o-mini")
 
 
+def test_a_run_may_choose_another_model_of_the_same_provider(models):
+    provider = provider_of(models)
+    provider.invoke(asked(model="gpt-4o"))
+    provider.invoke(asked(model="openai/gpt-4.1"))
+    assert [seen.body["model"] for seen in models.script.seen] == ["gpt-4o", "gpt-4.1"]
+
+
+def test_a_key_is_never_sent_to_another_provider(models):
+    with pytest.raises(ProviderError, match="has another provider"):
+        provider_of(models).invoke(asked(model="anthropic/claude-sonnet-4-5"))
+    assert models.script.seen == []
+
+
 def bare(model: str, **fields: str) -> ResolvedTarget:
     return ResolvedTarget(model, "litellm", LitellmOptions(model=model, **fields))
 

@@ -1,0 +1,47 @@
+"""What models cost, by the project's own word."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from django.core.validators import MinValueValidator
+from django.db import models
+
+from evalhub.teams.models import Project
+from evaluators.model import Price
+
+
+class ModelPrice(models.Model):
+    """The price of a model from a day on, in US dollars per million tokens. A later row takes over; none is changed."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="model_prices")
+    model = models.CharField(max_length=200)
+    """A litellm id, or the model's name without the provider before the slash."""
+    input_per_million = models.FloatField(validators=[MinValueValidator(0.0)])
+    output_per_million = models.FloatField(validators=[MinValueValidator(0.0)])
+    since = models.DateField(default=date.today)
+
+    class Meta:
+        ordering = ["model", "-since"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "model", "since"], name="one_price_a_day"),
+            models.CheckConstraint(
+                condition=models.Q(input_per_million__gte=0, output_per_million__gte=0),
+                name="price_not_negative",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} since {self.since}"
+
+    @property
+    def value(self) -> Price:
+        """The price as the evaluators have it."""
+        return Price(
+            self.model, self.input_per_million, self.output_per_million, "project", self.since.isoformat()
+        )
+
+
+def prices_of(project_id: int) -> tuple[Price, ...]:
+    """Return a project's own prices, of all days."""
+    return tuple(row.value for row in ModelPrice.objects.filter(project=project_id))
