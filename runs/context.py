@@ -33,7 +33,7 @@ from scenarios.spec import ScenarioSpec
 from scenarios.storing import guidance_files, unpack
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-RUNS_KEPT = 16
+RUNS_KEPT = 128
 SCENARIOS_KEPT = 256
 FIXTURES_KEPT = 16
 

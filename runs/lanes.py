@@ -7,6 +7,7 @@ import threading
 import time
 
 from django.db import connections
+from django.db.models import F
 
 from runs import claims, recording
 from runs.execution import execute
@@ -70,8 +71,9 @@ def _work_in(place: claims.Place, run: Run, until: float | None) -> bool:
 
 def _next_run(run: Run) -> Run | None:
     """Return the launch's run that has started the smallest share of its trials and has some left."""
+    left = F("open") * 1.0 / F("trials")
     waiting = claims.runs_with_work().filter(launch=run.launch_id).select_related("target")
-    return min(waiting, key=lambda each: (1 - each.open / each.trials, each.pk), default=None)
+    return waiting.order_by(left.desc(), "pk").first()
 
 
 def carry(claim: claims.Claim) -> None:
