@@ -23,7 +23,8 @@ STEADY_SECONDS = 30.0
 LONGEST_PAUSE = 30.0
 
 
-def _tie_to_supervisor() -> None:
+def tie_to_parent() -> None:
+    """Let the kernel end this process when the one that started it dies; for `preexec_fn`."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -51,7 +52,7 @@ class Service:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **self.env},
-                preexec_fn=_tie_to_supervisor,
+                preexec_fn=tie_to_parent,
                 process_group=0,
             )
         self.started = time.monotonic()
