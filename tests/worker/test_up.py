@@ -1,0 +1,215 @@
+"""`up`: everything on one machine, kept running, and nothing left behind."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.worker.stand import ROOT
+
+NOT_OURS = (
+    "DATABASE_URL",
+    "EVALHUB_BROKER_URL",
+    "DJANGO_SETTINGS_MODULE",
+    "EVALHUB_HOSTS",
+    "EVALHUB_SANDBOX",
+)
+
+
+def environment(data: Path) -> dict[str, str]:
+    return {
+        **{name: value for name, value in os.environ.items() if name not in NOT_OURS},
+        "EVALHUB_DATA": str(data),
+        "EVALHUB_TEST_WORD": str(data),
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def processes(data: Path) -> dict[int, str]:
+    """Return the processes that were started with this data directory, with their command lines."""
+    word = f"EVALHUB_TEST_WORD={data}".encode()
+    found = {}
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and word in (folder / "environ").read_bytes().split(b"\0"):
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+                if line:
+                    found[int(folder.name)] = line
+        except OSError:
+            continue
+    return found
+
+
+def until(ready: Callable[[], Any], seconds: float = 30.0) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := ready()):
+        assert time.monotonic() < end, f"not within {seconds:g} s"
+        time.sleep(0.1)
+    return found
+
+
+def up(data: Path, port: int, *more: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "up", "--no-examples", "--port", str(port), *more],
+        cwd=ROOT,
+        env=environment(data),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        process_group=0,
+    )
+
+
+class Running:
+    """An evalhub that serves."""
+
+    def __init__(self, data: Path) -> None:
+        self.data, self.port = data, free_port()
+        self.supervisor = up(data, self.port)
+
+    def health(self) -> dict[str, Any] | None:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", "/healthz", headers={"Host": "localhost"})
+            answer = connection.getresponse()
+            return json.loads(answer.read()) if answer.status == 200 else None
+        except OSError:
+            return None
+        finally:
+            connection.close()
+
+    def worker(self) -> int | None:
+        return next((pid for pid, line in processes(self.data).items() if " worker " in line), None)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    started = Running(tmp_path / "data")
+    try:
+        until(lambda: (started.health() or {}).get("ok"), 60)
+        until(started.worker)
+        yield started
+    finally:
+        for pid in processes(started.data):
+            os.kill(pid, signal.SIGKILL)
+        started.supervisor.wait()
+        if started.supervisor.stdout:
+            started.supervisor.stdout.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_it_keeps_everything_running_and_stops_in_order(running: Running):
+    health = running.health() or {}
+    assert (health["ok"], health["database"], health["broker"]) == (True, "ok", "ok")
+
+    killed = running.worker()
+    assert killed is not None
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: running.worker() not in (None, killed))
+
+    second = subprocess.run(
+        [sys.executable, "manage.py", "up", "--port", str(free_port())],
+        cwd=ROOT,
+        env=environment(running.data),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert second.returncode != 0
+    assert "running in" in second.stderr
+    assert "Stop it first, or give another directory in EVALHUB_DATA." in second.stderr
+    assert "Traceback" not in second.stderr
+
+    began = time.monotonic()
+    running.supervisor.send_signal(signal.SIGINT)
+    said, _ = running.supervisor.communicate(timeout=40)
+    assert running.supervisor.returncode == 0
+    assert time.monotonic() - began < 20
+    assert "Serving on http://127.0.0.1:" in said
+    assert said.rstrip().endswith("Stopping.")
+    assert "worker ended with exit code -9; it starts again" in said
+    assert until(lambda: not processes(running.data), 5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux'")
+def test_nothing_is_left_when_the_supervisor_is_killed(running: Running):
+    assert len(processes(running.data)) >= 4
+    os.kill(running.supervisor.pid, signal.SIGKILL)
+    running.supervisor.wait()
+    until(lambda: not processes(running.data), 30)
+
+
+def refused(data: Path, port: int) -> str:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "up", "--no-examples", "--port", str(port)],
+        cwd=ROOT,
+        env=environment(data),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    return done.stderr.strip()
+
+
+def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = refused(tmp_path / "data", port)
+    assert f"Port {port} cannot be used: Address already in use." in said
+    assert f"make run PORT={port + 1}" in said
+
+
+def test_a_data_directory_that_cannot_be_made_is_told_in_a_sentence(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    said = refused(tmp_path / "file" / "data", free_port())
+    assert said.count("\n") == 0
+    assert "cannot be made: Not a directory. Name another one in EVALHUB_DATA." in said
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_data_directory_that_is_not_writable_is_told_in_a_sentence(tmp_path: Path):
+    (tmp_path / "data").mkdir(mode=0o500)
+    assert "is not writable. Change its owner, or name another one in EVALHUB_DATA." in refused(
+        tmp_path / "data", free_port()
+    )
+
+
+@pytest.mark.slow
+def test_a_clone_runs_its_examples_with_one_command(tmp_path: Path):
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    env = {**environment(tmp_path / "data"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    del env["EVALHUB_DATA"]
+    done = subprocess.run(
+        ["make", "run", "ONCE=1", f"PORT={free_port()}"],
+        cwd=clone,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Every example came out as expected." in done.stdout
+    assert not subprocess.run(
+        ["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True, check=True
+    ).stdout, "what it makes is ignored"
