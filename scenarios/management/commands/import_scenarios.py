@@ -6,6 +6,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.db import transaction
+
 from scenarios.bundles import read_path
 from scenarios.commands import EvalhubCommand, Result, acting_user, add_project_argument, chosen_project
 from scenarios.imports import Imported, import_files
@@ -22,7 +24,8 @@ class Command(EvalhubCommand):
         project = chosen_project(options["project"])
         bundles = [read_path(Path(path)) for path in options["paths"]]
         by = acting_user()
-        imported = [each for bundle in bundles for each in import_files(bundle, project=project, by=by)]
+        with transaction.atomic():
+            imported = [each for bundle in bundles for each in import_files(bundle, project=project, by=by)]
         return Result(
             "\n".join(_told(each) for each in imported), {"suites": [_json(each) for each in imported]}
         )
