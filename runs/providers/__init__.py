@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from runs.providers.base import Provider, ProviderError
 from runs.providers.claude_code import ClaudeCodeOptions
 from runs.providers.cli import Cli, CliOptions
-from runs.providers.codex import CodexOptions
+from runs.providers.codex import Codex, CodexOptions
 from runs.providers.http import Http, HttpOptions
 from runs.providers.language_model import LanguageModel
 from runs.providers.litellm import AnthropicOptions, AzureOptions, GeminiOptions, LitellmOptions
@@ -55,6 +55,7 @@ PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = {
     "replay": Replay,
     "cli": Cli,
     "http": Http,
+    "codex": Codex,
     "azure": LanguageModel,
     "anthropic": LanguageModel,
     "gemini": LanguageModel,

@@ -31,6 +31,8 @@ class Invocation:
     """Index of the trial within its scenario and run."""
     guidelines: str = ""
     files: tuple[Path, ...] = ()
+    guideline_files: tuple[Path, ...] = ()
+    """The guidelines as files, for an agent that opens them itself."""
     messages: tuple[Json, ...] = ()
     stubs: Mapping[str, Json] | None = None
     """What each tool answers, for a target that takes stubs; None is no stub mode."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, Protocol
 
 from runs.profiles import Limits
 from runs.providers.capture import Capture
@@ -35,6 +35,12 @@ DRAIN_SECONDS = 1.0
 UNKILLABLE_SECONDS = 5.0
 """A process that SIGKILL does not end for so long hangs in the kernel; it is given up."""
 WITHOUT_PIDFD_SECONDS = 0.02
+
+
+class Sink(Protocol):
+    """Gets what a process prints while it runs."""
+
+    def take(self, stream: Literal["stdout", "stderr"], chunk: bytes) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,7 @@ class Conversation:
     output_limit: int
     stop: Stop
     stream_to: Path | None = None
+    log: Sink | None = None
 
     exit_code: int | None = None
     reason: Reason = ""
@@ -113,19 +120,17 @@ class Conversation:
     def _open(self) -> None:
         if self.stream_to is not None:
             self._sink = self.stream_to.open("wb", buffering=0)
-        for pipe, capture in (
-            (self.process.stdout, self.streams.stdout),
-            (self.process.stderr, self.streams.stderr),
-        ):
-            if pipe is not None:
-                self._listen(pipe, capture)
+        if self.process.stdout is not None:
+            self._listen(self.process.stdout, self.streams.stdout, "stdout")
+        if self.process.stderr is not None:
+            self._listen(self.process.stderr, self.streams.stderr, "stderr")
         if self.process.stdin is not None:
             self._feed(self.process.stdin, memoryview(self.stdin or b""))
         if hasattr(os, "pidfd_open"):
             self._pidfd = os.pidfd_open(self.process.pid)
             self._selector.register(self._pidfd, selectors.EVENT_READ, self._end)
 
-    def _listen(self, pipe: IO[bytes], capture: Capture) -> None:
+    def _listen(self, pipe: IO[bytes], capture: Capture, name: Literal["stdout", "stderr"]) -> None:
         descriptor = pipe.fileno()
 
         def take() -> None:
@@ -137,6 +142,8 @@ class Conversation:
             self.streams.merged.add(chunk)
             if self._sink is not None:
                 self._sink.write(chunk)
+            if self.log is not None:
+                self.log.take(name, chunk)
 
         self._selector.register(descriptor, selectors.EVENT_READ, take)
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from runs.profiles import UNLIMITED, Limits
 from runs.providers.base import ProviderError
-from runs.providers.conversation import Conversation, Stop
+from runs.providers.conversation import Conversation, Sink, Stop
 from runs.providers.process_tree import MARKER
 
 OUTPUT_LIMIT = 10 << 20
@@ -73,6 +73,7 @@ def run_process(
     flood_limit: int = FLOOD_LIMIT,
     merge_stderr: bool = False,
     stream_to: Path | None = None,
+    log: Sink | None = None,
     cancelled: Callable[[], bool] | None = None,
     limits: Limits = UNLIMITED,
     sandbox: Wrapper | None = None,
@@ -94,6 +95,7 @@ def run_process(
         output_limit=output_limit,
         stop=Stop(timeout_seconds, grace_seconds, flood_limit, cancelled, limits),
         stream_to=stream_to,
+        log=log,
     )
     conversation.hold()
     return _result(conversation)

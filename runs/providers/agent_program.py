@@ -1,0 +1,159 @@
+"""The program of a coding agent: found, started in the trial's sandbox, logged, and its failures told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from runs.profiles import AGENT
+from runs.providers.agent_log import AgentLog, LogFormat, log_path
+from runs.providers.base import Availability, Invocation, ProviderError
+from runs.providers.options import ResolvedTarget
+from runs.providers.process import ProcessResult, run_process
+
+if TYPE_CHECKING:  # runs.sandbox imports this package
+    from runs.sandbox import Containment, Sandbox
+
+GRACE_SECONDS = 2.0
+VERSION_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class AgentProgram:
+    """One program on one target."""
+
+    title: str
+    executable: str
+    target: ResolvedTarget
+    containment: Containment
+
+    def check(self) -> Availability:
+        """Whether the sandbox allows to start and the program is there; with its version."""
+        if problem := self.containment.problem:
+            return Availability(False, problem)
+        found = self._found()
+        return (
+            Availability(True, version=self._version(found))
+            if found
+            else Availability(False, self._missing())
+        )
+
+    def sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
+        """Return the sandbox of a trial, in which the program itself and the files to read are seen."""
+        found = self._found()
+        if found is None:
+            raise ProviderError(self._missing())
+        elsewhere = not cwd.is_relative_to(invocation.workspace)
+        return self.containment.around(
+            invocation.workspace,
+            invocation.scratch,
+            profile=AGENT,
+            readable=(*invocation.files, *invocation.guideline_files, found, found.resolve()),
+            writable=[cwd] if elsewhere else [],
+        )
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        invocation: Invocation,
+        sandbox: Sandbox,
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        stdin: bytes | None = None,
+        log: AgentLog | None = None,
+    ) -> ProcessResult:
+        """Run the program to its end. Raises `ProviderError` (kind `start`) where it cannot be started."""
+        found = self._found()
+        if found is None:
+            raise ProviderError(self._missing())
+        with log or nullcontext():
+            return run_process(
+                [str(found), *arguments],
+                cwd=cwd,
+                env={**env, **invocation.env},
+                timeout_seconds=self.limit(invocation),
+                stdin=stdin,
+                log=log,
+                cancelled=invocation.cancelled,
+                limits=sandbox.limits,
+                sandbox=sandbox,
+                grace_seconds=GRACE_SECONDS,
+            )
+
+    def limit(self, invocation: Invocation) -> float:
+        """Return the seconds that a trial may take: the target's limit holds where it is tighter."""
+        own = self.target.options.timeout_seconds
+        return invocation.timeout_seconds if own is None else min(own, invocation.timeout_seconds)
+
+    def log(self, invocation: Invocation, folder: str | None, format: LogFormat | None) -> AgentLog:
+        """Open the log of a trial: in the target's folder, else beside the workspace."""
+        base = Path(self.target.base_folder, folder) if folder else invocation.scratch / "logs"
+        heading = {
+            f"{self.title} log of target": self.target.name,
+            "scenario": invocation.key,
+            "attempt": str(invocation.attempt),
+        }
+        path = log_path(base.absolute(), self.target.name, invocation)
+        return AgentLog(path, heading, format=format or "summary", secrets=self.target.secrets)
+
+    def refuse_failure(self, result: ProcessResult, invocation: Invocation, log: Path) -> None:
+        """Raise `ProviderError` where the program failed and nobody looks at what it left in a workspace."""
+        if invocation.in_workspace or result.cancelled:
+            return
+        if result.timed_out:
+            raise ProviderError(
+                f"{self._about()} timed out after {self.limit(invocation):g} s (its log: {log}). "
+                "Raise `timeout_seconds`, or find out what it waits for.",
+                kind="timeout",
+            )
+        if result.exit_code != 0:
+            raise self.failed(f"ended with exit code {result.exit_code}", result, log)
+
+    def failed(self, how: str, result: ProcessResult, log: Path) -> ProviderError:
+        """Return the error of a program that failed, with what it said and where its log is."""
+        out, err = (_end(stream) for stream in (result.stdout, result.stderr))
+        said = "; ".join(f"{name}: {text}" for name, text in (("stderr", err), ("stdout", out)) if text)
+        sentence = f"{self._about()} {how}: {said or 'it said nothing'} (its log: {log})."
+        return ProviderError(f"{sentence} Run it by hand to see why.", kind="command")
+
+    def _about(self) -> str:
+        return f"{self.title} of the target '{self.target.name}'"
+
+    def _found(self) -> Path | None:
+        """Return the program by its path, else by its name on PATH."""
+        if os.sep in self.executable:
+            path = Path(self.target.base_folder, self.executable).expanduser().absolute()
+            return path if os.access(path, os.X_OK) and path.is_file() else None
+        found = shutil.which(self.executable, path=self.containment.path)
+        return Path(found).absolute() if found else None
+
+    def _missing(self) -> str:
+        return (
+            f"{self._about()} cannot start: there is no program '{self.executable}' on the worker. "
+            "Install it there, or set `executable` to its path."
+        )
+
+    def _version(self, found: Path) -> str:
+        with TemporaryDirectory(prefix="evalhub-version-") as folder:
+            workspace, scratch = Path(folder, "workspace"), Path(folder, "scratch")
+            workspace.mkdir()
+            scratch.mkdir()
+            asking = Invocation("", "version", workspace, scratch, VERSION_SECONDS)
+            sandbox = self.sandbox(asking, workspace)
+            try:
+                result = self.run(["--version"], asking, sandbox, cwd=workspace, env={})
+            except ProviderError:
+                return ""
+        lines = result.stdout.decode("utf-8", "replace").split("\n")
+        return lines[0].strip()[:100] if result.exit_code == 0 else ""
+
+
+def _end(stream: bytes) -> str:
+    return stream.decode("utf-8", "replace").strip()[-500:].rstrip(".")
