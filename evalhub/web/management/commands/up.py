@@ -22,6 +22,7 @@ from django.db import connections
 from evalhub.broker import broker_directory
 from evalhub.supervisor import Service, Supervisor, tie_to_parent
 from evalhub.web import example_agent
+from evalhub.web.checks import TAG
 
 LOOPBACK = "127.0.0.1"
 
@@ -37,6 +38,7 @@ class Command(BaseCommand):
 
     def handle(self, *, port: int, once: bool, no_examples: bool, **_: Any) -> None:
         self.began = time.monotonic()
+        self.check(tags=[TAG])
         _check_port(port)
         lock = _lock(settings.DATA_DIR)
         supervisor = Supervisor(lambda text: self.stderr.write(text))
