@@ -64,7 +64,7 @@ class Service:
     def note_exit(self) -> float:
         """Plan the next start after an exit; return the pause in seconds."""
         self.failures = 0 if time.monotonic() - self.started > STEADY_SECONDS else self.failures + 1
-        pause = min(LONGEST_PAUSE, 0.5 * 2**self.failures)
+        pause = min(LONGEST_PAUSE, 0.5 * 2.0**self.failures)
         self.next_start = time.monotonic() + pause
         self.process = None
         return pause

@@ -57,7 +57,7 @@ def finish_trial(trial_id: int, token: str, values: Mapping[str, Any]) -> bool:
     parameters = _adapted(_adapters(vendor, Trial, names), values)
     with connection.cursor() as cursor:
         cursor.execute(_finish_sql(vendor, names), [*parameters, trial_id, token])
-        return cursor.rowcount == 1
+        return bool(cursor.rowcount == 1)
 
 
 @cache
@@ -109,7 +109,8 @@ def _count_sql(counter: str) -> str:
 
 
 def _column(model: type[models.Model], name: str) -> str:
-    return connection.ops.quote_name(model._meta.get_field(name).column)
+    column: str = model._meta.get_field(name).column  # type: ignore[union-attr, assignment]  # every name is a column's
+    return connection.ops.quote_name(column)
 
 
 def _is_json(model: type[models.Model], name: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,10 +157,7 @@ def _retire_absent(suite: Suite, version: SuiteVersion) -> None:
 def _contents(version: SuiteVersion | None) -> dict[str, str]:
     if version is None:
         return {}
-    rows: Sequence[tuple[str, str]] = version.entries.values_list(
-        "scenario_version__scenario__key", "scenario_version__sha256"
-    )
-    return dict(rows)
+    return dict(version.entries.values_list("scenario_version__scenario__key", "scenario_version__sha256"))
 
 
 def _changes(before: SuiteVersion | None, after: SuiteVersion) -> Changes:

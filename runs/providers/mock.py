@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, model_validator
 
-from evaluators.model import Completion, CompletionRequest, Json, Usage
+from evaluators.model import Complete, Completion, CompletionRequest, Json, Usage
 from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import Options, ResolvedTarget
 
@@ -75,7 +75,7 @@ class Mock:
         return Recording(**{**vars(self._recording), "seconds": seconds, "cancelled": cancelled})
 
 
-def complete_with_mock(target: ResolvedTarget) -> Callable[[CompletionRequest], Completion]:
+def complete_with_mock(target: ResolvedTarget) -> Complete:
     """Return a model that gives the target's answer to everything: a judge for tests."""
     if not isinstance(target.options, MockOptions):
         raise TypeError(f"{target.name} is no mock target")

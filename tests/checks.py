@@ -1,0 +1,127 @@
+"""Everything that is checked without running: `python -m tests.checks`, which is `make check`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("evaluators", "scenarios", "runs", "evalhub")
+LOCKS = {
+    "requirements.lock": ("requirements.in",),
+    "requirements-dev.lock": ("requirements.in", "requirements-dev.in"),
+}
+SERVER = {
+    "EVALHUB_HOSTS": "evalhub.example",
+    "EVALHUB_SECRET_KEY": "x" * 30 + "0123456789abcdefghijklmnopqrstuvwxyz",
+    "DATABASE_URL": "postgresql://evalhub@localhost/evalhub",
+    "EVALHUB_BROKER_URL": "redis://localhost:6379/0",
+}
+# What would only work here or for its author: addresses of registries, and paths of a machine.
+NOT_FOR_OTHERS = re.compile(
+    rb"\b(?:files\.pythonhosted\.org|registry\.npmjs\.org|proxy\.golang\.org)\b|--(?:extra-)?index-url"
+    rb"|(?<![\w.])/(?:work/(?:main|shared)|root/\.\w+)"
+)
+
+
+def run(*argv: str, **env: str) -> list[str]:
+    """Run a program of the environment; return what it printed where it failed."""
+    with tempfile.TemporaryDirectory(prefix="evalhub-check-") as data:
+        done = subprocess.run(
+            [sys.executable, *argv],
+            cwd=ROOT,
+            env={**os.environ, "EVALHUB_DATA": data, **env},
+            capture_output=True,
+            text=True,
+        )
+    return (
+        []
+        if done.returncode == 0
+        else [(done.stdout + done.stderr).strip() or f"exit code {done.returncode}"]
+    )
+
+
+def pinned(lock: Path) -> dict[str, Version]:
+    """Return the versions that a lock file names."""
+    found = re.finditer(
+        r"^([A-Za-z0-9_.-]+)(?:\[[^]]*\])?==(\S+)", lock.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return {canonicalize_name(match[1]): Version(match[2]) for match in found}
+
+
+def wanted(requirements: Path) -> Iterator[Requirement]:
+    """Yield what a requirements file asks for by itself."""
+    for line in requirements.read_text(encoding="utf-8").splitlines():
+        text = line.split(" #")[0].strip()
+        if text and not text.startswith(("#", "-")):
+            yield Requirement(text)
+
+
+def locks() -> list[str]:
+    """Return where a lock file does not have what the requirements ask for. Asks no registry."""
+    problems = []
+    for lock, sources in LOCKS.items():
+        versions = pinned(ROOT / lock)
+        for requirement in (each for source in sources for each in wanted(ROOT / source)):
+            version = versions.get(canonicalize_name(requirement.name))
+            if version is None or not requirement.specifier.contains(version, prereleases=True):
+                problems.append(
+                    f"{lock} has {requirement.name} {version}, and {requirement} is asked for. Run make lock."
+                )
+    return problems
+
+
+def tracked() -> list[str]:
+    """Return lines of tracked files that name a registry or a path of one machine."""
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    problems = []
+    for name in filter(None, listing.stdout.decode().split("\0")):
+        path = ROOT / name
+        content = path.read_bytes() if path.is_file() else b""
+        for match in NOT_FOR_OTHERS.finditer(content):
+            line = content.count(b"\n", 0, match.start()) + 1
+            problems.append(f"{name}:{line}: {match[0].decode(errors='replace')} works on no other machine.")
+    return problems
+
+
+CHECKS: dict[str, Callable[[], list[str]]] = {
+    "ruff check": lambda: run("-m", "ruff", "check", "--quiet", "."),
+    "ruff format": lambda: run("-m", "ruff", "format", "--check", "--quiet", "."),
+    "mypy --strict": lambda: run("-m", "mypy", "--no-error-summary", *PACKAGES),
+    "djlint": lambda: run("-m", "djlint", "--lint", "--quiet", "templates"),
+    "migrations": lambda: run("manage.py", "makemigrations", "--check", "--dry-run"),
+    "settings, embedded": lambda: run("manage.py", "check", "--fail-level", "WARNING"),
+    "settings, server": lambda: run(
+        "manage.py", "check", "--tag", "evalhub", "--fail-level", "WARNING", **SERVER
+    ),
+    "lock files": locks,
+    "tracked files": tracked,
+}
+
+
+def main() -> int:
+    """Run every check, also after one has failed; return 0 when all are green."""
+    failed = []
+    for name, check in CHECKS.items():
+        began = time.monotonic()
+        problems = check()
+        print(f"{'FAILED' if problems else 'ok':>6}  {name}  {time.monotonic() - began:.1f} s", flush=True)
+        if problems:
+            failed.append(name)
+            print("\n".join(problems), flush=True)
+    print(f"Failed: {', '.join(failed)}." if failed else "Everything is in order.")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
