@@ -107,13 +107,14 @@ def _store_parts(trial_id: int, result: TrialResult) -> None:
         }
         statements.insert(TranscriptRecord, [row])
     commands = result.interaction.commands if result.interaction else ()
-    statements.insert(CommandRecord, [_command_row(trial_id, command) for command in commands])
+    statements.insert(CommandRecord, [command_row(trial_id, command) for command in commands])
     judgings = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]
     statements.insert(JudgingRecord, [judging_row(trial_id, score) for score in judgings])
     statements.insert(Artifact, [{"trial": trial_id, **vars(kept)} for kept in result.artifacts])
 
 
-def _command_row(trial_id: int, command: Command) -> dict[str, Any]:
+def command_row(trial_id: int, command: Command) -> dict[str, Any]:
+    """Return the row of one command of the tool."""
     return {
         "trial": trial_id,
         "n": command.n,

@@ -1,0 +1,94 @@
+"""`make_history`: enough of everything, in a project that says it is made up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from evalhub.teams.models import Project
+from runs.made_up.story import chapters
+from runs.models import Artifact, Baseline, Change, CommandRecord, JudgingRecord, Run, RunMeasure, Trial
+from scenarios.models import Suite
+from tests.builders import make_project
+
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+
+
+def made(runs: int, trials: int = 20) -> None:
+    call_command("make_history", runs=runs, trials=trials, stdout=StringIO(), stderr=StringIO())
+
+
+@pytest.fixture
+def history(db: None) -> Project:
+    # So many that every suite meets each of its targets twice, the second time with a baseline.
+    made(24)
+    return Project.objects.get(slug="made-up")
+
+
+def test_the_project_is_told_as_made_up_by_its_name(history: Project) -> None:
+    assert history.name.startswith("Made up")
+
+
+def test_it_refuses_a_project_that_may_have_real_results(db: None) -> None:
+    make_project("tools")
+    err = StringIO()
+    with pytest.raises(SystemExit) as stopped:
+        call_command("make_history", runs=1, trials=1, project="tools", stderr=err)
+    assert stopped.value.code == 2
+    assert "is not made up" in err.getvalue()
+    assert Run.objects.count() == 0
+
+
+def test_counters_agree_with_the_trials(history: Project) -> None:
+    for run in Run.objects.filter(project=history):
+        outcomes = Counter(run.trial_set.values_list("outcome", flat=True))
+        assert (run.passed, run.failed, run.errors) == (outcomes["pass"], outcomes["fail"], outcomes["error"])
+        assert (run.trials, run.open, run.state) == (20, 0, "finished")
+
+
+def test_there_is_something_of_everything(history: Project) -> None:
+    runs = Run.objects.filter(project=history)
+    assert Suite.objects.filter(project=history).count() == 4
+    assert runs.values("target").distinct().count() == 3
+    assert runs.values("tool_version").distinct().count() > 4
+    assert runs.values("guidance").distinct().count() == 8
+    for kept in (Baseline, Change, CommandRecord, JudgingRecord, Artifact):
+        assert kept.objects.exists(), kept.__name__
+
+
+def test_rollups_are_those_of_the_trials(history: Project) -> None:
+    run = Run.objects.filter(project=history).first()
+    rolled = RunMeasure.objects.get(run=run, scenario=None, measure__layer="trial", measure__name="pass")
+    counted = Trial.objects.filter(run=run).exclude(outcome="error")
+    assert rolled.n == counted.values("scenario").distinct().count()
+    assert rolled.passed == run.passed
+
+
+def test_a_transcript_holds_the_commands_that_are_counted(history: Project) -> None:
+    trial = Trial.objects.filter(run__project=history, outcome="fail", commands__failed=True).first()
+    assert trial is not None
+    lines = [event.command for event in trial.transcript.unpack().events if event.type == "tool_call"]
+    assert trial.commands.first().line in lines
+
+
+def test_a_later_history_goes_on_in_the_same_project(history: Project) -> None:
+    made(1)
+    assert Run.objects.filter(project=history).count() == 25
+    assert Suite.objects.filter(project=history).count() == 4
+
+
+def test_the_same_seed_tells_the_same_story() -> None:
+    assert list(chapters(30, seed=7, now=NOW)) == list(chapters(30, seed=7, now=NOW))
+    assert list(chapters(30, seed=7, now=NOW)) != list(chapters(30, seed=8, now=NOW))
+
+
+def test_pass_rates_drop_with_the_version_that_renamed_a_flag() -> None:
+    skills: dict[str, list[float]] = {}
+    for chapter in chapters(1200, seed=1, now=NOW):
+        skills.setdefault(chapter.tool_version.split()[-1], []).append(chapter.skill)
+    means = {version: sum(found) / len(found) for version, found in skills.items()}
+    assert means["2.4.0"] < means["2.3.1"] < means["3.0.0"]
