@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from runs import statements
 from runs.measures import measure_id
 from runs.models import Run, RunMeasure, SubcommandMeasure, Trial
 from runs.models.trial import TrialState
@@ -94,23 +95,26 @@ def write_rollups(run: Run) -> None:
     )
     kept = list(trials)
     series = by_scenario(kept)
+    totals = over_scenarios(series)
+    # Asked once for each name, not for each row: a name that is new is looked up until its transaction ends.
+    measures = {key: measure_id(*key) for key in totals}
     RunMeasure.objects.filter(run=run).delete()
-    rows = [_row(run, scenario, key, each) for (scenario, key), each in series.items()]
-    rows += [_row(run, None, key, each) for key, each in over_scenarios(series).items()]
-    RunMeasure.objects.bulk_create(rows, batch_size=500)
+    rows = [_row(run, scenario, measures[key], each) for (scenario, key), each in series.items()]
+    rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
+    statements.insert(RunMeasure, rows)
     _write_subcommands(run, kept)
 
 
-def _row(run: Run, scenario: int | None, key: Key, series: Series) -> RunMeasure:
-    return RunMeasure(
-        run=run,
-        scenario_id=scenario,
-        measure_id=measure_id(*key),
-        n=series.n,
-        mean=series.mean,
-        m2=series.m2,
-        passed=series.passed if series.decided else None,
-    )
+def _row(run: Run, scenario: int | None, measure: int, series: Series) -> dict[str, Any]:
+    return {
+        "run": run.pk,
+        "scenario": scenario,
+        "measure": measure,
+        "n": series.n,
+        "mean": series.mean,
+        "m2": series.m2,
+        "passed": series.passed if series.decided else None,
+    }
 
 
 _COUNTS = ("calls", "errors", "first_tries", "helps", "retries_after_failure", "unknown")
@@ -123,13 +127,11 @@ def _write_subcommands(run: Run, trials: list[Trial]) -> None:
             for scenario in (trial.scenario_id, None):
                 _count(counts.setdefault((scenario, row["name"]), dict.fromkeys(_COUNTS, 0)), row)
     SubcommandMeasure.objects.filter(run=run).delete()
-    SubcommandMeasure.objects.bulk_create(
-        [
-            SubcommandMeasure(run=run, scenario_id=scenario, subcommand=name[:200], **row)
-            for (scenario, name), row in counts.items()
-        ],
-        batch_size=500,
-    )
+    rows = [
+        {"run": run.pk, "scenario": scenario, "subcommand": name[:200], **row}
+        for (scenario, name), row in counts.items()
+    ]
+    statements.insert(SubcommandMeasure, rows)
 
 
 def _count(total: dict[str, int], row: dict[str, Any]) -> None:
