@@ -7,12 +7,11 @@ from django.urls import URLPattern, URLResolver, include, path
 from evalhub import health
 from evalhub.web import patterns
 from runs.urls import project_urls
-from scenarios.urls import urlpatterns as scenario_urls
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("evalhub.teams.urls")),
     path("", include("runs.urls")),
-    path("p/<slug:slug>/", include([*scenario_urls, *project_urls])),
+    path("p/<slug:slug>/", include(project_urls)),
     path("api/v1/", include("evalhub.api_urls")),
     path("patterns/", patterns.patterns, name="patterns"),
     path("healthz", health.healthz, name="healthz"),

@@ -82,3 +82,19 @@ class RunForm(forms.Form):
             ),
             tags=words(given["run_tags"]),
         )
+
+
+class TargetsFileForm(forms.Form):
+    """A targets file."""
+
+    file = forms.FileField(
+        error_messages={"required": "Choose a file first.", "empty": "The file is empty. Choose another one."}
+    )
+
+
+class TargetForm(forms.Form):
+    """One target as its entry in a targets file."""
+
+    definition = forms.CharField(
+        max_length=100_000, strip=False, widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false"})
+    )

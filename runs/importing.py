@@ -13,15 +13,13 @@ from runs import comparing
 from runs.foreign import ForeignRun, ForeignTrial, read_results
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import RunState, Trigger
+from runs.models.target import IMPORTED
 from runs.models.trial import TrialState
 from runs.rollups import write_rollups
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import store_suite
 from scenarios.models import ScenarioVersion, Suite, SuiteVersion
 from scenarios.spec import ScenarioSpec
-
-IMPORTED = "imported"
-"""Provider of a target that is known from its results only, and cannot run here."""
 
 
 @transaction.atomic

@@ -21,7 +21,7 @@ from scenarios.formats.positions import Document, Location, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.yaml_text import read_yaml
 
-__all__ = ["TargetDefinition", "define", "read_targets", "resolve"]
+__all__ = ["TargetDefinition", "define", "read_target", "read_targets", "resolve"]
 
 _OPTIONAL_PATHS = frozenset(("cwd", "workspace_template", "log_dir"))
 
@@ -47,6 +47,18 @@ def read_targets(content: bytes, file: str) -> tuple[TargetDefinition, ...]:
     if refused := [problem for problem in problems if not problem.lint]:
         raise ScenarioFileError(refused)
     return tuple(reader.definition() for reader in readers)
+
+
+def read_target(content: bytes, file: str) -> TargetDefinition:
+    """Return the one target that a text describes. Raises `ScenarioFileError` with every problem that is no lint."""
+    document = read_yaml(content, file)
+    if not isinstance(document.value, dict):
+        sentence, fix = "This describes no target.", "Write `name`, `provider` and the provider's own fields."
+        raise ScenarioFileError([document.problem((), sentence, fix=fix, id="targets/none")])
+    entry = Entry(document, (), document.value)
+    if refused := [problem for problem in entry.problems() if not problem.lint]:
+        raise ScenarioFileError(refused)
+    return entry.definition()
 
 
 def define(entry: Mapping[str, Json], *, file: str = "target") -> TargetDefinition:

@@ -10,9 +10,10 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from runs import claims, lanes, preparation, wakeups
+from runs.checking import carry_out_check
 from runs.clock import DatabaseNow, database_now
 from runs.grading.requests import carry_out
-from runs.models import GradeRequest, Run, RunSlot
+from runs.models import GradeRequest, Run, RunSlot, TargetCheck
 from runs.models.run import RunState
 from runs.reaping import reap
 
@@ -45,6 +46,12 @@ def grade(request_id: int) -> None:
     carry_out(request_id)
 
 
+@shared_task(name="runs.tasks.check_target")
+def check_target(check_id: int) -> None:
+    """Look whether a target can work on this machine, for somebody who waits."""
+    carry_out_check(check_id)
+
+
 @shared_task(name="runs.tasks.tick")
 def tick() -> None:
     """Put back what lost workers held, close what was missed, and wake what is waiting."""
@@ -53,11 +60,13 @@ def tick() -> None:
     wakeups.prepare(list(queued.order_by("pk").values_list("pk", flat=True)[:MOST_WOKEN]))
     for run_id in waiting_runs(MOST_WOKEN):
         call_lanes(run_id)
-    _look_after_grading()
+    _look_after_questions()
 
 
-def _look_after_grading() -> None:
+def _look_after_questions() -> None:
     now = timezone.now()
+    for check_id in TargetCheck.untaken(now=now).values_list("pk", flat=True)[:100]:
+        wakeups.check_target(check_id)
     GradeRequest.remove_expired(now=now)
     for request_id in GradeRequest.unanswered(now=now).values_list("pk", flat=True)[:100]:
         wakeups.grade(request_id)

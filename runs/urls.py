@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs.views import home, over_runs, run_new, runs, suites, trials
+from runs.views import home, over_runs, run_new, runs, suites, targets, trials, uploads
 
 project_urls = [
     path("", home.project_home, name="project-home"),
     path("running/", home.project_running, name="project-running"),
+    path("upload/", uploads.suite_upload, name="suite-upload"),
     path("suites/", suites.suite_list, name="suite-list"),
     path("suites/<slug:suite>/", suites.suite_detail, name="suite-detail"),
     path("runs/", runs.run_list, name="run-list"),
@@ -19,6 +20,13 @@ project_urls = [
     path("trials/<int:pk>/", trials.trial_detail, name="trial-detail"),
     path("trials/<int:pk>/transcript/", trials.transcript_text, name="trial-transcript"),
     path("trials/<int:pk>/artifacts/<str:name>/", trials.artifact, name="trial-artifact"),
+    path("targets/", targets.target_list, name="target-list"),
+    path("targets/import/", targets.target_import, name="target-import"),
+    path("targets/<int:pk>/", targets.target_edit, name="target-edit"),
+    path("targets/<int:pk>/check/", targets.target_check, name="target-check"),
+    path("targets/<int:pk>/accept/", targets.target_accept, name="target-accept"),
+    path("targets/<int:pk>/remove/", targets.target_remove, name="target-remove"),
+    path("suites/<slug:suite>/targets/", targets.suite_targets, name="suite-targets"),
     path("trends/", over_runs.trends, name="trends"),
     path("reviews/", over_runs.reviews, name="reviews"),
 ]

@@ -40,6 +40,11 @@ def lanes(run_id: int, count: int) -> None:
     _send("lane", run_id, times=count)
 
 
+def check_target(check_id: int) -> None:
+    """Ask a worker whether a target can work there."""
+    _send("check_target", check_id)
+
+
 def grade(request_id: int) -> None:
     """Ask a worker to grade a stored request."""
     _send("grade", request_id)

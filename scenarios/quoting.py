@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from scenarios.formats import format_of
 from scenarios.formats.problems import Problem
 
 AROUND = 1
@@ -25,17 +26,21 @@ class Quoted:
 
     problem: Problem
     lines: tuple[Line, ...]
+    format: str = ""
+    """The format that the file was read as, where it is known."""
 
 
 def quoted(problems: Sequence[Problem], files: Mapping[str, bytes]) -> list[Quoted]:
     """Return the problems in their order, each with its lines."""
     texts: dict[str, list[str]] = {}
+    formats: dict[str, str] = {}
     found = []
     for problem in problems:
         if problem.file not in texts:
             content = files.get(problem.file, b"")
             texts[problem.file] = content.decode("utf-8", "replace").splitlines()
-        found.append(Quoted(problem, _lines(problem, texts[problem.file])))
+            formats[problem.file] = format_of(problem.file, content) if content else ""
+        found.append(Quoted(problem, _lines(problem, texts[problem.file]), formats[problem.file]))
     return found
 
 

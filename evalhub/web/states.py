@@ -21,7 +21,19 @@ STATES: dict[str, tuple[str, str]] = {
     "broken": ("is-broken", "broken"),
     "new": ("is-little", "not run yet"),
     "stale": ("is-stale", "stale"),
+    "ready": ("is-passed", "ready"),
+    "cannot start": ("is-error", "cannot start"),
+    "proposed": ("is-suspected", "proposed"),
+    "checking": ("is-running", "checking"),
+    "not checked": ("is-little", "not checked"),
+    "no answer": ("is-little", "no answer"),
+    "results only": ("is-same", "results only"),
+    "working": ("is-running", "working"),
+    "lost": ("is-error", "lost"),
 }
+
+FORMATS = {"llm_tool_test": "llm-tool-test", "agentv": "AgentV", "tool_forge": "tool-forge"}
+"""File formats by their names for people."""
 
 
 def look(state: str) -> tuple[str, str]:

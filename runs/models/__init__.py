@@ -1,5 +1,6 @@
 """The warehouse. A model a noun of the glossary; who writes what stands in docs/architecture.md."""
 
+from runs.models.check import TargetCheck
 from runs.models.comparison import Alert, Baseline, Change
 from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
@@ -28,6 +29,7 @@ __all__ = [
     "RunSlot",
     "SubcommandMeasure",
     "Target",
+    "TargetCheck",
     "TargetSlot",
     "TranscriptRecord",
     "Trial",

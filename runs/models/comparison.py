@@ -84,6 +84,7 @@ class Alert(models.Model):
 
     class Meta:
         ordering = ["-pk"]
+        indexes = [models.Index(fields=["project", "state", "-id"], name="alert_by_state")]
 
     def __str__(self) -> str:
         return f"alert {self.pk}"

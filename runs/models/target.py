@@ -8,6 +8,9 @@ from django.utils import timezone
 
 from evalhub.teams.models import Project
 
+IMPORTED = "imported"
+"""Provider of a target that is known from imported results only, and cannot run here."""
+
 
 class Target(models.Model):
     """A configured agent or model that does tasks, or judges; its name is the key used everywhere."""
@@ -32,6 +35,11 @@ class Target(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether nothing can run on it, for only results of it are known."""
+        return self.provider == IMPORTED
 
 
 class TargetSlot(models.Model):

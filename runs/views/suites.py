@@ -40,5 +40,6 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
         "lines": page.chosen(show, tag),
         "chips": page.chips(show, tag),
         "hints": quoted(lints, {}),
+        "may_upload": request.access.may("upload"),
     }
     return page_or_fragment(request, "runs/suite_detail.html", "runs/_suite_scenarios.html", context)

@@ -10,13 +10,13 @@ from urllib.parse import urlencode
 from django.db.models import Count, OuterRef, Subquery
 
 from evalhub.teams.models import Project
+from evalhub.web.states import FORMATS
 from runs.models import Run, Target
 from runs.warehouse.history import RunRow, rows, runs_of
 from runs.warehouse.strips import Strip, strips
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion
 
 CLASSES = ("solid", "flaky", "broken", "new")
-FORMATS = {"llm_tool_test": "llm-tool-test", "agentv": "AgentV", "tool_forge": "tool-forge"}
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,15 @@ def _nothing_found(upload: Upload) -> Problem:
     )
 
 
+def format_of(file: str, content: bytes) -> str:
+    """Return the name of the format that takes a file; empty when none does, or when it cannot be decoded."""
+    try:
+        document = decode_file(file, content)
+    except ScenarioFileError:
+        return ""
+    return next((each.name for each in FORMATS if each.matches(file, document.value)), "")
+
+
 def companions(file: str, content: bytes) -> tuple[str, ...]:
     """Return the paths that a scenario file names, relative to its folder; nothing when it is none."""
     try:

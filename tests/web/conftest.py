@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from django.test import Client
 from evalhub.teams.models import Project
 from runs import measures
 from tests.builders import make_member, make_project
+
+SILENT_APP = SimpleNamespace(send_task=lambda *args, **kwargs: None)
+"""Stands for the Celery application where no worker listens."""
 
 
 @pytest.fixture(autouse=True)

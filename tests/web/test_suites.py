@@ -8,6 +8,7 @@ import zipfile
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from runs.models import Target
 from scenarios.models import Suite
 from tests.builders import make_guidance, make_project, make_run, make_suite, make_target, make_trial
 
@@ -78,6 +79,42 @@ def test_an_archive_brings_several_files(signed_in):
     response = upload(signed_in("author"), stream.getvalue(), names=("basics.zip",))
     assert response.status_code == 200
     assert Suite.objects.get().scenarios.count() == 2
+
+
+def test_problems_name_the_format_of_their_file(signed_in):
+    assert "list.yaml, read as llm-tool-test" in upload(signed_in("author"), BAD).content.decode()
+
+
+def archive_with_targets(text):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("basics/one.yaml", GOOD)
+        archive.writestr("basics/targets.yaml", text)
+    return stream.getvalue()
+
+
+TARGETS = "targets:\n  - {name: local, provider: mock}\n"
+
+
+def test_an_embedded_evalhub_takes_over_the_targets_of_an_upload(signed_in):
+    text = upload(signed_in(), archive_with_targets(TARGETS), names=("basics.zip",)).content.decode()
+    assert Target.objects.get().name == "local"
+    assert "<strong>1 target</strong> came with it: local." in text
+
+
+def test_a_server_for_many_asks_before_it_takes_over_targets(signed_in, settings):
+    settings.EMBEDDED = False
+    text = upload(signed_in(), archive_with_targets(TARGETS), names=("basics.zip",)).content.decode()
+    assert not Target.objects.exists()
+    assert 'action="/p/tools/suites/basics/targets/"' in text
+
+
+def test_a_bad_targets_file_leaves_the_suite_kept(signed_in):
+    content = archive_with_targets(TARGETS.replace("mock", "mok"))
+    response = upload(signed_in(), content, names=("basics.zip",))
+    assert response.status_code == 200
+    assert "The targets file was not taken over" in response.content.decode()
+    assert Suite.objects.exists() and not Target.objects.exists()
 
 
 def test_several_files_are_taken_together(signed_in):

@@ -68,6 +68,12 @@ def _line(text: str) -> str:
 
 
 @register.filter
+def format_name(name: str) -> str:
+    """Return a file format's name for people."""
+    return states.FORMATS.get(name, name)
+
+
+@register.filter
 def in_json(value: Any) -> str:
     """Return an expected or actual value as text: strings as they are, anything else as compact JSON."""
     import json

@@ -1,14 +1,17 @@
-"""Uploading suites. Their pages stand in `runs.views.suites`, as they show what was run."""
+"""Uploading suites, with the targets file that may come with them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.views.decorators.http import require_POST
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
+from runs.accepting import take_over_bundle
+from runs.models import Target
 from scenarios.bundles import Bundle
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
@@ -27,10 +30,20 @@ class Uploaded:
     checked: tuple[ParsedSuite, ...] = ()
     problems: list[Quoted] = field(default_factory=list)
     hints: list[Quoted] = field(default_factory=list)
+    targets: tuple[Target, ...] = ()
+    """Taken over from the bundle."""
+    target_problems: list[Quoted] = field(default_factory=list)
+    """Of the bundle's targets file; the suites are kept all the same."""
 
     @property
     def status(self) -> int:
         return 422 if self.problems else 200
+
+    @property
+    def waiting(self) -> list[Imported]:
+        """Suites whose targets file somebody may take over."""
+        known = bool(self.targets or self.target_problems)
+        return [] if known else [each for each in self.imported if each.version.targets_text]
 
 
 @require_POST
@@ -58,8 +71,22 @@ def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
     except ScenarioFileError as error:
         refused = quoted([problem for problem in error.problems if not problem.lint], files)
         return Uploaded(name, problems=refused, hints=quoted([p for p in error.problems if p.lint], files))
-    lints = [lint for each in imported for lint in each.lints]
-    return Uploaded(name, imported=imported, hints=quoted(lints, files))
+    hints = quoted([lint for each in imported for lint in each.lints], files)
+    targets, problems = _targets(request, imported) if settings.EMBEDDED else ((), [])
+    return Uploaded(name, imported, hints=hints, targets=targets, target_problems=problems)
+
+
+def _targets(
+    request: ProjectRequest, imported: tuple[Imported, ...]
+) -> tuple[tuple[Target, ...], list[Quoted]]:
+    """Take over the targets file of a bundle, which stands with each of its suites; who owns the machine is asked nothing."""
+    version = next((each.version for each in imported if each.version.targets_text), None)
+    if version is None:
+        return (), []
+    try:
+        return take_over_bundle(version, by=request.user), []
+    except ScenarioFileError as error:
+        return (), quoted(error.problems, {version.targets_file: version.targets_text.encode()})
 
 
 def _checked(name: str, bundle: Bundle, pattern: str) -> Uploaded:
