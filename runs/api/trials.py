@@ -164,8 +164,8 @@ def list_artifacts(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
 
 
 @router.get(
-    "/trials/{trial_id}/artifacts/{name}",
-    auth=Bearer(),
+    "/trials/{trial_id}/artifacts/{artifact}",
+    auth=Bearer("read unredacted"),
     response={REFUSALS: ErrorOut},
     openapi_extra={
         "responses": {
@@ -176,15 +176,15 @@ def list_artifacts(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
         }
     },
 )
-def download_artifact(request: ApiRequest, trial_id: Path[Key], name: Path[Text]) -> FileResponse:
-    """Download a kept file as it is."""
-    artifact = Artifact.objects.filter(trial=find_trial(request, trial_id), name=name).first()
-    if artifact is None or not path_of(artifact.sha256).is_file():
-        raise not_found("artifact", name)
-    content = path_of(artifact.sha256).open("rb")
+def download_artifact(request: ApiRequest, trial_id: Path[Key], artifact: Path[Text]) -> FileResponse:
+    """Download a kept file as it is, with nothing redacted."""
+    kept = Artifact.objects.filter(trial=find_trial(request, trial_id), name=artifact).first()
+    if kept is None or not path_of(kept.sha256).is_file():
+        raise not_found("artifact", artifact)
+    content = path_of(kept.sha256).open("rb")
     return FileResponse(
         content,
         as_attachment=True,
-        filename=f"trial-{trial_id}-{artifact.name}",
+        filename=f"trial-{trial_id}-{kept.name}",
         content_type="application/octet-stream",
     )

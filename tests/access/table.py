@@ -1,0 +1,130 @@
+"""Who may do what at every address. A new page or operation gets a line here, or the walk fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+ROLES = ("viewer", "runner", "author", "admin")
+ANYONE, SIGNED_IN = "anyone", "signed in"
+
+
+@dataclass(frozen=True)
+class Page:
+    """An address of the site, with the names of `samples` in it, and the least that it takes."""
+
+    path: str
+    least: str
+    method: str = "GET"
+    answers: tuple[int, ...] = (200,)
+    """Statuses for whoever may: a form that is sent empty is 422, say."""
+
+
+PAGES: dict[str, Page] = {
+    "sign-in": Page("/sign-in/", ANYONE),
+    "sign-in-link": Page("/sign-in/link/spent/", ANYONE, answers=(410,)),
+    "sign-out": Page("/sign-out/", ANYONE, "POST", answers=(302,)),
+    "password-change": Page("/password/", SIGNED_IN),
+    "home": Page("/", SIGNED_IN, answers=(200, 302)),
+    "project-list": Page("/projects/", SIGNED_IN),
+    "patterns": Page("/patterns/", SIGNED_IN),
+    "healthz": Page("/healthz", ANYONE),
+    "run-short": Page("/runs/{run_id}/", "viewer", answers=(302,)),
+    "trial-short": Page("/trials/{trial_id}/", "viewer", answers=(302,)),
+    "suite-upload": Page("/p/tools/upload/", "author", "POST", answers=(422,)),
+    "project-home": Page("/p/tools/", "viewer"),
+    "project-running": Page("/p/tools/running/", "viewer", answers=(302,)),
+    "suite-list": Page("/p/tools/suites/", "viewer"),
+    "suite-detail": Page("/p/tools/suites/{slug}/", "viewer"),
+    "run-list": Page("/p/tools/runs/", "viewer"),
+    "run-new": Page("/p/tools/runs/new/", "runner"),
+    "run-detail": Page("/p/tools/runs/{run_id}/", "viewer"),
+    "run-progress": Page("/p/tools/runs/{run_id}/progress/", "viewer", answers=(302,)),
+    "run-cancel": Page("/p/tools/runs/{run_id}/cancel/", "runner", "POST", answers=(302,)),
+    "trial-detail": Page("/p/tools/trials/{trial_id}/", "viewer"),
+    "trial-transcript": Page("/p/tools/trials/{trial_id}/transcript/", "viewer"),
+    "trial-artifact": Page("/p/tools/trials/{trial_id}/artifacts/{artifact}/", "author"),
+    "trends": Page("/p/tools/trends/", "viewer"),
+    "reviews": Page("/p/tools/reviews/", "viewer"),
+}
+"""By the name of the URL pattern."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What a REST operation takes, and what it is sent where that is needed to get past validation."""
+
+    least: str
+    body: object = None
+    query: str = ""
+
+
+OPERATIONS: dict[str, Operation] = {
+    "GET /health": Operation(ANYONE),
+    "GET /projects": Operation("viewer"),
+    "GET /projects/{slug}": Operation("viewer"),
+    "GET /tokens": Operation("viewer"),
+    "POST /tokens": Operation("viewer", {"name": "ci"}),
+    "DELETE /tokens/{token_id}": Operation("viewer"),
+    "GET /suites": Operation("viewer"),
+    "POST /suites": Operation("author"),
+    "GET /suites/{slug}": Operation("viewer"),
+    "GET /suites/{slug}/versions": Operation("viewer"),
+    "GET /suites/{slug}/versions/{number}": Operation("viewer"),
+    "GET /scenarios": Operation("viewer"),
+    "GET /scenarios/{scenario_id}": Operation("viewer"),
+    "GET /rubrics": Operation("viewer"),
+    "GET /rubrics/{rubric_id}": Operation("viewer"),
+    "GET /guidance": Operation("viewer"),
+    "POST /guidance": Operation(
+        "author", {"suite": "basics", "files": [{"path": "AGENTS.md", "content": "Read."}]}
+    ),
+    "GET /guidance/{guidance_id}": Operation("viewer"),
+    "GET /targets": Operation("viewer"),
+    "GET /targets/{name}": Operation("viewer"),
+    "GET /baselines": Operation("viewer"),
+    "POST /baselines": Operation("runner", {"run": 1}),
+    "DELETE /baselines/{baseline_id}": Operation("runner"),
+    "GET /runs": Operation("viewer"),
+    "POST /runs": Operation("runner", {"suites": ["basics"]}),
+    "GET /runs/{run_id}": Operation("viewer"),
+    "POST /runs/{run_id}/cancel": Operation("runner"),
+    "GET /runs/{run_id}/trials": Operation("viewer"),
+    "GET /runs/{run_id}/measures": Operation("viewer"),
+    "GET /launches": Operation("viewer"),
+    "GET /launches/{launch_id}": Operation("viewer"),
+    "GET /trials/{trial_id}": Operation("viewer"),
+    "GET /trials/{trial_id}/scores": Operation("viewer"),
+    "GET /trials/{trial_id}/commands": Operation("viewer"),
+    "GET /trials/{trial_id}/transcript": Operation("viewer"),
+    "GET /trials/{trial_id}/artifacts": Operation("viewer"),
+    "GET /trials/{trial_id}/artifacts/{artifact}": Operation("author"),
+    "GET /trials/{trial_id}/judgings": Operation("viewer"),
+    "GET /judgings/{judging_id}": Operation("viewer"),
+    "POST /judgings/{judging_id}/reviews": Operation(
+        "runner", {"polarity": "positive", "position": 0, "word": "agree"}
+    ),
+    "GET /reviews": Operation("viewer"),
+    "GET /measures": Operation("viewer"),
+    "GET /trends": Operation("viewer", query="?suite=basics"),
+    "GET /compare": Operation("viewer", query="?runs={run_id}"),
+    "GET /changes": Operation("viewer"),
+    "GET /alerts": Operation("viewer"),
+    "PATCH /alerts/{alert_id}": Operation("runner", {"state": "acknowledged"}),
+    "POST /grade": Operation("viewer"),
+    "GET /grade/{request_id}": Operation("author"),
+}
+"""By method and address, as the OpenAPI document has them."""
+
+READS_NO_PROJECT = frozenset(("GET /health", "POST /grade", "POST /tokens"))
+"""What a member of another project may do all the same: it is about their own."""
+
+API_PAGES = frozenset(("openapi-json", "docs", "nothing"))
+"""Addresses of the REST interface that are no operation; anyone may see them."""
+
+
+def read(response: Any) -> Any:
+    """Return the response; a file that it sends is read to its end, and so closed."""
+    if response.streaming:
+        b"".join(response)
+    return response

@@ -1,0 +1,62 @@
+"""One of everything in a project, and the keys under which the REST interface has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalhub.teams.models import ApiToken, Project
+from runs import artifacts
+from runs.models import Alert, Artifact, Baseline, Change, GradeRequest, Measure
+from scenarios.models import Rubric
+from tests.builders import (
+    close,
+    make_command,
+    make_guidance,
+    make_judging,
+    make_member,
+    make_run,
+    make_suite,
+    make_transcript,
+    make_trial,
+    shell,
+)
+
+
+def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
+    """Return path parameters of a suite with a run, and of everything that belongs to them."""
+    version = make_suite(project, name=name)
+    before, run = make_run(version), make_run(version)
+    make_trial(before)
+    trial = make_trial(run, outcome="fail")
+    make_command(trial, 0, "tool export", subcommand="export", exit_code=1, failed=True)
+    make_transcript(trial, shell("tool export", "no", 1), text="$ tool export\nno\n")
+    kept = artifacts.keep("transcript", b"$ tool export\n")
+    Artifact.objects.create(trial=trial, **vars(kept))
+    judging = make_judging(trial)
+    close(close(before) and run)
+    member = make_member(project, "viewer")
+    token, _ = ApiToken.issue(project, member, name="other", role="viewer")
+    scenario = version.suite.scenarios.first()
+    measure = Measure.objects.get(layer="trial", name="pass")
+    Change.objects.create(
+        run=run, baseline=before, measure=measure, verdict="regressed", before=1.0, after=0.0
+    )
+    rubric = Rubric.objects.create(project=project, sha256="c" * 64, name="Usage", content={"criteria": []})
+    graded = GradeRequest.objects.create(project=project, by=member, request={})
+    return {
+        "slug": version.suite.slug,
+        "number": version.number,
+        "scenario_id": scenario.pk,
+        "rubric_id": rubric.pk,
+        "guidance_id": make_guidance(version.suite).pk,
+        "name": run.target.name,
+        "baseline_id": Baseline.objects.create(suite=version.suite, target=run.target, run=before).pk,
+        "run_id": run.pk,
+        "launch_id": run.launch_id,
+        "trial_id": trial.pk,
+        "artifact": kept.name,
+        "judging_id": judging.pk,
+        "alert_id": Alert.objects.create(project=project, run=run).pk,
+        "token_id": token.pk,
+        "request_id": graded.pk,
+    }
