@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema, Status
 
 from evalhub import health
+from evalhub.web.rest.errors import ErrorOut
 
 router = Router(tags=["health"])
 
@@ -20,7 +21,7 @@ class HealthOut(Schema):
     broker: str
 
 
-@router.get("/health", auth=None, response={200: HealthOut, 503: HealthOut})
+@router.get("/health", auth=None, response={200: HealthOut, 503: HealthOut, 405: ErrorOut})
 def get_health(request: HttpRequest) -> Status[dict[str, Any]]:
     """Whether evalhub works; needs no token. 503 without the database."""
     found = health.state()

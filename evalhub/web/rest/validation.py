@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _WORDS = {
@@ -20,8 +20,13 @@ def problem_of(error: Mapping[str, Any]) -> dict[str, object]:
     kind = str(error["type"])
     said = str(error["msg"]).rstrip(".")
     return {
-        "where": ".".join(map(str, error["loc"])),
+        "where": ".".join(map(str, _place(error["loc"]))),
         "what": _WORDS.get(kind, f"{said[:1].upper()}{said[1:]}."),
         "fix": _FIXES.get(kind, "Correct it; the OpenAPI document says what is possible."),
         "id": f"api/{kind.replace('_', '-')}",
     }
+
+
+def _place(location: Sequence[str | int]) -> Sequence[str | int]:
+    """Return where in the request something stands, without the name that its body has in the code."""
+    return [location[0], *location[2:]] if location[:1] == ("body",) else location

@@ -1,0 +1,44 @@
+"""The OpenAPI document is kept beside the code, so that every change of the interface is seen."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+from django.core.management import call_command
+
+from evalhub.api import openapi_document
+
+KEPT = Path(__file__).parents[2] / "docs" / "openapi.json"
+
+
+def exported() -> str:
+    out = StringIO()
+    call_command("export_openapi", stdout=out)
+    return out.getvalue()
+
+
+def test_the_kept_document_is_in_step():
+    assert json.loads(KEPT.read_text()) == json.loads(exported()), (
+        "Run `make snapshot` and look at the change."
+    )
+
+
+def test_it_is_the_same_every_time():
+    assert exported() == exported()
+
+
+def test_every_operation_has_a_name_of_its_own_and_a_sentence():
+    operations = [each for methods in openapi_document()["paths"].values() for each in methods.values()]
+    assert len({each["operationId"] for each in operations}) == len(operations)
+    assert [each["operationId"] for each in operations if not each.get("description", "").strip()] == []
+
+
+def test_it_is_served(client, db):
+    assert client.get("/api/v1/openapi.json").json() == json.loads(exported())
+
+
+def test_the_page_has_every_operation(client, db):
+    page = client.get("/api/v1/docs").content.decode()
+    assert all(f'<td class="mono">{path}</td>' in page for path in openapi_document()["paths"])

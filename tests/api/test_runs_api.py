@@ -1,0 +1,187 @@
+"""Runs, trials and what came of them over REST."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalhub.teams.models import AuditEvent
+from runs.models import Alert, Baseline, Review, Run
+from tests.api.samples import make_samples
+from tests.builders import make_guidance, make_run, make_suite, make_target, make_trial
+
+
+@pytest.fixture
+def suite(project):
+    make_target(project)
+    return make_suite(project, ["create", "export"], name="Basics")
+
+
+@pytest.fixture
+def keys(project):
+    return make_samples(project)
+
+
+def test_it_starts_runs(api, suite):
+    response = api("runner").post("/runs", {"suites": ["basics"], "targets": ["local"], "trials": 2})
+    assert response.status_code == 202
+    told = response.json()
+    run = Run.objects.get(pk=told["runs"][0])
+    assert (run.launch_id, run.state, run.trials, run.trigger) == (told["launch"], "queued", 4, "api")
+
+
+def test_it_runs_the_guidance_and_version_that_are_named(api, suite):
+    guidance = make_guidance(suite.suite)
+    body = {"suites": [{"slug": "basics", "version": 1}], "guidance": [guidance.pk]}
+    (run,) = api("runner").post("/runs", body).json()["runs"]
+    assert Run.objects.get(pk=run).guidance == guidance
+
+
+@pytest.mark.parametrize(
+    ("body", "id", "sentence"),
+    [
+        ({"suites": ["nowhere"]}, "request/invalid", "'nowhere' is neither"),
+        ({"suites": ["basics"], "targets": ["lokal"]}, "request/unknown-target", "Did you mean 'local'?"),
+        ({"suites": ["basics"], "only": ["nope"]}, "request/nothing-to-run", "no scenario 'nope'"),
+        ({"suites": [{"slug": "basics", "version": 9}]}, "request/invalid", "no version 9"),
+        ({"suites": ["basics"], "guidance": [99]}, "request/invalid", "no guidance 99"),
+    ],
+    ids=["suite", "target", "scenario", "version", "guidance"],
+)
+def test_it_says_why_nothing_can_run(api, suite, body, id, sentence):
+    response = api("runner").post("/runs", body)
+    assert (response.status_code, response.json()["id"]) == (422, id)
+    assert sentence in response.json()["detail"]
+    assert not Run.objects.exists()
+
+
+def test_it_gives_a_run_with_its_trials(api, keys):
+    alone = api("viewer").get(f"/runs/{keys['run_id']}").json()
+    assert "trials" not in alone
+    whole = api("viewer").get(f"/runs/{keys['run_id']}", expand="trials").json()
+    assert whole["run"] == alone["run"]
+    (trial,) = whole["trials"]
+    assert (trial["id"], trial["outcome"], trial["artifacts"]) == (keys["trial_id"], "fail", ["transcript"])
+    assert trial["gates"][0]["passed"] is False
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({}, 3),
+        ({"suite": "basics"}, 2),
+        ({"state": "fail"}, 1),
+        ({"tag": "nightly"}, 1),
+        ({"target": "elsewhere"}, 0),
+    ],
+    ids=["all", "suite", "state", "tag", "target"],
+)
+def test_runs_are_filtered(api, project, suite, query, found):
+    make_run(suite, tags=["nightly"])
+    make_trial(make_run(suite), outcome="fail")
+    make_run(make_suite(project, name="More"))
+    assert len(api("viewer").get("/runs", **query).json()["items"]) == found
+
+
+def test_a_list_of_runs_costs_the_same_however_long(api, suite, django_assert_max_num_queries):
+    first = make_run(suite)
+    for _ in range(20):
+        make_run(suite, baseline=first)
+    viewer = api("viewer")
+    viewer.get("/runs")
+    with django_assert_max_num_queries(4):
+        assert len(viewer.get("/runs").json()["items"]) == 21
+
+
+def test_it_cancels_a_run(api, suite):
+    runner = api("runner")
+    (run,) = runner.post("/runs", {"suites": ["basics"]}).json()["runs"]
+    assert runner.post(f"/runs/{run}/cancel").json()["state"] == "cancelled"
+    again = runner.post(f"/runs/{run}/cancel")
+    assert (again.status_code, again.json()["id"]) == (422, "run/over")
+    assert AuditEvent.objects.filter(action="run.cancel").count() == 1
+
+
+def test_it_gives_what_is_kept_of_a_trial(api, keys):
+    viewer, trial = api("viewer"), f"/trials/{keys['trial_id']}"
+    assert viewer.get(f"{trial}/commands").json()["items"][0]["subcommand"] == "export"
+    assert {each["layer"] for each in viewer.get(f"{trial}/scores").json()["scores"]} >= {"gates", "judge"}
+    transcript = viewer.get(f"{trial}/transcript").json()
+    assert (transcript["total_events"], transcript["text_complete"]) == (2, True)
+    assert viewer.get(f"{trial}/transcript", start=1, limit=5).json()["events"] == transcript["events"][1:]
+    assert viewer.get(f"{trial}/judgings").json()["items"][0]["positives"]
+
+
+def test_artifacts_are_downloads_and_never_pages(api, keys):
+    response = api("author").get(f"/trials/{keys['trial_id']}/artifacts/transcript")
+    assert b"".join(response) == b"$ tool export\n"
+    assert response.headers["Content-Type"] == "application/octet-stream"
+    assert response.headers["Content-Disposition"].startswith("attachment")
+
+
+def test_it_compares_runs_in_the_order_in_which_they_are_named(api, keys):
+    launch = api("viewer").get("/runs").json()["items"]
+    ids = [run["id"] for run in launch]
+    found = api("viewer").get("/compare", runs=",".join(map(str, ids))).json()
+    assert [run["id"] for run in found["runs"]] == ids
+    rate = next(each for each in found["measures"] if each["measure"]["name"] == "pass")
+    assert [value["mean"] for value in rate["values"]] == [0.0, 1.0]
+    assert found["scenarios"] == [{"scenario": "create", "passed": [False, True]}]
+
+
+def test_it_draws_a_trend(api, keys):
+    found = api("viewer").get("/trends", suite="basics", measure="trial/pass").json()
+    assert [point["mean"] for point in found["points"]] == [1.0, 0.0]
+    assert found["points"][0]["at"].endswith("Z")
+
+
+def test_a_baseline_is_set_and_unset_and_both_are_noted(api, project, keys):
+    runner = api("runner")
+    Baseline.objects.all().delete()
+    made = runner.post("/baselines", {"run": keys["run_id"], "branch": "main"}).json()
+    assert runner.get("/baselines", suite="basics").json()["items"] == [made]
+    assert runner.delete(f"/baselines/{made['id']}").status_code == 204
+    actions = AuditEvent.objects.filter(project=project).order_by("pk").values_list("action", flat=True)
+    assert list(actions) == ["baseline.set", "baseline.unset"]
+
+
+def test_a_run_that_is_not_over_is_no_baseline(api, suite):
+    response = api("runner").post("/baselines", {"run": make_run(suite, state="running").pk})
+    assert response.status_code == 422
+    assert "cannot be a baseline" in response.json()["detail"]
+
+
+def test_an_alert_is_triaged(api, keys):
+    address = f"/alerts/{keys['alert_id']}"
+    body = {"state": "investigating", "note": "See #12.", "link": "https://example.org/12"}
+    changed = api("runner").patch(address, body).json()
+    assert (changed["state"], changed["note"]) == ("investigating", "See #12.")
+    assert Alert.objects.get().first_triaged is not None
+    assert api("runner").patch(address, {}).status_code == 422
+    assert api("runner").patch(address, {"state": "gone"}).status_code == 422
+
+
+def test_a_review_is_ones_last_word(api, keys):
+    runner, address = api("runner"), f"/judgings/{keys['judging_id']}/reviews"
+    body = {"polarity": "negative", "position": 0, "word": "agree"}
+    runner.post(address, body)
+    assert runner.post(address, {**body, "word": "disagree", "note": "It read on."}).status_code == 201
+    assert [(each.word, each.note) for each in Review.objects.all()] == [("disagree", "It read on.")]
+    assert runner.get("/reviews", suite="basics").json()["items"][0]["word"] == "disagree"
+
+
+def test_a_review_is_of_something_that_was_said(api, keys):
+    body = {"polarity": "negative", "position": 7, "word": "agree"}
+    response = api("runner").post(f"/judgings/{keys['judging_id']}/reviews", body)
+    assert response.status_code == 422
+    assert "has 1 negatives" in response.json()["detail"]
+
+
+def test_changes_are_of_one_run_if_asked(api, keys):
+    (change,) = api("viewer").get("/changes", run=keys["run_id"]).json()["items"]
+    assert (change["measure"], change["verdict"]) == ("trial/pass", "regressed")
+
+
+@pytest.mark.parametrize(("role", "whole"), [("author", False), ("admin", True)])
+def test_a_targets_definition_is_for_admins(api, suite, role, whole):
+    found = api(role).get("/targets/local").json()
+    assert (found["definition"] is not None) is whole
