@@ -16,7 +16,7 @@ from runs.providers.mock import Mock, MockOptions
 from runs.providers.opencode import OpencodeOptions
 from runs.providers.options import Options, ResolvedTarget
 from runs.providers.replay import Replay, ReplayOptions
-from runs.providers.vscode import VscodeInsidersOptions, VscodeOptions
+from runs.providers.vscode import Vscode, VscodeInsidersOptions, VscodeOptions
 
 if TYPE_CHECKING:  # runs.sandbox imports this package
     from runs.sandbox import Containment
@@ -56,6 +56,8 @@ PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = {
     "cli": Cli,
     "http": Http,
     "codex": Codex,
+    "vscode": Vscode,
+    "vscode-insiders": Vscode,
     "azure": LanguageModel,
     "anthropic": LanguageModel,
     "gemini": LanguageModel,

@@ -44,18 +44,17 @@ class AgentProgram:
             else Availability(False, self._missing())
         )
 
-    def sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
+    def sandbox(self, invocation: Invocation, cwd: Path, *, writable: Sequence[Path] = ()) -> Sandbox:
         """Return the sandbox of a trial, in which the program itself and the files to read are seen."""
         found = self._found()
-        if found is None:
-            raise ProviderError(self._missing())
+        program = [found, found.resolve()] if found else []
         elsewhere = not cwd.is_relative_to(invocation.workspace)
         return self.containment.around(
             invocation.workspace,
             invocation.scratch,
             profile=AGENT,
-            readable=(*invocation.files, *invocation.guideline_files, found, found.resolve()),
-            writable=[cwd] if elsewhere else [],
+            readable=(*invocation.files, *invocation.guideline_files, *program),
+            writable=[*writable, cwd] if elsewhere else writable,
         )
 
     def run(
@@ -70,10 +69,10 @@ class AgentProgram:
         log: AgentLog | None = None,
     ) -> ProcessResult:
         """Run the program to its end. Raises `ProviderError` (kind `start`) where it cannot be started."""
-        found = self._found()
-        if found is None:
-            raise ProviderError(self._missing())
         with log or nullcontext():
+            found = self._found()
+            if found is None:
+                raise ProviderError(self._missing())
             return run_process(
                 [str(found), *arguments],
                 cwd=cwd,

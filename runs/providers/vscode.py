@@ -1,10 +1,29 @@
-"""An agent in Visual Studio Code."""
+"""An agent in Visual Studio Code (AgentV evaluation, VS Code provider)."""
 
 from __future__ import annotations
 
+import json
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import gettempdir
+from typing import TYPE_CHECKING
+
 from pydantic import AliasChoices, Field
 
-from runs.providers.options import Options
+from runs.providers.agent_program import AgentProgram
+from runs.providers.base import Availability, Batching, Invocation, ProviderError, Recording
+from runs.providers.editor_batch import EditorBatches
+from runs.providers.editor_exchange import Exchange, request_text, workspace_text
+from runs.providers.options import Options, ResolvedTarget
+from runs.providers.preread import preread_prompt
+
+if TYPE_CHECKING:  # runs.sandbox imports this package
+    from runs.sandbox import Containment, Sandbox
+
+_DISPATCH = threading.Lock()
+"""A request goes to the window that has the focus: one at a time in this process."""
 
 
 class VscodeOptions(Options):
@@ -23,3 +42,129 @@ class VscodeInsidersOptions(VscodeOptions):
     command: str = Field(
         default="code-insiders", min_length=1, validation_alias=AliasChoices("vscode_cmd", "command")
     )
+
+
+class Vscode:
+    """Opens the trial's workspace in the editor, gives its agent a document, and waits for the answer's file."""
+
+    works_in_folder = True
+
+    def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
+        if not isinstance(target.options, VscodeOptions):
+            raise TypeError(f"{target.name} is no vscode target")
+        self._target = target
+        self._options = target.options
+        self._program = AgentProgram("Visual Studio Code", self._options.command, target, containment)
+
+    def check(self) -> Availability:
+        """Whether the editor's command is there; a dry run needs none."""
+        return Availability(True) if self._options.dry_run else self._program.check()
+
+    @property
+    def batching(self) -> Batching | str:
+        """What hands many requests to the agent as one."""
+        root = self._options.subagent_root or str(Path(gettempdir(), "evalhub-vscode"))
+        return EditorBatches(Path(self._target.base_folder, root), self)
+
+    def invoke(self, invocation: Invocation) -> Recording:
+        """Return the agent's answer.
+
+        Raises `ProviderError` where the editor cannot be started, and where only the answer counts and none
+        came in time.
+        """
+        began = time.monotonic()
+        exchange = Exchange.new(self._messages(invocation))
+        sandbox = self.sandbox(invocation, exchange.request.parent)
+        exchange.request.write_text(request_text(self.prompt(invocation, sandbox), exchange, sandbox.inside))
+        commands = self.commands(invocation, exchange.request, sandbox)
+        if self._options.dry_run:
+            return _unanswered(exchange, commands, dry_run=True)
+        self.dispatch(commands, invocation, sandbox)
+        if not self._options.wait_for_response:
+            return _unanswered(exchange, commands, dry_run=False)
+        limit = self._program.limit(invocation)
+        if not exchange.wait(limit - (time.monotonic() - began), invocation.cancelled):
+            return self._given_up(invocation, limit, time.monotonic() - began)
+        return answered(exchange, time.monotonic() - began)
+
+    def sandbox(self, invocation: Invocation, messages: Path) -> Sandbox:
+        """Return the sandbox of the editor's command."""
+        elsewhere = not messages.is_relative_to(invocation.scratch)
+        return self._program.sandbox(
+            invocation, invocation.workspace, writable=[messages] if elsewhere else []
+        )
+
+    def prompt(self, invocation: Invocation, sandbox: Sandbox) -> str:
+        """Return the question with the mandatory block of what is to be read before."""
+        return preread_prompt(
+            invocation.prompt,
+            guidelines=[sandbox.inside(path) for path in invocation.guideline_files],
+            files=[sandbox.inside(path) for path in invocation.files],
+            kind="attachment",
+        )
+
+    def commands(self, invocation: Invocation, request: Path, sandbox: Sandbox) -> list[list[str]]:
+        """Return the arguments of both starts: the workspace is opened, then the chat gets the request."""
+        template = self._options.workspace_template
+        written = request.with_suffix(".code-workspace")
+        place = Path(self._target.base_folder, template) if template else None
+        written.write_text(workspace_text(place, sandbox.inside(invocation.workspace)), encoding="utf-8")
+        attached = [*invocation.guideline_files, *invocation.files, request]
+        files = [word for path in dict.fromkeys(attached) for word in ("-a", sandbox.inside(path))]
+        chat = ["-r", "chat", "-m", "agent", *files, f"Follow the instructions in {request.name}"]
+        return [[*self._options.args, sandbox.inside(written)], [*self._options.args, *chat]]
+
+    def dispatch(self, commands: Sequence[list[str]], invocation: Invocation, sandbox: Sandbox) -> None:
+        """Start the editor's command. Raises `ProviderError` where that fails."""
+        with _DISPATCH:
+            for command in commands:
+                result = self._program.run(
+                    command, invocation, sandbox, cwd=invocation.workspace, env=self._options.env
+                )
+                if result.exit_code != 0 and not result.cancelled:
+                    said = (
+                        (result.stderr or result.stdout).decode("utf-8", "replace").strip()[-500:].rstrip(".")
+                    )
+                    raise ProviderError(
+                        f"Visual Studio Code of the target '{self._target.name}' did not take the request: "
+                        f"{said or result.error.rstrip('.') or 'it said nothing'}. Start the editor on the "
+                        "worker's desktop, or correct `vscode_cmd`."
+                    )
+
+    def _messages(self, invocation: Invocation) -> Path:
+        root = self._options.subagent_root
+        base = Path(self._target.base_folder, root).absolute() if root else invocation.scratch / "subagent"
+        return base / "messages"
+
+    def _given_up(self, invocation: Invocation, limit: float, seconds: float) -> Recording:
+        if invocation.cancelled():
+            return Recording(cancelled=True, seconds=seconds)
+        sentence = f"The agent in Visual Studio Code gave no answer within {limit:g} s."
+        if not invocation.in_workspace:
+            raise ProviderError(f"{sentence} Raise `timeout_seconds`.", kind="timeout")
+        return Recording(timed_out=True, seconds=limit, notes=(sentence,))
+
+
+def answered(exchange: Exchange, seconds: float) -> Recording:
+    """Return the recording of an answer."""
+    raw = exchange.answer()
+    return Recording(
+        raw=raw,
+        answer=raw.decode("utf-8", "replace"),
+        exit_code=0,
+        seconds=seconds,
+        logs={"request": exchange.request},
+    )
+
+
+def _unanswered(exchange: Exchange, commands: Sequence[list[str]], *, dry_run: bool) -> Recording:
+    """Return what was, or would have been, asked; there is no text."""
+    told = {
+        "dry_run": dry_run,
+        "request_file": str(exchange.request),
+        "response_file": str(exchange.response),
+        "commands": list(commands),
+    }
+    note = "A dry run: nothing was sent." if dry_run else "The answer was not waited for."
+    raw = json.dumps(told, indent=2).encode()
+    return Recording(raw=raw, answer="", exit_code=0, notes=(note,), logs={"request": exchange.request})

@@ -18,7 +18,8 @@ SECRET = "sesame-open-wide"
 
 def agent(kind: str, program: str, level: Level | None = None, **fields: Any) -> Provider:
     """A provider whose program is one of tests/files/agents."""
-    named = {"executable": str(FILES / "agents" / program), **fields}
+    given = {"executable": str(FILES / "agents" / program), **fields}
+    named = {name: value for name, value in given.items() if value is not None}
     definition = define({"name": "coder", "provider": kind, **named})
     target = resolve(definition, {"SECRET": SECRET})
     return make_provider(target, replace(containment(level), read=(FILES,)))
