@@ -1,0 +1,230 @@
+"""Every command: exit codes, `--json`, and sentences instead of tracebacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from runs.models import Run
+from runs.reports.junit import junit_xml
+from scenarios.models import Suite, SuiteVersion
+from tests.builders import make_project, make_run, make_suite, make_target, make_trial
+from tests.commands.calling import call
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = """name: good
+description: Something simple.
+target: {binary: sh}
+task: {prompt: echo done > out.txt}
+evaluation:
+  gates:
+    - {type: file_exists, path: out.txt}
+"""
+TARGETS = 'targets:\n  - name: shell\n    provider: cli\n    command_template: "sh -c {PROMPT}"\n'
+BROKEN = "name: broken\ntask: {prompt: 5}\nevaluation:\n  gates: [{type: file_exist, path: x}]\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "good.yaml").write_text(GOOD)
+    bad = GOOD.replace("name: good", "name: bad").replace("path: out.txt", "path: none.txt")
+    (tmp_path / "bad.yaml").write_text(bad)
+    (tmp_path / "broken.yaml").write_text(BROKEN)
+    (tmp_path / "targets.yaml").write_text(TARGETS)
+    return tmp_path
+
+
+def run_now(files: Path, *words: str):
+    return call(
+        "run_scenarios", *words, "--targets", str(files / "targets.yaml"), "--target", "shell", "--now"
+    )
+
+
+@pytest.mark.django_db
+class TestImportScenarios:
+    def test_it_says_what_is_new_and_what_is_as_before(self, files):
+        assert "good v1 (new): 1 scenarios; 1 added" in call("import_scenarios", str(files / "good.yaml")).out
+        again = call("import_scenarios", str(files / "good.yaml"), "--json").document
+        assert (again["suites"][0]["new_version"], again["suites"][0]["unchanged"]) == (False, ["good"])
+
+    def test_a_wrong_file_beside_a_good_one_stores_neither(self, files):
+        called = call("import_scenarios", str(files / "good.yaml"), str(files / "broken.yaml"))
+        assert called.code == 2
+        assert "broken.yaml:" in called.err
+        assert not Suite.objects.exists()
+
+    def test_an_unknown_project_is_told_with_those_there_are(self, files):
+        make_project("tools")
+        called = call("import_scenarios", str(files / "good.yaml"), "--project", "tols", "--json")
+        assert (called.code, called.document["id"]) == (2, "project/unknown")
+        assert "tools" in called.document["detail"]
+
+    def test_a_missing_path_is_told(self):
+        called = call("import_scenarios", "/no/such/place", "--json")
+        assert (called.code, called.document["problems"][0]["id"]) == (2, "bundle/unreadable")
+
+
+@pytest.mark.django_db
+class TestCheckScenarios:
+    @pytest.mark.parametrize(
+        ("name", "words", "code"),
+        [("good.yaml", [], 0), ("good.yaml", ["--strict"], 0), ("broken.yaml", [], 2)],
+        ids=["good", "good and strict", "broken"],
+    )
+    def test_its_exit_code(self, files, name, words, code):
+        assert call("check_scenarios", str(files / name), *words).code == code
+
+    def test_hints_fail_only_when_strict(self, files):
+        (files / "hint.yaml").write_text(GOOD.replace("target: {binary: sh}\n", ""))
+        assert call("check_scenarios", str(files / "hint.yaml")).code == 0
+        assert call("check_scenarios", str(files / "hint.yaml"), "--strict").code == 1
+
+    def test_it_stores_nothing(self, files):
+        call("check_scenarios", str(files / "good.yaml"))
+        assert not Suite.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestRunScenarios:
+    def test_all_passed_is_0(self, files):
+        called = run_now(files, str(files / "good.yaml"))
+        assert called.code == 0, called.err
+        assert "1/1 passed" in called.out
+
+    def test_a_failure_is_1_and_says_why(self, files):
+        called = run_now(files, str(files / "bad.yaml"))
+        assert called.code == 1
+        assert "none.txt does not exist." in called.out
+
+    def test_json_is_one_document(self, files):
+        document = run_now(files, str(files / "good.yaml"), "--json", "--trials", "2").document
+        (run,) = document["runs"]
+        assert (run["run"]["state"], run["run"]["passed"], len(run["trials"])) == ("finished", 2, 2)
+        assert run["trials"][0]["gates"][0]["passed"] is True
+
+    def test_it_writes_json_and_junit_files(self, files):
+        run_now(
+            files,
+            str(files / "bad.yaml"),
+            "--json-file",
+            str(files / "o/x.json"),
+            "--junit-file",
+            str(files / "x.xml"),
+        )
+        assert json.loads((files / "o/x.json").read_text())["runs"][0]["run"]["failed"] == 1
+        suite = ElementTree.parse(files / "x.xml").getroot()[0]
+        assert (suite.get("failures"), suite[0].get("name")) == ("1", "bad")
+
+    @pytest.mark.parametrize(
+        ("words", "identifier"),
+        [
+            (["nowhere"], "request/invalid"),
+            (["good.yaml", "--target", "shel"], "request/unknown-target"),
+            (["good.yaml", "--only", "nothing"], "request/nothing-to-run"),
+            (["good.yaml", "--trials", "0"], "command/wrong-use"),
+            (["broken.yaml"], "files/refused"),
+        ],
+        ids=["no such suite", "no such target", "no such key", "no trials", "a broken file"],
+    )
+    def test_wrong_use_is_2(self, files, words, identifier):
+        words = [str(files / word) if word.endswith(".yaml") else word for word in words]
+        called = call("run_scenarios", *words, "--targets", str(files / "targets.yaml"), "--now", "--json")
+        assert (called.code, called.document["id"]) == (2, identifier)
+        assert called.document["detail"][-1] in ".?"
+        assert not Run.objects.exists()
+
+    def test_a_dry_run_says_what_would_run_and_stores_nothing(self, files):
+        called = call(
+            "run_scenarios",
+            str(files / "good.yaml"),
+            "--targets",
+            str(files / "targets.yaml"),
+            "--dry-run",
+            "--json",
+        )
+        assert called.document["runs"][0]["trials"] == 1
+        assert not Run.objects.exists()
+        assert not SuiteVersion.objects.exists()
+
+    def test_a_stored_suite_is_run_by_its_name(self, files):
+        call("import_scenarios", str(files / "good.yaml"))
+        assert run_now(files, "good").code == 0
+
+
+@pytest.mark.django_db
+class TestShowRun:
+    @pytest.mark.parametrize(("outcome", "code"), [("pass", 0), ("fail", 1), ("error", 1)])
+    def test_its_exit_code_is_the_runs(self, outcome, code):
+        make_target(make_project())
+        run = make_run(make_suite(make_project("others")))
+        make_trial(run, outcome=outcome)
+        called = call("show_run", str(run.pk), "--json")
+        assert (called.code, called.document["run"]["outcome"]) == (code, outcome)
+
+    def test_a_run_that_does_not_exist_is_2(self):
+        called = call("show_run", "4711", "--json")
+        assert (called.code, called.document["id"]) == (2, "run/unknown")
+
+
+def test_junit_is_well_formed_whatever_the_texts_hold():
+    awkward = "a\x00b\x1b[31m\ud800<&>\"' \ufffe ]]> ✓"
+    run = {
+        "suite": awkward,
+        "target": "t",
+        "trials": 2,
+        "failed": 1,
+        "errors": 1,
+        "cancelled": 0,
+        "seconds": None,
+    }
+    trials = [
+        {"scenario": awkward, "index": 0, "seconds": 1.0, "outcome": "error", "error": awkward, "scores": []},
+        {
+            "scenario": "x",
+            "index": 1,
+            "seconds": None,
+            "outcome": "fail",
+            "error": "",
+            "scores": [{"passed": False, "message": awkward}],
+        },
+    ]
+    suite = ElementTree.fromstring(junit_xml([{"run": run, "trials": trials}]).encode())[0]
+    error, failure = suite[0].find("error"), suite[1].find("failure")
+    assert error is not None
+    assert failure is not None
+    assert error.text == failure.text == "ab[31m<&>\"'  ]]> ✓"
+    assert suite[1].get("name") == "x #2"
+
+
+def test_one_trial_from_the_command_line_imports_nothing_heavy(tmp_path, files):
+    program = (
+        "import os, sys\n"
+        "os.environ['DJANGO_SETTINGS_MODULE'] = 'evalhub.settings'\n"
+        "from django.core.management import execute_from_command_line\n"
+        f"words = ['manage.py', 'run_scenarios', {str(files / 'good.yaml')!r}, '--targets', {str(files / 'targets.yaml')!r}, '--now']\n"
+        "execute_from_command_line(words)\n"
+        "heavy = {'celery', 'ninja', 'litellm', 'plotly', 'scipy', 'numpy', 'ruptures'}\n"
+        "found = sorted(heavy & set(sys.modules))\n"
+        "sys.exit(f'imported: {found}' if found else 0)\n"
+    )
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("DATABASE_URL", "EVALHUB_BROKER_URL", "DJANGO_SETTINGS_MODULE")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env={**env, "EVALHUB_DATA": str(tmp_path / "data")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "1/1 passed" in done.stdout

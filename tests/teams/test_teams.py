@@ -1,0 +1,171 @@
+"""Roles, tokens, sign-in links and the commands that make them."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from evalhub.teams.access import default_project, local_owner, of_token, of_user
+from evalhub.teams.models import ApiToken, AuditEvent, Membership, SignInLink, note
+from evalhub.teams.roles import ACTIONS, Role, allows, lesser
+from tests.builders import make_member, make_project
+
+
+@pytest.mark.parametrize(
+    ("role", "allowed"),
+    [
+        ("viewer", {"read"}),
+        ("runner", {"read", "run", "triage", "review"}),
+        ("author", {"read", "run", "triage", "review", "upload", "grade with commands", "read unredacted"}),
+        ("admin", set(ACTIONS)),
+        (None, set()),
+    ],
+    ids=str,
+)
+def test_a_role_may_do_what_the_table_says(role, allowed):
+    assert {action for action in ACTIONS if allows(role, action)} == allowed
+
+
+def test_the_lesser_of_two_roles_counts():
+    assert lesser("admin", "runner") == lesser("runner", "admin") == "runner"
+
+
+@pytest.mark.django_db
+class TestAccess:
+    def test_a_stranger_has_none(self):
+        project = make_project()
+        assert of_user(make_member(make_project("others")), project.slug) is None
+
+    def test_a_token_never_exceeds_its_owner(self):
+        project = make_project()
+        owner = make_member(project, "runner")
+        token, _ = ApiToken.issue(project, owner, name="ci", role=Role.ADMIN)
+        access = of_token(token)
+        assert access is not None
+        assert access.role == "runner"
+        assert not access.may("upload")
+
+    def test_the_token_of_somebody_who_left_opens_nothing(self):
+        project = make_project()
+        owner = make_member(project, "admin")
+        token, _ = ApiToken.issue(project, owner, name="ci", role=Role.VIEWER)
+        Membership.objects.filter(user=owner).delete()
+        assert of_token(token) is None
+
+    def test_the_local_owner_is_made_once_and_has_no_password(self):
+        assert local_owner() == local_owner()
+        assert not local_owner().has_usable_password()
+        access = of_user(local_owner(), default_project().slug)
+        assert access is not None
+        assert access.role == "admin"
+
+
+@pytest.mark.django_db
+class TestApiToken:
+    @pytest.fixture
+    def issued(self):
+        project = make_project()
+        return ApiToken.issue(project, make_member(project), name="ci", role=Role.RUNNER)
+
+    def test_only_a_hash_of_it_is_stored(self, issued):
+        token, secret = issued
+        assert secret not in str(ApiToken.objects.values())
+        assert secret.startswith(token.prefix)
+
+    def test_it_is_found_by_its_secret(self, issued):
+        token, secret = issued
+        now = timezone.now()
+        assert ApiToken.find(secret, now=now) == token
+        assert ApiToken.find(secret + "x", now=now) is None
+        token.refresh_from_db()
+        assert token.last_used == now
+
+    @pytest.mark.parametrize("why", ["revoked", "expired", "inactive"])
+    def test_it_is_not_found_any_more(self, issued, why):
+        token, secret = issued
+        now = timezone.now()
+        if why == "inactive":
+            get_user_model().objects.update(is_active=False)
+        else:
+            ApiToken.objects.update(
+                **{"revoked" if why == "revoked" else "expires": now - timedelta(seconds=1)}
+            )
+        assert ApiToken.find(secret, now=now) is None
+
+
+@pytest.mark.django_db
+class TestSignInLink:
+    def test_it_works_once(self):
+        secret, now = SignInLink.issue(local_owner()), timezone.now()
+        assert SignInLink.use(secret, now=now) == local_owner()
+        assert SignInLink.use(secret, now=now) is None
+
+    def test_it_is_over_after_15_minutes(self):
+        secret = SignInLink.issue(local_owner())
+        assert SignInLink.use(secret, now=timezone.now() + timedelta(minutes=15)) is None
+
+    def test_the_command_prints_one_for_this_machine_only(self, settings):
+        out = io.StringIO()
+        call_command("signin_link", "--port", "9001", stdout=out)
+        assert "http://127.0.0.1:9001/sign-in/link/" in out.getvalue()
+        settings.EMBEDDED = False
+        with pytest.raises(CommandError, match="only in the embedded mode"):
+            call_command("signin_link")
+
+
+@pytest.mark.django_db
+class TestCommands:
+    def typed(self, monkeypatch, password: str) -> None:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(password + "\n"))
+
+    def test_create_user_makes_a_member(self, monkeypatch):
+        self.typed(monkeypatch, "a long enough secret")
+        call_command("create_user", "ada", "--role", "author", stdout=io.StringIO())
+        ada = get_user_model().objects.get(username="ada")
+        assert ada.check_password("a long enough secret")
+        assert Membership.objects.get(user=ada).role == "author"
+        assert AuditEvent.objects.filter(action="member.role", subject="ada").exists()
+
+    def test_create_user_refuses_a_weak_password_and_makes_nobody(self, monkeypatch):
+        self.typed(monkeypatch, "1234")
+        with pytest.raises(CommandError, match="too short"):
+            call_command("create_user", "ada")
+        assert not get_user_model().objects.filter(username="ada").exists()
+
+    def test_create_user_changes_the_role_of_one_there_is(self):
+        make_member(default_project(), "viewer", "ada")
+        call_command("create_user", "ada", "--role", "admin", stdout=io.StringIO())
+        assert Membership.objects.get(user__username="ada").role == "admin"
+
+    def test_create_token_prints_the_secret_once(self):
+        out = io.StringIO()
+        call_command("create_token", "ci", "--role", "runner", "--json", stdout=out)
+        document = json.loads(out.getvalue())
+        token = ApiToken.find(document["token"], now=timezone.now())
+        assert token is not None
+        assert (token.role, token.project.slug, token.expires) == ("runner", "default", None)
+
+    def test_create_token_refuses_who_is_no_member(self):
+        make_member(make_project("others"), "admin", "eve")
+        default_project()
+        with pytest.raises(CommandError, match="no member"):
+            call_command("create_token", "ci", "--user", "eve")
+
+
+@pytest.mark.django_db
+def test_the_audit_log_is_in_order_and_survives_its_people():
+    project = make_project()
+    ada = make_member(project, "admin", "ada")
+    note(project, ada, "member.role", "bob", role="viewer")
+    note(project, ada, "token.create", "ci")
+    ada.delete()
+    events = AuditEvent.objects.filter(project=project)
+    assert [(event.action, event.user) for event in events] == [("token.create", None), ("member.role", None)]
