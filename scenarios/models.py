@@ -104,7 +104,7 @@ class SuiteVersion(models.Model):
     lints = models.JSONField(default=list)
     created = models.DateTimeField(default=timezone.now)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
-    scenario_versions = models.ManyToManyField(
+    scenario_versions: models.ManyToManyField[ScenarioVersion, SuiteEntry] = models.ManyToManyField(
         "ScenarioVersion", through="SuiteEntry", related_name="suite_versions"
     )
 
