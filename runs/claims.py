@@ -16,7 +16,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from runs import statements
 from runs.clock import DatabaseNow
-from runs.models import Run, RunSlot, Target, TargetSlot, Trial
+from runs.models import ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
+from runs.models.batch import BatchState
 from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.writing import one_writer, write_transaction
@@ -145,9 +146,12 @@ def sync_target_slots(target: Target) -> None:
 
 
 def runs_with_work() -> QuerySet[Run]:
-    """Return running runs that have a queued trial."""
+    """Return running runs that have a queued trial and do not wait for a batch."""
     queued = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.QUEUED)
-    return Run.objects.filter(Exists(queued), state=RunState.RUNNING, cancel_requested=False)
+    batch = ProviderBatch.objects.filter(run=OuterRef("pk"), state=BatchState.SUBMITTED)
+    return Run.objects.filter(
+        Exists(queued), ~Exists(batch), state=RunState.RUNNING, cancel_requested=False
+    )
 
 
 def free_run_slots(run_id: int) -> int:

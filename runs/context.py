@@ -12,6 +12,7 @@ import msgspec
 from evaluators.criteria import Tool
 from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
+from runs.batch_answers import batched
 from runs.judges import judge_of
 from runs.models import Run, Target
 from runs.models.price import prices_of
@@ -152,7 +153,7 @@ def load_run(run_id: int) -> RunContext:
         run=run,
         options=RunOptions.model_validate(run.options),
         target=target,
-        provider=make_provider(target, containment()),
+        provider=batched(make_provider(target, containment()), target, run_id),
         variables=variables,
         guidance=guidance_files(run.guidance),
         fixture_names=frozenset(fixture or bundle for fixture, bundle in rows),

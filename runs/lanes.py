@@ -9,7 +9,7 @@ import time
 from django.db import connections
 from django.db.models import F
 
-from runs import claims, recording
+from runs import batching, claims, recording
 from runs.execution import execute
 from runs.heartbeat import heartbeat
 from runs.models import Run
@@ -32,9 +32,12 @@ def stop() -> None:
 def work(run_id: int, *, until: float | None = None) -> bool:
     """Carry trials of a run, and of its launch's other runs in turn, until none is left or time is over.
 
-    `until` is in seconds of `time.monotonic()`; None works on to the end. Returns True when work was left.
+    A run whose batch has not ended is only looked at. `until` is in seconds of `time.monotonic()`; None works on
+    to the end. Returns True when work was left.
     """
     run = Run.objects.select_related("target").get(pk=run_id)
+    if batching.waits(run_id):
+        return False
     while True:
         place = claims.take_place(run, run.target)
         if place is None:

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
-from runs import lanes, preparation, recording
+from runs import batching, lanes, preparation, recording
 from runs.accepting import take_over, take_over_bundle
 from runs.errors import RequestError
 from runs.models import Launch, Run
@@ -116,6 +116,8 @@ def carry_here(launch: Launch) -> None:
             recording.cancel_run(run_id)
         for thread in threads:
             thread.join()
+        for run_id in launch.runs.values_list("pk", flat=True):
+            batching.drop(run_id)
         raise
 
 

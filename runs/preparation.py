@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from evaluators.criteria import Tool
 from evaluators.redaction import mask_values
-from runs import claims, recording
+from runs import batching, claims, recording
 from runs.captures import capture
 from runs.context import RunContext, load_run
 from runs.errors import RequestError
@@ -45,6 +45,7 @@ def prepare_run(run_id: int) -> bool:
         try:
             context = _with_captures(run_id, load_run(run_id))
             tool_version, provider_version = _check(context, warnings)
+            batching.submit(context, token, warnings)
         except (NotReady, ProviderError, RequestError) as error:
             logger.info("run %s cannot start: %s", run_id, error)
             recording.fail_run(run_id, token, str(error), warnings)

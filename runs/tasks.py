@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from runs import claims, lanes, preparation, wakeups
+from runs import batching, claims, lanes, preparation, wakeups
 from runs.checking import carry_out_check
 from runs.clock import DatabaseNow, database_now
 from runs.grading.requests import carry_out
@@ -60,6 +60,8 @@ def tick() -> None:
     wakeups.prepare(list(queued.order_by("pk").values_list("pk", flat=True)[:MOST_WOKEN]))
     for run_id in waiting_runs(MOST_WOKEN):
         call_lanes(run_id)
+    for run_id in batching.due_runs():
+        wakeups.lanes(run_id, 1)
     _look_after_questions()
 
 

@@ -8,7 +8,6 @@ import json
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -183,6 +182,8 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(body, openai_body)
         elif path.endswith(("/files", "/batches")):
             self._hand_in(path, body)
+        elif path.endswith("/cancel"):
+            self._look(self.script.batches[path.split("/")[-2]], anthropic="messages" in path)
         elif path.endswith("/messages"):
             self._answer(body, anthropic_body)
         elif path.endswith(":generateContent"):
@@ -329,8 +330,10 @@ class Handler(BaseHTTPRequestHandler):
     def _bytes(
         self, content: bytes, kind: str, status: int = 200, headers: Sequence[tuple[str, str]] = ()
     ) -> None:
+        # litellm makes a client for each request about a batch, and leaves it open to the garbage collector.
+        last = [("connection", "close")] if "/files" in self.path or "/batches" in self.path else []
         self.send_response(status)
-        for name, value in (("content-type", kind), ("content-length", str(len(content))), *headers):
+        for name, value in (("content-type", kind), ("content-length", str(len(content))), *headers, *last):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(content)
@@ -370,4 +373,3 @@ def serving() -> Iterator[ModelServer]:
         server.shutdown()
         server.server_close()
         thread.join()
-        time.sleep(0)

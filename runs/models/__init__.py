@@ -1,12 +1,13 @@
 """The warehouse. A model a noun of the glossary; who writes what stands in docs/architecture.md."""
 
+from runs.models.batch import BatchAnswer, ProviderBatch
 from runs.models.check import TargetCheck
 from runs.models.comparison import Alert, Baseline, Change
 from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
 from runs.models.measure import Measure, RunMeasure, SubcommandMeasure, TrialFact
-from runs.models.run import Launch, ProviderBatch, Run, RunSlot
 from runs.models.price import ModelPrice
+from runs.models.run import Launch, Run, RunSlot
 from runs.models.target import Target, TargetSlot
 from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial
 from runs.models.worker import Worker
@@ -15,14 +16,15 @@ __all__ = [
     "Alert",
     "Artifact",
     "Baseline",
+    "BatchAnswer",
     "Change",
     "CommandRecord",
     "GradeRequest",
     "JudgingRecord",
     "Launch",
     "Measure",
-    "ProviderBatch",
     "ModelPrice",
+    "ProviderBatch",
     "Review",
     "Run",
     "RunMeasure",

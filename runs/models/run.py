@@ -135,16 +135,3 @@ class RunSlot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run} {self.n}"
-
-
-class ProviderBatch(models.Model):
-    """A batch that was handed to a provider; one whose id is known is never submitted again."""
-
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="batches")
-    external_id = models.CharField(max_length=200, blank=True)
-    state = models.CharField(max_length=20)
-    token = models.CharField(max_length=32, blank=True)
-    detail = models.JSONField(default=dict)
-
-    def __str__(self) -> str:
-        return f"batch {self.external_id or self.pk}"

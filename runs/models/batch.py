@@ -1,0 +1,59 @@
+"""Batches that were handed to a provider, and what they brought."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from runs.models.run import Run
+from runs.models.trial import Trial
+
+
+class BatchState(models.TextChoices):
+    SUBMITTING = "submitting"
+    SUBMITTED = "submitted"
+    ENDED = "ended"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class ProviderBatch(models.Model):
+    """The one batch of a run; one whose id is known is never submitted again.
+
+    submitting ──id──▶ submitted ──results──▶ ended
+        │                  ├── nothing comes of it ──▶ failed
+        │                  └── the run is over ──▶ cancelled
+        └── refused, or its worker was lost ──▶ failed
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="batches")
+    external_id = models.CharField(max_length=200, blank=True)
+    state = models.CharField(max_length=20)
+    token = models.CharField(max_length=32, blank=True)
+    """Of the preparation that submits it."""
+    detail = models.JSONField(default=dict)
+    """`reason`: why nothing came of it, or of a part of it."""
+    submitted = models.DateTimeField(default=timezone.now)
+    looks = models.PositiveIntegerField(default=0)
+    next_look = models.FloatField(default=0.0)
+    """When the provider is asked again how far it is, in the database's seconds."""
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run"], name="one_batch_a_run")]
+
+    def __str__(self) -> str:
+        return f"batch {self.external_id or self.pk}"
+
+
+class BatchAnswer(models.Model):
+    """What a batch brought for one trial, until the trial is carried: a recording, masked like all that is stored."""
+
+    trial = models.OneToOneField(
+        Trial, on_delete=models.CASCADE, primary_key=True, related_name="batch_answer"
+    )
+    data = models.BinaryField(default=b"")
+    """The recording; empty where there is none."""
+    error = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"answer of {self.trial_id}"
