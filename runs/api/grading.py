@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from ninja import Path, Router, Schema, Status
+from ninja import Path, Query, Router, Schema, Status
+from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
@@ -18,7 +19,11 @@ from runs.models import GradeRequest
 
 router = Router(tags=["grade"])
 
-WAIT_SECONDS = 60.0
+
+class Patience(BaseModel):
+    """How many seconds the answer may take where a worker grades."""
+
+    wait: Annotated[float, Field(ge=0, le=60)] = 60.0
 
 
 class WaitingOut(Schema):
@@ -32,16 +37,16 @@ _ANSWERS = {200: GradedOut, 202: WaitingOut, REFUSALS: ErrorOut}
 
 
 @router.post("/grade", auth=Bearer(), response=_ANSWERS)
-def grade(request: ApiRequest, given: Grading) -> Status[Any]:
+def grade(request: ApiRequest, given: Grading, query: Query[Patience]) -> Status[Any]:
     """Grade captured evidence by a scenario, with nothing stored.
 
     Gates that run a command are left without a verdict, unless the token may run commands: then a worker
-    grades, and where that takes longer than a minute the answer is an address to ask at.
+    grades, and where that takes longer than `wait` the answer is an address to ask at.
     """
     if not request.access.may("grade with commands") or not runs_commands(chosen_scenario(given)):
         return Status(200, grade_by_files(given))
     row = ask_worker(request.access.project, given, by=request.access.user)
-    return _answer(row, wait_for_result(row, WAIT_SECONDS))
+    return _answer(row, wait_for_result(row, query.wait))
 
 
 @router.get("/grade/{request_id}", auth=Bearer("grade with commands"), response=_ANSWERS)

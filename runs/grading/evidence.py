@@ -19,7 +19,7 @@ from scenarios.spec import ScenarioSpec
 
 LARGEST_EXIT_CODE = 2**31 - 1
 
-Parser = Literal["events", "plain_text", "trace", "otel", "codex", "claude_code", "opencode"]
+Parser = Literal["events", "plain_text", "trace", "otel", "codex", "claude_code", "opencode", "chat"]
 """Names of the transcript readers; a test holds them to `PARSERS`."""
 
 

@@ -1,0 +1,100 @@
+"""`manage.py grade FILE`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+
+from runs.models import Trial
+
+SUITE = """\
+name: greet
+description: Say hello.
+template_folder: repo
+target:
+  binary: git
+  command_pattern: 'git (\\S+)'
+task:
+  prompt: Say hello.
+evaluation:
+  gates:
+    - type: command_succeeds
+      command: grep -q hello out.txt
+"""
+
+
+def grade(tmp_path: Path, request: Any) -> tuple[int, str, str]:
+    """Return exit code, output and errors of grading a request as JSON."""
+    file = tmp_path / "request.json"
+    file.write_text(request if isinstance(request, str) else json.dumps(request))
+    out, err, code = StringIO(), StringIO(), 0
+    try:
+        call_command("grade", str(file), "--json", stdout=out, stderr=err)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    return code, out.getvalue(), err.getvalue()
+
+
+def given(content: str = "hello", **more: Any) -> dict[str, Any]:
+    return {"suite": {"name": "x.yaml", "text": SUITE}, "evidence": {"files": {"out.txt": content}}, **more}
+
+
+@pytest.mark.parametrize(("content", "outcome", "exits"), [("hello", "pass", 0), ("goodbye", "fail", 1)])
+def test_it_grades_with_commands_and_stores_nothing(db, tmp_path, content, outcome, exits):
+    code, out, _ = grade(tmp_path, given(content))
+    assert (code, json.loads(out)["outcome"]) == (exits, outcome)
+    assert not Trial.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("request_", "id"),
+    [
+        ("{", "grade/request"),
+        ({"suite": {"text": ""}, "evidenz": {}}, "grade/request"),
+        (given(scenario="nope"), "request/invalid"),
+        ({"suite": {"name": "x.yaml", "text": "a: b"}}, "files/refused"),
+    ],
+    ids=["no JSON", "misspelt", "no such scenario", "no scenario"],
+)
+def test_it_says_what_is_wrong_with_the_request(db, tmp_path, request_, id):
+    code, out, _ = grade(tmp_path, request_)
+    assert code == 2
+    told = json.loads(out)
+    assert told["id"] == id
+    assert told["detail"].endswith(".")
+
+
+def test_it_prints_for_people(db, tmp_path):
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(given()))
+    out = StringIO()
+    call_command("grade", str(file), stdout=out)
+    assert out.getvalue().startswith("greet: pass\n")
+    assert "✓ gates/command_succeeds: 1" in out.getvalue()
+
+
+@pytest.mark.parametrize("command", ["grade", "run_scenarios"])
+def test_commands_do_not_load_the_rest_interface(command):
+    module = f"runs.management.commands.{command}"
+    code = f"import django, sys; django.setup(); import {module}; print('ninja' in sys.modules)"
+    env = {"DJANGO_SETTINGS_MODULE": "evalhub.settings", "EVALHUB_DATA": str(settings.DATA_DIR), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_the_web_process_loads_no_model_library():
+    code = (
+        "import django, sys; django.setup(); import evalhub.urls, evalhub.api_urls;"
+        "print([name for name in ('litellm', 'scipy', 'plotly', 'numpy') if name in sys.modules])"
+    )
+    env = {"DJANGO_SETTINGS_MODULE": "evalhub.settings", "EVALHUB_DATA": str(settings.DATA_DIR), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.strip() == "[]"
