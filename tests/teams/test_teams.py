@@ -90,7 +90,7 @@ class TestApiToken:
 
     @pytest.mark.parametrize("why", ["revoked", "expired", "inactive"])
     def test_it_is_not_found_any_more(self, issued, why):
-        token, secret = issued
+        _, secret = issued
         now = timezone.now()
         if why == "inactive":
             get_user_model().objects.update(is_active=False)

@@ -1,0 +1,49 @@
+"""The checks notice what they are for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from tests.checks import LOCKS, NOT_FOR_OTHERS, locks, pinned, wanted
+
+
+def test_the_lock_files_are_in_step():
+    assert locks() == []
+
+
+def test_a_lock_is_read_with_extras_and_markers(tmp_path: Path):
+    (tmp_path / "x.lock").write_text(
+        "psycopg[binary]==3.3.1 \\\n    --hash=sha256:0\nValkey_lite==9.1 ; sys_platform == 'linux' \\\n"
+    )
+    assert pinned(tmp_path / "x.lock") == {"psycopg": Version("3.3.1"), "valkey-lite": Version("9.1")}
+
+
+def test_requirements_are_read_without_what_they_include(tmp_path: Path):
+    (tmp_path / "x.in").write_text("# why\n-r other.in\ndjango~=5.2  # web\nuv; sys_platform == 'linux'\n")
+    assert [each.name for each in wanted(tmp_path / "x.in")] == ["django", "uv"]
+
+
+def test_every_lock_has_its_sources():
+    assert all(sources for sources in LOCKS.values())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"pip install --index" + b"-url x",
+        b"https://files.python" + b"hosted.org/x",
+        b"see /work" + b"/shared/x",
+        b"cd /root" + b"/.pyenv",
+    ],
+    ids=["an index", "a registry", "a checkout", "a home"],
+)
+def test_what_works_on_one_machine_only_is_found(line):
+    assert NOT_FOR_OTHERS.search(line)
+
+
+@pytest.mark.parametrize("line", [b"/home/user", b"docs/work/mainly", b"pip install uv"])
+def test_other_lines_are_left_alone(line):
+    assert not NOT_FOR_OTHERS.search(line)
