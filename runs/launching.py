@@ -104,7 +104,7 @@ def carry_here(launch: Launch) -> None:
         while waiting := list(open_runs(launch).order_by("pk").values_list("pk", flat=True)):
             for run_id in waiting:
                 preparation.prepare_run(run_id)
-            threads = lanes.start_threads(waiting)
+            threads = lanes.start_threads([run_id for run_id in waiting if not batching.waits(run_id)])
             for thread in threads:
                 thread.join()
             if open_runs(launch).exists():
