@@ -1,14 +1,16 @@
-"""The form that asks for runs."""
+"""The forms of runs: asking for some, targets, and what is decided about regressions."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
-from runs.models import Target
+from runs.models import Alert, Target
+from runs.models.comparison import AlertState
 from runs.options import RunOptions, Selection
 from runs.planning import Request
 from scenarios.models import Guidance, Suite
@@ -98,3 +100,57 @@ class TargetForm(forms.Form):
     definition = forms.CharField(
         max_length=100_000, strip=False, widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false"})
     )
+
+
+class AlertForm(forms.Form):
+    """What somebody decides about an alert; what is left out stays."""
+
+    state = forms.ChoiceField(
+        choices=AlertState.choices,
+        required=False,
+        error_messages={"invalid_choice": "“%(value)s” is no state of an alert. Choose one of the buttons."},
+    )
+    assignee = forms.ChoiceField(
+        required=False,
+        error_messages={"invalid_choice": "This person is no member of the project. Choose one who is."},
+    )
+    due = forms.DateField(
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        error_messages={"invalid": "Write the day as year-month-day, such as 2026-11-30."},
+    )
+    note = forms.CharField(required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 2}))
+    link = forms.URLField(
+        required=False,
+        max_length=200,
+        assume_scheme="https",
+        error_messages={"invalid": "Write a whole address, such as https://tracker.example/123."},
+    )
+
+    def __init__(self, members: Mapping[str, Any], alert: Alert, *args: Any, **kwargs: Any) -> None:
+        """Take the project's members by their names: a page with many alerts asks for them once."""
+        self.alert, self.members = alert, members
+        initial = {name: getattr(alert, name) for name in ("due", "note", "link")}
+        initial["assignee"] = alert.assignee.get_username() if alert.assignee else ""
+        super().__init__(*args, initial=initial, auto_id=f"alert-{alert.pk}-%s", **kwargs)
+        field = self.fields["assignee"]
+        if isinstance(field, forms.ChoiceField):
+            field.choices = [("", "Nobody"), *((name, name) for name in members)]
+
+    def clean_assignee(self) -> Any:
+        """Return the member, None for nobody."""
+        return self.members.get(self.cleaned_data["assignee"])
+
+    def clean_link(self) -> str:
+        """Return the link. Raises for one that would not lead to a page of the web."""
+        link: str = self.cleaned_data["link"]
+        if link and not link.startswith(("https://", "http://")):
+            raise forms.ValidationError("Write an address that begins with https:// or http://.")
+        return link
+
+    def changes(self) -> dict[str, Any]:
+        """Return the fields that were sent and differ from what is kept; the form has to be valid."""
+        given = {name: value for name, value in self.cleaned_data.items() if name in self.data}
+        if not given.get("state"):
+            given.pop("state", None)
+        return {name: value for name, value in given.items() if getattr(self.alert, name) != value}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs.views import home, over_runs, run_new, runs, suites, targets, trials, uploads
+from runs.views import home, over_runs, regressions, run_new, runs, suites, targets, trials, uploads
 
 project_urls = [
     path("", home.project_home, name="project-home"),
@@ -27,6 +27,8 @@ project_urls = [
     path("targets/<int:pk>/accept/", targets.target_accept, name="target-accept"),
     path("targets/<int:pk>/remove/", targets.target_remove, name="target-remove"),
     path("suites/<slug:suite>/targets/", targets.suite_targets, name="suite-targets"),
+    path("regressions/", regressions.regressions, name="regressions"),
+    path("regressions/<int:pk>/", regressions.alert_triage, name="alert-triage"),
     path("trends/", over_runs.trends, name="trends"),
     path("reviews/", over_runs.reviews, name="reviews"),
 ]

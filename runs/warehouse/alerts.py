@@ -1,0 +1,141 @@
+"""Regressions as a queue of work: alerts with what was lost, since when, and what changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from evalhub.teams.models import Project
+from evalhub.web.paging import Page, page_below
+from runs.models import Alert, Change, RunMeasure, Trial
+from runs.models.comparison import AlertState, Verdict
+from runs.models.trial import TrialState
+from runs.warehouse.differences import Difference, fingerprint_differences
+
+SIZE = 10
+MOST_TRIALS = 5
+"""Trials linked from one scenario of a card."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A scenario that passed in the baseline and does not any more."""
+
+    key: str
+    before: float
+    after: float
+    since: int | None
+    """The first run of the unbroken series of failing ones."""
+    trials: tuple[tuple[int, str], ...]
+    """Key and outcome."""
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [outcome for _, outcome in self.trials]
+
+    @property
+    def failing(self) -> list[int]:
+        """Trials to look at first."""
+        return [pk for pk, outcome in self.trials if outcome != "pass"][:MOST_TRIALS]
+
+
+@dataclass(frozen=True)
+class AlertCard:
+    """An alert with everything its card shows."""
+
+    alert: Alert
+    lost: tuple[Lost, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def since(self) -> int | None:
+        """The earliest run from which on one of the scenarios has failed."""
+        return min((each.since for each in self.lost if each.since), default=None)
+
+
+def untriaged(project: Project) -> int:
+    """Return how many alerts nobody has decided about. One query."""
+    return Alert.objects.filter(project=project, state=AlertState.UNTRIAGED).count()
+
+
+def alert_counts(project: Project) -> dict[str, int]:
+    """Return the number of alerts in each state. One query."""
+    rows = Alert.objects.filter(project=project).order_by().values("state").annotate(n=Count("pk"))
+    return Counter({row["state"]: row["n"] for row in rows})
+
+
+def _with_runs() -> QuerySet[Alert]:
+    related = ("suite", "target", "guidance", "project", "baseline__guidance")
+    return Alert.objects.select_related("assignee", *(f"run__{name}" for name in related)).defer(
+        "run__target__definition", "run__guidance__files", "run__baseline__guidance__files"
+    )
+
+
+def alert_page(project: Project, state: str, before: str) -> tuple[Page[Alert], list[AlertCard]]:
+    """Return one page of the alerts in a state, newest first. Three queries."""
+    page = page_below(_with_runs().filter(project=project, state=state), before, size=SIZE)
+    return page, cards(page.rows)
+
+
+def alert_card(project: Project, pk: int) -> AlertCard | None:
+    """Return one alert of a project, None where there is none. Three queries."""
+    found = list(_with_runs().filter(project=project, pk=pk))
+    return cards(found)[0] if found else None
+
+
+def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
+    """Return the alerts with their lost scenarios. Two queries."""
+    changes = _regressions([alert.run_id for alert in alerts])
+    trials = _trials(changes)
+    return [
+        _card(alert, [each for each in changes if each.run_id == alert.run_id], trials) for alert in alerts
+    ]
+
+
+def _regressions(runs: Sequence[int]) -> list[Change]:
+    """Return what was lost in these runs, each with the first run (`since`) of its unbroken series of failures."""
+    same = RunMeasure.objects.filter(
+        scenario=OuterRef("scenario"),
+        measure=OuterRef("measure"),
+        run__target=OuterRef("run__target"),
+        run__model=OuterRef("run__model"),
+    )
+    good = same.filter(run__lt=OuterRef("run"), mean__gte=1.0).order_by("-run").values("run")[:1]
+    failing = same.filter(run__gt=OuterRef("last_good"), mean__lt=1.0).order_by("run").values("run")[:1]
+    lost = Change.objects.filter(run__in=runs, verdict=Verdict.REGRESSED).exclude(scenario=None)
+    lost = lost.annotate(last_good=Coalesce(Subquery(good, output_field=IntegerField()), 0))
+    lost = lost.annotate(since=Subquery(failing, output_field=IntegerField()))
+    return list(lost.select_related("scenario").order_by("scenario__key"))
+
+
+def _trials(changes: Iterable[Change]) -> dict[tuple[int, int], list[tuple[int, str]]]:
+    wanted = {(each.run_id, each.scenario_id) for each in changes}
+    rows = Trial.objects.filter(
+        run__in={run for run, _ in wanted},
+        scenario__in={scenario for _, scenario in wanted},
+        state=TrialState.FINISHED,
+    )
+    found: dict[tuple[int, int], list[tuple[int, str]]] = {}
+    for run, scenario, pk, outcome in rows.order_by("pk").values_list("run", "scenario", "pk", "outcome"):
+        found.setdefault((run, scenario), []).append((pk, outcome))
+    return found
+
+
+def _card(
+    alert: Alert, changes: Iterable[Change], trials: dict[tuple[int, int], list[tuple[int, str]]]
+) -> AlertCard:
+    lost = tuple(_lost(each, trials) for each in changes)
+    baseline = alert.run.baseline
+    differences = fingerprint_differences(baseline, alert.run) if baseline else []
+    return AlertCard(alert, lost, tuple(differences))
+
+
+def _lost(change: Change, trials: dict[tuple[int, int], list[tuple[int, str]]]) -> Lost:
+    key = change.scenario.key if change.scenario else ""
+    found = trials.get((change.run_id, change.scenario_id or 0), [])
+    since: int | None = change.since  # type: ignore[attr-defined]  # annotated by `_regressions`
+    return Lost(key, change.before or 0.0, change.after or 0.0, since, tuple(found))

@@ -1,0 +1,215 @@
+"""Regressions as a queue of work."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalhub.teams.models import AuditEvent
+from runs.comparing import compare_with_baseline
+from runs.models import Alert
+from tests.builders import close, make_guidance, make_member, make_project, make_run, make_suite, make_trial
+
+ADDRESS = "/p/tools/regressions/"
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def version(project):
+    return make_suite(project, ("create", "export"), name="Basics")
+
+
+def ran(version, *failing, **changes):
+    """Return a closed run in which these scenarios failed, compared with its baseline."""
+    run = make_run(version, **changes)
+    for key in ("create", "export"):
+        make_trial(run, key, outcome="fail" if key in failing else "pass")
+    close(run)
+    compare_with_baseline(run)
+    return run
+
+
+def cards(response):
+    return [card for card, _ in response.context["cards"]]
+
+
+def alert_of(run):
+    return Alert.objects.get(run=run)
+
+
+def send(client, run, headers=None, **given):
+    return client.post(f"{ADDRESS}{alert_of(run).pk}/", given, headers=headers or {})
+
+
+def test_it_says_that_nothing_has_regressed(signed_in):
+    assert "Nothing has regressed" in signed_in("viewer").get(ADDRESS).content.decode()
+
+
+def test_it_shows_what_was_lost_and_where_to_look(signed_in, version):
+    before = ran(version)
+    run = ran(version, "export")
+    response = signed_in("viewer").get(ADDRESS)
+    (card,) = cards(response)
+    failing = run.trial_set.get(scenario__key="export")
+    assert [(lost.key, lost.before, lost.after, lost.failing) for lost in card.lost] == [
+        ("export", 1.0, 0.0, [failing.pk])
+    ]
+    text = response.content.decode()
+    assert "▼ 1 scenario no longer passes" in text
+    assert f'href="/p/tools/runs/{before.pk}/"' in text
+    assert f'href="/p/tools/trials/{failing.pk}/"' in text
+
+
+def test_it_knows_since_when_a_scenario_fails(signed_in, version):
+    ran(version, "export")
+    ran(version)
+    first = ran(version, "export")
+    ran(version, "export")
+    newest = ran(version, "export")
+    response = signed_in().get(ADDRESS)
+    assert cards(response)[0].alert.run == newest
+    assert {card.since for card in cards(response)} == {first.pk}
+    assert f'Failing since</dt><dd><a href="/p/tools/runs/{first.pk}/"' in response.content.decode()
+
+
+def test_since_when_is_of_the_same_model(signed_in, version):
+    ran(version, model="a")
+    ran(version, "export", model="b")
+    run = ran(version, "export", model="a")
+    assert [card.since for card in cards(signed_in().get(ADDRESS))] == [run.pk]
+
+
+def test_it_tells_what_changed_since_the_baseline(signed_in, version):
+    guidance = make_guidance(version.suite, "v2")
+    ran(version, fingerprint={"tool_version": "1.0", "judge": "j", "guidance": "a" * 64})
+    ran(
+        version,
+        "export",
+        guidance=guidance,
+        fingerprint={"tool_version": "2.0", "judge": "j", "guidance": "b" * 64},
+    )
+    (card,) = cards(signed_in().get(ADDRESS))
+    assert [(each.label, each.before, each.after) for each in card.differences] == [
+        ("Guidance", "aaaaaaaa", "v2 bbbbbbbb"),
+        ("Tool", "1.0", "2.0"),
+    ]
+
+
+@pytest.mark.parametrize("state", ["acknowledged", "investigating", "fixed", "wont_fix", "invalid"])
+def test_a_button_moves_a_card_to_its_tab(signed_in, version, state):
+    ran(version)
+    run = ran(version, "export")
+    client = signed_in("runner")
+    response = send(client, run, state=state)
+    alert = alert_of(run)
+    assert response.url == f"{ADDRESS}?state={state}#alert-{alert.pk}"
+    assert (alert.state, bool(alert.first_triaged)) == (state, True)
+    assert cards(client.get(ADDRESS)) == []
+    assert [card.alert for card in cards(client.get(f"{ADDRESS}?state={state}"))] == [alert]
+    assert AuditEvent.objects.filter(action="alert.triage").count() == 1
+
+
+def test_who_when_what_and_where_are_kept(signed_in, project, version):
+    ran(version)
+    run = ran(version, "export")
+    make_member(project, "author", "grace")
+    given = {
+        "assignee": "grace",
+        "due": "2026-12-01",
+        "note": "Wrong flag.",
+        "link": "https://bugs.example/1",
+    }
+    text = send(signed_in(), run, HTMX, **given).content.decode()
+    alert = alert_of(run)
+    assert (alert.assignee.username, alert.due.isoformat()) == ("grace", "2026-12-01")
+    assert (alert.note, alert.link, alert.state) == ("Wrong flag.", "https://bugs.example/1", "untriaged")
+    assert "<html" not in text and "✓ Saved." in text
+    assert 'id="untriaged" hx-swap-oob="true"' in text
+
+
+def test_what_is_not_sent_stays(signed_in, version):
+    ran(version)
+    run = ran(version, "export")
+    Alert.objects.update(note="Kept.")
+    send(signed_in(), run, state="fixed")
+    assert alert_of(run).note == "Kept."
+
+
+def test_nothing_new_is_no_decision(signed_in, version):
+    ran(version)
+    run = ran(version, "export")
+    send(signed_in(), run, note="", link="", due="", assignee="")
+    assert alert_of(run).first_triaged is None
+    assert not AuditEvent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"state": "gone"}, None),
+        ({"link": "javascript:alert(1)"}, "Write a whole address"),
+        ({"link": "ftp://x.example/"}, "Write an address that begins with https://"),
+        ({"due": "soon"}, "Write the day as year-month-day"),
+        ({"assignee": "stranger"}, "This person is no member of the project."),
+    ],
+    ids=["state", "script", "scheme", "due", "assignee"],
+)
+def test_it_refuses_what_cannot_be_kept(signed_in, version, given, said):
+    ran(version)
+    run = ran(version, "export")
+    make_member(make_project("other"), "admin", "stranger")
+    response = send(signed_in(), run, HTMX, **given)
+    assert response.status_code == 422
+    assert said is None or said in response.content.decode()
+    assert alert_of(run).first_triaged is None
+
+
+def test_viewers_read_and_do_not_decide(signed_in, version):
+    ran(version)
+    run = ran(version, "export")
+    client = signed_in("viewer")
+    assert "Acknowledge</button>" not in client.get(ADDRESS).content.decode()
+    assert send(client, run, state="fixed").status_code == 403
+
+
+def test_another_projects_alert_is_not_found(signed_in):
+    other = make_suite(make_project("other"), ("create", "export"))
+    ran(other)
+    run = ran(other, "export")
+    assert send(signed_in(), run, state="fixed").status_code == 404
+
+
+def test_the_navigation_counts_what_waits(signed_in, version):
+    ran(version)
+    ran(version, "export")
+    text = signed_in().get("/p/tools/suites/").content.decode()
+    assert 'class="count is-bad">1<span class="visually-hidden"> untriaged' in text
+
+
+def test_it_pages_by_key(signed_in, version):
+    ran(version)
+    runs = [ran(version, "export") for _ in range(11)]
+    client = signed_in()
+    first = client.get(ADDRESS)
+    assert len(cards(first)) == 10
+    older = client.get(f"{ADDRESS}?{first.context['older']}")
+    assert [card.alert.run for card in cards(older)] == [runs[0]]
+
+
+def test_it_makes_as_many_queries_for_many_alerts(signed_in, version, django_assert_max_num_queries):
+    ran(version)
+    for _ in range(4):
+        ran(version, "export")
+    client = signed_in()
+    # Session, user, access, counts, members, alerts, changes, trials, the menu's projects, the navigation's count.
+    with django_assert_max_num_queries(10):
+        client.get(ADDRESS)
+
+
+def test_hostile_notes_and_names_are_escaped(signed_in, project):
+    version = make_suite(project, ("create", "export"), name="<b>x</b>")
+    ran(version)
+    run = ran(version, "export")
+    Alert.objects.update(note="<script>alert(1)</script>")
+    text = signed_in().get(ADDRESS).content.decode()
+    assert "<script>alert(1)" not in text and "<b>x</b>" not in text
+    assert f"Run {run.pk}" in text
