@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from runs.providers.base import Provider, ProviderError
-from runs.providers.claude_code import ClaudeCodeOptions
+from runs.providers.base import Provider
+from runs.providers.claude_code import ClaudeCode, ClaudeCodeOptions
 from runs.providers.cli import Cli, CliOptions
 from runs.providers.codex import Codex, CodexOptions
 from runs.providers.http import Http, HttpOptions
 from runs.providers.language_model import LanguageModel
 from runs.providers.litellm import AnthropicOptions, AzureOptions, GeminiOptions, LitellmOptions
 from runs.providers.mock import Mock, MockOptions
-from runs.providers.opencode import OpencodeOptions
+from runs.providers.opencode import Opencode, OpencodeOptions
 from runs.providers.options import Options, ResolvedTarget
 from runs.providers.replay import Replay, ReplayOptions
 from runs.providers.vscode import Vscode, VscodeInsidersOptions, VscodeOptions
@@ -56,6 +56,8 @@ PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = {
     "cli": Cli,
     "http": Http,
     "codex": Codex,
+    "claude_code": ClaudeCode,
+    "opencode": Opencode,
     "vscode": Vscode,
     "vscode-insiders": Vscode,
     "azure": LanguageModel,
@@ -67,11 +69,5 @@ PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = {
 
 
 def make_provider(target: ResolvedTarget, containment: Containment) -> Provider:
-    """Return the provider of a target. Raises `ProviderError` (kind `configuration`) where its kind cannot run."""
-    if target.kind not in PROVIDERS:
-        raise ProviderError(
-            f"The target '{target.name}' cannot run: there is no provider for '{target.kind}' in this release. "
-            f"Use one of {', '.join(PROVIDERS)}.",
-            kind="configuration",
-        )
+    """Return the provider of a target. Raises `ProviderError` where its settings do not fit together."""
     return PROVIDERS[target.kind](target, containment)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import AliasChoices, Field
 
-from runs.providers.options import Options
+from runs.providers.agent_program import AgentProgram
+from runs.providers.agent_session import hold, prompt_of
+from runs.providers.base import Availability, Invocation, Recording
+from runs.providers.options import Options, ResolvedTarget
+
+if TYPE_CHECKING:  # runs.sandbox imports this package
+    from runs.sandbox import Containment
+
+COMMAND = ("-p", "--output-format", "stream-json", "--verbose")
 
 
 class ClaudeCodeOptions(Options):
@@ -14,3 +24,42 @@ class ClaudeCodeOptions(Options):
         default="claude", min_length=1, validation_alias=AliasChoices("executable", "command", "binary")
     )
     max_turns: int | None = Field(default=None, gt=0)
+
+
+class ClaudeCode:
+    """Gives each prompt to a session of Claude Code in the trial's workspace."""
+
+    works_in_folder = True
+
+    def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
+        if not isinstance(target.options, ClaudeCodeOptions):
+            raise TypeError(f"{target.name} is no claude_code target")
+        self._options = target.options
+        self._program = AgentProgram("Claude Code", self._options.executable, target, containment)
+
+    def check(self) -> Availability:
+        """Whether Claude Code is there and may be started."""
+        return self._program.check()
+
+    def invoke(self, invocation: Invocation) -> Recording:
+        """Run a session. Raises `ProviderError` where it cannot start or, without a workspace, did not answer."""
+        sandbox = self._program.sandbox(invocation, invocation.workspace)
+        prompt = prompt_of(invocation, sandbox)
+        return hold(
+            self._program,
+            self._arguments(invocation),
+            invocation,
+            sandbox,
+            parser="claude_code",
+            cwd=invocation.workspace,
+            env=self._options.env,
+            log=self._program.log(invocation, None, None),
+            stdin=prompt,
+        )
+
+    def _arguments(self, invocation: Invocation) -> list[str]:
+        options = self._options
+        model = invocation.model or options.model
+        words = [*COMMAND, *(["--model", model] if model else [])]
+        words += ["--max-turns", str(options.max_turns)] if options.max_turns else []
+        return [*words, *options.args]

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import AliasChoices, Field
 
-from evaluators.transcripts import codex as reader
-from evaluators.transcripts.reading import UnreadableTranscript
 from runs.providers.agent_program import AgentProgram
+from runs.providers.agent_session import hold, prompt_of
 from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import Options, ResolvedTarget
-from runs.providers.preread import preread_prompt
-from runs.providers.process import ProcessResult
 
 if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment, Sandbox
+    from runs.sandbox import Containment
 
 COMMAND = (
     "--ask-for-approval",
@@ -63,54 +60,23 @@ class Codex:
         options = self._options
         cwd = Path(options.cwd) if options.cwd else invocation.workspace
         sandbox = self._program.sandbox(invocation, cwd)
-        prompt = self._prompt(invocation, sandbox)
+        prompt = prompt_of(invocation, sandbox)
         (_prompt_folder(invocation) / PROMPT).write_text(prompt, encoding="utf-8")
-        log = self._program.log(invocation, options.log_dir, options.log_format)
-        result = self._program.run(
+        return hold(
+            self._program,
             self._arguments(invocation),
             invocation,
             sandbox,
+            parser="codex",
             cwd=cwd,
             env=options.env,
-            stdin=prompt.encode("utf-8", "replace"),
-            log=log,
-        )
-        self._program.refuse_failure(result, invocation, log.path)
-        self._refuse_silence(result, invocation, log.path)
-        return Recording(
-            raw=result.stdout,
-            parser="codex",
-            exit_code=result.exit_code,
-            timed_out=result.timed_out,
-            cancelled=result.cancelled,
-            seconds=result.seconds,
-            truncated=result.truncated,
-            stderr=result.stderr.decode("utf-8", "replace"),
-            logs={"codex": log.path},
-            notes=(result.error,) if result.error else (),
+            log=self._program.log(invocation, options.log_dir, options.log_format),
+            stdin=prompt,
         )
 
     def _arguments(self, invocation: Invocation) -> list[str]:
         model = invocation.model or self._options.model
         return [*COMMAND, *(["--model", model] if model else []), *self._options.args, "-"]
-
-    def _prompt(self, invocation: Invocation, sandbox: Sandbox) -> str:
-        return preread_prompt(
-            invocation.prompt,
-            guidelines=[sandbox.inside(path) for path in invocation.guideline_files],
-            files=[sandbox.inside(path) for path in invocation.files],
-        )
-
-    def _refuse_silence(self, result: ProcessResult, invocation: Invocation, log: Path) -> None:
-        """Raise `ProviderError` where an answer is all that is wanted and there is none."""
-        if invocation.in_workspace or result.cancelled:
-            return
-        try:
-            answer = reader.parse(result.stdout).answer
-        except UnreadableTranscript as error:
-            raise self._program.failed(f"gave no stream that can be read ({error})", result, log) from error
-        if not answer:
-            raise self._program.failed("ended without a message of the assistant", result, log)
 
 
 def _prompt_folder(invocation: Invocation) -> Path:

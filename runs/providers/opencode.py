@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import AliasChoices, Field
 
-from runs.providers.options import Options
+from runs.providers.agent_program import AgentProgram
+from runs.providers.agent_session import hold, prompt_of
+from runs.providers.base import Availability, Invocation, Recording
+from runs.providers.options import Options, ResolvedTarget
+
+if TYPE_CHECKING:  # runs.sandbox imports this package
+    from runs.sandbox import Containment
+
+COMMAND = ("run", "--format", "json")
 
 
 class OpencodeOptions(Options):
@@ -13,3 +23,39 @@ class OpencodeOptions(Options):
     executable: str = Field(
         default="opencode", min_length=1, validation_alias=AliasChoices("executable", "command", "binary")
     )
+
+
+class Opencode:
+    """Gives each prompt to a session of opencode in the trial's workspace."""
+
+    works_in_folder = True
+
+    def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
+        if not isinstance(target.options, OpencodeOptions):
+            raise TypeError(f"{target.name} is no opencode target")
+        self._options = target.options
+        self._program = AgentProgram("opencode", self._options.executable, target, containment)
+
+    def check(self) -> Availability:
+        """Whether opencode is there and may be started."""
+        return self._program.check()
+
+    def invoke(self, invocation: Invocation) -> Recording:
+        """Run a session. Raises `ProviderError` where it cannot start or, without a workspace, did not answer."""
+        sandbox = self._program.sandbox(invocation, invocation.workspace)
+        prompt = prompt_of(invocation, sandbox)
+        return hold(
+            self._program,
+            [*self._arguments(invocation), prompt],
+            invocation,
+            sandbox,
+            parser="opencode",
+            cwd=invocation.workspace,
+            env=self._options.env,
+            log=self._program.log(invocation, None, None),
+        )
+
+    def _arguments(self, invocation: Invocation) -> list[str]:
+        options = self._options
+        model = invocation.model or options.model
+        return [*COMMAND, *(["--model", model] if model else []), *options.args]

@@ -95,7 +95,7 @@ def test_it_works_in_the_folder_that_the_target_names(tmp_path):
 
 
 def log_of(recording: Recording) -> str:
-    return recording.logs["codex"].read_text()
+    return recording.logs["log"].read_text()
 
 
 def test_it_logs_what_happens(tmp_path):
@@ -108,7 +108,7 @@ def test_it_logs_what_happens(tmp_path):
 
 def test_the_log_may_be_json_and_elsewhere(tmp_path):
     recording = codex(logDir=str(tmp_path / "logs"), logFormat="json").invoke(invocation(tmp_path))
-    assert recording.logs["codex"].parent == tmp_path / "logs"
+    assert recording.logs["log"].parent == tmp_path / "logs"
     assert '"type": "agent_message"' in log_of(recording)
 
 

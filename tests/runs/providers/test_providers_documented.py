@@ -11,7 +11,7 @@ from runs.providers import OPTIONS
 from runs.providers.options import Options
 
 TEXT = (Path(__file__).parents[3] / "docs/providers.md").read_text(encoding="utf-8")
-SECTIONS = {"http": "`http`", "codex": "`codex`", "vscode": "`vscode`"}
+SECTIONS = {"http": "`http`", "codex": "`codex`", "claude_code": "`claude_code`", "vscode": "`vscode`"}
 
 
 def section(kind: str) -> str:

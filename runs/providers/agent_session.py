@@ -1,0 +1,73 @@
+"""One session of a coding agent, from its start to its recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evaluators.transcripts import UnreadableTranscript, parse
+from runs.providers.agent_log import AgentLog
+from runs.providers.agent_program import AgentProgram
+from runs.providers.base import Invocation, Recording
+from runs.providers.preread import preread_prompt
+from runs.providers.process import ProcessResult
+
+if TYPE_CHECKING:  # runs.sandbox imports this package
+    from runs.sandbox import Sandbox
+
+
+def hold(
+    program: AgentProgram,
+    arguments: Sequence[str],
+    invocation: Invocation,
+    sandbox: Sandbox,
+    *,
+    parser: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    log: AgentLog,
+    stdin: str = "",
+) -> Recording:
+    """Run a session and return its stream, to be read by `parser`.
+
+    Raises `ProviderError` where the program cannot start, and where only the answer counts and there is none.
+    """
+    given = stdin.encode("utf-8", "replace")
+    result = program.run(arguments, invocation, sandbox, cwd=cwd, env=env, stdin=given, log=log)
+    program.refuse_failure(result, invocation, log.path)
+    _refuse_silence(program, parser, result, invocation, log.path)
+    return Recording(
+        raw=result.stdout,
+        parser=parser,
+        exit_code=result.exit_code,
+        timed_out=result.timed_out,
+        cancelled=result.cancelled,
+        seconds=result.seconds,
+        truncated=result.truncated,
+        stderr=result.stderr.decode("utf-8", "replace"),
+        logs={"log": log.path},
+        notes=(result.error,) if result.error else (),
+    )
+
+
+def prompt_of(invocation: Invocation, sandbox: Sandbox) -> str:
+    """Return the question with what has to be read before, as the agent sees the files."""
+    return preread_prompt(
+        invocation.prompt,
+        guidelines=[sandbox.inside(path) for path in invocation.guideline_files],
+        files=[sandbox.inside(path) for path in invocation.files],
+    )
+
+
+def _refuse_silence(
+    program: AgentProgram, parser: str, result: ProcessResult, invocation: Invocation, log: Path
+) -> None:
+    if invocation.in_workspace or result.cancelled:
+        return
+    try:
+        answer = parse(parser, result.stdout).answer
+    except UnreadableTranscript as error:
+        raise program.failed(f"gave no stream that can be read ({error})", result, log) from error
+    if not answer:
+        raise program.failed("ended without a message of the assistant", result, log)

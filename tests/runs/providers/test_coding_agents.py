@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators.transcripts import parse
+from runs.providers.base import ProviderError
+from tests.runs.providers.agents import agent, beside, invocation
+
+QUESTION = "[[ ## user_query ## ]]\n\nImplement it."
+KINDS = ["claude_code", "opencode"]
+
+
+def session(kind: str, *, fails: str = "", **fields: Any):
+    return agent(kind, "session", env={"FAKE_STREAM": kind, "FAKE_FAILS": fails}, **fields)
+
+
+def read(tmp_path: Path, name: str) -> str:
+    return (tmp_path / "workspace" / name).read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_session_works_in_the_workspace_and_its_stream_is_read(tmp_path, kind):
+    recording = session(kind).invoke(invocation(tmp_path))
+    transcript = parse(recording.parser, recording.raw)
+    assert transcript.answer == "Created the task and listed it."
+    assert sum(event.type == "tool_call" for event in transcript.events) == 6
+    assert "Created the task" in recording.logs["log"].read_text()
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "words", "stdin"),
+    [
+        ("claude_code", {}, ["-p", "--output-format", "stream-json", "--verbose"], QUESTION),
+        (
+            "claude_code",
+            {"model": "m", "max_turns": 9, "args": ["--bare"]},
+            ["-p", "--output-format", "stream-json", "--verbose", "--model", "m", "--max-turns", "9", "--bare"],
+            QUESTION,
+        ),
+        ("opencode", {}, ["run", "--format", "json", QUESTION], ""),
+        (
+            "opencode",
+            {"model": "m", "args": ["--share"]},
+            ["run", "--format", "json", "--model", "m", "--share", QUESTION],
+            "",
+        ),
+    ],
+)  # fmt: skip
+def test_it_is_started_as_its_program_expects(tmp_path, kind, fields, words, stdin):
+    session(kind, **fields).invoke(invocation(tmp_path))
+    assert read(tmp_path, "told.txt") == "\n".join(words) + "\n"
+    assert read(tmp_path, "read.txt") == stdin
+
+
+def test_the_prompt_names_what_is_to_be_read_and_the_run_its_model(tmp_path):
+    file = beside(tmp_path, "m.py")
+    session("claude_code", model="m").invoke(invocation(tmp_path, files=(file,), model="other"))
+    assert f"[m.py](file://{file})" in read(tmp_path, "read.txt")
+    assert "--model\nother\n" in read(tmp_path, "told.txt")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_failed_session_is_judged_in_a_workspace_and_an_error_without(tmp_path, kind):
+    broken = session(kind, fails="yes")
+    assert broken.invoke(invocation(tmp_path)).exit_code == 1
+    with pytest.raises(ProviderError, match="exit code 1: stderr: no credit") as caught:
+        broken.invoke(invocation(tmp_path, in_workspace=False))
+    assert caught.value.kind == "command"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_tells_whether_its_program_is_there(kind):
+    assert session(kind).check().version == "1.2.3"
+    assert "set `executable`" in session(kind, executable="/no/such").check().sentence
