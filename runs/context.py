@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -95,16 +96,14 @@ class RunContext:
     @cached_property
     def tools(self) -> tuple[tuple[Tool, FixtureFiles], ...]:
         """The different tools that the run's scenarios name, each with the fixture that it is named with first."""
-        found: dict[str, tuple[Tool, FixtureFiles]] = {}
-        for version in self._versions():
-            tool = load_scenario(version).criteria.tool
-            if tool is not None:
-                found.setdefault(tool.model_dump_json(), (tool, fixture_of(version)))
-        return tuple(found.values())
-
-    def _versions(self) -> list[int]:
-        rows = self.run.trial_set.order_by("position").values_list("scenario_version_id", flat=True)
-        return list(dict.fromkeys(rows))
+        entries = self.run.suite_version.entries.exclude(scenario_version__content__criteria__tool=None)
+        rows = entries.order_by("position").values_list(
+            "scenario_version_id", "scenario_version__content__criteria__tool"
+        )
+        first: dict[str, int] = {}
+        for version, tool in rows:
+            first.setdefault(json.dumps(tool, sort_keys=True), version)
+        return tuple((Tool.model_validate_json(tool), fixture_of(version)) for tool, version in first.items())
 
     def workspace(self, folder: TrialFolder, env: Mapping[str, str], tool: Tool | None) -> LocalWorkspace:
         """Return a trial's workspace as commands and gates use it."""
@@ -161,9 +160,16 @@ def load_run(run_id: int) -> RunContext:
 
 
 @lru_cache(maxsize=SCENARIOS_KEPT)
+def _load(scenario_version_id: int) -> tuple[ScenarioSpec, int | None]:
+    """Return a scenario version's content and its fixture; immutable, so they are kept."""
+    rows = ScenarioVersion.objects.filter(pk=scenario_version_id).values_list("content", "fixture_id")
+    content, fixture_id = rows.get()
+    return ScenarioSpec.model_validate(content), fixture_id
+
+
 def load_scenario(scenario_version_id: int) -> ScenarioSpec:
-    """Return a scenario version's content; immutable, so it is kept."""
-    return ScenarioVersion.objects.only("content").get(pk=scenario_version_id).spec
+    """Return a scenario version's content."""
+    return _load(scenario_version_id)[0]
 
 
 @lru_cache(maxsize=FIXTURES_KEPT)
@@ -171,12 +177,13 @@ def _files(fixture_id: int) -> FixtureFiles:
     return unpack(bytes(Fixture.objects.get(pk=fixture_id).archive))
 
 
-@lru_cache(maxsize=SCENARIOS_KEPT)
-def _fixture_id(scenario_version_id: int) -> int | None:
-    return ScenarioVersion.objects.only("fixture_id").get(pk=scenario_version_id).fixture_id
-
-
 def fixture_of(scenario_version_id: int) -> FixtureFiles:
     """Return the files that a scenario's workspace starts from, without guidance."""
-    fixture_id = _fixture_id(scenario_version_id)
+    fixture_id = _load(scenario_version_id)[1]
     return _files(fixture_id) if fixture_id else ()
+
+
+def forget() -> None:
+    """Forget what is kept: a run's options were changed, or a test has emptied the tables."""
+    for kept in (load_run, _load, _files):
+        kept.cache_clear()

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from django.db import transaction
 
 from evalhub.teams.models import Project, note
 from runs import wakeups
+from runs.choosing import ChosenScenario, TargetsOf, chosen_scenarios
 from runs.claims import make_slots
-from runs.errors import NothingToRun, RequestError, UnknownTarget
+from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Trigger
 from runs.options import RunOptions, Selection
-from scenarios.models import Guidance, ScenarioVersion, Suite, SuiteVersion
-from scenarios.spec import ScenarioSpec
+from scenarios.models import Guidance, Suite, SuiteVersion
 
 
 @dataclass(frozen=True)
@@ -46,82 +45,13 @@ class PlannedRun:
     target: Target
     model: str
     guidance: Guidance | None
-    scenarios: tuple[tuple[ScenarioVersion, ScenarioSpec], ...]
+    scenarios: tuple[ChosenScenario, ...]
     trials: int
 
     @property
     def trial_count(self) -> int:
         """Scenarios times trials."""
         return len(self.scenarios) * self.trials
-
-
-def find_target(project: Project, name: str) -> Target:
-    """Return the project's accepted target. Raises `UnknownTarget` with what there is instead."""
-    target = Target.objects.filter(project=project, name=name).first()
-    if target is not None and target.accepted:
-        return target
-    if target is not None and target.provider == "imported":
-        raise UnknownTarget(
-            f"The target '{name}' is known from imported results only. Name one that can run."
-        )
-    if target is not None:
-        raise UnknownTarget(
-            f"The target '{name}' is a proposal. An admin has to accept it on the targets page first."
-        )
-    names = sorted(Target.objects.filter(project=project, accepted=True).values_list("name", flat=True))
-    close = get_close_matches(name, names, n=1)
-    if not names:
-        raise UnknownTarget(
-            f"There is no target called '{name}', and the project has none. Give a targets file."
-        )
-    hint = f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(names)}."
-    raise UnknownTarget(f"There is no target called '{name}'. {hint}")
-
-
-def _only_target(project: Project) -> Target:
-    targets = list(Target.objects.filter(project=project, accepted=True)[:2])
-    if len(targets) == 1:
-        return targets[0]
-    if not targets:
-        raise UnknownTarget(
-            "The project has no target yet. Give a targets file, or make one on the targets page."
-        )
-    raise UnknownTarget("Several targets could run this. Name one, for example with --target.")
-
-
-def _chosen(version: SuiteVersion, selection: Selection) -> tuple[tuple[ScenarioVersion, ScenarioSpec], ...]:
-    entries = version.entries.select_related("scenario_version__scenario")
-    pairs = [(entry.scenario_version, entry.scenario_version.spec) for entry in entries]
-    unknown = set(selection.only) - {spec.key for _, spec in pairs}
-    if unknown:
-        keys = ", ".join(sorted(spec.key for _, spec in pairs))
-        raise NothingToRun(f"{version.suite.name} has no scenario '{min(unknown)}'. It has: {keys}.")
-    chosen = tuple(
-        (scenario_version, spec)
-        for scenario_version, spec in pairs
-        if selection.takes(key=spec.key, tags=spec.tags, tier=spec.tier)
-    )
-    if not chosen:
-        raise NothingToRun(f"No scenario of {version.suite.name} is left by the chosen tags, tier and keys.")
-    return chosen
-
-
-def _arms(project: Project, request: Request, spec: ScenarioSpec) -> list[tuple[Target, str]]:
-    """Return target and model of each run that a scenario takes part in; options win over its matrix."""
-    if request.targets:
-        return [
-            (find_target(project, name), model)
-            for name in request.targets
-            for model in request.models or ("",)
-        ]
-    if spec.matrix is not None:
-        return [
-            (find_target(project, entry.target), model)
-            for entry in spec.matrix
-            for model in (request.models or entry.models or ("",))
-        ]
-    target = find_target(project, spec.target) if spec.target else _only_target(project)
-    return [(target, model) for model in request.models or ("",)]
 
 
 def last_guidance(suite: Suite) -> Guidance | None:
@@ -133,15 +63,16 @@ def last_guidance(suite: Suite) -> Guidance | None:
 def plan(project: Project, request: Request) -> tuple[PlannedRun, ...]:
     """Return the runs that the request would make, with nothing stored. Raises `RequestError`."""
     planned: list[PlannedRun] = []
+    known = TargetsOf(project)
     for version in request.suite_versions:
         if version.suite.project_id != project.pk:
             raise RequestError(f"{version.suite.name} belongs to another project.")
-        arms: dict[tuple[int, str], list[tuple[ScenarioVersion, ScenarioSpec]]] = {}
+        arms: dict[tuple[int, str], list[ChosenScenario]] = {}
         targets: dict[int, Target] = {}
-        for scenario_version, spec in _chosen(version, request.selection):
-            for target, model in _arms(project, request, spec):
+        for scenario in chosen_scenarios(version, request.selection):
+            for target, model in known.arms(scenario, request.targets, request.models):
                 targets[target.pk] = target
-                arms.setdefault((target.pk, model), []).append((scenario_version, spec))
+                arms.setdefault((target.pk, model), []).append(scenario)
         guidance: Sequence[Guidance | None] = request.guidance or (last_guidance(version.suite),)
         own = [each for each in guidance if each is None or each.suite_id == version.suite_id]
         planned += [
@@ -209,13 +140,13 @@ def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         [
             Trial(
                 run=run,
-                scenario_version=scenario_version,
-                scenario_id=scenario_version.scenario_id,
+                scenario_version_id=scenario.version_id,
+                scenario_id=scenario.scenario_id,
                 index=index,
                 position=index * width + place,
             )
             for index in range(planned.trials)
-            for place, (scenario_version, _) in enumerate(planned.scenarios)
+            for place, scenario in enumerate(planned.scenarios)
         ],
         batch_size=500,
     )

@@ -13,7 +13,7 @@ from evaluators.criteria import Tool
 from evaluators.redaction import mask_values
 from runs import batching, claims, recording
 from runs.captures import capture
-from runs.context import RunContext, load_run
+from runs.context import RunContext, forget, load_run
 from runs.errors import RequestError
 from runs.fingerprint import fingerprint
 from runs.heartbeat import heartbeat
@@ -67,7 +67,7 @@ def _with_captures(run_id: int, context: RunContext) -> RunContext:
     if not found:
         return context
     Run.objects.filter(pk=run_id).update(options={**context.run.options, **found})
-    load_run.cache_clear()
+    forget()
     return load_run(run_id)
 
 

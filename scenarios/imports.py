@@ -16,19 +16,9 @@ from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem
 from scenarios.guidance import named_guidelines, suite_guidance
-from scenarios.hashing import gates_hash, judge_hash, plain, scenario_hash, suite_hash, task_hash
-from scenarios.models import (
-    Fixture,
-    Guidance,
-    Scenario,
-    ScenarioVersion,
-    Suite,
-    SuiteEntry,
-    SuiteVersion,
-    Upload,
-)
-from scenarios.spec import ScenarioSpec
-from scenarios.storing import keep_fixture, keep_guidance, keep_rubric
+from scenarios.hashing import suite_hash
+from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion, Upload
+from scenarios.storing import keep_fixture, keep_guidance, keep_scenarios
 
 
 @dataclass(frozen=True)
@@ -117,33 +107,13 @@ def _new_version(
     )
     named = named_guidelines(parsed)
     fixtures = {name: keep_fixture(suite.project, files, named) for name, files in parsed.fixtures.items()}
-    scenario_versions = [_scenario_version(suite, spec, fixtures) for spec in parsed.scenarios]
+    scenario_versions = keep_scenarios(suite, parsed.scenarios, fixtures)
     SuiteEntry.objects.bulk_create(
         [
             SuiteEntry(suite_version=version, scenario_version=scenario_version, position=position)
             for position, scenario_version in enumerate(scenario_versions)
         ],
         batch_size=500,
-    )
-    return version
-
-
-def _scenario_version(suite: Suite, spec: ScenarioSpec, fixtures: dict[str, Fixture]) -> ScenarioVersion:
-    fixture = fixtures.get(spec.carried)
-    fixture_sha = fixture.sha256 if fixture else ""
-    criteria = spec.criteria
-    scenario, _ = Scenario.objects.get_or_create(suite=suite, key=spec.key)
-    version, _ = ScenarioVersion.objects.get_or_create(
-        scenario=scenario,
-        sha256=scenario_hash(spec, fixture_sha),
-        defaults={
-            "content": plain(spec),
-            "fixture": fixture,
-            "rubric": keep_rubric(suite.project, criteria.judge.rubric) if criteria.judge else None,
-            "task_hash": task_hash(spec, fixture_sha),
-            "gates_hash": gates_hash(criteria),
-            "judge_hash": judge_hash(criteria.judge),
-        },
     )
     return version
 

@@ -1,10 +1,10 @@
-"""Contents that are kept once: fixtures, rubrics and guidance versions."""
+"""Contents that are kept once: fixtures, rubrics, guidance versions and scenario versions."""
 
 from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Max
@@ -14,8 +14,18 @@ from evaluators.criteria import Rubric as RubricCriteria
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import split
-from scenarios.hashing import files_hash, guidance_hash, rubric_hash
-from scenarios.models import Fixture, Guidance, Rubric, Suite
+from scenarios.hashing import (
+    files_hash,
+    gates_hash,
+    guidance_hash,
+    judge_hash,
+    plain,
+    rubric_hash,
+    scenario_hash,
+    task_hash,
+)
+from scenarios.models import Fixture, Guidance, Rubric, Scenario, ScenarioVersion, Suite
+from scenarios.spec import ScenarioSpec
 
 
 def pack(files: FixtureFiles) -> bytes:
@@ -92,3 +102,35 @@ def guidance_files(guidance: Guidance | None) -> FixtureFiles:
 
 def _person(by: Any) -> Any:
     return by if getattr(by, "pk", None) else None
+
+
+def keep_scenarios(
+    suite: Suite, specs: Sequence[ScenarioSpec], fixtures: Mapping[str, Fixture]
+) -> list[ScenarioVersion]:
+    """Return the stored versions of scenarios, in order; those that are new are stored. Few queries for many."""
+    known = {scenario.key: scenario for scenario in suite.scenarios.all()}
+    fresh = [Scenario(suite=suite, key=spec.key) for spec in specs if spec.key not in known]
+    known |= {scenario.key: scenario for scenario in Scenario.objects.bulk_create(fresh, batch_size=500)}
+    wanted = [_version(suite, known[spec.key], spec, fixtures.get(spec.carried)) for spec in specs]
+    stored = ScenarioVersion.objects.filter(scenario__suite=suite).defer("content")
+    found = {(version.scenario_id, version.sha256): version for version in stored}
+    absent = [each for each in wanted if (each.scenario_id, each.sha256) not in found]
+    created = ScenarioVersion.objects.bulk_create(absent, batch_size=200)
+    found |= {(version.scenario_id, version.sha256): version for version in created}
+    return [found[each.scenario_id, each.sha256] for each in wanted]
+
+
+def _version(
+    suite: Suite, scenario: Scenario, spec: ScenarioSpec, fixture: Fixture | None
+) -> ScenarioVersion:
+    criteria, fixture_sha = spec.criteria, fixture.sha256 if fixture else ""
+    return ScenarioVersion(
+        scenario=scenario,
+        sha256=scenario_hash(spec, fixture_sha),
+        content=plain(spec),
+        fixture=fixture,
+        rubric=keep_rubric(suite.project, criteria.judge.rubric) if criteria.judge else None,
+        task_hash=task_hash(spec, fixture_sha),
+        gates_hash=gates_hash(criteria),
+        judge_hash=judge_hash(criteria.judge),
+    )

@@ -31,13 +31,7 @@ def _nothing_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
     if needs_database(request.node):
         from runs import context, measures
 
-        for cached in (
-            context.load_run,
-            context.load_scenario,
-            context._files,
-            context._fixture_id,
-        ):
-            cached.cache_clear()
+        context.forget()
         measures.forget()
 
 

@@ -27,7 +27,7 @@ MOST_TRIALS = 60
 
 
 def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bool = False) -> str:
-    """Return a run document as a summary: a line a trial, the reasons of those that did not pass, totals."""
+    """Return a run's digest as a summary: a line a trial, the reasons of those that did not pass, totals."""
     out = io.StringIO()
     console = Console(
         file=out,
@@ -39,13 +39,12 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
     )
     run = document["run"]
     console.rule(escape(_title(run)), align="left", style="dim")
-    shown = _worth_showing(document["trials"])
-    console.print(_trials(shown))
-    if len(shown) < len(document["trials"]):
-        console.print(Text(f"  … {len(document['trials']) - len(shown)} more trials", style="dim"))
+    console.print(_trials(document["trials"]))
+    if len(document["trials"]) < run["trials"]:
+        console.print(Text(f"  … {run['trials'] - len(document['trials'])} more trials", style="dim"))
     if run["error"]:
         console.print(Text(f"  The run did not start: {run['error']}", style="yellow"))
-    console.print(Text("  " + totals(run, document["trials"])))
+    console.print(Text("  " + totals(run)))
     for name, word, style in CHANGES:
         if run[name]:
             line = f"  {word} against run {run['baseline']} ({len(run[name])}): {', '.join(run[name])}"
@@ -60,13 +59,6 @@ def _title(run: Mapping[str, Any]) -> str:
     parts += [run["model"]] if run["model"] else []
     parts += [f"guidance {run['guidance_name']}"] if run.get("guidance_name") else []
     return f"run {run['id']}: " + " · ".join(parts)
-
-
-def _worth_showing(trials: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return all trials of a small run, and of a large one the first that did not pass."""
-    if len(trials) <= MOST_TRIALS:
-        return trials
-    return [trial for trial in trials if trial["outcome"] != "pass"][:MOST_TRIALS]
 
 
 def _trials(trials: Sequence[Mapping[str, Any]]) -> Table:
@@ -113,13 +105,12 @@ def _judge(trial: Mapping[str, Any]) -> str:
     return f"judge {sum(scores) / len(scores):.2f}" if scores else ""
 
 
-def totals(run: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]) -> str:
+def totals(run: Mapping[str, Any]) -> str:
     """Return the numbers of a run in one line, with where the time went."""
     parts = [f"{run['passed']}/{run['trials']} passed"]
     parts += [f"{run[name]} {name}" for name in ("failed", "errors", "cancelled") if run[name]]
-    agent = sum(trial["seconds"] or 0.0 for trial in trials)
     if run["seconds"] is not None:
-        parts.append(f"{run['seconds']:.1f} s, of it agents {agent:.1f} s side by side")
+        parts.append(f"{run['seconds']:.1f} s, of it agents {run['agent_seconds']:.1f} s side by side")
     if run["cost_usd"] is not None:
         parts.append(f"${run['cost_usd']:.2f}")
     return " | ".join(parts)

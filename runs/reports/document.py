@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import QuerySet, Sum
+
 from evalhub.web.moments import moment
 from evaluators.redaction import redact_json
 from runs.comparing import comparison_of
@@ -150,12 +152,25 @@ def judging_json(judging: JudgingRecord) -> dict[str, Any]:
 
 def run_document(run_id: int) -> dict[str, Any]:
     """Return a run with all of its trials, in the order of its suite."""
-    run = Run.objects.select_related("suite", "suite_version", "target", "guidance", "by").get(pk=run_id)
-    trials = run.trial_set.select_related("scenario").prefetch_related("judgings", "artifacts")
-    return {
-        "run": run_json(run),
-        "trials": [
-            trial_json(trial, trial.judgings.all(), (artifact.name for artifact in trial.artifacts.all()))
-            for trial in trials
-        ],
-    }
+    run = _loaded(run_id)
+    return {"run": run_json(run), "trials": _trials_json(run.trial_set.all())}
+
+
+def run_digest(run_id: int, *, most: int) -> dict[str, Any]:
+    """Return a run with as much of it as a summary shows: of a large one the first trials that did not pass."""
+    run = _loaded(run_id)
+    trials = run.trial_set.all() if run.trials <= most else run.trial_set.exclude(outcome="pass")[:most]
+    agents = run.trial_set.aggregate(total=Sum("seconds"))["total"] or 0.0
+    return {"run": {**run_json(run), "agent_seconds": agents}, "trials": _trials_json(trials)}
+
+
+def _loaded(run_id: int) -> Run:
+    return Run.objects.select_related("suite", "suite_version", "target", "guidance", "by").get(pk=run_id)
+
+
+def _trials_json(trials: QuerySet[Trial]) -> list[dict[str, Any]]:
+    loaded = trials.select_related("scenario").prefetch_related("judgings", "artifacts")
+    return [
+        trial_json(trial, trial.judgings.all(), (artifact.name for artifact in trial.artifacts.all()))
+        for trial in loaded
+    ]

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import trials, transcripts, workers
+from tests.bench import formats, transcripts, trials, workers
 from tests.bench.figures import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -16,6 +16,8 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "start": workers.claim_to_start,
     "memory": workers.memory,
     "transcripts": transcripts.speed,
+    "agentv": formats.agentv,
+    "endpoint": formats.endpoint,
 }
 
 

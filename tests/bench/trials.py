@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sqlite3
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator

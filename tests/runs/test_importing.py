@@ -11,7 +11,7 @@ from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.importing import import_results
 from runs.models import Run, RunMeasure
-from runs.planning import find_target
+from runs.choosing import find_target
 from runs.reports.exports import exported
 from tests.builders import make_project
 

@@ -33,7 +33,7 @@ def keys(project: Any, **selection: Any) -> list[str]:
         c={"tags": ["slow"], "tier": 2},
     )
     (run,) = plan(project, Request([version], selection=Selection(**selection)))
-    return [spec.key for _, spec in run.scenarios]
+    return [scenario.key for scenario in run.scenarios]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_matrix_says_which_scenario_runs_where(project):
         b={"matrix": [{"target": "other", "models": []}, {"target": "local", "models": ["m1"]}]},
     )
     found = {
-        (run.target.name, run.model): [spec.key for _, spec in run.scenarios]
+        (run.target.name, run.model): [scenario.key for scenario in run.scenarios]
         for run in plan(project, Request([version]))
     }
     assert found == {("local", "m1"): ["a", "b"], ("local", "m2"): ["a"], ("other", ""): ["b"]}

@@ -17,8 +17,8 @@ from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.options import RunOptions, Selection
 from runs.planning import PlannedRun, Request, plan, request_runs
-from runs.reports.console import summary
-from runs.reports.document import run_document
+from runs.reports.console import MOST_TRIALS, summary
+from runs.reports.document import run_digest, run_document
 from runs.reports.files import write_files, write_suite_result
 from runs.reports.suite_result import suite_run
 from runs.typed_options import given_sources
@@ -65,17 +65,19 @@ class Command(EvalhubCommand):
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
         runs = list(Run.objects.filter(launch=launch).order_by("pk"))
-        documents = [run_document(run.pk) for run in runs]
+        whole = options["json"] or options["json_file"] or options["junit_file"]
+        documents = [run_document(run.pk) for run in runs] if whole else []
         write_files(documents, json_file=options["json_file"], junit_file=options["junit_file"])
         if options["output_dir"]:
             for run in runs:
                 write_suite_result(options["output_dir"], suite_run(run))
-        text = "\n".join(summary(document, colour=self.stdout.isatty()) for document in documents)
-        return Result(text, {"launch": launch.pk, "runs": documents}, _exit_code(runs, documents, options))
+        digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
+        text = "\n".join(summary(digest, colour=self.stdout.isatty()) for digest in digests)
+        return Result(text, {"launch": launch.pk, "runs": documents}, _exit_code(runs, digests, options))
 
 
-def _exit_code(runs: list[Run], documents: list[dict[str, Any]], options: dict[str, Any]) -> int:
-    if options["fail_on_regression"] and any(document["run"]["regressions"] for document in documents):
+def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
+    if options["fail_on_regression"] and any(digest["run"]["regressions"] for digest in digests):
         return REGRESSED
     return launching.exit_code(runs)
 
@@ -191,7 +193,7 @@ def _planned(planned: tuple[PlannedRun, ...]) -> Result:
             "target": each.target.name,
             "model": each.model or None,
             "guidance": str(each.guidance) if each.guidance else None,
-            "scenarios": [spec.key for _, spec in each.scenarios],
+            "scenarios": [scenario.key for scenario in each.scenarios],
             "trials": each.trial_count,
         }
         for each in planned

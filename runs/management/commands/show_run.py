@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from runs.models import Run
-from runs.reports.console import summary
-from runs.reports.document import run_document
+from runs.reports.console import MOST_TRIALS, summary
+from runs.reports.document import run_digest, run_document
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result
 
 
@@ -22,6 +22,9 @@ class Command(EvalhubCommand):
             raise Refused(
                 f"There is no run {options['id']}. The runs page lists those there are.", id="run/unknown"
             )
-        document = run_document(options["id"])
-        text = summary(document, colour=self.stdout.isatty())
+        if options["json"]:
+            document, text = run_document(options["id"]), ""
+        else:
+            document = run_digest(options["id"], most=MOST_TRIALS)
+            text = summary(document, colour=self.stdout.isatty())
         return Result(text, document, FAILED if document["run"]["outcome"] in ("fail", "error") else 0)
