@@ -1,0 +1,49 @@
+"""The documents in which a run can be taken away, in one table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evaluators.redaction import redact_json
+from evaluators.suite_result import suite_result
+from runs.models import Run
+from runs.reports.agentv_jsonl import jsonl
+from runs.reports.document import run_document
+from runs.reports.junit import junit_xml
+from runs.reports.suite_result import suite_run
+
+
+@dataclass(frozen=True)
+class Export:
+    """One format: how it is called, what kind of file it is, and how a run is written in it."""
+
+    title: str
+    media_type: str
+    ending: str
+    write: Callable[[Run], str]
+
+
+def _pretty(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+EXPORTS: dict[str, Export] = {
+    "json": Export("JSON", "application/json", "json", lambda run: _pretty(run_document(run.pk))),
+    "suite-result": Export(
+        "Suite result JSON",
+        "application/json",
+        "suite-result.json",
+        lambda run: _pretty(redact_json(suite_result(suite_run(run)))),
+    ),
+    "jsonl": Export("AgentV JSONL", "application/jsonl", "jsonl", lambda run: "".join(jsonl(run))),
+    "junit": Export("JUnit", "application/xml", "junit.xml", lambda run: junit_xml([run_document(run.pk)])),
+}
+"""By the name that command line, REST and pages use. Secrets are redacted in each."""
+
+
+def exported(run_id: int, name: str) -> str:
+    """Return a run in one of the formats of `EXPORTS`. Raises KeyError for another name."""
+    related = ("suite", "suite_version", "target", "guidance", "by", "project")
+    return EXPORTS[name].write(Run.objects.select_related(*related).get(pk=run_id))
