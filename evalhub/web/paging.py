@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import QueryDict
 
-Row = TypeVar("Row", bound=Model)
+Row = TypeVar("Row")
 SIZE = 50
 LARGEST_KEY = 2**63 - 1
 
@@ -38,11 +39,20 @@ def key_of(text: str) -> int | None:
     )
 
 
-def page_below(rows: QuerySet[Row, Any], before: str, *, size: int = SIZE) -> Page[Row]:
-    """Return the newest rows below a key, in one query; any text that is no key gives the first page."""
+def page_below(
+    rows: QuerySet[Any, Row],
+    before: str,
+    *,
+    size: int = SIZE,
+    key_in: Callable[[Row], int] = attrgetter("pk"),
+) -> Page[Row]:
+    """Return the newest rows below a key, in one query; any text that is no key gives the first page.
+
+    `key_in` finds the key in rows that are no objects.
+    """
     key = key_of(before)
     if key is not None:
         rows = rows.filter(pk__lt=key)
     found = list(rows.order_by("-pk")[: size + 1])
     shown = found[:size]
-    return Page(shown, shown[-1].pk if len(found) > size else None, key is None)
+    return Page(shown, key_in(shown[-1]) if len(found) > size else None, key is None)

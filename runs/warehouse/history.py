@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from operator import itemgetter
+from typing import Any
 
 from django.db.models import CharField, Q, QuerySet
 from django.db.models.functions import Cast
@@ -13,11 +15,16 @@ from django.http import QueryDict
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import Page, key_of, page_below
-from runs.models import Change, Run, RunMeasure
+from runs.models import Change, Run, RunMeasure, Target
 from runs.models.run import RunState
+from runs.warehouse.listing import ListedRun, as_listed, listed
 from runs.warehouse.rates import Rate
+from scenarios.models import Guidance, Suite
 
 OUTCOMES = ("pass", "fail", "error")
+RECENT = 100
+"""Runs looked through for the models and tags to choose from."""
+MOST_GUIDANCE = 100
 STATES = (
     ("pass", "passed"),
     ("fail", "failed"),
@@ -95,7 +102,7 @@ class Filters:
 class RunRow:
     """A run with what stands beside it in a list."""
 
-    run: Run
+    run: Run | ListedRun
     measures: dict[str, float]
     verdict: str = ""
     change: float | None = None
@@ -139,7 +146,7 @@ def runs_of(project: Project) -> QuerySet[Run]:
     return Run.objects.filter(project=project).select_related(*RELATED).defer(*HEAVY)
 
 
-def rows(runs: Sequence[Run]) -> list[RunRow]:
+def rows(runs: Sequence[Run] | Sequence[ListedRun]) -> list[RunRow]:
     """Return the runs with their headline measures and verdicts. Two queries."""
     keys = [run.pk for run in runs]
     measures: dict[int, dict[str, float]] = {}
@@ -152,25 +159,32 @@ def rows(runs: Sequence[Run]) -> list[RunRow]:
     headline = Change.objects.filter(
         run__in=keys, scenario=None, measure__layer="trial", measure__name="pass"
     )
-    changes = {change.run_id: change for change in headline}
+    changes = {
+        run: (verdict, before, after)
+        for run, verdict, before, after in headline.values_list("run", "verdict", "before", "after")
+    }
     return [_row(run, measures.get(run.pk, {}), changes.get(run.pk)) for run in runs]
 
 
-def _row(run: Run, measures: dict[str, float], change: Change | None) -> RunRow:
-    if change is None or change.before is None or change.after is None:
-        return RunRow(run, measures, change.verdict if change else "")
-    return RunRow(run, measures, change.verdict, change.after - change.before)
+def _row(
+    run: Run | ListedRun, measures: dict[str, float], change: tuple[str, float | None, float | None] | None
+) -> RunRow:
+    verdict, before, after = change or ("", None, None)
+    return RunRow(run, measures, verdict, None if before is None or after is None else after - before)
 
 
 def matching_runs(project: Project, filters: Filters) -> QuerySet[Run]:
     """Return the runs that the filters leave, with what every row of them shows."""
-    return runs_of(project).annotate(tags_text=Cast("tags", CharField())).filter(filters.condition())
+    runs = runs_of(project)
+    if filters.tag or filters.q:
+        runs = runs.annotate(tags_text=Cast("tags", CharField()))
+    return runs.filter(filters.condition())
 
 
-def page_of_runs(project: Project, filters: Filters, before: str) -> tuple[Page[Run], list[RunRow]]:
+def page_of_runs(project: Project, filters: Filters, before: str) -> tuple[Page[Any], list[RunRow]]:
     """Return one page of the runs that match, newest first. Three queries."""
-    page = page_below(matching_runs(project, filters), before)
-    return page, rows(page.rows)
+    page = page_below(listed(matching_runs(project, filters)), before, key_in=itemgetter(0))
+    return page, rows(as_listed(page.rows))
 
 
 @dataclass(frozen=True)
@@ -185,18 +199,22 @@ class Choices:
 
 
 def choices(project: Project) -> Choices:
-    """Return what there is to choose among a project's runs; tags of its last 200. Three queries."""
-    runs = Run.objects.filter(project=project).order_by()
-    named = runs.values_list("suite__slug", "suite__name", "target__name", "model").distinct()
-    found = list(named)
-    guidance = (
-        runs.exclude(guidance=None).values_list("guidance", "guidance__name", "guidance__number").distinct()
-    )
-    tags = Counter(tag for each in runs.order_by("-pk").values_list("tags", flat=True)[:200] for tag in each)
+    """Return what there is to choose among a project's runs; models and tags of its last 100. Four queries.
+
+    None of them grows with the number of runs.
+    """
+    suites = Suite.objects.filter(project=project).values_list("slug", "name")
+    targets = Target.objects.filter(project=project).values_list("name", flat=True)
+    guidance = Guidance.objects.filter(suite__project=project).order_by("-pk")[:MOST_GUIDANCE]
+    recent = list(Run.objects.filter(project=project).order_by("-pk").values_list("model", "tags")[:RECENT])
+    tags = Counter(tag for _, each in recent for tag in each)
     return Choices(
-        sorted({(slug, name) for slug, name, _, _ in found}, key=lambda pair: pair[1]),
-        sorted({target for _, _, target, _ in found}),
-        sorted({model for _, _, _, model in found if model}),
-        sorted(((pk, name or f"guidance {number}") for pk, name, number in guidance), reverse=True),
+        list(suites),
+        list(targets),
+        sorted({model for model, _ in recent if model}),
+        [
+            (pk, name or f"guidance {number}")
+            for pk, name, number in guidance.values_list("pk", "name", "number")
+        ],
         tags.most_common(8),
     )
