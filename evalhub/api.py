@@ -7,6 +7,7 @@ Every operation of a project stands at two addresses: below `/api/v1/` for the t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -59,8 +60,9 @@ for router in (teams.router, api_health.router, *PROJECT_ROUTERS):
     api.add_router("", router)
 
 
+@cache
 def openapi_document() -> dict[str, Any]:
-    """Return the OpenAPI document, with paths relative to its servers."""
+    """Return the OpenAPI document, with paths relative to its servers; made once, as that takes a second."""
     return dict(api.get_openapi_schema(path_prefix=""))
 
 
