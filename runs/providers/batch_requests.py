@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from evaluators.model import Json
 from runs.providers.access import ModelAccess
-from runs.providers.base import ProviderError
+from runs.providers.base import Invocation, ProviderError
+from runs.providers.chat import messages_of
 from runs.providers.completion import Asking, ModelFailed
 from runs.providers.waiting import Patience
 
@@ -36,6 +37,21 @@ def asked(access: ModelAccess, call: Callable[[Any], T], *, once: bool = False) 
         return asking.repeated(call)
     except ModelFailed as error:
         raise BatchRequestFailed(str(error), kind=error.kind, status=error.status) from error
+
+
+def request_body(litellm: Any, access: ModelAccess, invocation: Invocation) -> dict[str, Json]:
+    """Return a request as litellm would send it by itself. Raises `ValueError` with its reason where it would not."""
+    from litellm.types.utils import CallTypes
+
+    # litellm puts a key of its own making in, and stops before anything is sent.
+    where = {name: value for name, value in access.connection.items() if name != "api_key"}
+    messages = [dict(message) for message in messages_of(invocation)]
+    asked_for = {"model": access.model, "messages": messages, **where, **access.settings}
+    written = litellm.utils.return_raw_request(CallTypes.completion, asked_for)
+    if not written.get("raw_request_body"):
+        raise ValueError(f"litellm cannot write the request: {written.get('error')}")
+    body = dict(written["raw_request_body"])
+    return {**body.pop("extra_body", {}), **body}
 
 
 def rows_of(content: bytes) -> Iterator[dict[str, Json]]:

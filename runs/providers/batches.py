@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from evaluators.model import Json
 from runs.providers.access import ModelAccess
 from runs.providers.base import BatchedAnswer, Batching, BatchProgress, Invocation
-from runs.providers.batch_requests import SECONDS, asked, rows_of
-from runs.providers.chat import messages_of, recording_of
+from runs.providers.batch_requests import SECONDS, asked, request_body, rows_of
+from runs.providers.chat import recording_of
 from runs.providers.completion import Answer, calls_of, priced, usage_of
 from runs.providers.message_batches import MessageBatches
 from runs.providers.prices import told
@@ -40,14 +40,18 @@ class FileBatches:
 
     def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
         """Hand in the file and the batch; only the file is sent again where the connection broke."""
-        lines = [self._line(id, invocation) for id, invocation in invocations.items()]
-        content = ("evalhub.jsonl", "\n".join(lines).encode() + b"\n")
-        file = self._asked(lambda litellm: litellm.create_file(file=content, purpose="batch", **self._reach))
+
+        def upload(litellm: Any) -> Any:
+            lines = "".join(self._line(litellm, id, each) for id, each in invocations.items())
+            content = ("evalhub.jsonl", lines.encode("utf-8", "replace"))
+            return litellm.create_file(file=content, purpose="batch", **self._reach)
+
+        file = self._asked(upload)
         # A batch whose answer was lost may have been taken: a second one would be paid twice.
         batch = self._asked(
             lambda litellm: litellm.create_batch(
                 completion_window="24h",
-                endpoint="/v1/chat/completions",
+                endpoint=self._endpoint,
                 input_file_id=file.id,
                 **self._reach,
             ),
@@ -86,12 +90,14 @@ class FileBatches:
             "max_retries": 0,
         }
 
-    def _line(self, id: str, invocation: Invocation) -> str:
-        body = {"model": self.access.bare_model, "messages": messages_of(invocation), **self.access.settings}
-        return json.dumps(
-            {"custom_id": id, "method": "POST", "url": "/v1/chat/completions", "body": body},
-            ensure_ascii=False,
-        )
+    @property
+    def _endpoint(self) -> str:
+        return "/chat/completions" if self.access.provider == "azure" else "/v1/chat/completions"
+
+    def _line(self, litellm: Any, id: str, invocation: Invocation) -> str:
+        body = {**request_body(litellm, self.access, invocation), "model": self.access.bare_model}
+        line = {"custom_id": id, "method": "POST", "url": self._endpoint, "body": body}
+        return json.dumps(line, ensure_ascii=False) + "\n"
 
     def _retrieved(self, external_id: str) -> Any:
         return self._asked(lambda litellm: litellm.retrieve_batch(batch_id=external_id, **self._reach))

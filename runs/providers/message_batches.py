@@ -10,8 +10,8 @@ from evaluators.model import Json, Usage
 from evaluators.stub_loop import ModelCall
 from runs.providers.access import ModelAccess
 from runs.providers.base import BatchedAnswer, BatchProgress, Invocation
-from runs.providers.batch_requests import SECONDS, asked, rows_of
-from runs.providers.chat import messages_of, recording_of
+from runs.providers.batch_requests import SECONDS, asked, request_body, rows_of
+from runs.providers.chat import recording_of
 from runs.providers.completion import Answer, priced
 from runs.providers.prices import told
 
@@ -30,7 +30,8 @@ class MessageBatches:
 
         def submit(litellm: Any) -> Any:
             requests = [
-                {"custom_id": id, "params": self._params(litellm, each)} for id, each in invocations.items()
+                {"custom_id": id, "params": request_body(litellm, self.access, each)}
+                for id, each in invocations.items()
             ]
             return self._sent("POST", "", {"requests": requests})
 
@@ -57,18 +58,6 @@ class MessageBatches:
     def cancel_batch(self, external_id: str) -> None:
         """Ask Anthropic to stop the batch."""
         asked(self.access, lambda _: self._sent("POST", f"/{external_id}/cancel"))
-
-    def _params(self, litellm: Any, invocation: Invocation) -> Json:
-        """Return a request as litellm would send it by itself."""
-        from litellm.types.utils import CallTypes
-
-        written = litellm.utils.return_raw_request(
-            CallTypes.completion,
-            {"model": self.access.model, "messages": messages_of(invocation), **self.access.settings},
-        )
-        if not written.get("raw_request_body"):
-            raise ValueError(f"litellm cannot write the request: {written.get('error')}")
-        return written["raw_request_body"]
 
     def _sent(self, method: str, path: str, body: Json = None) -> Any:
         import httpx

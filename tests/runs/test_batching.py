@@ -104,6 +104,34 @@ def test_a_batch_costs_what_batches_cost(models):
     assert carried(run).trial_set.first().cost_usd == pytest.approx((100 * 0.075 + 20 * 0.3) / 1e6)
 
 
+@pytest.mark.parametrize(
+    ("changes", "body"),
+    [
+        pytest.param({"max_output_tokens": 64}, {"max_tokens": 64}, id="as it is"),
+        pytest.param(
+            {"model": "openai/gpt-5", "max_output_tokens": 64},
+            {"max_completion_tokens": 64},
+            id="as the model calls it",
+        ),
+    ],
+)
+def test_a_request_in_a_batch_is_what_litellm_would_send(models, changes, body):
+    run = batch_run(models, **changes)
+    preparation.prepare_run(run.pk)
+    first = models.script.batches["batch_1"].requests[0]
+    model = changes.get("model", "openai/gpt-4o-mini").removeprefix("openai/")
+    question = {"messages": [{"role": "user", "content": "france"}]}
+    assert first["body"] == {"model": model, **question, **body}
+    assert (first["method"], first["url"]) == ("POST", "/v1/chat/completions")
+
+
+def test_azure_names_its_endpoint_without_a_version(models):
+    run = batch_run(models, "azure")
+    preparation.prepare_run(run.pk)
+    first = models.script.batches["batch_1"].requests[0]
+    assert (first["url"], first["body"]["model"]) == ("/chat/completions", "gpt-4o-mini")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_traces_stay_with_their_answers(models, kind):
     models.script.answer = lambda prompt: Answer(CITIES[prompt], calls=(("look_up", {"country": prompt}),))

@@ -8,9 +8,11 @@ from evaluators.model import Price, Usage
 from evaluators.transcripts import parse
 from runs.providers.access import access_of, azure_address, with_key
 from runs.providers.base import ProviderError
+from runs.providers.language_model import LanguageModel
 from runs.providers.litellm import LitellmOptions
 from runs.providers.options import ResolvedTarget
 from runs.providers.outbound import Outbound
+from runs.sandbox import Containment, Policy, look_at_machine
 from tests.model_server import Answer
 from tests.runs.providers.model_targets import KEY, KINDS, asked, provider_of, target_of
 
@@ -132,6 +134,15 @@ def test_an_address_that_may_not_be_called_is_refused_before_anything_is_sent(mo
     with pytest.raises(ProviderError, match="EVALHUB_HTTP_ALLOW"):
         access.check_address()
     assert provider_of(models).check().available
+    assert models.script.seen == []
+
+
+def test_a_target_at_an_address_that_may_not_be_called_is_not_available(models):
+    closed = Containment(Policy("off"), look_at_machine(), "/usr/bin", (), Outbound())
+    provider = LanguageModel(target_of(models), closed)
+    assert "EVALHUB_HTTP_ALLOW" in provider.check().sentence
+    with pytest.raises(ProviderError, match="EVALHUB_HTTP_ALLOW"):
+        provider.invoke(asked())
     assert models.script.seen == []
 
 
