@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from django.db import connections
 
 from runs import heartbeat as heartbeat_module
 from runs import lanes, launching, preparation, recording
@@ -98,7 +99,7 @@ def test_a_version_command_that_fails_is_a_warning():
 
 def test_a_preparation_that_breaks_ends_the_run_with_the_reason():
     run = launch().runs.get()
-    run.suite_version.scenario_versions.update(content={"nonsense": True})
+    Run.objects.filter(pk=run.pk).update(options={"trials": "no number"})
     assert not preparation.prepare_run(run.pk)
     run.refresh_from_db()
     assert (run.state, run.outcome, run.cancelled) == ("finished", "error", 2)
@@ -109,7 +110,14 @@ def test_cancelling_ends_a_running_agent_within_seconds():
     project = make_project()
     shell_target(project)
     run = launch(suite_of(project, a={"prompt": "sleep 60"}), targets=["shell"]).runs.get()
-    carrier = threading.Thread(target=launching.carry_here, args=(run.launch,))
+
+    def carry() -> None:
+        try:
+            launching.carry_here(run.launch)
+        finally:
+            connections.close_all()
+
+    carrier = threading.Thread(target=carry)
     carrier.start()
     try:
         while not Trial.objects.filter(run=run, state="running").exists():
