@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import OperationalError
 
 from evaluators.redaction import mask_values
+from runs.asking import ask
 from runs.assessing import assess, masked
 from runs.claims import Claim
 from runs.providers.base import ProviderError
@@ -58,7 +59,7 @@ def _carry(task: Task, folder: TrialFolder) -> TrialResult:
     workspace = replace(bare, env={**task.script_env(folder, bare), **env})
     workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
     invocation = task.invocation(folder, dict(workspace.env))
-    recording = masked(task.context.provider.invoke(invocation), workspace.secrets)
+    recording = masked(ask(task, invocation), workspace.secrets)
     if recording.cancelled or task.stopped():
         return CANCELLED
     return assess(task, recording, folder, workspace)
@@ -66,7 +67,7 @@ def _carry(task: Task, folder: TrialFolder) -> TrialResult:
 
 def _carry_nowhere(task: Task) -> TrialResult:
     """Carry out a trial that leaves nothing behind but its answer."""
-    recording = task.context.provider.invoke(task.invocation(nowhere(settings.WORK_DIR), {}))
+    recording = ask(task, task.invocation(nowhere(settings.WORK_DIR), {}))
     if recording.cancelled or task.stopped():
         return CANCELLED
     return assess(task, masked(recording, task.secrets))

@@ -115,8 +115,10 @@ class Task:
             trial=self.claim.index,
             guidelines=self.guidelines,
             files=tuple(folder.bundle / path for path in spec.input_files),
+            guideline_files=tuple(folder.bundle / path for path in spec.guidelines),
             messages=spec.messages,
             in_workspace=self.in_workspace,
+            stubs=spec.stubs,
             cancelled=self.stopped,
         )
 
