@@ -21,7 +21,7 @@ from runs.reports.console import MOST_TRIALS, summary
 from runs.reports.document import run_digest, run_document
 from runs.reports.files import write_files, write_suite_result
 from runs.reports.suite_result import suite_run
-from runs.typed_options import given_sources
+from runs.typed_options import apply_config, given_sources
 from scenarios.commands import (
     REGRESSED,
     EvalhubCommand,
@@ -142,6 +142,7 @@ def _add_sources(parser: ArgumentParser) -> None:
 
 def _request(project: Project, options: dict[str, Any]) -> Request:
     by = acting_user()
+    apply_config(project, options)
     if options["targets"]:
         launching.take_targets_file(project, Path(options["targets"]), by=by)
     check_choice(project.pk, options["baseline"])

@@ -1,0 +1,135 @@
+"""Seed manifests, snapshots, registries, configuration files and results on the command line."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from runs.models import Run
+from tests.runs.servers import Reply, serving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CASE = {
+    "id": "case-1",
+    "description": "says the number",
+    "input": {"message": "Which number?"},
+    "expect": {"responseContains": ["{{snapshot:a.number}}", "{{seed:word}}"]},
+}
+METADATA = {"toolName": "count", "descriptionHash": "000000000000", "registrySize": 1, "toolVersion": "1.0.0"}
+TOOLS = {
+    "tools": [
+        {"name": name, "description": f"Does {name}.", "version": "2.0.0"} for name in ("count", "add", "sub")
+    ]
+}
+TARGETS = "targets:\n  - {name: agent, provider: mock, response: 'seven 7'}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "count.golden.json").write_text(json.dumps({"metadata": METADATA, "cases": [CASE]}))
+    (tmp_path / "targets.yaml").write_text(TARGETS)
+    (tmp_path / "seed.json").write_text('{"word": "seven"}')
+    (tmp_path / "snapshot.json").write_text('{"a": {"number": 7}}')
+    (tmp_path / "tools.json").write_text(json.dumps(TOOLS))
+    return tmp_path
+
+
+def run(folder: Path, *options: str) -> tuple[int, str]:
+    """Return exit code and output of a run in this process."""
+    out = StringIO()
+    code = 0
+    try:
+        call_command(
+            "run_scenarios", str(folder / "count.golden.json"), "--targets", str(folder / "targets.yaml"), "--now",
+            "--seed-manifest", str(folder / "seed.json"), *options, stdout=out, stderr=out,
+        )  # fmt: skip
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    return code, out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["{folder}/snapshot.json", 'echo \'{{"a": {{"number": 7}}}}\''],
+    ids=["a file", "a command"],
+)
+def test_a_snapshot_comes_from_a_file_or_a_command(folder: Path, source: str) -> None:
+    code, text = run(folder, "--snapshot", source.format(folder=folder))
+    assert code == 0, text
+    assert Run.objects.get().options["snapshot"] == {"a": {"number": 7}}
+
+
+def test_a_snapshot_comes_from_an_address(folder: Path) -> None:
+    with serving(Reply({"a": {"number": 7}})) as server:
+        code, text = run(folder, "--snapshot", server.url)
+    assert code == 0, text
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("echo nothing", "printed no JSON"),
+        ("exit 3", "ended with exit code 3"),
+        ("http://169.254.169.254/latest", "is never called"),
+        ("http://127.0.0.1:1/", "could not be fetched"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_had_spends_no_trial(folder: Path, source: str, sentence: str) -> None:
+    code, text = run(folder, "--snapshot", source)
+    stored = Run.objects.get()
+    assert (code, stored.outcome, stored.cancelled) == (1, "error", 1)
+    assert sentence in stored.error
+    assert sentence in " ".join(text.split())
+
+
+def test_stale_evals_are_marked(folder: Path) -> None:
+    code, text = run(
+        folder, "--snapshot", str(folder / "snapshot.json"), "--tool-registry", str(folder / "tools.json")
+    )
+    stored = Run.objects.get()
+    assert code == 0
+    assert stored.fingerprint["staleness"]["stale"] is True
+    assert len(stored.warnings) == 3
+    assert "Registry has grown from 1 to 3 tools." in " ".join(text.split())
+
+
+def test_a_configuration_fills_in_what_is_not_said(folder: Path) -> None:
+    with serving(Reply({"response": "seven 7", "toolCalls": []})) as server:
+        config = {
+            "agentEndpoint": server.url, "snapshotEnabled": True, "snapshot": "echo '{\"a\": {\"number\": 7}}'",
+            "outputDir": "results", "toolRegistryPath": "tools.json", "concurrency": 2, "timeoutMs": 5000,
+        }  # fmt: skip
+        (folder / "runner.json").write_text(json.dumps(config))
+        code, text = run(folder, "--config", str(folder / "runner.json"))
+    stored = Run.objects.get()
+    assert code == 0, text
+    assert (stored.target.name, stored.target.provider, stored.concurrency) == ("agent-endpoint", "http", 2)
+    (result,) = (folder / "results").iterdir()
+    written = json.loads(result.read_text())
+    assert (written["runId"], written["agentEndpoint"], written["summary"]["passed"]) == (
+        str(stored.pk),
+        server.url,
+        1,
+    )
+    assert written["metadata"]["registrySize"] == 3
+
+
+def test_a_missing_configuration_is_wrong_use(folder: Path) -> None:
+    code, text = run(folder, "--config", str(folder / "nowhere.json"))
+    assert code == 2
+    assert "cannot be read" in text
+
+
+def test_regressions_end_with_3_when_asked(folder: Path) -> None:
+    snapshot = str(folder / "snapshot.json")
+    assert run(folder, "--snapshot", snapshot)[0] == 0
+    (folder / "snapshot.json").write_text('{"a": {"number": 8}}')
+    code, text = run(folder, "--snapshot", snapshot, "--fail-on-regression")
+    assert code == 3
+    assert "REGRESSIONS against run" in text
+    assert run(folder, "--snapshot", snapshot)[0] == 1
