@@ -125,7 +125,8 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 
 STATIC_URL = "/static/"
-STATIC_ROOT = DATA_DIR / "static"
+# A container brings its files collected, on a file system that is not written to.
+STATIC_ROOT = Path(environment.text("EVALHUB_STATIC", str(DATA_DIR / "static")))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
@@ -153,6 +154,7 @@ HTTP_ALLOW = environment.words("EVALHUB_HTTP_ALLOW")
 WORKER_THREADS = environment.integer("EVALHUB_WORKER_THREADS", 8)
 PRELOAD = environment.words("EVALHUB_PRELOAD")
 LEASE_SECONDS = environment.integer("EVALHUB_LEASE_SECONDS", 60)
+METRICS_TOKEN = environment.text("EVALHUB_METRICS_TOKEN")
 DEFAULT_JUDGE = environment.text("LLM_TOOL_TEST_JUDGE")
 
 # Without it litellm asks for prices over the network when it is imported.

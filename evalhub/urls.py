@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from evalhub import health
+from evalhub import health, metrics
 from evalhub.web import patterns
 from runs.urls import project_urls
 
@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("evalhub.api_urls")),
     path("patterns/", patterns.patterns, name="patterns"),
     path("healthz", health.healthz, name="healthz"),
+    path("metrics", metrics.metrics, name="metrics"),
 ]
 
 handler400 = "evalhub.web.errors.bad_request"

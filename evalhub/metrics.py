@@ -1,0 +1,109 @@
+"""How evalhub does, for a monitoring system: `/metrics` in the text format that Prometheus reads.
+
+Everything is counted from the database at the time of asking, so that every web process says the same.
+No name of a project, suite or target is in it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.db.models import Count, Q, Sum
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from evalhub import health
+from runs.models import Alert, Run
+from runs.models.comparison import AlertState
+from runs.models.run import RunState
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED", "HTTP_VIA")
+OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+SEEN_LATELY = 60.0
+"""Seconds after which a silent worker is not counted as working."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric with its samples: label text, nothing for none, and value."""
+
+    name: str
+    kind: str
+    help: str
+    samples: list[tuple[str, float]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"# HELP {self.name} {self.help}", f"# TYPE {self.name} {self.kind}"]
+        lines += [f"{self.name}{label} {value:g}" for label, value in self.samples]
+        return "\n".join(lines) + "\n"
+
+
+def collected() -> Iterator[Metric]:
+    """Yield every metric. Six queries."""
+    now = timezone.now()
+    queue, workers = health.queue(now), health.workers(now)
+    yield Metric("evalhub_info", "gauge", "Version.", [(f'{{version="{settings.VERSION}"}}', 1)])
+    yield Metric("evalhub_trials_queued", "gauge", "Trials that wait.", [("", queue["queued"])])
+    oldest = queue["oldest_seconds"] or 0.0
+    yield Metric(
+        "evalhub_queue_age_seconds", "gauge", "Age of the oldest request that waits.", [("", oldest)]
+    )
+    seen = [each for each in workers if each["seen_seconds"] <= SEEN_LATELY]
+    yield Metric("evalhub_workers", "gauge", "Workers heard of in the last minute.", [("", len(seen))])
+    yield Metric(
+        "evalhub_lanes", "gauge", "Trials carried right now.", [("", sum(each["lanes"] for each in seen))]
+    )
+    yield from _runs()
+    waiting = Alert.objects.filter(state=AlertState.UNTRIAGED).count()
+    yield Metric(
+        "evalhub_alerts_untriaged", "gauge", "Regressions nobody has decided about.", [("", waiting)]
+    )
+
+
+def _runs() -> Iterator[Metric]:
+    states = dict(Run.objects.filter(state__in=OPEN).order_by().values_list("state").annotate(n=Count("pk")))
+    samples = [(f'{{state="{state.value}"}}', float(states.get(state, 0))) for state in OPEN]
+    yield Metric("evalhub_runs_open", "gauge", "Runs that are not over.", samples)
+    counters = ("passed", "failed", "errors", "cancelled")
+    sums = Run.objects.order_by().aggregate(
+        **{name: Sum(name) for name in counters},
+        cost=Sum("cost_usd"),
+        closed=Count("pk", filter=~Q(state__in=OPEN)),
+    )
+    yield Metric("evalhub_runs_closed_total", "counter", "Runs that are over.", [("", sums["closed"])])
+    told = [(f'{{outcome="{name}"}}', float(sums[name] or 0)) for name in counters]
+    yield Metric("evalhub_trials_total", "counter", "Trials that are over.", told)
+    yield Metric("evalhub_cost_usd_total", "counter", "Known cost of all runs.", [("", sums["cost"] or 0.0)])
+
+
+def may_read(request: HttpRequest) -> bool:
+    """Tell whether who asks may: by the token where one is set, else from this machine without a proxy between."""
+    wanted: str = settings.METRICS_TOKEN
+    if wanted:
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), wanted.encode())
+    if any(name in request.META for name in FORWARDED):
+        return False
+    try:
+        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
+
+
+@never_cache
+@login_not_required
+@require_GET
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer with every metric, 403 for strangers."""
+    if not may_read(request):
+        sentence = "Metrics are read from this machine, or with EVALHUB_METRICS_TOKEN as a bearer token.\n"
+        return HttpResponse(sentence, status=403, content_type="text/plain; charset=utf-8")
+    return HttpResponse("".join(map(str, collected())), content_type=CONTENT_TYPE)

@@ -1,0 +1,55 @@
+"""Backups, while evalhub runs."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+from evalhub.web.numbers import file_size
+from runs.backup import back_up
+from scenarios.commands import EvalhubCommand, Refused, Result
+
+
+class Command(EvalhubCommand):
+    help = "Copy the database, the kept files and the secret into a folder, while evalhub runs."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "folder", type=Path, help="made when it is missing; a second backup adds what is new"
+        )
+
+    def work(self, options: dict[str, Any]) -> Result:
+        folder: Path = options["folder"]
+        try:
+            copied = back_up(folder)
+        except OSError as error:
+            raise Refused(
+                f"{folder}: the backup failed: {error}. Check its space and owner.", id="backup/failed"
+            ) from error
+        lines = [f"{copied.files} new files of {file_size(copied.bytes)} are in {folder / 'artifacts'}."]
+        if copied.database:
+            lines.append(f"The database is in {copied.database}.")
+        else:
+            lines.append(
+                f"The database is on a server, so copy it with its own program:\n  {_pg_dump(folder)}"
+            )
+        document = {
+            "folder": str(folder),
+            "database": str(copied.database) if copied.database else None,
+            "files": copied.files,
+            "bytes": copied.bytes,
+        }
+        return Result("\n".join(lines), document)
+
+
+def _pg_dump(folder: Path) -> str:
+    """Return the command that copies the database; its password is asked for, or read from PGPASSFILE."""
+    known = connection.settings_dict
+    words = ["pg_dump", "--format", "custom", "--file", str(folder / "evalhub.dump")]
+    for option, name in (("--host", "HOST"), ("--port", "PORT"), ("--username", "USER")):
+        words += [option, str(known[name])] if known[name] else []
+    return shlex.join((*words, str(known["NAME"])))

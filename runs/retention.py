@@ -1,0 +1,101 @@
+"""What is kept how long: transcripts and files of old runs go, what they came to stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from evalhub.teams.models import Project, note
+from runs.models import Artifact, Run, TranscriptRecord
+from runs.models.run import RunState
+
+OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+RUNS_AT_ONCE = 50
+"""Runs of one transaction, so that no writer waits long."""
+YOUNGEST_SECONDS = 3600
+"""A file is written before its row: one that is younger may be about to get one."""
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What went, or would go."""
+
+    runs: int = 0
+    transcripts: int = 0
+    artifacts: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Pruned) -> Pruned:
+        return Pruned(
+            *(mine + its for mine, its in zip(vars(self).values(), vars(other).values(), strict=True))
+        )
+
+
+def prunable(before: datetime) -> QuerySet[Run]:
+    """Return the closed runs from before a moment that are not pinned as a baseline."""
+    return Run.objects.filter(created__lt=before, baseline_of=None).exclude(state__in=OPEN).order_by("pk")
+
+
+def prune_runs(before: datetime, *, by: Any, dry_run: bool) -> Pruned:
+    """Remove transcripts and artifacts of old runs, with a line in the audit log of each project."""
+    projects = Project.objects.filter(runs__in=prunable(before)).distinct()
+    return sum((_prune_project(project, before, by, dry_run=dry_run) for project in projects), Pruned())
+
+
+def _prune_project(project: Project, before: datetime, by: Any, *, dry_run: bool) -> Pruned:
+    keys = list(prunable(before).filter(project=project).values_list("pk", flat=True))
+    done = Pruned()
+    for start in range(0, len(keys), RUNS_AT_ONCE):
+        done += _prune_some(keys[start : start + RUNS_AT_ONCE], dry_run=dry_run)
+    if done.runs and not dry_run:
+        counts = {"runs": done.runs, "transcripts": done.transcripts, "artifacts": done.artifacts}
+        note(project, by, "retention.prune", f"before {before:%Y-%m-%d}", **counts)
+    return done
+
+
+def _prune_some(keys: list[int], *, dry_run: bool) -> Pruned:
+    transcripts = TranscriptRecord.objects.filter(trial__run__in=keys)
+    artifacts = Artifact.objects.filter(trial__run__in=keys)
+    with transaction.atomic():
+        counted = Run.objects.filter(pk__in=_touched(transcripts) | _touched(artifacts)).count()
+        found = Pruned(runs=counted, transcripts=transcripts.count(), artifacts=artifacts.count())
+        if not dry_run:
+            transcripts.delete()
+            artifacts.delete()
+    return found
+
+
+def _touched(rows: QuerySet[Any]) -> set[int]:
+    return set(rows.order_by().values_list("trial__run", flat=True).distinct())
+
+
+def unreferenced(now: float) -> Iterator[Path]:
+    """Yield the kept files that no row names any more and that are not new; `now` in seconds since 1970."""
+    for folder in sorted(Path(settings.ARTIFACTS_DIR).glob("??")):
+        # A folder's names are few enough to ask about at once.
+        paths = {path.name: path for path in folder.iterdir() if path.is_file()}
+        named = set(Artifact.objects.filter(sha256__startswith=folder.name).values_list("sha256", flat=True))
+        yield from (
+            path
+            for name, path in sorted(paths.items())
+            if name not in named and now - path.stat().st_mtime > YOUNGEST_SECONDS
+        )
+
+
+def prune_files(*, dry_run: bool, now: float | None = None) -> Pruned:
+    """Remove files that no row names any more."""
+    done = Pruned()
+    for path in unreferenced(time.time() if now is None else now):
+        done += Pruned(files=1, bytes=path.stat().st_size)
+        if not dry_run:
+            path.unlink()
+    return done

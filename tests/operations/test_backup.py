@@ -1,0 +1,73 @@
+"""`manage.py backup`: a copy that can be put back."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from runs.artifacts import keep
+from tests.builders import make_project
+
+
+@pytest.fixture(autouse=True)
+def data(settings, tmp_path):
+    settings.DATA_DIR = tmp_path / "data"
+    settings.ARTIFACTS_DIR = settings.DATA_DIR / "artifacts"
+    settings.DATA_DIR.mkdir()
+    (settings.DATA_DIR / "secret_key").write_text("the secret")
+    return settings.DATA_DIR
+
+
+def backup(folder) -> str:
+    out = StringIO()
+    call_command("backup", str(folder), stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="The database is a file on SQLite only.")
+def test_the_copy_has_the_rows_of_the_moment(tmp_path):
+    make_project("tools")
+    backup(tmp_path / "safe")
+    make_project("later")
+    with closing(sqlite3.connect(tmp_path / "safe/evalhub.sqlite3")) as copy:
+        assert copy.execute("SELECT slug FROM teams_project").fetchall() == [("tools",)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_files_are_copied_once(tmp_path):
+    kept = keep("transcript", b"raw")
+    assert "1 new files" in backup(tmp_path / "safe")
+    assert "0 new files" in backup(tmp_path / "safe")
+    assert (tmp_path / "safe/artifacts" / kept.sha256[:2] / kept.sha256).read_bytes() == b"raw"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_secret_is_for_its_owner_only(tmp_path):
+    backup(tmp_path / "safe")
+    secret = tmp_path / "safe/secret_key"
+    assert secret.read_text() == "the secret"
+    assert secret.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="There is a server on PostgreSQL only.")
+def test_a_server_is_copied_by_its_own_program(tmp_path):
+    said = backup(tmp_path / "safe")
+    assert "pg_dump --format custom" in said
+    assert str(connection.settings_dict["NAME"]) in said
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_refuses_a_folder_that_cannot_be(tmp_path):
+    (tmp_path / "file").write_text("")
+    err = StringIO()
+    with pytest.raises(SystemExit) as stopped:
+        call_command("backup", str(tmp_path / "file"), stderr=err)
+    assert stopped.value.code == 2
+    assert "the backup failed" in err.getvalue()

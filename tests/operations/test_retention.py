@@ -1,0 +1,136 @@
+"""`manage.py prune`: what goes and what stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+
+from evalhub.teams.models import AuditEvent
+from runs.artifacts import keep, path_of
+from runs.models import Artifact, Baseline, Run, TranscriptRecord, Trial
+from tests.builders import (
+    make_command,
+    make_project,
+    make_run,
+    make_suite,
+    make_transcript,
+    make_trial,
+    shell,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def artifacts(settings, tmp_path) -> Path:
+    settings.ARTIFACTS_DIR = tmp_path / "artifacts"
+    return settings.ARTIFACTS_DIR
+
+
+def prune(*arguments: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command("prune", *arguments, "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def old_run(days: int = 100, content: bytes = b"raw", **changes: Any) -> Run:
+    """Return a run of so many days ago with one trial that has everything."""
+    version = make_suite(changes.pop("project", None) or make_project())
+    run = make_run(version, created=timezone.now() - timedelta(days=days), **changes)
+    trial = make_trial(run, outcome="fail")
+    make_transcript(trial, shell("ls"))
+    make_command(trial, 1, "ls")
+    kept = keep("transcript", content)
+    Artifact.objects.create(trial=trial, **vars(kept))
+    aged(path_of(kept.sha256))
+    return run
+
+
+def aged(path: Path) -> None:
+    two_hours_ago = time.time() - 7200
+    os.utime(path, (two_hours_ago, two_hours_ago))
+
+
+def test_transcripts_and_files_of_old_runs_go_and_results_stay(artifacts):
+    run = old_run()
+    told = prune("--older-than", "90")
+    assert (told["runs"], told["transcripts"], told["artifacts"], told["files"]) == (1, 1, 1, 1)
+    assert not TranscriptRecord.objects.exists()
+    assert not Artifact.objects.exists()
+    assert [path for path in artifacts.rglob("*") if path.is_file()] == []
+    trial = Trial.objects.get(run=run)
+    assert trial.outcome == "fail" and trial.scores and trial.commands.count() == 1
+
+
+def test_a_dry_run_says_the_same_and_removes_nothing():
+    old_run()
+    dry = prune("--older-than", "90", "--dry-run")
+    assert (dry["transcripts"], dry["artifacts"]) == (1, 1)
+    assert TranscriptRecord.objects.exists() and Artifact.objects.exists()
+    assert not AuditEvent.objects.filter(action="retention.prune").exists()
+
+
+@pytest.mark.parametrize("changes", [{"days": 10}, {"state": "running"}], ids=["young", "open"])
+def test_it_leaves_runs_that_are(changes):
+    old_run(**changes)
+    assert prune("--older-than", "90")["transcripts"] == 0
+    assert TranscriptRecord.objects.exists()
+
+
+def test_it_leaves_the_run_that_others_are_held_against():
+    run = old_run()
+    Baseline.objects.create(suite=run.suite, target=run.target, run=run)
+    assert prune("--older-than", "90")["transcripts"] == 0
+
+
+def test_without_an_age_only_files_that_nobody_names_go(artifacts):
+    run = old_run()
+    orphan = path_of(keep("events", b"nobody names this").sha256)
+    aged(orphan)
+    told = prune()
+    assert (told["runs"], told["files"]) == (0, 1)
+    assert not orphan.exists()
+    assert path_of(run.trial_set.get().artifacts.get().sha256).exists()
+
+
+def test_a_file_that_was_just_written_waits_for_its_row():
+    fresh = path_of(keep("events", b"its row comes").sha256)
+    assert prune()["files"] == 0
+    assert fresh.exists()
+
+
+def test_a_file_stays_while_another_run_names_its_content():
+    run = old_run()
+    young = old_run(days=1, project=run.project)
+    assert prune("--older-than", "90")["artifacts"] == 1
+    assert path_of(young.trial_set.get().artifacts.get().sha256).exists()
+
+
+def test_it_is_written_into_the_audit_log():
+    run = old_run()
+    prune("--older-than", "90")
+    event = AuditEvent.objects.get(action="retention.prune")
+    assert event.project == run.project
+    assert event.detail == {"runs": 1, "transcripts": 1, "artifacts": 1}
+
+
+def test_pruning_again_finds_nothing():
+    old_run()
+    prune("--older-than", "90")
+    again = prune("--older-than", "90")
+    assert not any(value for name, value in again.items() if name != "dry_run")
+
+
+def test_it_refuses_an_age_of_nothing():
+    with pytest.raises(SystemExit) as stopped:
+        call_command("prune", "--older-than", "0", stderr=StringIO())
+    assert stopped.value.code == 2

@@ -1,0 +1,91 @@
+"""`/metrics`: what it says, and to whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.models import Alert, Worker
+from tests.builders import make_project, make_run, make_suite, make_trial
+
+pytestmark = pytest.mark.django_db
+
+
+def text(client, **headers) -> str:
+    response = client.get("/metrics", **headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_it_counts_what_there_is(client):
+    version = make_suite(make_project())
+    run = make_run(version, cost_usd=1.5)
+    for outcome in ("pass", "pass", "fail", "error"):
+        make_trial(run, outcome=outcome)
+    waiting = make_run(version, state="queued")
+    make_trial(waiting)
+    Worker.objects.create(name="w1", lanes=3)
+    Alert.objects.create(project=run.project, run=run)
+    lines = text(client).splitlines()
+    for line in (
+        'evalhub_trials_total{outcome="passed"} 2',
+        'evalhub_trials_total{outcome="errors"} 1',
+        "evalhub_trials_queued 1",
+        'evalhub_runs_open{state="queued"} 1',
+        "evalhub_runs_closed_total 1",
+        "evalhub_cost_usd_total 1.5",
+        "evalhub_workers 1",
+        "evalhub_lanes 3",
+        "evalhub_alerts_untriaged 1",
+    ):
+        assert line in lines, line
+
+
+def test_an_empty_evalhub_has_every_metric(client):
+    assert 'evalhub_trials_total{outcome="passed"} 0' in text(client)
+
+
+def test_it_names_no_project(client):
+    make_run(make_suite(make_project("secret-plans"), name="Secret suite"))
+    assert "ecret" not in text(client)
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"REMOTE_ADDR": "203.0.113.9"},
+        {"REMOTE_ADDR": ""},
+        {"HTTP_X_FORWARDED_FOR": "203.0.113.9"},
+        {"HTTP_X_FORWARDED_PROTO": "https"},
+        {"HTTP_FORWARDED": "for=203.0.113.9"},
+    ],
+    ids=str,
+)
+def test_strangers_get_nothing(client, meta):
+    response = client.get("/metrics", **meta)
+    assert response.status_code == 403
+    assert b"evalhub_trials" not in response.content
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        ("Bearer the-token", 200),
+        ("Bearer another", 403),
+        ("Basic the-token", 403),
+        ("Bearer é", 403),
+        ("", 403),
+    ],
+)
+def test_a_token_takes_the_place_of_the_address(client, settings, given, status):
+    settings.METRICS_TOKEN = "the-token"
+    meta = {"HTTP_AUTHORIZATION": given} if given else {}
+    assert client.get("/metrics", **meta).status_code == status
+    assert client.get("/metrics", REMOTE_ADDR="203.0.113.9", **meta).status_code == status
+
+
+def test_it_makes_as_many_queries_for_many_runs_as_for_none(client, django_assert_max_num_queries):
+    version = make_suite(make_project())
+    for _ in range(3):
+        make_run(version)
+    with django_assert_max_num_queries(6):
+        text(client)
