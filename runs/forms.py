@@ -154,3 +154,11 @@ class AlertForm(forms.Form):
         if not given.get("state"):
             given.pop("state", None)
         return {name: value for name, value in given.items() if getattr(self.alert, name) != value}
+
+
+class ResultsFileForm(forms.Form):
+    """Results that another program wrote."""
+
+    file = forms.FileField(
+        error_messages={"required": "Choose a file first.", "empty": "The file is empty. Choose another one."}
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs.views import home, over_runs, regressions, run_new, runs, suites, targets, trials, uploads
+from runs.views import baselines, compare, home, over_runs, regressions, results, run_new, runs, suites, targets, trials, uploads
 
 project_urls = [
     path("", home.project_home, name="project-home"),
@@ -14,7 +14,11 @@ project_urls = [
     path("suites/<slug:suite>/", suites.suite_detail, name="suite-detail"),
     path("runs/", runs.run_list, name="run-list"),
     path("runs/new/", run_new.run_new, name="run-new"),
+    path("runs/import/", results.run_import, name="run-import"),
     path("runs/<int:pk>/", runs.run_detail, name="run-detail"),
+    path("runs/<int:pk>/baseline/", baselines.baseline_set, name="baseline-set"),
+    path("runs/<int:pk>/download/<slug:name>/", results.run_download, name="run-download"),
+    path("baselines/<int:pk>/unset/", baselines.baseline_unset, name="baseline-unset"),
     path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:pk>/cancel/", runs.run_cancel, name="run-cancel"),
     path("trials/<int:pk>/", trials.trial_detail, name="trial-detail"),
@@ -29,6 +33,7 @@ project_urls = [
     path("suites/<slug:suite>/targets/", targets.suite_targets, name="suite-targets"),
     path("regressions/", regressions.regressions, name="regressions"),
     path("regressions/<int:pk>/", regressions.alert_triage, name="alert-triage"),
+    path("compare/", compare.compare, name="compare"),
     path("trends/", over_runs.trends, name="trends"),
     path("reviews/", over_runs.reviews, name="reviews"),
 ]

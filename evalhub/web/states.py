@@ -20,6 +20,8 @@ STATES: dict[str, tuple[str, str]] = {
     "flaky": ("is-flaky", "flaky"),
     "broken": ("is-broken", "broken"),
     "new": ("is-little", "not run yet"),
+    "added": ("is-little", "new here"),
+    "removed": ("is-cancelled", "gone"),
     "stale": ("is-stale", "stale"),
     "untriaged": ("is-regressed", "untriaged"),
     "acknowledged": ("is-same", "acknowledged"),

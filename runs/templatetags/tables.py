@@ -17,11 +17,14 @@ from runs.warehouse.listing import ListedRun
 register = template.Library()
 NOTHING = mark_safe(numbers.UNMEASURED)  # noqa: S308 (parts are escaped)
 
+STALE = format_html(" {}", words.badge("stale"))
+
 # The same few names and figures stand in every row.
 cell = lru_cache(maxsize=8192)(escape)
 
 RUN_ROW = (
-    '<tr><td><a href="{pk}/" aria-label="Run {pk}">{pk}</a></td><td>{badge}</td>'
+    '<tr><td><input type="checkbox" name="runs" value="{pk}" aria-label="Choose run {pk}"></td>'
+    '<td><a href="{pk}/" aria-label="Run {pk}">{pk}</a></td><td>{badge}{stale}</td>'
     '<td><a href="../suites/{slug}/">{suite}</a> <span class="muted">v{version}</span>'
     '<span class="sub">{target}{model}</span></td><td class="p3">{tool}</td><td class="p2">{guidance}</td>'
     '<td class="num">{rate}{errors}</td><td class="p3">{interval}</td>'
@@ -43,6 +46,7 @@ def _run_row(row: RunRow, run: ListedRun) -> SafeString:
         RUN_ROW,
         pk=run.pk,
         badge=words.badge(row.state),
+        stale=STALE if run.is_stale else "",
         slug=cell(run.suite_slug),
         suite=cell(words.line(run.suite_name)),
         version=run.version,

@@ -13,10 +13,12 @@ from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from runs.comparing import comparison_of
 from runs.models import Run, Trial
 from runs.recording import cancel_run
+from runs.reports.exports import EXPORTS
 from runs.warehouse.history import STATES, Filters, choices, page_of_runs, runs_of
 from runs.warehouse.layers import layers_of, subcommands
 from runs.warehouse.progress import progress_of
 from runs.warehouse.run_detail import chosen, diagnosis_of, facets, scenario_rows
+from runs.warehouse.verdicts import against_baseline, pins_of
 
 
 def find_run(request: ProjectRequest, pk: int) -> Run:
@@ -40,6 +42,7 @@ def run_list(request: ProjectRequest) -> HttpResponse:
         "filters": filters,
         "choices": choices(project),
         "states": STATES,
+        "may_upload": request.access.may("upload"),
     }
     return page_or_fragment(request, "runs/run_list.html", "runs/_results.html", context)
 
@@ -60,7 +63,10 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "layers": layers_of(run),
         "subcommands": subcommands(run),
         "diagnosis": diagnosis_of(run),
-        "changes": comparison_of(run),
+        "against": None if run.is_open else against_baseline(run, comparison_of(run), rows),
+        "pins": pins_of(run),
+        "exports": EXPORTS,
+        "may_triage": request.access.may("triage"),
     }
     return render(request, "runs/run_detail.html", context)
 

@@ -40,6 +40,8 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
         "lines": page.chosen(show, tag),
         "chips": page.chips(show, tag),
         "hints": quoted(lints, {}),
+        "baselines": found.baselines.select_related("target", "by").order_by("target__name", "branch"),
         "may_upload": request.access.may("upload"),
+        "may_triage": request.access.may("triage"),
     }
     return page_or_fragment(request, "runs/suite_detail.html", "runs/_suite_scenarios.html", context)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import CharField, Q, QuerySet
+from django.db.models import CharField, F, Q, QuerySet
 from django.db.models.functions import Cast
 from django.http import QueryDict
 
@@ -142,8 +142,10 @@ HEAVY = (
 
 
 def runs_of(project: Project) -> QuerySet[Run]:
-    """Return a project's runs with what every row of them shows."""
-    return Run.objects.filter(project=project).select_related(*RELATED).defer(*HEAVY)
+    """Return a project's runs with what every row of them shows; `is_stale` where their files do not fit the tool."""
+    stale = F("fingerprint__staleness__stale")
+    runs = Run.objects.filter(project=project).annotate(is_stale=stale)
+    return runs.select_related(*RELATED).defer(*HEAVY)
 
 
 def rows(runs: Sequence[Run] | Sequence[ListedRun]) -> list[RunRow]:

@@ -15,6 +15,7 @@ COLUMNS = (
     *("pk", "state", "outcome", "passed", "failed", "errors", "cost_usd", "started", "finished"),
     *("model", "tool_version", "tags", "suite__slug", "suite__name", "suite_version__number"),
     *("target__name", "guidance__name", "guidance__number", "by__username"),
+    "fingerprint__staleness__stale",
 )
 
 
@@ -40,6 +41,8 @@ class ListedRun(NamedTuple):
     guidance_name: str | None
     guidance_number: int | None
     by: str | None
+    is_stale: bool | None
+    """Whether the suite's files do not fit the tool any more; None where that was not checked."""
 
     @property
     def is_open(self) -> bool:

@@ -29,15 +29,18 @@ class SideBySide:
 
 def side_by_side(runs: Sequence[Run]) -> SideBySide:
     """Return the runs' rollups and passed scenarios. Two queries, and one for each run."""
+    passed = [passes(run.pk) for run in runs]
+    keys = sorted({key for each in passed for key in each})
+    return SideBySide(
+        list(runs), measures_of(runs), [(key, [each.get(key) for each in passed]) for key in keys]
+    )
+
+
+def measures_of(runs: Sequence[Run]) -> list[tuple[Measure, list[Cell | None]]]:
+    """Return every measure that any of the runs has, with a cell for each run. Two queries."""
     cells: dict[int, dict[int, Cell]] = {}
     rows = RunMeasure.objects.filter(run__in=runs, scenario=None)
     for run, measure, n, mean, m2 in rows.values_list("run", "measure", "n", "mean", "m2"):
         cells.setdefault(measure, {})[run] = Cell(n, mean, m2)
     measures = Measure.objects.filter(pk__in=cells)
-    passed = [passes(run.pk) for run in runs]
-    keys = sorted({key for each in passed for key in each})
-    return SideBySide(
-        list(runs),
-        [(measure, [cells[measure.pk].get(run.pk) for run in runs]) for measure in measures],
-        [(key, [each.get(key) for each in passed]) for key in keys],
-    )
+    return [(measure, [cells[measure.pk].get(run.pk) for run in runs]) for measure in measures]

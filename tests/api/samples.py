@@ -52,6 +52,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "name": run.target.name,
         "baseline_id": Baseline.objects.create(suite=version.suite, target=run.target, run=before).pk,
         "run_id": run.pk,
+        "before_id": before.pk,
         "target_id": run.target.pk,
         "launch_id": run.launch_id,
         "trial_id": trial.pk,

@@ -1,0 +1,168 @@
+"""Two runs against each other: whether that can be done, every measure, every scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evalhub.teams.models import Project
+from evalhub.web.paging import key_of
+from runs.models import Measure, Run, Trial
+from runs.models.measure import Better
+from runs.models.trial import TrialState
+from runs.warehouse.differences import Difference, fingerprint_rows
+from runs.warehouse.history import runs_of
+from runs.warehouse.rates import Rate
+from runs.warehouse.side_by_side import Cell, measures_of
+from runs.warehouse.trends import label_of
+
+HASHES = {"task_hash": "task", "gates_hash": "gates", "judge_hash": "judge"}
+"""What of a scenario has to be the same for its results to say the same, by the version's columns."""
+
+
+@dataclass(frozen=True)
+class MeasureRow:
+    """A measure in both runs; a side is None where it was not measured."""
+
+    measure: Measure
+    base: Cell | None
+    new: Cell | None
+
+    @property
+    def label(self) -> str:
+        return label_of(self.measure)
+
+    @property
+    def difference(self) -> float | None:
+        """New without base, None where a side is missing."""
+        return self.new.mean - self.base.mean if self.base and self.new else None
+
+    @property
+    def size(self) -> float:
+        """The difference without its sign."""
+        return abs(self.difference or 0.0)
+
+    @property
+    def direction(self) -> str:
+        """`better` or `worse` where the measure has a good end; it says nothing of chance."""
+        if not self.difference or self.measure.better == Better.NONE:
+            return ""
+        return "better" if (self.difference > 0) == (self.measure.better == Better.HIGHER) else "worse"
+
+
+@dataclass(frozen=True)
+class ComparedScenario:
+    """A scenario in both runs, or in one."""
+
+    key: str
+    base: tuple[str, ...]
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    """Which of task, gates and judge are not the same: then its results cannot be compared."""
+
+    @property
+    def rates(self) -> tuple[Rate, Rate]:
+        return _rate(self.base), _rate(self.new)
+
+    @property
+    def verdict(self) -> str:
+        """What became of it, by counting."""
+        before, after = self.rates
+        if not self.base or not self.new:
+            return "removed" if self.base else "added"
+        if not before.n or not after.n or before.share == after.share:
+            return "same"
+        return "regressed" if after.share < before.share else "improved"
+
+    @property
+    def points(self) -> float:
+        """The difference of the pass rates without its sign, in percentage points."""
+        before, after = self.rates
+        return abs(after.share - before.share) * 100
+
+
+def _rate(outcomes: tuple[str, ...]) -> Rate:
+    return Rate(outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail"))
+
+
+ORDER = ("regressed", "improved", "added", "removed", "same")
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """Everything that the page of two runs shows."""
+
+    base: Run
+    new: Run
+    fingerprint: list[Difference]
+    measures: list[MeasureRow]
+    scenarios: list[ComparedScenario]
+
+    @property
+    def comparable(self) -> int:
+        """Scenarios that both runs have, with the same task, gates and judge."""
+        return sum(bool(each.base and each.new and not each.changed) for each in self.scenarios)
+
+    @property
+    def changed(self) -> list[ComparedScenario]:
+        """Scenarios that both have and that are not the same any more."""
+        return [each for each in self.scenarios if each.changed]
+
+    @property
+    def one_sided(self) -> int:
+        """Scenarios that only one run has."""
+        return sum(not (each.base and each.new) for each in self.scenarios)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many scenarios have each verdict."""
+        return {word: sum(each.verdict == word for each in self.scenarios) for word in ORDER}
+
+
+def two_runs(project: Project, asked: str) -> tuple[Run, Run] | None:
+    """Return the runs that an address names by two numbers, None where it does not or they are not there."""
+    keys = [key_of(word.strip()) for word in asked.split(",")]
+    found = {run.pk: run for run in runs_of(project).defer(None).filter(pk__in=[key for key in keys if key])}
+    runs = [found[key] for key in keys if key in found]
+    return (runs[0], runs[1]) if len(keys) == len(runs) == 2 and runs[0] != runs[1] else None
+
+
+def compare_runs(base: Run, new: Run) -> ComparedRuns:
+    """Return two runs side by side, what differs first. Three queries."""
+    measures = [MeasureRow(measure, *cells) for measure, cells in measures_of([base, new])]
+    trials = _trials(base, new)
+    before, after = trials[base.pk], trials[new.pk]
+    scenarios = [_compared(key, before.get(key), after.get(key)) for key in dict.fromkeys([*after, *before])]
+    scenarios.sort(key=lambda each: (ORDER.index(each.verdict), -each.points))
+    return ComparedRuns(base, new, fingerprint_rows(base, new), measures, scenarios)
+
+
+@dataclass
+class _Side:
+    """A scenario in one run."""
+
+    hashes: tuple[str, ...]
+    outcomes: list[str] = field(default_factory=list)
+
+
+def _trials(*runs: Run) -> dict[int, dict[str, _Side]]:
+    """Return the scenarios of each run that have a finished trial, in the order of the suite."""
+    columns = (f"scenario_version__{name}" for name in HASHES)
+    rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by("position")
+    found: dict[int, dict[str, _Side]] = {run.pk: {} for run in runs}
+    for run, key, outcome, *hashes in rows.values_list("run", "scenario__key", "outcome", *columns):
+        found[run].setdefault(key, _Side(tuple(hashes))).outcomes.append(outcome)
+    return found
+
+
+def _compared(key: str, before: _Side | None, after: _Side | None) -> ComparedScenario:
+    return ComparedScenario(
+        key,
+        tuple(before.outcomes) if before else (),
+        tuple(after.outcomes) if after else (),
+        _changed(before.hashes, after.hashes) if before and after else (),
+    )
+
+
+def _changed(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
+    pairs = zip(HASHES.values(), before, after, strict=True)
+    return tuple(word for word, old, new in pairs if old != new)

@@ -1,0 +1,69 @@
+"""A run against its baseline, scenario by scenario, regressions first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evaluators.suite_result import Comparison
+from runs.models import Baseline, Run
+from runs.warehouse.differences import Difference, fingerprint_differences
+from runs.warehouse.run_detail import ScenarioRow
+
+
+@dataclass(frozen=True)
+class ChangedScenario:
+    """A scenario that stands otherwise than in the baseline."""
+
+    key: str
+    verdict: str
+    """regressed, improved, added or removed."""
+    row: ScenarioRow | None
+    """None where the run has no such scenario."""
+
+    @property
+    def trial(self) -> int | None:
+        """The trial to look at: the first that failed, else the first."""
+        trials = self.row.trials if self.row else []
+        telling = [each for each in trials if each.mark in ("fail", "error")]
+        return (telling or trials)[0].trial.pk if trials else None
+
+    @property
+    def lost(self) -> list[str]:
+        """What failed in that trial, in the words of the layers."""
+        trials = self.row.trials if self.row else []
+        return next((each.lost for each in trials if each.lost), [])
+
+
+@dataclass(frozen=True)
+class AgainstBaseline:
+    """What became of a run's scenarios, and what else is not as it was."""
+
+    changed: tuple[ChangedScenario, ...]
+    differences: tuple[Difference, ...]
+    regressions: int
+    new_passes: int
+
+
+def against_baseline(run: Run, compared: Comparison, rows: Sequence[ScenarioRow]) -> AgainstBaseline | None:
+    """Return the run's comparison for its page, None without a baseline. One query."""
+    baseline = Run.objects.select_related("guidance").filter(pk=run.baseline_id).first()
+    if baseline is None:
+        return None
+    by_key = {row.key: row for row in rows}
+    verdicts = (
+        ("regressed", compared.regressions),
+        ("improved", compared.new_passes),
+        ("added", compared.added),
+        ("removed", compared.removed),
+    )
+    changed = [ChangedScenario(key, word, by_key.get(key)) for word, keys in verdicts for key in keys]
+    differences = fingerprint_differences(baseline, run)
+    return AgainstBaseline(
+        tuple(changed), tuple(differences), len(compared.regressions), len(compared.new_passes)
+    )
+
+
+def pins_of(run: Run) -> list[Baseline]:
+    """Return what the run is the baseline of. One query."""
+    return list(Baseline.objects.filter(run=run).order_by("branch"))

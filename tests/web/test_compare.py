@@ -1,0 +1,110 @@
+"""Two runs side by side."""
+
+from __future__ import annotations
+
+import pytest
+
+from scenarios.models import ScenarioVersion, SuiteEntry
+from tests.builders import close, make_project, make_run, make_suite, make_trial
+
+ADDRESS = "/p/tools/compare/"
+KEYS = ("create", "export", "list")
+
+
+@pytest.fixture
+def version(project):
+    return make_suite(project, KEYS, name="Basics")
+
+
+def ran(version, *failing, keys=KEYS, **changes):
+    run = make_run(version, **changes)
+    for key in keys:
+        make_trial(run, key, outcome="fail" if key in failing else "pass")
+    return close(run)
+
+
+def compared(client, base, new):
+    return client.get(f"{ADDRESS}?runs={base.pk},{new.pk}")
+
+
+def test_scenarios_that_differ_stand_first(signed_in, version):
+    base, new = ran(version, "list"), ran(version, "export")
+    found = compared(signed_in("viewer"), base, new).context["compared"]
+    assert [(each.key, each.verdict) for each in found.scenarios] == [
+        ("export", "regressed"),
+        ("list", "improved"),
+        ("create", "same"),
+    ]
+
+
+def test_measures_have_base_new_difference_and_n(signed_in, version):
+    base, new = ran(version), ran(version, "export")
+    response = compared(signed_in(), base, new)
+    (row,) = [row for row in response.context["compared"].measures if str(row.measure) == "trial/pass"]
+    assert (row.base.mean, round(row.new.mean, 3), row.base.n, row.new.n) == (1.0, 0.667, 3, 3)
+    assert row.direction == "worse"
+    assert "▼ 0.33" in response.content.decode()
+
+
+def test_the_fingerprint_is_compared_before_any_number(signed_in, version):
+    base = ran(version, fingerprint={"judge": "j", "tool_version": "1.0"})
+    new = ran(version, fingerprint={"judge": "j", "tool_version": "2.0"})
+    response = compared(signed_in(), base, new)
+    rows = response.context["compared"].fingerprint
+    assert [(row.label, row.same) for row in rows] == [("Tool", False), ("Judge", True)]
+    text = response.content.decode()
+    assert text.index("What is compared") < text.index("Measures")
+    assert text.count('tag is-accent">differs') == 1
+
+
+def test_scenarios_with_other_gates_or_of_one_run_are_not_comparable(signed_in, version):
+    base = ran(version)
+    new = ran(version, keys=("create", "export"))
+    trial = new.trial_set.get(scenario__key="export")
+    old = trial.scenario_version
+    other = ScenarioVersion.objects.create(
+        scenario=old.scenario, sha256="f" * 64, content=old.content, task_hash="t", gates_hash="other"
+    )
+    SuiteEntry.objects.create(suite_version=version, scenario_version=other, position=9)
+    trial.scenario_version = other
+    trial.save()
+    response = compared(signed_in(), base, new)
+    found = response.context["compared"]
+    assert (found.comparable, found.one_sided) == (1, 1)
+    assert [(each.key, each.changed) for each in found.changed] == [("export", ("gates",))]
+    text = response.content.decode()
+    assert "1 of 3 scenarios can be compared" in text
+    assert "! other gates" in text
+
+
+def test_ticked_runs_are_led_to_their_comparison_the_older_first(signed_in, version):
+    base, new = ran(version), ran(version)
+    response = signed_in().get(f"{ADDRESS}?runs={new.pk}&runs={base.pk}")
+    assert response.url == f"{ADDRESS}?runs={base.pk},{new.pk}"
+
+
+def test_nothing_chosen_is_told(signed_in):
+    assert "Tick two runs in the list" in signed_in().get(ADDRESS).content.decode()
+
+
+@pytest.mark.parametrize(
+    "asked", ["{base}", "{base},{base}", "{base},x", "{base},{new},{new}", "{base},999999"]
+)
+def test_what_are_not_two_runs_is_told(signed_in, version, asked):
+    base, new = ran(version), ran(version)
+    response = signed_in().get(ADDRESS + "?runs=" + asked.format(base=base.pk, new=new.pk))
+    assert response.status_code == 404
+    assert "does not name two different runs of this project" in response.content.decode()
+
+
+def test_another_projects_run_is_not_compared(signed_in, version):
+    stranger = ran(make_suite(make_project("other"), KEYS))
+    assert compared(signed_in(), ran(version), stranger).status_code == 404
+
+
+def test_it_makes_as_many_queries_for_many_scenarios(signed_in, version, django_assert_max_num_queries):
+    base, new = ran(version), ran(version)
+    client = signed_in()
+    # Session, user, access, the runs, three of the comparison, the menu's projects, the untriaged.
+    with django_assert_max_num_queries(9):
+        compared(client, base, new)

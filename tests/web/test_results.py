@@ -1,0 +1,97 @@
+"""Runs taken away as files, and results of other programs brought in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from runs.models import Run
+from runs.reports.exports import EXPORTS
+from tests.builders import close, make_project, make_run, make_suite, make_trial
+
+IMPORT = "/p/tools/runs/import/"
+RESULTS = "".join(
+    json.dumps({"eval_id": key, "score": score, "hits": [], "misses": [], "candidate_answer": "x"}) + "\n"
+    for key, score in (("one", 1.0), ("two", 0.0))
+)
+
+
+@pytest.fixture
+def run(project):
+    made = make_run(make_suite(project, name="Basics"))
+    make_trial(made)
+    return close(made)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_a_run_can_be_taken_away_as(signed_in, run, name):
+    response = signed_in("viewer").get(f"/p/tools/runs/{run.pk}/download/{name}/")
+    export = EXPORTS[name]
+    assert response.status_code == 200
+    assert response.headers["Content-Type"].startswith(export.media_type)
+    assert response.headers["Content-Disposition"] == f'attachment; filename="run-{run.pk}.{export.ending}"'
+    assert "create" in response.content.decode()
+
+
+def test_the_page_offers_every_format(signed_in, run):
+    text = signed_in().get(f"/p/tools/runs/{run.pk}/").content.decode()
+    for name, export in EXPORTS.items():
+        assert f'/download/{name}/">{export.title}</a>' in text
+
+
+def test_an_unknown_format_is_not_found(signed_in, run):
+    assert signed_in().get(f"/p/tools/runs/{run.pk}/download/pdf/").status_code == 404
+
+
+def test_another_projects_run_is_not_found(signed_in, run):
+    stranger = signed_in(of=make_project("other"))
+    assert stranger.get(f"/p/other/runs/{run.pk}/download/json/").status_code == 404
+
+
+def bring(client, content, name="results.jsonl"):
+    return client.post(IMPORT, {"file": SimpleUploadedFile(name, content.encode())})
+
+
+def test_foreign_results_become_a_run(signed_in):
+    client = signed_in("author")
+    assert "Drop a results file here" in client.get(IMPORT).content.decode()
+    response = bring(client, RESULTS)
+    run = Run.objects.get()
+    assert response.url == f"/p/tools/runs/{run.pk}/"
+    assert (run.trials, run.passed, run.failed) == (2, 1, 1)
+
+
+def test_the_same_file_leads_to_the_same_run(signed_in):
+    client = signed_in("author")
+    first = bring(client, RESULTS).url
+    assert bring(client, RESULTS).url == first
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{}", "results.jsonl: It holds no results."),
+        ('{"cases": []}', "`cases` holds no case with an `id`."),
+        ("", "The file is empty."),
+    ],
+    ids=["nothing", "no cases", "empty"],
+)
+def test_a_file_that_cannot_be_taken_is_told_in_place(signed_in, content, said):
+    response = bring(signed_in(), content)
+    assert response.status_code == 422
+    assert said in response.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_no_file_at_all_is_told(signed_in):
+    response = signed_in().post(IMPORT, {})
+    assert response.status_code == 422
+    assert "Choose a file first." in response.content.decode()
+
+
+def test_only_authors_bring_results(signed_in):
+    client = signed_in("runner")
+    assert bring(client, RESULTS).status_code == 403
+    assert IMPORT not in client.get("/p/tools/runs/").content.decode()
