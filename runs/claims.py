@@ -149,9 +149,7 @@ def runs_with_work() -> QuerySet[Run]:
     """Return running runs that have a queued trial and do not wait for a batch."""
     queued = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.QUEUED)
     batch = ProviderBatch.objects.filter(run=OuterRef("pk"), state=BatchState.SUBMITTED)
-    return Run.objects.filter(
-        Exists(queued), ~Exists(batch), state=RunState.RUNNING, cancel_requested=False
-    )
+    return Run.objects.filter(Exists(queued), ~Exists(batch), state=RunState.RUNNING, cancel_requested=False)
 
 
 def free_run_slots(run_id: int) -> int:

@@ -108,9 +108,10 @@ def _earlier(example: Example, version: SuiteVersion, guidance: list[Guidance]) 
     finished = Run.objects.filter(suite_version=version, state=RunState.FINISHED)
     if example.tool_version:
         finished = finished.filter(tool_version=example.tool_version)
+    arms: list[Guidance | None] = [*guidance] or [None]
     found = [
         finished.filter(guidance=each, target__name=target).first()
-        for each in guidance or [None]
+        for each in arms
         for target in example.targets
     ]
     return [run for run in found if run is not None] if all(found) else []

@@ -96,7 +96,8 @@ def _suite_result(value: dict[str, Any], file: str) -> ForeignRun:
 
 
 def _case(case: dict[str, Any]) -> ForeignTrial:
-    details = case.get("details") if isinstance(case.get("details"), dict) else {}
+    given = case.get("details")
+    details: dict[str, Any] = given if isinstance(given, dict) else {}
     passed, error = case.get("passed") is True, str(case.get("error") or "")
     broken = bool(details.get("infrastructure")) or error.startswith("agent error:")
     outcome = "pass" if passed else ("error" if broken else "fail")

@@ -105,7 +105,7 @@ class _Reader:
         value = where.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
             raise RequestError(f"{self.path}: '{name}' is {value!r}. Give it a number above 0.")
-        return value
+        return float(value)
 
     def _path(self, value: Any) -> Path | None:
         if value is None or value == "":

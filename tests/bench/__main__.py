@@ -26,7 +26,10 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"There is no benchmark '{min(unknown)}'. There are: {', '.join(BENCHMARKS)}.", file=sys.stderr)
         return 2
-    print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; medians; see docs/performance.md", flush=True)
+    print(
+        f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}; medians; see docs/performance.md",
+        flush=True,
+    )
     missed = 0
     for name in names or BENCHMARKS:
         for figure in BENCHMARKS[name]():

@@ -37,7 +37,11 @@ class Figure:
     def __str__(self) -> str:
         mark = "ok  " if self.met else "MISS"
         sign = "≥" if self.more else "≤"
-        beside = f"  bare loop {self.reference:.2f}, ratio {self.value / self.reference:.2f}" if self.reference else ""
+        beside = (
+            f"  bare loop {self.reference:.2f}, ratio {self.value / self.reference:.2f}"
+            if self.reference
+            else ""
+        )
         return f"{mark} {self.name:58} {self.value:9.2f} {self.unit:8} target {sign} {self.target:g}{beside}"
 
 
@@ -55,7 +59,12 @@ def run(argv: Sequence[str], data: Path, **env: str) -> Spent:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     done = subprocess.run(
-        argv, cwd=ROOT, env={**os.environ, "EVALHUB_DATA": str(data), **env}, capture_output=True, text=True, check=True
+        argv,
+        cwd=ROOT,
+        env={**os.environ, "EVALHUB_DATA": str(data), **env},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     wall = time.perf_counter() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

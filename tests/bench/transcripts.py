@@ -61,7 +61,9 @@ def speed() -> Iterator[Figure]:
         analyse(PARSERS[parser](log), TOOL, completed=True)
         seconds = time.process_time() - began
         bare = _bare(log)
-        yield Figure(f"100 MB of {name} to metrics", len(log) / 1e6 / seconds, "MB/s", target, bare, more=True)
+        yield Figure(
+            f"100 MB of {name} to metrics", len(log) / 1e6 / seconds, "MB/s", target, bare, more=True
+        )
 
 
 def _bare(log: bytes) -> float:

@@ -31,7 +31,9 @@ def mock() -> Iterator[Figure]:
         many = best_of(3, lambda: _trials(data, scenario, targets, MANY))
     bare = _bare_mock(MANY)
     yield Figure("1,000 mock trials, whole process", many.wall, "s", 3.0, bare)
-    yield Figure("a further mock trial, CPU", 1000 * (many.cpu - few.cpu) / (MANY - FEW), "ms", 1.5, 1000 * bare / MANY)
+    yield Figure(
+        "a further mock trial, CPU", 1000 * (many.cpu - few.cpu) / (MANY - FEW), "ms", 1.5, 1000 * bare / MANY
+    )
 
 
 def _bare_mock(number: int) -> float:
@@ -74,5 +76,7 @@ def one() -> Iterator[Figure]:
     """One trial from the command line."""
     with suite(MOCK) as (data, scenario, targets):
         found = best_of(5, lambda: _trials(data, scenario, targets, 1))
-    bare = best_of(5, lambda: run([MANAGE[0], "-c", "import django; django.setup"], Path(tempfile.gettempdir())))
+    bare = best_of(
+        5, lambda: run([MANAGE[0], "-c", "import django; django.setup"], Path(tempfile.gettempdir()))
+    )
     yield Figure("one trial from the command line, median of 5", found.wall, "s", 1.2, bare.wall)

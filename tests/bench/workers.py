@@ -74,14 +74,24 @@ def claim_to_start() -> Iterator[Figure]:
     os.environ["EVALHUB_SANDBOX"] = "off"
     try:
         with suite(STAMP) as (data, scenario, targets), _worker(data):
-            command = [*MANAGE, "run_scenarios", str(scenario), "--targets", str(targets), "--target", "agent"]
+            command = [
+                *MANAGE,
+                "run_scenarios",
+                str(scenario),
+                "--targets",
+                str(targets),
+                "--target",
+                "agent",
+            ]
             run([*command, "--trials", str(TRIALS), "--wait"], data)
             told = run([*MANAGE, "shell", "--no-imports", "-c", _TIMES], data).output.split()
     finally:
         del os.environ["EVALHUB_SANDBOX"]
     delays = sorted(float(each) for each in told)[: TRIALS - 1]
     bare = _bare_start()
-    yield Figure("from claim to the agent's start in a warm worker", 1000 * median(delays), "ms", 50.0, 1000 * bare)
+    yield Figure(
+        "from claim to the agent's start in a warm worker", 1000 * median(delays), "ms", 50.0, 1000 * bare
+    )
 
 
 def _bare_start() -> float:
@@ -94,11 +104,13 @@ def _bare_start() -> float:
     return median(found)
 
 
+MOCK = "targets:\n  - {name: agent, provider: mock, response: done}\n"
+
+
 def memory() -> Iterator[Figure]:
     """Resident megabytes of a worker after its first trials, before it calls a model."""
-    with suite('targets:\n  - {name: agent, provider: mock, response: done}\n') as (data, scenario, targets):
-        with _worker(data) as pid:
-            command = [*MANAGE, "run_scenarios", str(scenario), "--targets", str(targets), "--target", "agent"]
-            run([*command, "--trials", "200", "--concurrency", "8", "--wait"], data)
-            resident = _resident_mb(pid)
+    with suite(MOCK) as (data, scenario, targets), _worker(data) as pid:
+        command = [*MANAGE, "run_scenarios", str(scenario), "--targets", str(targets), "--target", "agent"]
+        run([*command, "--trials", "200", "--concurrency", "8", "--wait"], data)
+        resident = _resident_mb(pid)
     yield Figure("a worker process, resident", resident, "MB", MEMORY_MB)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
+from runs.choosing import find_target
 from runs.errors import RequestError
 from runs.importing import import_results
 from runs.models import Run, RunMeasure
-from runs.choosing import find_target
 from runs.reports.exports import exported
 from tests.builders import make_project
 

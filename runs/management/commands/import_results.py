@@ -8,6 +8,7 @@ from typing import Any
 
 from runs.errors import RequestError
 from runs.importing import import_results
+from runs.models import Run
 from scenarios.commands import (
     EvalhubCommand,
     Refused,
@@ -28,7 +29,7 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         project, by = chosen_project(options["project"]), acting_user()
-        runs = []
+        runs: list[Run] = []
         for path in options["paths"]:
             try:
                 runs += import_results(project, read_bytes(path, "The results"), Path(path).name, by=by)

@@ -45,12 +45,16 @@ class Turn:
         began = time.monotonic()
         result = tool(**params)
         milliseconds = round(1000 * (time.monotonic() - began), 3)
-        self.calls.append({"name": tool.__name__, "params": params, "success": True, "durationMs": milliseconds})
+        self.calls.append(
+            {"name": tool.__name__, "params": params, "success": True, "durationMs": milliseconds}
+        )
         return result
 
     def answer(self) -> str:
         city = next((name for name in CITIES if name in self.message), None)
-        country = next((str(told["country"]) for told in CITIES.values() if str(told["country"]) in self.message), None)
+        country = next(
+            (str(told["country"]) for told in CITIES.values() if str(told["country"]) in self.message), None
+        )
         if country and "capital" in self.message:
             return f"The capital of {country} is {self.call(get_capital, country=country)}."
         if city and re.search(r"\b(people|population|inhabitants)\b", self.message):

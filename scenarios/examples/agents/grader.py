@@ -9,7 +9,7 @@ import sys
 
 SECTION = re.compile(r"\[\[ ## (?P<name>\w+) ## \]\]\n(?P<text>.*?)(?=\n\n\[\[ ## |\Z)", re.DOTALL)
 MARKS = re.compile(r"</?data-[0-9a-f]+>\n?")
-SMALL = frozenset("a an the is it on of to and they".split())
+SMALL = frozenset(["a", "an", "the", "is", "it", "on", "of", "to", "and", "they"])
 
 
 def words(text: str) -> list[str]:
