@@ -3,6 +3,8 @@ PORT ?= 8000
 PYTHON ?=
 ARGS ?=
 export PYTHON
+# Without compiled files every start takes twice as long.
+unexport PYTHONDONTWRITEBYTECODE
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help

