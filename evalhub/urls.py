@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 
 from evalhub import health, metrics
+from evalhub.teams.urls import project_urls as team_urls
 from evalhub.web import patterns
 from runs.urls import project_urls
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("evalhub.teams.urls")),
     path("", include("runs.urls")),
-    path("p/<slug:slug>/", include(project_urls)),
+    path("p/<slug:slug>/", include([*project_urls, *team_urls])),
     path("api/v1/", include("evalhub.api_urls")),
     path("patterns/", patterns.patterns, name="patterns"),
     path("healthz", health.healthz, name="healthz"),

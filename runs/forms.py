@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
-from runs.models import Alert, Target
+from runs.models import Alert, ModelPrice, Target
 from runs.models.comparison import AlertState
 from runs.options import RunOptions, Selection
 from runs.planning import Request
@@ -162,3 +163,24 @@ class ResultsFileForm(forms.Form):
     file = forms.FileField(
         error_messages={"required": "Choose a file first.", "empty": "The file is empty. Choose another one."}
     )
+
+
+class PriceForm(forms.Form):
+    """The price of a model from a day on, in US dollars per million tokens."""
+
+    model = forms.CharField(max_length=200)
+    input_per_million = forms.FloatField(
+        min_value=0, error_messages={"invalid": "Write a number, such as 2.50."}
+    )
+    output_per_million = forms.FloatField(
+        min_value=0, error_messages={"invalid": "Write a number, such as 10."}
+    )
+    since = forms.DateField(
+        initial=date.today,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        error_messages={"invalid": "Write the day as year-month-day, such as 2026-11-30."},
+    )
+
+    def save(self, project: Project) -> ModelPrice:
+        """Store the price. Raises IntegrityError where the model has one since that day."""
+        return ModelPrice.objects.create(project=project, **self.cleaned_data)

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs.views import baselines, compare, home, over_runs, regressions, results, run_new, runs, suites, targets, trials, uploads
+from runs.views import (
+    baselines,
+    compare,
+    home,
+    over_runs,
+    prices,
+    regressions,
+    results,
+    run_new,
+    runs,
+    search,
+    suites,
+    targets,
+    trials,
+    uploads,
+)
 
 project_urls = [
     path("", home.project_home, name="project-home"),
@@ -34,6 +49,9 @@ project_urls = [
     path("regressions/", regressions.regressions, name="regressions"),
     path("regressions/<int:pk>/", regressions.alert_triage, name="alert-triage"),
     path("compare/", compare.compare, name="compare"),
+    path("settings/prices/", prices.price_list, name="price-list"),
+    path("settings/prices/<int:pk>/remove/", prices.price_remove, name="price-remove"),
+    path("search/", search.search, name="search"),
     path("trends/", over_runs.trends, name="trends"),
     path("reviews/", over_runs.reviews, name="reviews"),
 ]

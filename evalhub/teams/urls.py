@@ -1,10 +1,10 @@
-"""Addresses for getting in and out."""
+"""Addresses for getting in and out, and of a project's settings."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from evalhub.teams import views
+from evalhub.teams import settings_views, views
 
 urlpatterns = [
     path("sign-in/", views.SignIn.as_view(), name="sign-in"),
@@ -12,3 +12,14 @@ urlpatterns = [
     path("sign-out/", views.SignOut.as_view(), name="sign-out"),
     path("password/", views.ChangePassword.as_view(), name="password-change"),
 ]
+
+project_urls = [
+    path("settings/", settings_views.project_settings, name="project-settings"),
+    path("settings/members/", settings_views.member_add, name="member-add"),
+    path("settings/members/<int:pk>/role/", settings_views.member_role, name="member-role"),
+    path("settings/members/<int:pk>/remove/", settings_views.member_remove, name="member-remove"),
+    path("settings/tokens/", settings_views.token_create, name="token-create"),
+    path("settings/tokens/<int:pk>/revoke/", settings_views.token_revoke, name="token-revoke"),
+    path("settings/audit/", settings_views.audit_log, name="settings-audit"),
+]
+"""Those below a project."""

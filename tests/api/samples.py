@@ -6,7 +6,7 @@ from typing import Any
 
 from evalhub.teams.models import ApiToken, Project
 from runs import artifacts
-from runs.models import Alert, Artifact, Baseline, Change, GradeRequest, Measure
+from runs.models import Alert, Artifact, Baseline, Change, GradeRequest, Measure, ModelPrice
 from scenarios.models import Rubric
 from tests.builders import (
     close,
@@ -52,6 +52,10 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "name": run.target.name,
         "baseline_id": Baseline.objects.create(suite=version.suite, target=run.target, run=before).pk,
         "run_id": run.pk,
+        "member_id": member.memberships.get().pk,
+        "price_id": ModelPrice.objects.create(
+            project=project, model="gpt-5", input_per_million=1.0, output_per_million=2.0
+        ).pk,
         "before_id": before.pk,
         "target_id": run.target.pk,
         "launch_id": run.launch_id,

@@ -1,0 +1,62 @@
+"""Who belongs to a project, and in which role. A project always has an admin."""
+
+from __future__ import annotations
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from evalhub.teams.access import Access
+from evalhub.teams.models import Membership, Project, note
+from evalhub.teams.roles import Role
+
+
+class MemberRefused(Exception):
+    """A change of members that cannot be; the message says what to do."""
+
+
+@transaction.atomic
+def add_member(access: Access, *, name: str, role: str) -> Membership:
+    """Let somebody into the project. Raises `MemberRefused` where there is no such account, or it is in already."""
+    user = get_user_model().objects.filter(username=name, is_active=True).first()
+    if user is None:
+        raise MemberRefused(
+            f"There is no account called '{name}'. An operator makes one with manage.py create_user."
+        )
+    membership, made = Membership.objects.get_or_create(
+        project=access.project, user=user, defaults={"role": role}
+    )
+    if not made:
+        raise MemberRefused(f"{name} is a member already, as {membership.role}. Change the role in the list.")
+    note(access.project, access.user, "member.add", name, role=role)
+    return membership
+
+
+@transaction.atomic
+def change_role(access: Access, membership: Membership, role: str) -> None:
+    """Give a member another role. Raises `MemberRefused` where the project would be without an admin."""
+    if role == membership.role:
+        return
+    _keep_an_admin(access.project, membership)
+    before, membership.role = membership.role, role
+    membership.save(update_fields=["role"])
+    note(access.project, access.user, "member.role", membership.user.get_username(), before=before, role=role)
+
+
+@transaction.atomic
+def remove_member(access: Access, membership: Membership) -> None:
+    """Let a member go; their tokens end with it. Raises `MemberRefused` for the last admin."""
+    _keep_an_admin(access.project, membership)
+    note(access.project, access.user, "member.remove", membership.user.get_username(), role=membership.role)
+    membership.delete()
+
+
+def _keep_an_admin(project: Project, membership: Membership) -> None:
+    # Locked, so that of two admins not each removes the other.
+    admins = list(
+        Membership.objects.select_for_update()
+        .filter(project=project, role=Role.ADMIN)
+        .values_list("pk", flat=True)
+    )
+    if admins == [membership.pk]:
+        name = membership.user.get_username()
+        raise MemberRefused(f"{name} is the only admin of the project. Make somebody else admin first.")

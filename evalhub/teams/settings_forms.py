@@ -1,0 +1,75 @@
+"""A project's settings, members and tokens as they are typed in."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django import forms
+from django.utils import timezone
+
+from evalhub.teams.models import Project
+from evalhub.teams.roles import Role
+from evaluators.patterns import BadPattern, compile_pattern
+
+DAYS = {"30": "in 30 days", "90": "in 90 days", "365": "in a year", "": "never"}
+
+
+if TYPE_CHECKING:
+    # Django's own class takes no parameter when it runs.
+    ProjectModelForm = forms.ModelForm[Project]
+else:
+    ProjectModelForm = forms.ModelForm
+
+
+class ProjectForm(ProjectModelForm):
+    """What a project takes where nothing else is said."""
+
+    smallest_effect = forms.FloatField(
+        min_value=0,
+        max_value=1,
+        widget=forms.NumberInput(attrs={"step": "0.01"}),
+        error_messages={"invalid": "Write a number between 0 and 1, such as 0.05."},
+    )
+
+    class Meta:
+        model = Project
+        fields = ["name", "command_pattern", "judge", "smallest_effect"]
+
+    def clean_command_pattern(self) -> str:
+        """Return the pattern. Raises for a text that is no regular expression."""
+        pattern: str = self.cleaned_data["command_pattern"]
+        try:
+            compile_pattern(pattern)
+        except BadPattern as error:
+            raise forms.ValidationError(f"{error} Write one that finds a command of the tool.") from error
+        return pattern
+
+
+class MemberForm(forms.Form):
+    """Somebody to let in."""
+
+    name = forms.CharField(max_length=150)
+    role = forms.ChoiceField(choices=Role.choices)
+
+
+class RoleForm(forms.Form):
+    """Another role."""
+
+    role = forms.ChoiceField(
+        choices=Role.choices,
+        error_messages={"invalid_choice": "“%(value)s” is no role. Choose one of the list."},
+    )
+
+
+class TokenForm(forms.Form):
+    """A token of one's own."""
+
+    name = forms.CharField(max_length=80)
+    role = forms.ChoiceField(choices=Role.choices)
+    days = forms.ChoiceField(choices=list(DAYS.items()), required=False, initial="90")
+
+    def expires(self) -> datetime | None:
+        """Return when it ends, None for never."""
+        days = self.cleaned_data["days"]
+        return timezone.now() + timedelta(days=int(days)) if days else None

@@ -1,0 +1,162 @@
+"""A project's settings: what it takes by default, who is in it, their tokens, and what people did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
+from evalhub.teams.models import AuditEvent, Membership, note
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.teams.roles import Role
+from evalhub.teams.settings_forms import MemberForm, ProjectForm, RoleForm, TokenForm
+from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
+from evalhub.web.fragments import page_or_fragment
+from evalhub.web.paging import page_below
+
+
+def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpResponse:
+    project = request.access.project
+    context = {
+        "project_form": ProjectForm(instance=project),
+        "member_form": MemberForm(initial={"role": Role.VIEWER}),
+        "token_form": TokenForm(initial={"role": Role.VIEWER}),
+        "members": project.memberships.select_related("user").order_by("user__username"),
+        "tokens": tokens_of(request.access).filter(revoked=None),
+        "roles": Role.values,
+        "may_manage": request.access.may("manage"),
+        "now": timezone.now(),
+        **more,
+    }
+    fragments = {"members": "teams/_members.html"}
+    fragment = fragments.get(request.htmx.target or "" if request.htmx else "", "teams/settings.html")
+    return page_or_fragment(request, "teams/settings.html", fragment, context, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@project_page(to_post="manage")
+def project_settings(request: ProjectRequest) -> HttpResponse:
+    """Show the settings; keep those of the project when they are sent."""
+    if request.method == "GET":
+        return _show(request)
+    project = request.access.project
+    form = ProjectForm(request.POST, instance=project)
+    if not form.is_valid():
+        # The form has put what was typed into the project already.
+        project.refresh_from_db()
+        return _show(request, project_form=form, status=422)
+    form.save()
+    if form.changed_data:
+        note(project, request.user, "project.change", project.slug, changed=form.changed_data)
+    messages.success(request, "The settings are saved.")
+    return redirect("project-settings", project.slug)
+
+
+@require_POST
+@project_page("manage")
+def member_add(request: ProjectRequest) -> HttpResponse:
+    """Let somebody into the project."""
+    form = MemberForm(request.POST)
+    if form.is_valid():
+        try:
+            add_member(request.access, **form.cleaned_data)
+        except MemberRefused as error:
+            form.add_error("name", str(error))
+    if not form.is_valid():
+        return _show(request, member_form=form, status=422)
+    return _changed(request)
+
+
+def _changed(request: ProjectRequest) -> HttpResponse:
+    if request.htmx:
+        return _show(request)
+    return redirect("project-settings", request.access.project.slug)
+
+
+def _member(request: ProjectRequest, pk: int) -> Membership:
+    rows = Membership.objects.select_related("user")
+    return get_object_or_404(rows, project=request.access.project, pk=pk)
+
+
+@require_POST
+@project_page("manage")
+def member_role(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Give a member another role."""
+    membership, form = _member(request, pk), RoleForm(request.POST)
+    if not form.is_valid():
+        return _show(request, member_problem=" ".join(form.errors.get("role", [])), status=422)
+    try:
+        change_role(request.access, membership, form.cleaned_data["role"])
+    except MemberRefused as error:
+        return _show(request, member_problem=str(error), status=422)
+    return _reloaded(request, membership)
+
+
+@require_POST
+@project_page("manage")
+def member_remove(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Let a member go."""
+    membership = _member(request, pk)
+    try:
+        remove_member(request.access, membership)
+    except MemberRefused as error:
+        return _show(request, member_problem=str(error), status=422)
+    return _reloaded(request, membership)
+
+
+def _reloaded(request: ProjectRequest, membership: Membership) -> HttpResponse:
+    response = _changed(request)
+    if membership.user_id == request.user.pk and request.htmx:
+        # One's own rights are others now, and with them the whole page.
+        response["HX-Refresh"] = "true"
+    return response
+
+
+@require_POST
+@sensitive_variables("secret")
+@project_page()
+def token_create(request: ProjectRequest) -> HttpResponse:
+    """Make a token of one's own and show its secret, this once."""
+    form = TokenForm(request.POST)
+    if not form.is_valid():
+        return _show(request, token_form=form, status=422)
+    name, role = form.cleaned_data["name"], form.cleaned_data["role"]
+    try:
+        token, secret = issue_token(request.access, name=name, role=role, expires=form.expires())
+    except TokenRefused as error:
+        form.add_error("role", str(error))
+        return _show(request, token_form=form, status=422)
+    response = _show(request, new_token=token, secret=secret)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_POST
+@project_page()
+def token_revoke(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Withdraw a token: one's own, or as an admin any of the project."""
+    if revoke_token(request.access, pk):
+        messages.success(request, "The token is revoked. Programs that use it are refused from now on.")
+    else:
+        messages.error(request, "There is no such token of yours. Only an admin revokes those of others.")
+    return redirect("project-settings", request.access.project.slug)
+
+
+@require_GET
+@project_page("manage")
+def audit_log(request: ProjectRequest) -> HttpResponse:
+    """Show what people changed in the project, newest first."""
+    events = AuditEvent.objects.filter(project=request.access.project).select_related("user")
+    action = request.GET.get("action", "").strip()[:60]
+    if action:
+        events = events.filter(action=action)
+    page = page_below(events, request.GET.get("before", ""))
+    older = page.older(request.GET) if page.before else ""
+    context = {"events": page.rows, "older": older, "action": action, "may_manage": True}
+    return render(request, "teams/audit_log.html", context)

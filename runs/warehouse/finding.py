@@ -1,0 +1,52 @@
+"""What the search box finds: runs, suites and scenarios of one project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import CharField, Q
+from django.db.models.functions import Cast
+
+from evalhub.teams.models import Project
+from runs.models import Run
+from runs.warehouse.history import Filters, matching_runs
+from scenarios.models import Scenario, Suite, SuiteEntry, SuiteVersion
+
+MOST = 20
+"""Shown of each kind; the lists of runs and suites have the rest."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What matches, at most `MOST` of each kind."""
+
+    runs: Sequence[Run] = ()
+    suites: Sequence[Suite] = ()
+    scenarios: Sequence[Scenario] = ()
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.runs or self.suites or self.scenarios)
+
+
+def find(project: Project, text: str) -> Found:
+    """Return what has the text in it: of scenarios key and prompt, as they are in a newest version. Four queries."""
+    if not text:
+        return Found()
+    runs = matching_runs(project, Filters(q=text)).order_by("-pk")[:MOST]
+    suites = Suite.objects.filter(Q(name__icontains=text) | Q(slug__icontains=text), project=project)
+    return Found(list(runs), list(suites.select_related("project")[:MOST]), _scenarios(project, text))
+
+
+def _scenarios(project: Project, text: str) -> list[Scenario]:
+    newest: dict[int, int] = {}
+    versions = SuiteVersion.objects.filter(suite__project=project).order_by("number")
+    for suite, pk in versions.values_list("suite", "pk"):
+        newest[suite] = pk
+    entries = SuiteEntry.objects.filter(suite_version__in=newest.values()).annotate(
+        prompt=Cast("scenario_version__content__prompt", CharField())
+    )
+    matching = entries.filter(Q(scenario_version__scenario__key__icontains=text) | Q(prompt__icontains=text))
+    found = Scenario.objects.filter(pk__in=matching.values("scenario_version__scenario"))
+    return list(found.select_related("suite__project").order_by("suite__name", "key")[:MOST])

@@ -1,0 +1,226 @@
+"""A project's settings: itself, members, tokens, prices, the audit log."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+
+from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project, note
+from runs.models import ModelPrice
+from tests.builders import make_member, make_project
+
+ADDRESS = "/p/tools/settings/"
+SETTINGS = {"name": "Tools", "command_pattern": r"(?P<sub>\w+)", "judge": "judge", "smallest_effect": "0.1"}
+HTMX = {"HX-Request": "true", "HX-Target": "members"}
+
+
+def actions():
+    return list(AuditEvent.objects.order_by("pk").values_list("action", flat=True))
+
+
+def role_of(name):
+    return Membership.objects.get(user__username=name).role
+
+
+def test_it_shows_everybody_and_what_roles_may(signed_in, project):
+    make_member(project, "viewer", "grace")
+    text = signed_in("viewer").get(ADDRESS).content.decode()
+    assert "grace" in text and "runs commands" not in text
+    assert 'name="command_pattern"' not in text and "Remove</button>" not in text
+
+
+def test_an_admin_changes_the_project(signed_in, project):
+    assert signed_in().post(ADDRESS, SETTINGS).url == ADDRESS
+    project.refresh_from_db()
+    assert (project.command_pattern, project.judge, project.smallest_effect) == (
+        r"(?P<sub>\w+)",
+        "judge",
+        0.1,
+    )
+    assert AuditEvent.objects.get().detail["changed"] == ["command_pattern", "judge", "smallest_effect"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("command_pattern", "(", "is not a regular expression"),
+        ("smallest_effect", "much", "Write a number between 0 and 1"),
+        ("smallest_effect", "2", "less than or equal to 1"),
+        ("name", "", "This field is required."),
+    ],
+    ids=["pattern", "word", "too large", "no name"],
+)
+def test_what_cannot_be_is_told_beside_its_field(signed_in, project, field, value, said):
+    response = signed_in().post(ADDRESS, {**SETTINGS, field: value})
+    assert response.status_code == 422
+    assert said in response.content.decode()
+    assert Project.objects.get(pk=project.pk).judge == ""
+
+
+def test_only_admins_change_the_project_and_its_members(signed_in, project):
+    member = make_member(project, "viewer", "grace").memberships.get()
+    client = signed_in("author")
+    for path in ("", "members/", f"members/{member.pk}/role/", f"members/{member.pk}/remove/"):
+        assert client.post(ADDRESS + path, SETTINGS).status_code == 403
+    assert client.get(f"{ADDRESS}audit/").status_code == 403
+
+
+def test_somebody_is_let_in_by_name(signed_in):
+    get_user_model().objects.create_user("grace")
+    signed_in().post(f"{ADDRESS}members/", {"name": "grace", "role": "author"})
+    assert role_of("grace") == "author"
+    assert actions() == ["member.add"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nobody", "There is no account called &#x27;nobody&#x27;."),
+        ("grace", "grace is a member already, as viewer."),
+        ("", "This field is required."),
+    ],
+)
+def test_who_cannot_be_let_in_is_told(signed_in, project, name, said):
+    make_member(project, "viewer", "grace")
+    response = signed_in().post(f"{ADDRESS}members/", {"name": name, "role": "author"})
+    assert response.status_code == 422
+    assert said in response.content.decode()
+    assert role_of("grace") == "viewer"
+
+
+def test_a_role_is_changed_in_place(signed_in, project):
+    member = make_member(project, "viewer", "grace").memberships.get()
+    response = signed_in().post(f"{ADDRESS}members/{member.pk}/role/", {"role": "runner"}, headers=HTMX)
+    assert role_of("grace") == "runner"
+    assert "<html" not in response.content.decode()
+    assert AuditEvent.objects.get().detail == {"before": "viewer", "role": "runner"}
+
+
+def test_a_role_that_is_none_is_told(signed_in, project):
+    member = make_member(project, "viewer", "grace").memberships.get()
+    response = signed_in().post(f"{ADDRESS}members/{member.pk}/role/", {"role": "king"})
+    assert response.status_code == 422
+    assert "“king” is no role." in response.content.decode()
+
+
+def test_a_member_is_removed(signed_in, project):
+    member = make_member(project, "viewer", "grace").memberships.get()
+    signed_in().post(f"{ADDRESS}members/{member.pk}/remove/")
+    assert not Membership.objects.filter(pk=member.pk).exists()
+    assert actions() == ["member.remove"]
+
+
+@pytest.mark.parametrize("part", ["role", "remove"])
+def test_the_last_admin_stays(signed_in, project, part):
+    client = signed_in()
+    member = Membership.objects.get(role="admin")
+    response = client.post(f"{ADDRESS}members/{member.pk}/{part}/", {"role": "viewer"})
+    assert response.status_code == 422
+    assert "is the only admin of the project. Make somebody else admin first." in response.content.decode()
+    member.refresh_from_db()
+    assert member.role == "admin"
+
+
+def test_who_changes_their_own_role_gets_a_fresh_page(signed_in, project):
+    make_member(project, "admin", "grace")
+    client = signed_in()
+    own = Membership.objects.exclude(user__username="grace").get()
+    response = client.post(f"{ADDRESS}members/{own.pk}/role/", {"role": "viewer"}, headers=HTMX)
+    assert response.headers["HX-Refresh"] == "true"
+
+
+def test_another_projects_member_is_not_found(signed_in):
+    member = make_member(make_project("other"), "viewer").memberships.get()
+    assert signed_in().post(f"{ADDRESS}members/{member.pk}/remove/").status_code == 404
+
+
+def test_a_token_is_shown_once(signed_in):
+    client = signed_in("runner")
+    response = client.post(f"{ADDRESS}tokens/", {"name": "ci", "role": "runner", "days": "30"})
+    secret = response.context["secret"]
+    assert response.content.decode().count(secret) == 1
+    assert response.headers["Cache-Control"] == "no-store"
+    assert secret not in client.get(ADDRESS).content.decode()
+    token = ApiToken.find(secret, now=timezone.now())
+    assert timedelta(days=29) < token.expires - timezone.now() < timedelta(days=31)
+
+
+def test_a_token_may_no_more_than_its_maker(signed_in):
+    response = signed_in("viewer").post(f"{ADDRESS}tokens/", {"name": "ci", "role": "admin", "days": ""})
+    assert response.status_code == 422
+    assert "Your role here is viewer, so a token cannot be admin." in response.content.decode()
+    assert not ApiToken.objects.exists()
+
+
+def test_a_token_is_revoked(signed_in):
+    client = signed_in()
+    client.post(f"{ADDRESS}tokens/", {"name": "ci", "role": "viewer", "days": ""})
+    client.post(f"{ADDRESS}tokens/{ApiToken.objects.get().pk}/revoke/")
+    assert ApiToken.objects.get().revoked
+    assert "ci" not in [token.name for token in client.get(ADDRESS).context["tokens"]]
+    assert actions() == ["token.create", "token.revoke"]
+
+
+def test_tokens_of_others_are_an_admins_only(signed_in, project):
+    token, _ = ApiToken.issue(project, make_member(project, "author"), name="theirs", role="viewer")
+    for role, seen in (("viewer", []), ("admin", ["theirs"])):
+        client = signed_in(role)
+        assert [each.name for each in client.get(ADDRESS).context["tokens"]] == seen
+    text = signed_in("viewer").post(f"{ADDRESS}tokens/{token.pk}/revoke/", follow=True).content.decode()
+    assert "There is no such token of yours." in text
+    assert ApiToken.objects.get().revoked is None
+
+
+PRICE = {"model": "gpt-5", "input_per_million": "2.5", "output_per_million": "10", "since": "2026-11-01"}
+
+
+def test_a_price_is_added_and_removed(signed_in):
+    client = signed_in()
+    client.post(f"{ADDRESS}prices/", PRICE)
+    price = ModelPrice.objects.get()
+    text = client.get(f"{ADDRESS}prices/").content.decode()
+    assert "gpt-5" in text and "$2.50" in text and "1 Nov 2026" in text
+    client.post(f"{ADDRESS}prices/{price.pk}/remove/")
+    assert not ModelPrice.objects.exists()
+    assert actions() == ["price.add", "price.remove"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"input_per_million": "-1"}, "greater than or equal to 0"),
+        ({"input_per_million": "nan"}, "Write a number, such as 2.50."),
+        ({"since": "today"}, "Write the day as year-month-day"),
+        ({}, "There is a price of this model since that day."),
+    ],
+    ids=["negative", "nan", "day", "twice"],
+)
+def test_a_price_that_cannot_be_is_told(signed_in, project, changes, said):
+    client = signed_in()
+    client.post(f"{ADDRESS}prices/", PRICE)
+    response = client.post(f"{ADDRESS}prices/", {**PRICE, **changes})
+    assert response.status_code == 422
+    assert said in response.content.decode()
+    assert ModelPrice.objects.count() == 1
+
+
+def test_the_audit_log_pages_by_key(signed_in, project):
+    for number in range(52):
+        note(project, None, "run.cancel", f"run {number}")
+    note(make_project("other"), None, "run.cancel", "run of others")
+    client = signed_in()
+    first = client.get(f"{ADDRESS}audit/")
+    assert [event.subject for event in first.context["events"]][:2] == ["run 51", "run 50"]
+    rest = client.get(f"{ADDRESS}audit/?{first.context['older']}")
+    assert [event.subject for event in rest.context["events"]] == ["run 1", "run 0"]
+
+
+def test_the_audit_log_can_be_narrowed_to_an_action(signed_in, project):
+    note(project, None, "run.cancel", "run 1")
+    note(project, None, "suite.upload", "<b>basics</b>")
+    response = signed_in().get(f"{ADDRESS}audit/?action=suite.upload")
+    assert [event.action for event in response.context["events"]] == ["suite.upload"]
+    assert "<b>basics</b>" not in response.content.decode()
