@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import redis
 from django.conf import settings
@@ -31,6 +32,11 @@ def _broker_client() -> redis.Redis:
         "socket_timeout": BROKER_SECONDS,
         "retry": Retry(NoBackoff(), 0),
     }
+    address = urlsplit(settings.BROKER_URL)
+    if address.scheme == "redis+socket":
+        # Celery's word for a Unix socket; Redis's own client has another.
+        number = int(parse_qs(address.query).get("virtual_host", ["0"])[0])
+        return redis.Redis(unix_socket_path=address.path, db=number, **limits)
     if settings.BROKER_URL:
         return redis.Redis.from_url(settings.BROKER_URL, **limits)
     return redis.Redis(unix_socket_path=str(broker_directory(settings.DATA_DIR) / "valkey.sock"), **limits)
