@@ -1,9 +1,10 @@
 """The Celery application. A message is a wake-up; what there is to do stands in the database."""
 
 import os
+import threading
 
 from celery import Celery
-from celery.signals import worker_init, worker_shutting_down
+from celery.signals import worker_init, worker_ready, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 
@@ -40,9 +41,21 @@ def preload(**_: object) -> None:
         importlib.import_module(module)
 
 
+_leaving = threading.Event()
+
+
+@worker_ready.connect
+def say_hello(**_: object) -> None:
+    """Let people see this worker, from now until it ends."""
+    from runs import presence
+
+    presence.keep_saying(_leaving)
+
+
 @worker_shutting_down.connect
 def finish_up(**_: object) -> None:
     """Let the lanes end with the trial that they carry now; what is queued waits for the next worker."""
     from runs import lanes
 
+    _leaving.set()
     lanes.stop()

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from evaluators.staleness import check_staleness
 from runs.context import RunContext
+from runs.settings_of_worker import containment
 from scenarios.hashing import content_hash
 
 
@@ -34,6 +35,7 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "model": context.model,
         "judge": context.options.judge_model or context.target.options.judge_target or settings.DEFAULT_JUDGE,
         "evalhub": settings.VERSION,
+        "sandbox": containment().level.value,
         "staleness": staleness(context),
     }
 

@@ -47,6 +47,10 @@ class Heartbeat:
         """Tell whether the work under this token is cancelled or belongs to somebody else by now."""
         return token in self._stopped
 
+    def places(self) -> int:
+        """Return how many lanes of this process are at work."""
+        return len(self._held("place"))
+
     def _ensure_thread(self) -> None:
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
