@@ -56,20 +56,23 @@ def registry_json(registry: Registry) -> Json:
     return msgspec.to_builtins(registry)
 
 
-def run_for_json(command: str, workspace: LocalWorkspace, what: str) -> Json:
-    """Return what a command prints as JSON. Raises `RequestError` where it fails or prints something else."""
+def run_for_json(command: str, workspace: LocalWorkspace, what: str, *, shown: str = "") -> Json:
+    """Return what a command prints as JSON. Raises `RequestError` where it fails or prints something else.
+
+    `shown` is how people know the command, where it is wrapped in another.
+    """
     result = workspace.run(command, timeout_seconds=COMMAND_SECONDS, network=True)
     if result.exit_code != 0:
         said = (result.stderr or result.stdout or result.error).strip()[-300:]
         ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
         raise RequestError(
-            f"The command for {what}, '{command}', {ended}: {said or 'it said nothing'}. Correct it."
+            f"The command for {what}, '{shown or command}', {ended}: {said or 'it said nothing'}. Correct it."
         )
     try:
         return json.loads(result.stdout)
     except ValueError as error:
         raise RequestError(
-            f"The command for {what}, '{command}', printed no JSON: {error}. Correct it."
+            f"The command for {what}, '{shown or command}', printed no JSON: {error}. Correct it."
         ) from error
 
 

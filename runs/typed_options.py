@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -58,5 +59,5 @@ def given_sources(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _file_or_source(given: str, name: str, read: Any) -> dict[str, Any]:
-    path = Path(given)
-    return {name: read(path)} if path.exists() else {f"{name}_source": given}
+    # A command may be longer than any path: os.path says False where pathlib raises.
+    return {name: read(Path(given))} if os.path.exists(given) else {f"{name}_source": given}  # noqa: PTH110
