@@ -7,15 +7,17 @@ from typing import Any
 
 from django.utils import timezone
 
-from evalhub.teams.models import Project
+from evalhub.teams.models import ApiToken, Project, note
 from evaluators.model import Event
 from runs.artifacts import keep
-from runs.models import Artifact, Run
+from runs.comparing import compare_with_baseline
+from runs.models import Artifact, Baseline, ModelPrice, Run, Target, TargetCheck, Worker
 from tests.builders import (
     close,
     make_command,
     make_guidance,
     make_judging,
+    make_member,
     make_run,
     make_subcommand,
     make_suite,
@@ -55,6 +57,13 @@ def fill(project: Project) -> dict[str, Any]:
     runs[-1].baseline = runs[0]
     runs[-1].warnings = ["The judge judge-1 is the model under test, which tends to favour itself."]
     runs[-1].save()
+    runs[-1].fingerprint = {**runs[-1].fingerprint, "staleness": {"stale": True}}
+    runs[-1].save()
+    _compared(runs[0], runs[-1])
+    _checked_targets(project, target)
+    ApiToken.issue(project, make_member(project, "author", "grace"), name="ci-main", role="runner")
+    prices = {"input_per_million": 1.25, "output_per_million": 10.0}
+    ModelPrice.objects.create(project=project, model="openai/gpt-5-mini", **prices)
     broken = "The target 'codex' cannot start: no executable 'codex' on PATH. Install it on the worker."
     failed = make_run(version, target=target, error=broken, outcome="error")
     return {
@@ -64,6 +73,21 @@ def fill(project: Project) -> dict[str, Any]:
         "unprepared": failed,
         "trial": told(runs[-1]),
     }
+
+
+def _compared(baseline: Run, run: Run) -> None:
+    Baseline.objects.create(suite=run.suite, target=run.target, run=baseline)
+    compare_with_baseline(run)
+    note(run.project, None, "baseline.set", f"run {baseline.pk}", suite=run.suite.slug, branch="")
+
+
+def _checked_targets(project: Project, ready: Target) -> None:
+    now, broken = timezone.now(), make_target(project, "gemini-flash", workers=8)
+    TargetCheck.objects.create(target=ready, at=now, worker="eval-1", available=True, version="2.1.197")
+    sentence = "The target 'gemini-flash' needs the variable GEMINI_API_KEY, and it is not set. Set it on the worker."
+    TargetCheck.objects.create(target=broken, at=now, worker="eval-2", available=False, sentence=sentence)
+    make_target(project, "proposed-by-an-author-with-quite-a-long-name", accepted=False)
+    Worker.objects.create(name="eval-1", lanes=4, sandbox="bubblewrap", version="0.1.0")
 
 
 def _tool(number: int) -> str:

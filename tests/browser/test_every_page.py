@@ -27,6 +27,17 @@ PAGES = {
     "suite": "/p/tools/suites/taskmgr-basics/",
     "trends": "/p/tools/trends/?measure=trial/pass",
     "reviews": "/p/tools/reviews/",
+    "targets": "/p/tools/targets/",
+    "target-edit": "/p/tools/targets/{target}/",
+    "regressions": "/p/tools/regressions/",
+    "regressions-none": "/p/tools/regressions/?state=fixed",
+    "compare": "/p/tools/compare/?runs={base},{finished}",
+    "compare-none": "/p/tools/compare/",
+    "run-import": "/p/tools/runs/import/",
+    "search": "/p/tools/search/?q=task",
+    "settings": "/p/tools/settings/",
+    "settings-prices": "/p/tools/settings/prices/",
+    "settings-audit": "/p/tools/settings/audit/",
     "projects": "/projects/",
     "password": "/password/",
     "patterns": "/patterns/",
@@ -41,6 +52,8 @@ def numbers(project: Any) -> dict[str, int]:
         "running": filled["running"].pk,
         "unprepared": filled["unprepared"].pk,
         "trial": filled["trial"].pk,
+        "base": filled["runs"][0].pk,
+        "target": filled["runs"][0].target_id,
     }
 
 
