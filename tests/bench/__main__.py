@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import formats, transcripts, trials, workers
+from tests.bench import formats, pages, transcripts, trials, workers
 from tests.bench.figures import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "transcripts": transcripts.speed,
     "agentv": formats.agentv,
     "endpoint": formats.endpoint,
+    "pages": pages.pages,
 }
 
 

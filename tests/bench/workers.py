@@ -52,7 +52,8 @@ def _parent(entry: Path) -> int:
         return 0
 
 
-def _resident_mb(pid: int) -> float:
+def resident_mb(pid: int) -> float:
+    """Return the resident megabytes of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
@@ -112,5 +113,5 @@ def memory() -> Iterator[Figure]:
     with suite(MOCK) as (data, scenario, targets), _worker(data) as pid:
         command = [*MANAGE, "run_scenarios", str(scenario), "--targets", str(targets), "--target", "agent"]
         run([*command, "--trials", "200", "--concurrency", "8", "--wait"], data)
-        resident = _resident_mb(pid)
+        resident = resident_mb(pid)
     yield Figure("a worker process, resident", resident, "MB", MEMORY_MB)

@@ -1,0 +1,181 @@
+"""Pages over 1,000 runs of 100 trials, and the same over ten times as many runs.
+
+Server time is what the WSGI application takes, told by `tests.bench.timed` in a `Server-Timing` header: no socket and
+no client is in it. EVALHUB_BENCH_DATA keeps the made-up histories between two calls; without it they are made anew.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+
+from tests.bench.figures import MANAGE, ROOT, Figure, run
+from tests.bench.workers import resident_mb
+from tests.services.servers import NotHere, new_database, postgres
+
+PORT = 8978
+REQUESTS = 100
+WARM_UP = 20
+PROCESS_MB, TIER_MB = 110.0, 250.0
+FLAT = 1.3
+
+PAGES: dict[str, tuple[str, float, str]] = {
+    "run list, HTML": ("/p/made-up/runs/", 12.0, "promptfoo 25.3, phoenix 138"),
+    "run list, JSON": ("/api/v1/runs", 3.0, "phoenix 8.4 without scores"),
+    "run, first 50 trials": ("/p/made-up/runs/{run}/", 8.0, "promptfoo 9.6, inspect 168"),
+    "trial": ("/p/made-up/trials/{trial}/", 10.0, "-"),
+    "trends": ("/p/made-up/trends/", 10.0, "promptfoo 1.3 (values alone, as JSON)"),
+}
+"""Address, target of the median in milliseconds, and what peers were measured at for the same task."""
+
+_PREPARE = """
+from importlib import import_module
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from evalhub.teams.access import local_owner
+from evalhub.teams.models import ApiToken, Membership, Project
+from runs.models import Run, Trial
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+user, project = local_owner(), Project.objects.get(slug="made-up")
+Membership.objects.get_or_create(project=project, user=user, defaults={"role": "admin"})
+session = import_module(settings.SESSION_ENGINE).SessionStore()
+session.update({SESSION_KEY: str(user.pk), BACKEND_SESSION_KEY: settings.AUTHENTICATION_BACKENDS[0]})
+session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+session.save()
+run = Run.objects.filter(project=project).order_by("-pk")[3]
+trial = Trial.objects.filter(run=run, outcome="fail").first() or Trial.objects.filter(run=run).first()
+token = ApiToken.issue(project, user, name="bench", role="viewer")[1]
+print(session.session_key, token, run.pk, trial.pk)
+"""
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody who is signed in, and what there is to look at."""
+
+    session: str
+    token: str
+    run: str
+    trial: str
+
+    def milliseconds(self, address: str) -> float:
+        """Return the server's time for one page. Raises `RuntimeError` for any answer but 200."""
+        connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=60)
+        headers = {"Cookie": f"sessionid={self.session}", "Authorization": f"Bearer {self.token}"}
+        connection.request("GET", address.format(run=self.run, trial=self.trial), headers=headers)
+        response = connection.getresponse()
+        response.read()
+        if response.status != 200:
+            raise RuntimeError(f"{address} answered {response.status}.")
+        return float(str(response.headers["Server-Timing"]).partition("dur=")[2])
+
+
+@contextmanager
+def _history(name: str, runs: int, trials: int, database: str) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Give a data directory and environment with a made-up history."""
+    with ExitStack() as stack:
+        kept = os.environ.get("EVALHUB_BENCH_DATA")
+        root = Path(kept or stack.enter_context(tempfile.TemporaryDirectory(prefix="evalhub-bench-")))
+        data = root / name
+        env = {"DATABASE_URL": database} if database else {}
+        # A sign-in of the local owner needs the embedded mode's secret and hosts, on either database.
+        env |= {"EVALHUB_SECRET_KEY": "a-secret-of-the-benchmark-that-is-long-enough", "EVALHUB_HOSTS": ""}
+        if database or not (data / "made").exists():
+            run([*MANAGE, "migrate", "-v0"], data, **env)
+            run([*MANAGE, "collectstatic", "--noinput", "-v0"], data, **env)
+            run([*MANAGE, "make_history", "--runs", str(runs), "--trials", str(trials)], data, **env)
+            (data / "made").touch()
+        yield data, env
+
+
+@contextmanager
+def _served(data: Path, env: dict[str, str]) -> Iterator[list[int]]:
+    """Serve the pages with two web processes; give their ids."""
+    argv = [sys.executable, "-m", "gunicorn", "tests.bench.timed:application", "--bind", f"127.0.0.1:{PORT}"]
+    argv += [
+        "--worker-class",
+        "gthread",
+        "--workers",
+        "2",
+        "--threads",
+        "8",
+        "--no-control-socket",
+        "--preload",
+    ]
+    argv += ["--log-level", "warning"]
+    with subprocess.Popen(argv, cwd=ROOT, env={**os.environ, "EVALHUB_DATA": str(data), **env}) as server:
+        try:
+            yield _children(server.pid)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(30)
+
+
+def _children(parent: int) -> list[int]:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        if len(found) == 2:
+            time.sleep(0.5)
+            return [int(pid) for pid in found]
+        time.sleep(0.1)
+    raise TimeoutError("the web processes did not start within 30 s")
+
+
+def _times(visitor: Visitor, address: str) -> list[float]:
+    for _ in range(WARM_UP):
+        visitor.milliseconds(address)
+    return [visitor.milliseconds(address) for _ in range(REQUESTS)]
+
+
+def _measured(data: Path, env: dict[str, str]) -> tuple[dict[str, list[float]], list[float]]:
+    """Return the times of every page and the megabytes of each web process after them."""
+    visitor = Visitor(*run([*MANAGE, "shell", "--no-imports", "-c", _PREPARE], data, **env).output.split())
+    with _served(data, env) as processes:
+        times = {name: _times(visitor, address) for name, (address, _, _) in PAGES.items()}
+        return times, [resident_mb(pid) for pid in processes]
+
+
+def pages() -> Iterator[Figure]:
+    """Every page on SQLite and, where it is installed, on PostgreSQL."""
+    yield from _on("SQLite", lambda name: "")
+    try:
+        with postgres() as url:
+            yield from _on("PostgreSQL", lambda name: new_database(url, name))
+    except NotHere as error:
+        print(error)
+
+
+def _on(vendor: str, database: Callable[[str], str]) -> Iterator[Figure]:
+    with _history("large", 1000, 100, database("large")) as (data, env):
+        times, memory = _measured(data, env)
+    for name, found in times.items():
+        _, target, peers = PAGES[name]
+        yield Figure(f"{vendor}: {name}, p50 (peers: {peers})", median(found), "ms", target)
+        yield Figure(f"{vendor}: {name}, p95 over p50", quantiles(found, n=20)[-1] / median(found), "×", 2.0)
+    yield Figure(f"{vendor}: a web process (peers: promptfoo 1375)", max(memory), "MB", PROCESS_MB)
+    yield Figure(f"{vendor}: the web tier (peers: phoenix 499, mlflow 2919)", sum(memory), "MB", TIER_MB)
+    yield from _flat(vendor, database)
+
+
+def _flat(vendor: str, database: Callable[[str], str]) -> Iterator[Figure]:
+    """1,000 and 10,000 runs, of ten trials each, so that the larger history is made in minutes."""
+    medians = []
+    for name, runs in (("few", 1000), ("many", 10_000)):
+        with _history(name, runs, 10, database(name)) as (data, env):
+            times, _ = _measured(data, env)
+        medians.append({page: median(found) for page, found in times.items()})
+    for page in PAGES:
+        yield Figure(
+            f"{vendor}: {page}, 10,000 runs over 1,000", medians[1][page] / medians[0][page], "×", FLAT
+        )
