@@ -44,7 +44,7 @@ snapshot: dev  ## Write the OpenAPI document that the tests compare with
 	@$(PY) manage.py export_openapi > docs/openapi.json
 
 screenshots: dev  ## Draw every page for docs/tour.md
-	@$(PY) -m pytest tests/browser/test_tour.py -q
+	@DJANGO_SETTINGS_MODULE=evalhub.settings $(PY) -m tests.tour
 
 format: dev  ## Format the code
 	@$(PY) -m ruff check --fix --quiet . ; $(PY) -m ruff format --quiet .

@@ -1,0 +1,116 @@
+"""Screenshots of every page with the examples in it: `make screenshots`.
+
+All of them, at both widths and in both modes, go to `artifacts/tour/`; those that docs/tour.md shows go to
+`docs/images/`. Starts an evalhub of its own in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from evalhub.web.example_agent import free_port
+
+ROOT = Path(__file__).resolve().parents[1]
+ALL = ROOT / "artifacts" / "tour"
+DOCS = ROOT / "docs" / "images"
+WIDTHS = (1280, 390)
+MODES = ("light", "dark")
+CHROMIUM = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-sync",
+]
+PAGES = {
+    "home": "/p/default/",
+    "suites": "/p/default/suites/",
+    "suite": "/p/default/suites/stock/",
+    "run-new": "/p/default/runs/new/",
+    "runs": "/p/default/runs/",
+    "run": "/runs/3/",
+    "run-regressed": "/runs/8/",
+    "trial": "/trials/1/",
+    "compare": "/p/default/compare/?runs=3,4",
+    "trends": "/p/default/trends/",
+    "reviews": "/p/default/reviews/",
+    "regressions": "/p/default/regressions/",
+    "targets": "/p/default/targets/",
+    "settings": "/p/default/settings/",
+    "patterns": "/patterns/",
+}
+"""Name and address of each page; the examples always get the same numbers in a fresh database."""
+
+
+@contextmanager
+def evalhub() -> Iterator[str]:
+    """Start evalhub with its examples in a temporary folder; give the link that signs in."""
+    with tempfile.TemporaryDirectory(prefix="evalhub-tour-") as data:
+        command = [sys.executable, "manage.py", "up", "--port", str(free_port())]
+        env = {**os.environ, "EVALHUB_DATA": data}
+        with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as up:
+            try:
+                yield next(
+                    found[0]
+                    for line in up.stdout or ()
+                    if (found := re.search(r"http\S+/sign-in/link/\S+", line))
+                )
+            finally:
+                up.send_signal(signal.SIGINT)
+                up.wait(30)
+
+
+def draw(browser: Browser, link: str) -> None:
+    """Draw every page at every width and in every mode."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(link)
+    page.get_by_role("button").first.click()
+    state = context.storage_state()
+    home = link.split("/sign-in/")[0]
+    for width in WIDTHS:
+        for mode in MODES:
+            screen = browser.new_context(
+                viewport={"width": width, "height": 900}, color_scheme=mode, storage_state=state
+            )
+            _draw_all(screen.new_page(), home, f"{width}-{mode}")
+            screen.close()
+
+
+def _draw_all(page: Page, home: str, suffix: str) -> None:
+    for name, address in PAGES.items():
+        answer = page.goto(home + address, wait_until="networkidle")
+        if answer is None or answer.status != 200:
+            raise RuntimeError(f"{address} answers {answer.status if answer else 'nothing'}")
+        page.screenshot(path=ALL / f"{name}-{suffix}.png", full_page=True)
+
+
+def main() -> None:
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if not chromium:
+        sys.exit("There is no Chromium on PATH. Install it with 'make services', or name it in CHROMIUM.")
+    for folder in (ALL, DOCS):
+        folder.mkdir(parents=True, exist_ok=True)
+    with evalhub() as link, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM)
+        draw(browser, link)
+        browser.close()
+    for name in PAGES:
+        shutil.copy(ALL / f"{name}-1280-light.png", DOCS / f"{name}.png")
+    shutil.copy(ALL / "run-1280-dark.png", DOCS / "run-dark.png")
+    shutil.copy(ALL / "run-390-light.png", DOCS / "run-390.png")
+
+
+if __name__ == "__main__":
+    main()
