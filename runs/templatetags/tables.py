@@ -13,6 +13,7 @@ from evalhub.web import numbers
 from evalhub.web.templatetags import evalhub as words
 from runs.warehouse.history import RunRow
 from runs.warehouse.listing import ListedRun
+from runs.warehouse.trends import Point
 
 register = template.Library()
 NOTHING = mark_safe(numbers.UNMEASURED)  # noqa: S308 (parts are escaped)
@@ -66,6 +67,34 @@ def _run_row(row: RunRow, run: ListedRun) -> SafeString:
         when=words.when(run.started),
         by=cell(words.line(run.by or "") or NOTHING),
         tags=mark_safe("".join(_tag(tag) for tag in run.tags)),  # noqa: S308 (parts are escaped)
+    )
+
+
+TREND_ROW = (
+    '<tr><th scope="row"><a href="../runs/{run}/">{run}</a></th><td class="num">{mean}</td><td class="num">{n}</td>'
+    '<td class="num p2">{half}</td><td class="wrap">{guidance}</td><td class="p2 mono">{tool}</td>'
+    '<td class="p3">{target}</td><td class="p3">{model}</td><td class="p2 nowrap">{when}</td></tr>'
+)
+
+
+@register.simple_tag
+def trend_rows(points: Iterable[Point], unit: str) -> SafeString:
+    """Return the rows of a trend's values, below its address."""
+    return mark_safe("".join(_trend_row(point, unit) for point in points))  # noqa: S308 (parts are escaped)
+
+
+def _trend_row(point: Point, unit: str) -> SafeString:
+    return format_html(
+        TREND_ROW,
+        run=point.run,
+        mean=cell(numbers.measured(point.mean, unit)),
+        n=point.n,
+        half=cell(numbers.decimals(point.half)),
+        guidance=cell(words.line(point.guidance) or NOTHING),
+        tool=cell(words.line(point.tool_version) or NOTHING),
+        target=cell(words.line(point.target)),
+        model=cell(words.line(point.model) or NOTHING),
+        when=words.when(point.at),
     )
 
 

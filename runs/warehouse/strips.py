@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -15,6 +15,8 @@ from scenarios.models import Suite
 
 LENGTH = 20
 """Trials of a strip, and runs that are looked through for them."""
+MOST_TRIALS = 400
+"""Trials after which no older run is looked through: twenty for each of twenty scenarios."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,8 @@ def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None)
         chosen &= Q(target=target)
     if up_to is not None:
         chosen &= Q(pk__lte=up_to)
-    runs = (
-        Run.objects.filter(chosen).order_by("-pk").values_list("pk", "tool_version", "guidance_id")[:LENGTH]
-    )
-    versions = {pk: (tool, guidance) for pk, tool, guidance in runs}
+    runs = Run.objects.filter(chosen).order_by("-pk")
+    versions = _enough(runs.values_list("pk", "tool_version", "guidance_id", "trials")[:LENGTH])
     trials = (
         Trial.objects.filter(run__in=list(versions), state=TrialState.FINISHED)
         .order_by("pk")
@@ -55,6 +55,22 @@ def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None)
     for scenario, outcome, run, pk in trials:
         by_scenario[scenario].append((outcome, run, pk))
     return {scenario: _strip(found[-LENGTH:], versions) for scenario, found in by_scenario.items()}
+
+
+def _enough(runs: Iterable[tuple[int, str, int | None, int]]) -> dict[int, tuple[str, int | None]]:
+    """Return tool and guidance of the newest runs, as many as fill the strips.
+
+    A run of hundred trials fills them alone several times over: reading twenty of them would cost
+    a page more than everything else on it.
+    """
+    found: dict[int, tuple[str, int | None]] = {}
+    trials = 0
+    for pk, tool, guidance, own in runs:
+        if trials >= MOST_TRIALS:
+            break
+        found[pk] = (tool, guidance)
+        trials += own
+    return found
 
 
 def _strip(found: Sequence[tuple[str, int, int]], versions: Mapping[int, tuple[str, int | None]]) -> Strip:

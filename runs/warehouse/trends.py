@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from evaluators.statistics import Z_95
-from runs.models import Measure, RunMeasure
+from runs.models import Measure, Run, RunMeasure
+from runs.models.run import RunState
 from runs.warehouse.layers import CRITERION, INTERACTION
 from scenarios.models import Suite
 
-MOST_RUNS = 200
+MOST_RUNS = 100
+RUNS_FOR_MEASURES = 20
+"""The newest runs say what there is to choose from."""
+OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,8 @@ class Point:
     guidance: str
     target: str
     model: str
+    is_stale: bool = False
+    """Whether the suite's files did not fit the tool any more."""
 
 
 @dataclass(frozen=True)
@@ -71,29 +79,47 @@ def label_of(measure: Measure) -> str:
     return INTERACTION.get(measure.name, plain) if measure.layer == "interaction" else plain
 
 
-def measures_of(suite: Suite) -> list[Measure]:
-    """Return what was measured in a suite's runs. One query."""
-    measured = RunMeasure.objects.filter(run__suite=suite, scenario=None).values("measure")
+def measures_of(runs: Iterable[int]) -> list[Measure]:
+    """Return what was measured in some runs. One query."""
+    measured = RunMeasure.objects.filter(run__in=list(runs)[:RUNS_FOR_MEASURES], scenario=None).values(
+        "measure"
+    )
     return list(Measure.objects.filter(pk__in=measured))
 
 
+_OF_A_RUN = (
+    "pk",
+    "finished",
+    "created",
+    "tool_version",
+    "guidance__name",
+    "guidance__number",
+    "target__name",
+    "model",
+)
+
+
 def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
-    """Return a measure (`layer/name`) of a suite over its last runs; the pass rate where it is not known. Two queries."""
-    measures = measures_of(suite)
+    """Return a measure (`layer/name`) of a suite over its last runs; the pass rate where it is not known. Three queries.
+
+    The runs are found first, by index, so that a history ten times as long costs the same.
+    """
+    closed = Run.objects.filter(suite=suite).exclude(state__in=OPEN).order_by("-pk")
+    if target:
+        closed = closed.filter(target__name=target)
+    runs = {row[0]: row for row in closed.values_list(*_OF_A_RUN)[:MOST_RUNS]}
+    measures = measures_of(runs)
     by_name = {str(measure): measure for measure in measures}
     measure = by_name.get(name) or by_name.get("trial/pass") or (measures[0] if measures else None)
     if measure is None:
         return Trend(None, [], [])
-    found = RunMeasure.objects.filter(measure=measure, scenario=None, run__suite=suite)
-    if target:
-        found = found.filter(run__target__name=target)
-    rows = found.select_related("run__guidance", "run__target").order_by("-run_id")[:MOST_RUNS]
-    return Trend(measure, [_point(row) for row in rows][::-1], measures)
+    found = RunMeasure.objects.filter(measure=measure, scenario=None, run__in=list(runs)).order_by("run_id")
+    values = found.values_list("run_id", "mean", "n", "m2")
+    return Trend(measure, [_point(runs[run], mean, n, m2) for run, mean, n, m2 in values], measures)
 
 
-def _point(row: RunMeasure) -> Point:
-    run = row.run
-    half = Z_95 * math.sqrt(row.m2 / (row.n - 1) / row.n) if row.n > 1 else None
-    guidance = str(run.guidance) if run.guidance else ""
-    at = run.finished or run.created
-    return Point(run.pk, at, row.mean, row.n, half, run.tool_version, guidance, run.target.name, run.model)
+def _point(run: Sequence[Any], mean: float, n: int, m2: float) -> Point:
+    pk, finished, created, tool_version, guidance, number, target, model = run
+    half = Z_95 * math.sqrt(m2 / (n - 1) / n) if n > 1 else None
+    named = guidance or (f"guidance {number}" if number else "")
+    return Point(pk, finished or created, mean, n, half, tool_version, named, target, model)

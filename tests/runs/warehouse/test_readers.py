@@ -55,7 +55,7 @@ READERS = {
     "strips": (2, lambda v: strips(v.suite)),
     "suite rows": (5, lambda v: suite_rows(v.suite.project)),
     "suite page": (7, lambda v: suite_page(v.suite)),
-    "trend": (2, lambda v: trend(v.suite, "trial/pass")),
+    "trend": (3, lambda v: trend(v.suite, "trial/pass")),
     "readings": (2, lambda v: readings(v.suite)),
 }
 OF_THE_CALLER = {"layers": 1, "subcommands": 1, "scenario rows": 1, "progress": 1, "diagnosis": 1}
