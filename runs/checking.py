@@ -28,7 +28,7 @@ def ask_check(target: Target, *, by: Any) -> TargetCheck:
     if newest is not None and newest.is_waiting(now=now):
         return newest
     answered = target.checks.exclude(at=None).first()
-    target.checks.exclude(pk=answered.pk if answered else None).delete()
+    target.checks.exclude(pk=answered.pk if answered else 0).delete()
     check = TargetCheck.objects.create(target=target, by=by if getattr(by, "pk", None) else None)
     note(target.project, by, "target.check", target.name)
     wakeups.check_target(check.pk)

@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
+from django.http import QueryDict
 
 from evalhub.teams.models import Project
 from runs.models import Alert, ModelPrice, Target
@@ -128,12 +129,12 @@ class AlertForm(forms.Form):
         error_messages={"invalid": "Write a whole address, such as https://tracker.example/123."},
     )
 
-    def __init__(self, members: Mapping[str, Any], alert: Alert, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, members: Mapping[str, Any], alert: Alert, data: QueryDict | None = None) -> None:
         """Take the project's members by their names: a page with many alerts asks for them once."""
         self.alert, self.members = alert, members
         initial = {name: getattr(alert, name) for name in ("due", "note", "link")}
         initial["assignee"] = alert.assignee.get_username() if alert.assignee else ""
-        super().__init__(*args, initial=initial, auto_id=f"alert-{alert.pk}-%s", **kwargs)
+        super().__init__(data, initial=initial, auto_id=f"alert-{alert.pk}-%s")
         field = self.fields["assignee"]
         if isinstance(field, forms.ChoiceField):
             field.choices = [("", "Nobody"), *((name, name) for name in members)]

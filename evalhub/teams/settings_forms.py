@@ -12,6 +12,7 @@ from evalhub.teams.models import Project
 from evalhub.teams.roles import Role
 from evaluators.patterns import BadPattern, compile_pattern
 
+ROLES = [(role, role) for role in Role.values]
 DAYS = {"30": "in 30 days", "90": "in 90 days", "365": "in a year", "": "never"}
 
 
@@ -50,14 +51,14 @@ class MemberForm(forms.Form):
     """Somebody to let in."""
 
     name = forms.CharField(max_length=150)
-    role = forms.ChoiceField(choices=Role.choices)
+    role = forms.ChoiceField(choices=ROLES)
 
 
 class RoleForm(forms.Form):
     """Another role."""
 
     role = forms.ChoiceField(
-        choices=Role.choices,
+        choices=ROLES,
         error_messages={"invalid_choice": "“%(value)s” is no role. Choose one of the list."},
     )
 
@@ -66,7 +67,7 @@ class TokenForm(forms.Form):
     """A token of one's own."""
 
     name = forms.CharField(max_length=80)
-    role = forms.ChoiceField(choices=Role.choices)
+    role = forms.ChoiceField(choices=ROLES)
     days = forms.ChoiceField(choices=list(DAYS.items()), required=False, initial="90")
 
     def expires(self) -> datetime | None:

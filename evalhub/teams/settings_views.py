@@ -90,7 +90,7 @@ def member_role(request: ProjectRequest, pk: int) -> HttpResponse:
     """Give a member another role."""
     membership, form = _member(request, pk), RoleForm(request.POST)
     if not form.is_valid():
-        return _show(request, member_problem=" ".join(form.errors.get("role", [])), status=422)
+        return _show(request, member_problem=form.errors["role"][0], status=422)
     try:
         change_role(request.access, membership, form.cleaned_data["role"])
     except MemberRefused as error:

@@ -47,9 +47,9 @@ class AgainstBaseline:
 
 def against_baseline(run: Run, compared: Comparison, rows: Sequence[ScenarioRow]) -> AgainstBaseline | None:
     """Return the run's comparison for its page, None without a baseline. One query."""
-    baseline = Run.objects.select_related("guidance").filter(pk=run.baseline_id).first()
-    if baseline is None:
+    if run.baseline_id is None:
         return None
+    baseline = Run.objects.select_related("guidance").get(pk=run.baseline_id)
     by_key = {row.key: row for row in rows}
     verdicts = (
         ("regressed", compared.regressions),

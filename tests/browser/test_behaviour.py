@@ -8,11 +8,12 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from runs.models import Run, Trial
+from runs.checking import carry_out_check
+from runs.models import Run, TargetCheck, Trial
 from runs.recording import close_if_done
 from scenarios.models import Suite
 from tests.browser.history import fill
-from tests.builders import make_run, make_suite, make_target, make_trial
+from tests.builders import make_member, make_run, make_suite, make_target, make_trial
 
 BAD = (
     b"name: x\ntask:\n  prompt: Do it.\nevaluation:\n  gates:\n    - type: file_exist\n      path: out.txt\n"
@@ -178,3 +179,50 @@ def test_signing_in_and_out_works(page: Page, live_server: Any, project: Any, dj
     page.get_by_text("grace").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_triage_swaps_the_card_and_the_count_in_the_navigation(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    fill(project)
+    as_admin.goto(f"{live_server.url}/p/tools/regressions/")
+    expect(as_admin.locator("#untriaged .count")).to_be_visible()
+    as_admin.get_by_label("Note").fill("Wrong flag in the guidance.")
+    as_admin.get_by_role("button", name="Acknowledge").click()
+    expect(as_admin.locator("article .badge")).to_have_text("acknowledged")
+    expect(as_admin.get_by_text("✓ Saved.")).to_be_visible()
+    expect(as_admin.locator("#untriaged .count")).to_have_count(0)
+    assert complaints == []
+
+
+def test_a_check_is_polled_until_a_worker_has_answered(
+    as_admin: Page, live_server: Any, project: Any, settings: Any
+) -> None:
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
+    make_target(project, "local")
+    as_admin.goto(f"{live_server.url}/p/tools/targets/")
+    as_admin.get_by_role("button", name="Check local").click()
+    expect(as_admin.get_by_text("checking")).to_be_visible()
+    carry_out_check(TargetCheck.objects.get().pk)
+    expect(as_admin.get_by_text("ready")).to_be_visible()
+
+
+def test_two_ticked_runs_are_compared(as_admin: Page, live_server: Any, project: Any) -> None:
+    version = make_suite(project)
+    runs = [make_run(version) for _ in range(2)]
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    for run in runs[::-1]:
+        as_admin.get_by_label(f"Choose run {run.pk}").check()
+    as_admin.get_by_role("button", name="Compare the two chosen").click()
+    expect(as_admin.get_by_role("heading", level=1)).to_have_text(
+        f"Run {runs[1].pk} against run {runs[0].pk}"
+    )
+
+
+def test_a_role_is_kept_when_it_is_chosen(as_admin: Page, live_server: Any, project: Any) -> None:
+    member = make_member(project, "viewer", "grace").memberships.get()
+    as_admin.goto(f"{live_server.url}/p/tools/settings/")
+    with as_admin.expect_response(f"**/members/{member.pk}/role/"):
+        as_admin.get_by_label("Role of grace").select_option("author")
+    member.refresh_from_db()
+    assert member.role == "author"
