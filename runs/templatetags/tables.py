@@ -71,7 +71,7 @@ def _run_row(row: RunRow, run: ListedRun) -> SafeString:
 
 
 TREND_ROW = (
-    '<tr><th scope="row"><a href="../runs/{run}/">{run}</a></th><td class="num">{mean}</td><td class="num">{n}</td>'
+    '<tr><th scope="row"><a href="../runs/{run}/">{run}</a>{stale}</th><td class="num">{mean}</td><td class="num">{n}</td>'
     '<td class="num p2">{half}</td><td class="wrap">{guidance}</td><td class="p2 mono">{tool}</td>'
     '<td class="p3">{target}</td><td class="p3">{model}</td><td class="p2 nowrap">{when}</td></tr>'
 )
@@ -87,6 +87,7 @@ def _trend_row(point: Point, unit: str) -> SafeString:
     return format_html(
         TREND_ROW,
         run=point.run,
+        stale=STALE if point.is_stale else "",
         mean=cell(numbers.measured(point.mean, unit)),
         n=point.n,
         half=cell(numbers.decimals(point.half)),

@@ -96,6 +96,7 @@ _OF_A_RUN = (
     "guidance__number",
     "target__name",
     "model",
+    "fingerprint__staleness__stale",
 )
 
 
@@ -119,7 +120,7 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
 
 
 def _point(run: Sequence[Any], mean: float, n: int, m2: float) -> Point:
-    pk, finished, created, tool_version, guidance, number, target, model = run
+    pk, finished, created, tool_version, guidance, number, target, model, stale = run
     half = Z_95 * math.sqrt(m2 / (n - 1) / n) if n > 1 else None
     named = guidance or (f"guidance {number}" if number else "")
-    return Point(pk, finished or created, mean, n, half, tool_version, named, target, model)
+    return Point(pk, finished or created, mean, n, half, tool_version, named, target, model, bool(stale))

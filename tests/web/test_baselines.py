@@ -106,7 +106,17 @@ STALE = {"staleness": {"stale": True, "warnings": ["Other description."]}}
 
 
 @pytest.mark.parametrize(
-    "address", ["runs/{run}/", "runs/", "suites/", "", "trials/{trial}/", "compare/?runs={base},{run}"]
+    "address",
+    [
+        "runs/{run}/",
+        "runs/",
+        "suites/",
+        "",
+        "trials/{trial}/",
+        "compare/?runs={base},{run}",
+        "trends/",
+        "search/?q={run}",
+    ],
 )
 def test_stale_results_are_marked_wherever_they_appear(signed_in, version, address):
     base = ran(version)
