@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+
+import msgspec
+from django.db.models import TextField
+from django.db.models.functions import Cast
+from msgspec import Struct
 
 from runs.models import JudgingRecord, Run, RunMeasure, SubcommandMeasure, Trial
 from runs.models.trial import TrialState
@@ -85,13 +91,14 @@ class Layers:
 
 
 def layers_of(run: Run) -> Layers:
-    """Return a run's layers, from its rollups and its judgings. Four queries."""
+    """Return a run's layers, from its rollups and its judgings. Three queries."""
     means = _means(run)
+    scores = _scores(run)
     issues, highlights, judged = statements([run.pk])
     return Layers(
         interaction=[means["interaction", name] for name in INTERACTION if ("interaction", name) in means],
-        gates=gate_kinds(run),
-        gate_trials=_gate_trials(run),
+        gates=gate_kinds(scores),
+        gate_trials=_gate_trials(scores),
         judge=means.get(("judge", "judge")),
         criteria=[
             mean for (layer, name), mean in means.items() if layer == "judge" and name.startswith(CRITERION)
@@ -122,33 +129,41 @@ def _means(run: Run) -> dict[tuple[str, str], Mean]:
     return means
 
 
-def _scores(run: Run) -> list[list[dict[str, object]]]:
-    return list(Trial.objects.filter(run=run, state=TrialState.FINISHED).values_list("scores", flat=True))
+class _Verdict(Struct, gc=False):
+    """What is read of a score; the rest of its JSON is skipped."""
+
+    layer: str
+    name: str
+    passed: bool | None = None
 
 
-def gate_kinds(run: Run) -> list[GateKind]:
-    """Return how each kind of gate went, those that failed most first. One query."""
+_verdicts = msgspec.json.Decoder(list[_Verdict])
+
+
+def _scores(run: Run) -> list[list[_Verdict]]:
+    """Return the verdicts of each finished trial. One query, decoded here: Django's own takes ten times as long."""
+    finished = Trial.objects.filter(run=run, state=TrialState.FINISHED)
+    texts = finished.order_by().annotate(text=Cast("scores", TextField())).values_list("text", flat=True)
+    return [[each for each in _verdicts.decode(text) if each.layer in DECIDING] for text in texts]
+
+
+def gate_kinds(scores: Sequence[Sequence[_Verdict]]) -> list[GateKind]:
+    """Return how each kind of gate went, those that failed most first."""
     passed: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
-    for scores in _scores(run):
-        for score in scores:
-            if score["layer"] in DECIDING and score.get("passed") is not None:
-                key = (str(score["layer"]), str(score["name"]))
-                total[key] += 1
-                passed[key] += bool(score["passed"])
+    for score in chain.from_iterable(scores):
+        if score.passed is not None:
+            total[score.layer, score.name] += 1
+            passed[score.layer, score.name] += score.passed
     kinds = [GateKind(*key, passed=passed[key], total=total[key]) for key in total]
     return sorted(kinds, key=lambda kind: (kind.passed - kind.total, kind.name))
 
 
-def _gate_trials(run: Run) -> tuple[int, int]:
+def _gate_trials(scores: Sequence[Sequence[_Verdict]]) -> tuple[int, int]:
     """Return in how many trials every gate passed, and in how many any gate decided."""
     decided = passed = 0
-    for scores in _scores(run):
-        verdicts = [
-            score["passed"]
-            for score in scores
-            if score["layer"] in DECIDING and score.get("passed") is not None
-        ]
+    for each in scores:
+        verdicts = [score.passed for score in each if score.passed is not None]
         decided += bool(verdicts)
         passed += bool(verdicts) and all(verdicts)
     return passed, decided

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from runs.models import Run, Trial
@@ -18,7 +19,7 @@ class TrialRow:
 
     trial: Trial
 
-    @property
+    @cached_property
     def mark(self) -> str:
         """Its dot."""
         if self.trial.state == TrialState.FINISHED:
@@ -33,11 +34,11 @@ class TrialRow:
     def number(self) -> int:
         return self.trial.index + 1
 
-    @property
+    @cached_property
     def gates(self) -> Rate:
         return _gates(self.trial.scores)
 
-    @property
+    @cached_property
     def judge(self) -> float | None:
         """The judge's score, None where it was not asked."""
         for score in self.trial.scores:
@@ -46,7 +47,7 @@ class TrialRow:
                 return value
         return None
 
-    @property
+    @cached_property
     def lost(self) -> list[str]:
         """What failed, in the words of the layers."""
         if self.trial.error:
@@ -71,7 +72,7 @@ class ScenarioRow:
     baseline: tuple[str, ...]
     strip: Strip
 
-    @property
+    @cached_property
     def marks(self) -> list[str]:
         return [trial.mark for trial in self.trials]
 
@@ -80,11 +81,11 @@ class ScenarioRow:
         """Whether its trials are shown without being asked for: something went wrong in one."""
         return "fail" in self.marks or "error" in self.marks
 
-    @property
+    @cached_property
     def rate(self) -> Rate:
         return Rate(self.marks.count("pass"), self.marks.count("pass") + self.marks.count("fail"))
 
-    @property
+    @cached_property
     def gates(self) -> Rate:
         each = [trial.gates for trial in self.trials]
         return Rate(sum(rate.passed for rate in each), sum(rate.n for rate in each))
@@ -93,7 +94,7 @@ class ScenarioRow:
         known = [value for value in values if value is not None]
         return sum(known) / len(known) if known else None
 
-    @property
+    @cached_property
     def judge(self) -> float | None:
         return self._mean(trial.judge for trial in self.trials)
 

@@ -47,7 +47,7 @@ READERS = {
     "choices": (4, lambda v: choices(v.suite.project)),
     "glance": (6, lambda v: glance(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
-    "layers": (4, lambda v: layers_of(v.runs.first())),
+    "layers": (3, lambda v: layers_of(v.runs.first())),
     "subcommands": (1, lambda v: subcommands(v.runs.first())),
     "scenario rows": (3, lambda v: scenario_rows(v.runs.select_related("suite").first())),
     "progress": (1, lambda v: progress_of(v.runs.first())),
