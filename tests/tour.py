@@ -69,6 +69,9 @@ def evalhub() -> Iterator[str]:
             finally:
                 up.send_signal(signal.SIGINT)
                 up.wait(30)
+                log = Path(data, "logs", "web.log").read_text()
+                if "Traceback" in log:
+                    print(log[-4000:], file=sys.stderr)
 
 
 def draw(browser: Browser, link: str) -> None:
