@@ -18,12 +18,15 @@ Paint = Callable[[str, str], str]
 """Takes a text and the number of a colour."""
 
 
-def suite_summary(run: SuiteRun, *, width: int = WIDTH, coloured: bool = False) -> str:
+def suite_summary(
+    run: SuiteRun, *, width: int = WIDTH, coloured: bool = False, most: int | None = None
+) -> str:
     """Return the text, lines ended by newlines, at most `width` terminal cells wide where that is possible.
 
-    Errors, warnings and ids are never cut; a description that is too long is.
+    Errors, warnings and ids are never cut; a description that is too long is. Of more than `most` cases
+    those that passed are only counted.
     """
-    return "".join(f"{line}\n" for line in _lines(run, width, _coloured if coloured else _plain))
+    return "".join(f"{line}\n" for line in _lines(run, width, _coloured if coloured else _plain, most))
 
 
 def _coloured(text: str, code: str) -> str:
@@ -34,15 +37,19 @@ def _plain(text: str, code: str) -> str:
     return text
 
 
-def _lines(run: SuiteRun, width: int, paint: Paint) -> Iterator[str]:
+def _lines(run: SuiteRun, width: int, paint: Paint, most: int | None) -> Iterator[str]:
     rule = min(width, _RULE)
     title = f"═══ {run.tool_name or 'evals'} — {run.tier} evals "
     yield paint(title + "═" * max(0, rule - cell_len(title)), _BOLD)
-    ids = max((cell_len(case.id) for case in run.cases), default=0)
-    durations = max((len(f"{case.duration_ms}ms") for case in run.cases), default=0)
+    few = most is None or len(run.cases) <= most
+    shown = run.cases if few else tuple(case for case in run.cases if not case.passed)
+    ids = max((cell_len(case.id) for case in shown), default=0)
+    durations = max((len(f"{case.duration_ms}ms") for case in shown), default=0)
     room = width - len("  ✓ ") - ids - 2 * len("  ") - max(durations, _LEAST_DURATION)
-    for case in run.cases:
+    for case in shown:
         yield from _case(case, ids, max(room, _LEAST_DESCRIPTION), paint)
+    if not few:
+        yield f"  … {len(run.cases) - len(shown)} more cases passed"
     yield "─" * rule
     yield _totals(run)
     yield from _changes(run, paint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -24,6 +24,7 @@ from scenarios.models import Guidance, Suite, SuiteVersion
 from scenarios.storing import keep_guidance
 
 POLL_SECONDS = 0.3
+OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 def suite_versions(project: Project, names: Sequence[str], *, by: Any) -> list[SuiteVersion]:
@@ -94,19 +95,44 @@ def take_targets_file(project: Project, path: Path, *, by: Any) -> None:
     take_over(project, content, path.name, by=by, base_folder=str(path.resolve().parent))
 
 
-def carry_here(launch: Launch) -> None:
+Ended = Callable[[int], None]
+"""Is told the number of each run as soon as it has ended."""
+
+
+class _Ends:
+    """Tells of each run of a launch once, when it has ended."""
+
+    def __init__(self, launch: Launch, ended: Ended | None) -> None:
+        self._launch = launch
+        self._ended = ended
+        self._told: set[int] = set()
+
+    def tell(self) -> None:
+        if self._ended is None:
+            return
+        over = self._launch.runs.exclude(state__in=OPEN).exclude(pk__in=self._told)
+        for run_id in over.order_by("pk").values_list("pk", flat=True):
+            self._ended(run_id)
+            self._told.add(run_id)
+
+
+def carry_here(launch: Launch, ended: Ended | None = None) -> None:
     """Prepare the launch's runs and carry them to their end in threads of this process.
 
     Ctrl-C cancels them: running agents are stopped, and what is finished stays.
     """
     threads: list[Thread] = []
+    ends = _Ends(launch, ended)
     try:
         while waiting := list(open_runs(launch).order_by("pk").values_list("pk", flat=True)):
             for run_id in waiting:
                 preparation.prepare_run(run_id)
             threads = lanes.start_threads([run_id for run_id in waiting if not batching.waits(run_id)])
             for thread in threads:
-                thread.join()
+                while thread.is_alive():
+                    thread.join(POLL_SECONDS)
+                    ends.tell()
+            ends.tell()
             if open_runs(launch).exists():
                 # Another process holds the target's places, or held a trial and was lost.
                 time.sleep(POLL_SECONDS)
@@ -123,13 +149,16 @@ def carry_here(launch: Launch) -> None:
 
 def open_runs(launch: Launch) -> QuerySet[Run]:
     """Return the launch's runs to which something may still happen."""
-    return launch.runs.filter(state__in=[RunState.QUEUED, RunState.PREPARING, RunState.RUNNING])
+    return launch.runs.filter(state__in=OPEN)
 
 
-def wait_for(launch: Launch) -> None:
+def wait_for(launch: Launch, ended: Ended | None = None) -> None:
     """Wait until workers have carried every run of the launch to its end."""
+    ends = _Ends(launch, ended)
     while open_runs(launch).exists():
         time.sleep(POLL_SECONDS)
+        ends.tell()
+    ends.tell()
 
 
 def exit_code(runs: Sequence[Run]) -> int:

@@ -38,7 +38,7 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
         legacy_windows=False,
     )
     run = document["run"]
-    console.rule(escape(_title(run)), align="left", style="dim")
+    console.rule(escape(reference(run)), align="left", style="dim")
     console.print(_trials(document["trials"]))
     if len(document["trials"]) < run["trials"]:
         console.print(Text(f"  … {run['trials'] - len(document['trials'])} more trials", style="dim"))
@@ -54,7 +54,8 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
     return out.getvalue()
 
 
-def _title(run: Mapping[str, Any]) -> str:
+def reference(run: Mapping[str, Any]) -> str:
+    """Return in one line which run it is, and of what on what."""
     parts = [f"{run['suite']} v{run['suite_version']}", f"on {run['target']}"]
     parts += [run["model"]] if run["model"] else []
     parts += [f"guidance {run['guidance_name']}"] if run.get("guidance_name") else []

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evaluators.redaction import redact_json
 from evaluators.suite_result import suite_result
 from runs.models import Run
 from runs.reports.agentv_jsonl import jsonl
@@ -35,7 +34,7 @@ EXPORTS: dict[str, Export] = {
         "Suite result JSON",
         "application/json",
         "suite-result.json",
-        lambda run: _pretty(redact_json(suite_result(suite_run(run)))),
+        lambda run: _pretty(suite_result(suite_run(run))),
     ),
     "jsonl": Export("AgentV JSONL", "application/jsonl", "jsonl", lambda run: "".join(jsonl(run))),
     "junit": Export("JUnit", "application/xml", "junit.xml", lambda run: junit_xml([run_document(run.pk)])),

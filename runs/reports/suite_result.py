@@ -7,6 +7,7 @@ from typing import cast
 import msgspec
 
 from evaluators.model import Outcome, Score
+from evaluators.redaction import redact_json, redact_patterns
 from evaluators.suite_result import Baseline, CaseResult, SuiteRun, TrialResult, trial_result
 from runs.comparing import passes
 from runs.models import Run, Trial
@@ -50,19 +51,19 @@ def _cases(run: Run) -> tuple[CaseResult, ...]:
 
 
 def _case(key: str, trials: list[Trial]) -> CaseResult:
-    description = trials[0].scenario_version.content.get("description", "")
+    description = redact_patterns(trials[0].scenario_version.content.get("description", ""))
     ordered = sorted(trials, key=lambda trial: trial.index)
     return CaseResult(key, description, tuple(told_of(trial) for trial in ordered))
 
 
 def told_of(trial: Trial) -> TrialResult:
-    """Return what the contract tells of one trial."""
+    """Return what the contract tells of one trial; texts are redacted."""
     return trial_result(
         cast(Outcome, trial.outcome),
-        msgspec.convert(trial.scores, tuple[Score, ...]),
+        msgspec.convert(redact_json(trial.scores), tuple[Score, ...]),
         tools_called=trial.detail.get("tools_called", ()),
         answer=trial.answer,
         seconds=trial.seconds or 0.0,
-        error=trial.error,
+        error=redact_patterns(trial.error),
         cost_usd=trial.cost_usd,
     )

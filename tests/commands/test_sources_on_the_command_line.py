@@ -131,5 +131,5 @@ def test_regressions_end_with_3_when_asked(folder: Path) -> None:
     (folder / "snapshot.json").write_text('{"a": {"number": 8}}')
     code, text = run(folder, "--snapshot", snapshot, "--fail-on-regression")
     assert code == 3
-    assert "REGRESSIONS against run" in text
+    assert "REGRESSIONS against 1 (1): case-1" in text.replace(str(Run.objects.first().baseline_id), "1")
     assert run(folder, "--snapshot", snapshot)[0] == 1

@@ -111,3 +111,10 @@ def test_an_endpoint_that_is_down_is_told():
 
 def test_a_run_without_cases_is_summed_up():
     assert "  0/0 passed | 0 failed" in suite_summary(run(tool_name=None))
+
+
+def test_of_many_cases_those_that_passed_are_only_counted():
+    text = suite_summary(run(case("a"), case("b", error="x: y"), case("c")), most=2)
+    assert [line.split()[1] for line in text.splitlines() if line[2:3] in "✓✗"] == ["b"]
+    assert "  … 2 more cases passed\n" in text
+    assert "  2/3 passed | 1 failed" in text

@@ -7,8 +7,9 @@ from typing import Any
 
 from evalhub.teams.access import default_project, local_owner
 from runs.examples import EXAMPLES, differing, expected_outcomes, http_agent, run_example
-from runs.reports.console import MOST_TRIALS, summary
+from runs.reports.console import MOST_TRIALS
 from runs.reports.document import run_digest, run_document
+from runs.reports.terminal import printed, terminal_of
 from scenarios.commands import FAILED, EvalhubCommand, Result
 
 
@@ -30,7 +31,7 @@ class Command(EvalhubCommand):
         documents = [run_document(run.pk) for run in runs]
         differences = [line for document in documents for line in differing(document, expected)]
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
-        text = [summary(digest, colour=self.stdout.isatty()) for digest in digests]
+        text = [printed(digest, terminal_of(self.stdout)) for digest in digests]
         text += differences or ["Every example came out as expected."]
         document = {"runs": documents, "differences": differences}
         return Result("\n".join(text), document, FAILED if differences else 0)

@@ -17,10 +17,11 @@ from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.options import RunOptions, Selection
 from runs.planning import PlannedRun, Request, plan, request_runs
-from runs.reports.console import MOST_TRIALS, summary
+from runs.reports.console import MOST_TRIALS
 from runs.reports.document import run_digest, run_document
 from runs.reports.files import write_files, write_suite_result
 from runs.reports.suite_result import suite_run
+from runs.reports.terminal import printed, terminal_of
 from runs.typed_options import apply_config, given_sources
 from scenarios.commands import (
     REGRESSED,
@@ -57,10 +58,11 @@ class Command(EvalhubCommand):
             raise Refused(str(error), id=error.id) from error
 
     def _carry(self, launch: Launch, options: dict[str, Any]) -> Result:
+        ended = _writer(options["output_dir"])
         if options["now"]:
-            launching.carry_here(launch)
+            launching.carry_here(launch, ended)
         elif options["wait"]:
-            launching.wait_for(launch)
+            launching.wait_for(launch, ended)
         else:
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
@@ -68,12 +70,22 @@ class Command(EvalhubCommand):
         whole = options["json"] or options["json_file"] or options["junit_file"]
         documents = [run_document(run.pk) for run in runs] if whole else []
         write_files(documents, json_file=options["json_file"], junit_file=options["junit_file"])
-        if options["output_dir"]:
-            for run in runs:
-                write_suite_result(options["output_dir"], suite_run(run))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
-        text = "\n".join(summary(digest, colour=self.stdout.isatty()) for digest in digests)
+        text = "\n".join(printed(digest, terminal_of(self.stdout)) for digest in digests)
         return Result(text, {"launch": launch.pk, "runs": documents}, _exit_code(runs, digests, options))
+
+
+def _writer(folder: str | None) -> launching.Ended | None:
+    """Return what writes each run's EvalSuiteResult as soon as it has ended; None without a folder."""
+
+    if not folder:
+        return None
+
+    def write(run_id: int) -> None:
+        related = ("suite", "suite_version", "target")
+        write_suite_result(folder, suite_run(Run.objects.select_related(*related).get(pk=run_id)))
+
+    return write
 
 
 def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:

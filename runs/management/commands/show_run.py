@@ -6,8 +6,9 @@ from argparse import ArgumentParser
 from typing import Any
 
 from runs.models import Run
-from runs.reports.console import MOST_TRIALS, summary
+from runs.reports.console import MOST_TRIALS
 from runs.reports.document import run_digest, run_document
+from runs.reports.terminal import printed, terminal_of
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result
 
 
@@ -26,5 +27,5 @@ class Command(EvalhubCommand):
             document, text = run_document(options["id"]), ""
         else:
             document = run_digest(options["id"], most=MOST_TRIALS)
-            text = summary(document, colour=self.stdout.isatty())
+            text = printed(document, terminal_of(self.stdout))
         return Result(text, document, FAILED if document["run"]["outcome"] in ("fail", "error") else 0)

@@ -1,0 +1,59 @@
+"""What a command prints of a run: eval cases as tool-forge's contract has it, everything else as evalhub does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evaluators.suite_summary import WIDTH, suite_summary
+from runs.models import Run
+from runs.reports.console import MOST_TRIALS, reference, summary
+from runs.reports.suite_result import suite_run
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Where it is printed."""
+
+    width: int | None = None
+    """In cells; None where there is no terminal."""
+    colour: bool = False
+
+
+class Stream(Protocol):
+    """Something to print on."""
+
+    def isatty(self) -> bool: ...
+
+
+def terminal_of(stream: Stream) -> Terminal:
+    """Return what is known of a stream; NO_COLOR keeps colours out of a terminal."""
+    if not stream.isatty():
+        return Terminal()
+    return Terminal(shutil.get_terminal_size().columns, not os.environ.get("NO_COLOR"))
+
+
+def printed(digest: Mapping[str, Any], terminal: Terminal) -> str:
+    """Return a run's digest as text, lines ended by newlines."""
+    run = digest["run"]
+    if run["format"] != "tool_forge":
+        return summary(digest, width=terminal.width, colour=terminal.colour)
+    stored = Run.objects.select_related("suite", "suite_version", "target").get(pk=run["id"])
+    text = suite_summary(
+        suite_run(stored), width=terminal.width or WIDTH, coloured=terminal.colour, most=MOST_TRIALS
+    )
+    return text + "".join(f"  {line}\n" for line in _further(run))
+
+
+def _further(run: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what evalhub knows of the run beyond the contract's summary."""
+    if run["error"]:
+        yield f"The run did not start: {run['error']}"
+    if run["cancelled"]:
+        yield f"{run['cancelled']} of {run['trials']} trials were cancelled."
+    told = (run["fingerprint"].get("staleness") or {}).get("warnings") or []
+    yield from (f"⚠ {warning}" for warning in run["warnings"] if warning not in told)
+    yield reference(run)

@@ -1,0 +1,148 @@
+"""Runs of eval cases as the commands print and write them (tool-forge eval runner, Output Format)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runs import launching
+from runs.models import Run
+from runs.reports.document import run_digest
+from runs.reports.terminal import Terminal, printed, terminal_of
+from tests.builders import make_project, make_run, make_suite, make_target, make_trial, score
+from tests.commands.calling import call
+from tests.evaluators.test_suite_summary import CASES, SAMPLE
+from tests.runs.carrying import launch
+
+CASE = {
+    "id": "case-1",
+    "description": "says the number",
+    "input": {"message": "Which number?"},
+    "expect": {"responseContains": ["7"]},
+}
+TARGETS = """targets:
+  - {name: seven, provider: mock, response: "7"}
+  - {name: eight, provider: mock, response: "8, token=abcdefgh123"}
+"""
+HASHES = {"stale": True, "generated_hash": "abc123", "description_hash": "def456"}
+MISMATCH = "Evals for get_weather generated against description hash abc123, current is def456."
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "count.golden.json").write_text(json.dumps([CASE]))
+    (tmp_path / "targets.yaml").write_text(TARGETS)
+    return tmp_path
+
+
+def run(folder: Path, *words: str) -> Any:
+    return call(
+        "run_scenarios", str(folder / "count.golden.json"), "--targets", str(folder / "targets.yaml"), *words
+    )
+
+
+def weather(**changes: Any) -> Run:
+    """Return a stored run of the contract's console sample."""
+    version = make_suite(make_project(), [f"gs-get-weather-{number}" for number, *_ in CASES])
+    version.suite.format = "tool_forge"
+    version.suite.save()
+    version.config = {"tool": "get_weather", "tier": "golden"}
+    version.save()
+    staleness = {**HASHES, "warnings": [MISMATCH]}
+    stored = make_run(version, fingerprint={"staleness": staleness}, warnings=[MISMATCH], **changes)
+    for number, description, milliseconds, error in CASES:
+        detail = {"error": error, "assertions_run": 6, "assertions_skipped": 0, "all_failures": [error]}
+        verdict = score("assertions", "verdict", float(not error), not error, detail=detail)
+        trial = make_trial(
+            stored, f"gs-get-weather-{number}", outcome="fail" if error else "pass",
+            seconds=milliseconds / 1000, scores=[verdict],
+        )  # fmt: skip
+        trial.scenario_version.content = {**trial.scenario_version.content, "description": description}
+        trial.scenario_version.save()
+    return stored
+
+
+class Screen:
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.django_db
+class TestSummary:
+    def test_it_is_the_contracts_sample_and_says_which_run_it_is(self) -> None:
+        stored = weather()
+        called = call("show_run", str(stored.pk))
+        text, reference = called.out[: len(SAMPLE)], called.out[len(SAMPLE) :]
+        assert text == SAMPLE
+        assert re.fullmatch(rf"  run {stored.pk}: basics-\d+ v1 · on local\n+", reference)
+
+    def test_a_terminal_gives_its_width_and_has_colours(self) -> None:
+        digest = run_digest(weather().pk, most=60)
+        narrow = printed(digest, Terminal(width=60, colour=True))
+        assert "\x1b[32m✓\x1b[0m" in narrow
+        assert "trigger phrase — direct wea…  1250ms" in narrow
+        assert "\x1b" not in printed(digest, Terminal())
+
+    def test_what_kept_a_run_from_its_end_is_told(self) -> None:
+        stored = weather(error="There is no seat.", cancelled=2)
+        lines = printed(run_digest(stored.pk, most=60), Terminal()).splitlines()
+        assert "  The run did not start: There is no seat." in lines
+        assert any(line.endswith("trials were cancelled.") for line in lines)
+
+    @pytest.mark.parametrize(("value", "colour"), [("", True), ("1", False)])
+    def test_no_color_keeps_colours_out(
+        self, monkeypatch: pytest.MonkeyPatch, value: str, colour: bool
+    ) -> None:
+        monkeypatch.setenv("NO_COLOR", value)
+        monkeypatch.setenv("COLUMNS", "91")
+        assert terminal_of(Screen()) == Terminal(91, colour)
+
+
+@pytest.mark.django_db(transaction=True)
+class TestOutputFolder:
+    def test_each_run_is_written_and_is_what_the_download_holds(self, folder: Path) -> None:
+        called = run(
+            folder, "--target", "seven", "--target", "eight", "--now", "--output-dir", str(folder / "o")
+        )
+        assert called.code == 1
+        runs = Run.objects.order_by("pk")
+        names = [f"count.golden.run-{stored.pk}.json" for stored in runs]
+        assert sorted(path.name for path in (folder / "o").iterdir()) == sorted(names)
+        for stored, name in zip(runs, names, strict=True):
+            written = (folder / "o" / name).read_text()
+            assert (
+                written.rstrip()
+                == call("export_run", str(stored.pk), "--format", "suite-result").out.rstrip()
+            )
+            assert "abcdefgh123" not in written
+
+    def test_regressions_come_with_the_summary(self, folder: Path) -> None:
+        run(folder, "--target", "seven", "--now")
+        first = Run.objects.get().pk
+        called = run(folder, "--target", "eight", "--now", "--baseline", str(first), "--fail-on-regression")
+        assert called.code == 3
+        assert f"REGRESSIONS against {first} (1): case-1" in called.out
+
+
+@pytest.mark.django_db(transaction=True)
+def test_whoever_asks_is_told_of_each_run_once_and_before_the_last_has_ended() -> None:
+    project = make_project()
+    for name in ("quick", "slow"):
+        make_target(project, name)
+    started = launch(targets=("quick", "slow"))
+    quick, slow = started.runs.order_by("pk")
+    told: list[tuple[int, bool]] = []
+    Run.objects.filter(pk=quick.pk).update(state="finished")
+
+    def ended(run_id: int) -> None:
+        told.append((run_id, launching.open_runs(started).exists()))
+        Run.objects.filter(pk=slow.pk).update(state="finished")
+
+    launching.wait_for(started, ended)
+    assert told == [(quick.pk, True), (slow.pk, False)]
