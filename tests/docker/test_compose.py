@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -231,10 +231,10 @@ class Stack:
         return done.stdout
 
     def get(self, path: str, **headers: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=10)
-        connection.request("GET", path, headers={"Host": "localhost", **headers})
-        response = connection.getresponse()
-        return response.status, response.read().decode()
+        with closing(http.client.HTTPConnection(LOOPBACK, self.port, timeout=10)) as connection:
+            connection.request("GET", path, headers={"Host": "localhost", **headers})
+            with connection.getresponse() as response:
+                return response.status, response.read().decode()
 
     def until(self, ready: Callable[[], bool], seconds: float, name: str) -> None:
         end = time.monotonic() + seconds
