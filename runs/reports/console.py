@@ -11,6 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from runs.reasons import failed_scores
+
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}
 CHANGES = (
@@ -92,7 +94,7 @@ def reasons(trial: Mapping[str, Any]) -> list[str]:
     """Return why a trial did not pass: its error, else the messages of what decided against it."""
     if trial["outcome"] == "pass":
         return []
-    failed = [score["message"] for score in trial["scores"] if score["passed"] is False]
+    failed = [score["message"] for score in failed_scores(trial["scores"])]
     return [trial["error"]] if trial["outcome"] == "error" else failed
 
 

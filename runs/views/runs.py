@@ -14,6 +14,7 @@ from runs.comparing import comparison_of
 from runs.models import Run, Trial
 from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
+from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.history import STATES, Filters, choices, page_of_runs, runs_of
 from runs.warehouse.layers import layers_of, subcommands
 from runs.warehouse.progress import progress_of
@@ -64,6 +65,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "subcommands": subcommands(run),
         "diagnosis": diagnosis_of(run),
         "against": None if run.is_open else against_baseline(run, comparison_of(run), rows),
+        "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run),
         "exports": EXPORTS,
         "may_triage": request.access.may("triage"),

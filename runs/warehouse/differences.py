@@ -22,6 +22,7 @@ LABELS = {
     "model": "Model",
     "judge": "Judge",
     "evalhub": "evalhub",
+    "sandbox": "Sandbox",
 }
 HASHES = frozenset(("suite_sha256", "fixture", "guidance", "rubric"))
 DIGITS = 8
@@ -38,6 +39,12 @@ class Difference:
     @property
     def same(self) -> bool:
         return self.before == self.after
+
+
+def fingerprint_parts(run: Run) -> list[tuple[str, str]]:
+    """Return the parts of a run's fingerprint that are known, each with its name for people."""
+    told = [(LABELS[name], _said(name, run)) for name in LABELS if name in run.fingerprint]
+    return [(label, text) for label, text in told if text]
 
 
 def fingerprint_rows(before: Run, after: Run) -> list[Difference]:

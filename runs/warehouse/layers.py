@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from runs.models import JudgingRecord, Run, RunMeasure, SubcommandMeasure, Trial
 from runs.models.trial import TrialState
+from runs.reasons import is_verdict
 
 INTERACTION = {
     "first_try_success_rate": "First-try success",
@@ -144,7 +145,11 @@ def _scores(run: Run) -> list[list[_Verdict]]:
     """Return the verdicts of each finished trial. One query, decoded here: Django's own takes ten times as long."""
     finished = Trial.objects.filter(run=run, state=TrialState.FINISHED)
     texts = finished.order_by().annotate(text=Cast("scores", TextField())).values_list("text", flat=True)
-    return [[each for each in _verdicts.decode(text) if each.layer in DECIDING] for text in texts]
+    return [[each for each in _verdicts.decode(text) if _is_single(each)] for text in texts]
+
+
+def _is_single(score: _Verdict) -> bool:
+    return score.layer in DECIDING and not is_verdict(score.layer, score.name)
 
 
 def gate_kinds(scores: Sequence[Sequence[_Verdict]]) -> list[GateKind]:

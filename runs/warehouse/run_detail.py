@@ -9,6 +9,7 @@ from typing import Any
 
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
+from runs.reasons import failed_scores, is_verdict
 from runs.warehouse.rates import Rate
 from runs.warehouse.strips import Strip, strips
 
@@ -52,13 +53,17 @@ class TrialRow:
         """What failed, in the words of the layers."""
         if self.trial.error:
             return [self.trial.error]
-        failed = [score for score in self.trial.scores if score.get("passed") is False]
+        failed = failed_scores(self.trial.scores)
         return [score.get("message") or f"{score['name']} failed." for score in failed[:3]]
 
 
 def _gates(scores: Iterable[dict[str, object]]) -> Rate:
     verdicts = [
-        score["passed"] for score in scores if score["layer"] != "judge" and score.get("passed") is not None
+        score["passed"]
+        for score in scores
+        if score["layer"] != "judge"
+        and score.get("passed") is not None
+        and not is_verdict(str(score["layer"]), str(score["name"]))
     ]
     return Rate(sum(map(bool, verdicts)), len(verdicts))
 

@@ -1,0 +1,24 @@
+"""Why a trial did not pass, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evaluators.expectations import VERDICT
+
+
+def is_verdict(layer: str, name: str) -> bool:
+    """Tell the score that sums up all assertions of a case from those of single assertions."""
+    return (layer, name) == ("assertions", VERDICT)
+
+
+def failed_scores(scores: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the scores that decided against a trial; of assertions the verdict alone, which has the contract's words."""
+    failed = [score for score in scores if score.get("passed") is False]
+    verdicts = [score for score in failed if is_verdict(score["layer"], score["name"])]
+    return (
+        [score for score in failed if score["layer"] != "assertions" or score in verdicts]
+        if verdicts
+        else failed
+    )
