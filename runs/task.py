@@ -116,6 +116,8 @@ class Task:
             guidelines=self.guidelines,
             files=tuple(folder.bundle / path for path in spec.input_files),
             guideline_files=tuple(folder.bundle / path for path in spec.guidelines),
+            bundle=folder.bundle if spec.bundle else None,
+            folder=folder.bundle / spec.folder if spec.bundle else None,
             messages=spec.messages,
             in_workspace=self.in_workspace,
             stubs=spec.stubs,

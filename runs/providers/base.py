@@ -33,6 +33,10 @@ class Invocation:
     files: tuple[Path, ...] = ()
     guideline_files: tuple[Path, ...] = ()
     """The guidelines as files, for an agent that opens them itself."""
+    bundle: Path | None = None
+    """The files that came with the scenario file, beside the workspace; None where none did."""
+    folder: Path | None = None
+    """The scenario file's own folder among them."""
     messages: tuple[Json, ...] = ()
     stubs: Mapping[str, Json] | None = None
     """What each tool answers, for a target that takes stubs; None is no stub mode."""

@@ -76,7 +76,7 @@ class Cli:
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Run the command. Raises `ProviderError` where it could not start or, without a workspace, failed."""
-        cwd = Path(self._options.cwd) if self._options.cwd else invocation.workspace
+        cwd = (invocation.folder or invocation.workspace) / (self._options.cwd or "")
         sandbox = self._sandbox(invocation, cwd)
         files = _Files.new(invocation)
         try:
@@ -105,12 +105,15 @@ class Cli:
         return wanted if own is None else min(wanted, own)
 
     def _sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
-        elsewhere = not cwd.is_relative_to(invocation.workspace)
+        # What came with the scenario holds the scripts of its judges: read, never written.
+        bundle = [invocation.bundle] if invocation.bundle else []
+        own = (invocation.workspace, *bundle)
+        elsewhere = not any(cwd.is_relative_to(folder) for folder in own)
         return self._containment.around(
             invocation.workspace,
             invocation.scratch,
             profile=AGENT,
-            readable=invocation.files,
+            readable=[*invocation.files, *bundle],
             writable=[cwd] if elsewhere else [],
         )
 

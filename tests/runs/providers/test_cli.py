@@ -113,6 +113,21 @@ def test_it_works_in_the_folder_that_it_names(tmp_path):
     assert (tmp_path / "elsewhere/made").exists()
 
 
+@pytest.mark.parametrize("level", [Level.BWRAP, Level.LANDLOCK])
+def test_it_reads_and_never_writes_what_came_with_an_eval_file(tmp_path, level):
+    evals = tmp_path / "bundle/evals"
+    evals.mkdir(parents=True)
+    (tmp_path / "bundle/check.py").write_text("judge")
+    given = {"bundle": tmp_path / "bundle", "folder": evals}
+    recording = provider("pwd; cat ../check.py; (echo x > ../check.py) || echo refused", level).invoke(
+        invocation(tmp_path, **given)
+    )
+    assert recording.answer == f"{evals}\njudgerefused\n"
+    assert (tmp_path / "bundle/check.py").read_text() == "judge"
+    relative = provider("ls", level, cwd="..").invoke(invocation(tmp_path, **given))
+    assert relative.answer == "check.py\nevals\n"
+
+
 def test_a_timeout_is_recorded_in_a_workspace_and_an_error_without(tmp_path):
     slow = provider("echo early; sleep 61.25", timeout_seconds=0.5)
     recording = slow.invoke(invocation(tmp_path))

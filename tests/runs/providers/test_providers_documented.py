@@ -11,7 +11,10 @@ from runs.providers import OPTIONS
 from runs.providers.options import Options
 
 TEXT = (Path(__file__).parents[3] / "docs/providers.md").read_text(encoding="utf-8")
-SECTIONS = {"http": "`http`", "codex": "`codex`", "claude_code": "`claude_code`", "vscode": "`vscode`"}
+SECTIONS = {
+    **{kind: f"`{kind}`" for kind in ("cli", "mock", "http", "codex", "claude_code", "vscode")},
+    "replay": "`mock`, `replay`",
+}
 
 
 def section(kind: str) -> str:

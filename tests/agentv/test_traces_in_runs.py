@@ -1,0 +1,80 @@
+"""Test Case Execution of the AgentV specification: traces of a run reach evaluators, warehouse and output."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runs.models import Trial
+from tests.agentv.eval_folder import cases, put, records, run_folder
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TRACE = [
+    {"type": "model_step", "timestamp": "2026-01-01T00:00:00Z", "text": "thinking"},
+    {
+        "type": "tool_call",
+        "timestamp": "2026-01-01T00:00:01Z",
+        "id": "1",
+        "name": "search",
+        "input": {"q": "a"},
+    },
+    {"type": "tool_result", "timestamp": "2026-01-01T00:00:02Z", "id": "1", "output": ["b"]},
+    {"type": "tool_call", "timestamp": "2026-01-01T00:00:03Z", "id": "2", "name": "add"},
+    {"type": "error", "timestamp": "2026-01-01T00:00:04Z", "id": "2", "text": "no numbers"},
+]
+SUMMARY = {
+    "eventCount": 5,
+    "toolNames": ["add", "search"],
+    "toolCallsByName": {"search": 1, "add": 1},
+    "errorCount": 1,
+}
+LOOKS = """import json, sys
+given = json.load(sys.stdin)
+names = ("candidate_trace", "candidate_trace_summary")
+print(json.dumps({"score": 1, "reasoning": json.dumps({name: given[name] for name in names})}))
+"""
+EVAL = cases(
+    "find",
+    evaluators=[
+        {"name": "looks", "type": "code_judge", "script": "python3 look.py"},
+        {"type": "tool_trajectory", "mode": "in_order", "expected": [{"tool": "search"}, {"tool": "add"}]},
+    ],
+)
+
+
+def results(folder, **target: object) -> tuple[dict, dict, dict]:
+    """Return the record, what the script saw, and what the trajectory evaluator found."""
+    put(folder, {"evals/look.py": LOOKS})
+    run_folder(folder, EVAL, {"name": "agent", **target})
+    (record,) = records()
+    looks, trajectory = record["evaluator_results"]
+    return record, json.loads(looks["reasoning"]), trajectory
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"provider": "mock", "response": "found", "trace": TRACE},
+        {
+            "provider": "cli",
+            "command_template": f"echo '{json.dumps({'text': 'found', 'trace': TRACE})}' > {{OUTPUT_FILE}}",
+        },
+    ],
+    ids=["mock", "cli"],
+)
+def test_provider_returns_a_trace(tmp_path, target):
+    record, seen, trajectory = results(tmp_path, **target)
+    assert record["trace_summary"] == seen["candidate_trace_summary"] == SUMMARY
+    assert seen["candidate_trace"] == TRACE
+    assert (trajectory["score"], record["score"]) == (1.0, 1.0)
+    assert Trial.objects.get().transcript.events == 5
+
+
+def test_provider_does_not_support_traces(tmp_path):
+    record, seen, trajectory = results(tmp_path, provider="mock", response="found")
+    assert seen == {"candidate_trace": None, "candidate_trace_summary": None}
+    assert "trace_summary" not in record and "error" not in record
+    assert (trajectory["score"], trajectory["misses"]) == (0.0, ["No trace available for evaluation"])
+    assert record["score"] == 0.5
