@@ -49,8 +49,8 @@ def suite_rows(project: Project) -> list[SuiteRow]:
         version.pk: version for version in versions.filter(pk__in=_known(each.newest for each in suites))
     }
     runs = list(runs_of(project).filter(pk__in=_known(each.last_run for each in suites)))
-    latest = {row.run.suite_id: row for row in rows(runs)}
-    return [_row(suite, newest.get(suite.newest), latest.get(suite.pk)) for suite in suites]
+    latest = {row.run.pk: row for row in rows(runs)}
+    return [_row(suite, newest.get(suite.newest), latest.get(suite.last_run)) for suite in suites]
 
 
 def _known(keys: Iterable[int | None]) -> list[int]:
