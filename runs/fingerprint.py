@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -20,6 +21,7 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
             "scenario_version__fixture__sha256",
             "scenario_version__rubric__sha256",
             "scenario_version__judge_hash",
+            "scenario_version__content__criteria__threshold",
         )
     )
     return {
@@ -34,10 +36,17 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "provider_version": provider_version,
         "model": context.model,
         "judge": context.options.judge_model or context.target.options.judge_target or settings.DEFAULT_JUDGE,
+        **_threshold(context.options.threshold, [row[3] for row in rows]),
         "evalhub": settings.VERSION,
         "sandbox": containment().level.value,
         "staleness": staleness(context),
     }
+
+
+def _threshold(asked: float | None, own: Sequence[float | None]) -> dict[str, str]:
+    """Return from which aggregate the trials pass (AgentV evaluation, Score Aggregation); nothing where it is 1."""
+    found = {1.0 if each is None else each for each in own} if asked is None else {asked}
+    return {"threshold": ", ".join(f"{each:g}" for each in sorted(found))} if found - {1.0} else {}
 
 
 def staleness(context: RunContext) -> dict[str, Any]:

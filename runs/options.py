@@ -8,7 +8,7 @@ from evaluators.model import Json
 
 
 class RunOptions(BaseModel):
-    """Kept with the run as JSON, so that every worker reads the same. Times in seconds, money in US dollars."""
+    """Kept with the run as JSON, so that every worker reads the same. Times in seconds."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -21,8 +21,7 @@ class RunOptions(BaseModel):
     judge_model: str = ""
     """A target's name or a model id; empty is the judge's default."""
     threshold: float | None = Field(default=None, ge=0, le=1)
-    max_usd: float | None = Field(default=None, ge=0)
-    cache: bool = True
+    """The least aggregate of evaluators with which a trial passes, in place of the suite's own."""
     baseline: str = ""
     """A run's number, `last-pass`, or empty for what is pinned."""
     seed: Json = None

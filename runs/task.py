@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Any
 
 from evaluators.criteria import Criteria
 from evaluators.scoring.without_models import without_models
@@ -41,11 +42,14 @@ class Task:
 
     @cached_property
     def criteria(self) -> Criteria:
-        """What is asked of this trial: the scenario's criteria, without its judges where the request wants none."""
-        criteria = self.spec.criteria
-        if self.context.options.judge:
-            return criteria
-        return criteria.model_copy(update={"judge": None, "evaluators": without_models(criteria.evaluators)})
+        """What is asked of this trial: the scenario's criteria, less its judges or with a threshold as requested."""
+        criteria, options = self.spec.criteria, self.context.options
+        changes: dict[str, Any] = {}
+        if options.threshold is not None:
+            changes["threshold"] = options.threshold
+        if not options.judge:
+            changes |= {"judge": None, "evaluators": without_models(criteria.evaluators)}
+        return criteria.model_copy(update=changes) if changes else criteria
 
     @property
     def in_workspace(self) -> bool:

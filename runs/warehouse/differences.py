@@ -21,6 +21,7 @@ LABELS = {
     "provider_version": "Provider's program",
     "model": "Model",
     "judge": "Judge",
+    "threshold": "Passes from",
     "evalhub": "evalhub",
     "sandbox": "Sandbox",
 }

@@ -115,6 +115,11 @@ def _add_how(parser: ArgumentParser) -> None:
         "--concurrency", type=int, help="trials at once (default: the target's workers, else 1)"
     )
     parser.add_argument("--timeout-seconds", type=float, help="for scenarios without a limit of their own")
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        help="least mean of evaluators to pass, 0 to 1 (default: the suite's own, else 1)",
+    )
     parser.add_argument("--no-judge", action="store_true", help="leave the judge out")
     parser.add_argument("--judge-model", default="", help="target or model that judges")
     parser.add_argument(
@@ -181,6 +186,7 @@ def _run_options(options: dict[str, Any]) -> RunOptions:
             timeout_seconds=options["timeout_seconds"],
             judge=not options["no_judge"],
             judge_model=options["judge_model"],
+            threshold=options["threshold"],
             baseline=options["baseline"],
             **given_sources(options),
         )
