@@ -20,7 +20,7 @@ from evalhub import api_health
 from evalhub.teams import api as teams
 from evalhub.web.rest.errors import ApiError, error_body
 from evalhub.web.rest.validation import problem_of
-from runs.api import alerts, grading, judging, measures, runs, targets, trials
+from runs.api import alerts, grading, judging, measures, results, runs, targets, trials
 from runs.errors import RequestError
 from scenarios.api import contents, guidance, suites
 from scenarios.formats.problems import ScenarioFileError
@@ -31,6 +31,7 @@ PROJECT_ROUTERS = (
     guidance.router,
     targets.router,
     runs.router,
+    results.router,
     trials.router,
     judging.router,
     measures.router,

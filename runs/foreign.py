@@ -9,6 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runs.errors import RequestError
+from runs.statements import storable_json
+
+LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -65,19 +68,28 @@ def read_results(content: bytes, file: str) -> tuple[ForeignRun, ...]:
 
 
 def _json(text: str) -> Any:
+    """Return a value of which every database can hold every part; None where the text is no JSON."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return json.loads(storable_json(json.loads(text)))
+    except (ValueError, OverflowError, RecursionError):
         return None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _suite_result(value: dict[str, Any], file: str) -> ForeignRun:
     cases = [case for case in value["cases"] if isinstance(case, dict) and case.get("id")]
     if not cases:
         raise RequestError(f"{file}: `cases` holds no case with an `id`. Give the whole EvalSuiteResult.")
-    metadata = value.get("metadata") or {}
+    metadata = _object(value.get("metadata"))
     return ForeignRun(
-        suite=str(value.get("toolName") or file.rsplit("/", 1)[-1].split(".")[0]),
+        suite=_name(value.get("toolName"), file),
         format="tool_forge",
         target=str(value.get("agentEndpoint") or "imported"),
         trials=tuple(_case(case) for case in cases),
@@ -86,7 +98,7 @@ def _suite_result(value: dict[str, Any], file: str) -> ForeignRun:
         started=_moment(value.get("timestamp")),
         config={"tier": value.get("tier"), "tool": value.get("toolName")},
         staleness={
-            "warnings": [str(text) for text in value.get("stalenessWarnings") or []],
+            "warnings": [str(text) for text in _list(value.get("stalenessWarnings"))],
             "stale": bool(value.get("stale")),
             "description_hash": metadata.get("descriptionHash"),
             "registry_size": metadata.get("registrySize"),
@@ -96,17 +108,16 @@ def _suite_result(value: dict[str, Any], file: str) -> ForeignRun:
 
 
 def _case(case: dict[str, Any]) -> ForeignTrial:
-    given = case.get("details")
-    details: dict[str, Any] = given if isinstance(given, dict) else {}
+    details = _object(case.get("details"))
     passed, error = case.get("passed") is True, str(case.get("error") or "")
     broken = bool(details.get("infrastructure")) or error.startswith("agent error:")
     outcome = "pass" if passed else ("error" if broken else "fail")
     detail = {
         "error": "" if broken else error,
-        "assertions_run": case.get("assertionsRun", 0),
-        "assertions_skipped": case.get("assertionsSkipped", 0),
-        "skipped_tokens": details.get("skippedTokens", []),
-        "all_failures": details.get("allFailures", []),
+        "assertions_run": _count(case.get("assertionsRun")),
+        "assertions_skipped": _count(case.get("assertionsSkipped")),
+        "skipped_tokens": list(map(str, _list(details.get("skippedTokens")))),
+        "all_failures": list(map(str, _list(details.get("allFailures")))),
         "vacuous": bool(details.get("vacuous")),
     }
     verdict = {
@@ -118,12 +129,12 @@ def _case(case: dict[str, Any]) -> ForeignTrial:
         "detail": detail,
     }
     return ForeignTrial(
-        key=str(case["id"]),
+        key=_key(case["id"]),
         outcome=outcome,
         description=str(case.get("description") or ""),
         seconds=_number(case.get("durationMs"), 1000),
         scores=() if broken else (verdict,),
-        tools_called=tuple(str(name) for name in details.get("toolsCalled") or []),
+        tools_called=tuple(map(str, _list(details.get("toolsCalled")))),
         error=error.removeprefix("agent error:").strip() if broken else "",
     )
 
@@ -135,10 +146,7 @@ def _agentv(text: str, file: str) -> tuple[ForeignRun, ...]:
     for number, line in enumerate(text.splitlines(), start=1):
         value = _json(line)
         if isinstance(value, dict) and value.get("eval_id"):
-            place = (
-                str(value.get("dataset") or file.rsplit("/", 1)[-1].split(".")[0]),
-                str(value.get("target") or "imported"),
-            )
+            place = (_name(value.get("dataset"), file), str(value.get("target") or "imported"))
             records.setdefault(place, []).append(value)
         elif line.strip():
             bad.append(number)
@@ -164,8 +172,8 @@ def _first(records: list[dict[str, Any]]) -> datetime | None:
 def _record(value: dict[str, Any]) -> ForeignTrial:
     score, error = _number(value.get("score"), 1) or 0.0, str(value.get("error") or "")
     passed = score >= 1.0
-    request = value.get("agent_provider_request") or value.get("lm_provider_request") or {}
-    hits, misses = list(value.get("hits") or []), list(value.get("misses") or [])
+    request = _object(value.get("agent_provider_request") or value.get("lm_provider_request"))
+    hits, misses = _list(value.get("hits")), _list(value.get("misses"))
     aggregate = {
         "layer": "evaluators",
         "name": "score",
@@ -175,19 +183,19 @@ def _record(value: dict[str, Any]) -> ForeignTrial:
         "detail": {"hits": hits, "misses": misses, "reasoning": value.get("reasoning") or ""},
     }
     return ForeignTrial(
-        key=str(value["eval_id"]),
+        key=_key(value["eval_id"]),
         outcome="error" if error else ("pass" if passed else "fail"),
-        prompt=str(request.get("question") or "") if isinstance(request, dict) else "",
+        prompt=str(request.get("question") or ""),
         answer=str(value.get("candidate_answer") or ""),
         finished=_moment(value.get("timestamp")),
         scores=() if error else (aggregate, *_results(value)),
-        tools_called=tuple((value.get("trace_summary") or {}).get("toolNames") or ()),
+        tools_called=tuple(map(str, _list(_object(value.get("trace_summary")).get("toolNames")))),
         error=error,
     )
 
 
 def _results(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for each in value.get("evaluator_results") or []:
+    for each in _list(value.get("evaluator_results")):
         if isinstance(each, dict) and each.get("name"):
             yield {
                 "layer": "evaluators",
@@ -198,10 +206,28 @@ def _results(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 "detail": {
                     "type": each.get("type"),
                     "verdict": each.get("verdict"),
-                    "hits": list(each.get("hits") or []),
-                    "misses": list(each.get("misses") or []),
+                    "hits": _list(each.get("hits")),
+                    "misses": _list(each.get("misses")),
                 },
             }
+
+
+def _name(value: Any, file: str) -> str:
+    """Return a suite's name, else that of the file up to its first dot."""
+    return (str(value or "") or file.rsplit("/", 1)[-1].split(".")[0] or "results")[:LONGEST_NAME]
+
+
+def _key(value: Any) -> str:
+    key = str(value)
+    if len(key) > LONGEST_NAME:
+        raise RequestError(
+            f"The id '{key[:40]}…' has {len(key)} characters. Shorten it to {LONGEST_NAME} at most."
+        )
+    return key
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _number(value: Any, divisor: int) -> float | None:

@@ -45,6 +45,8 @@ class RunRowOut(Schema):
     tokens: TokensOut
     seconds: float | None
     baseline: int | None
+    stale: bool
+    """The eval cases were generated for another description of their tool."""
     error: str
     url: str
 

@@ -19,6 +19,10 @@ class Trigger(models.TextChoices):
     CONFIRM = "confirm"
 
 
+STALE = models.F("fingerprint__staleness__stale")
+"""True where a run's eval cases were generated for another description of their tool; as `is_stale` in queries."""
+
+
 class Launch(models.Model):
     """What one request started: a run for each suite, target, model and guidance."""
 

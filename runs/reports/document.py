@@ -11,6 +11,7 @@ from evalhub.web.moments import moment
 from evaluators.redaction import redact_json
 from runs.comparing import comparison_of
 from runs.models import JudgingRecord, Run, Trial
+from runs.models.run import STALE
 
 _CONTENT = (
     "recomputed",
@@ -41,7 +42,7 @@ def run_json(run: Run) -> dict[str, Any]:
 def run_row(run: Run) -> dict[str, Any]:
     """Return what a list says of a run, without a query.
 
-    Expects suite_version, suite, target, guidance and by to be loaded.
+    Expects suite_version, suite, target, guidance and by to be loaded, and `is_stale` as of `history.runs_of`.
     """
     return {
         "id": run.pk,
@@ -73,6 +74,7 @@ def run_row(run: Run) -> dict[str, Any]:
         "tokens": {"input": run.tokens_in, "output": run.tokens_out},
         "seconds": run.seconds,
         "baseline": run.baseline_id,
+        "stale": bool(vars(run)["is_stale"]),
         "error": run.error,
         "url": f"/runs/{run.pk}/",
     }
@@ -165,7 +167,8 @@ def run_digest(run_id: int, *, most: int) -> dict[str, Any]:
 
 
 def _loaded(run_id: int) -> Run:
-    return Run.objects.select_related("suite", "suite_version", "target", "guidance", "by").get(pk=run_id)
+    runs = Run.objects.select_related("suite", "suite_version", "target", "guidance", "by")
+    return runs.annotate(is_stale=STALE).get(pk=run_id)
 
 
 def _trials_json(trials: QuerySet[Trial]) -> list[dict[str, Any]]:

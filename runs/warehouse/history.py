@@ -9,14 +9,14 @@ from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import CharField, F, Q, QuerySet
+from django.db.models import CharField, Q, QuerySet
 from django.db.models.functions import Cast
 from django.http import QueryDict
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import Page, key_of, page_below
 from runs.models import Change, Run, RunMeasure, Target
-from runs.models.run import RunState
+from runs.models.run import STALE, RunState
 from runs.warehouse.listing import ListedRun, as_listed, listed
 from runs.warehouse.rates import Rate
 from scenarios.models import Guidance, Suite
@@ -143,8 +143,7 @@ HEAVY = (
 
 def runs_of(project: Project) -> QuerySet[Run]:
     """Return a project's runs with what every row of them shows; `is_stale` where their files do not fit the tool."""
-    stale = F("fingerprint__staleness__stale")
-    runs = Run.objects.filter(project=project).annotate(is_stale=stale)
+    runs = Run.objects.filter(project=project).annotate(is_stale=STALE)
     return runs.select_related(*RELATED).defer(*HEAVY)
 
 

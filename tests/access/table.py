@@ -115,6 +115,8 @@ OPERATIONS: dict[str, Operation] = {
     "GET /runs/{run_id}": Operation("viewer"),
     "POST /runs/{run_id}/cancel": Operation("runner"),
     "GET /runs/{run_id}/trials": Operation("viewer"),
+    "GET /runs/{run_id}/suite-result": Operation("viewer"),
+    "POST /results": Operation("author"),
     "GET /runs/{run_id}/measures": Operation("viewer"),
     "GET /launches": Operation("viewer"),
     "GET /launches/{launch_id}": Operation("viewer"),

@@ -1,0 +1,48 @@
+"""Results as tool-forge's contract writes them: brought in from other programs, and taken away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import File, Path, Router, Schema, Status, UploadedFile
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import ApiError, answers
+from evalhub.web.rest.given import Key
+from evaluators.suite_result import suite_result
+from runs.api.finding import find_run
+from runs.importing import import_results
+from runs.reports.suite_result import suite_run
+from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
+
+router = Router(tags=["results"])
+
+
+class ImportedOut(Schema):
+    """The runs that a results file holds."""
+
+    runs: list[int]
+
+
+@router.post("/results", auth=Bearer("upload"), response=answers(ImportedOut, status=201))
+def create_results(request: ApiRequest, file: File[UploadedFile]) -> Status[dict[str, Any]]:
+    """Store results that another program wrote, as runs: an EvalSuiteResult, or AgentV's JSON lines.
+
+    The same content again gives the runs that it already is.
+    """
+    if (file.size or 0) > MAX_ARCHIVE_BYTES:
+        raise ApiError(
+            413,
+            f"The upload is larger than {MAX_ARCHIVE_BYTES >> 20} MB. Bring the results in several files.",
+            id="api/too-large",
+        )
+    runs = import_results(
+        request.access.project, file.read(), file.name or "results.json", by=request.access.user
+    )
+    return Status(201, {"runs": [run.pk for run in runs]})
+
+
+@router.get("/runs/{run_id}/suite-result", auth=Bearer(), response=answers(dict[str, Any]))
+def get_suite_result(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
+    """The run as an EvalSuiteResult, of whatever format its suite is."""
+    return suite_result(suite_run(find_run(request, run_id)))
