@@ -114,6 +114,15 @@ def request_runs(
     return launch
 
 
+def _options(planned: PlannedRun, request: Request) -> dict[str, Any]:
+    """Return what is kept with a run; the project's seed manifest belongs to it where there is no nearer one."""
+    options: dict[str, Any] = request.options.model_dump(mode="json")
+    version = planned.suite_version
+    if options["seed"] is None and version.config.get("seed") is None:
+        options["seed"] = version.suite.project.seed_manifest
+    return options
+
+
 def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
     trials = planned.trial_count
     run = Run.objects.create(
@@ -125,7 +134,7 @@ def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         model=planned.model,
         guidance=planned.guidance,
         tool_version=request.tool_version,
-        options=request.options.model_dump(mode="json"),
+        options=_options(planned, request),
         concurrency=request.options.concurrency or planned.target.workers or 1,
         trials=trials,
         open=trials,

@@ -146,3 +146,42 @@ def test_whoever_asks_is_told_of_each_run_once_and_before_the_last_has_ended() -
 
     launching.wait_for(started, ended)
     assert told == [(quick.pk, True), (slow.pk, False)]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestSeedManifest:
+    """The nearest one counts: that of the run, of the suite, of the project."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        case = {**CASE, "expect": {"responseContains": ["{{seed:number}}"]}}
+        (tmp_path / "count.golden.json").write_text(json.dumps([case]))
+        (tmp_path / "targets.yaml").write_text(TARGETS)
+        for number in ("6", "7", "8"):
+            (tmp_path / f"{number}.json").write_text(json.dumps({"number": number}))
+        call("set_seed_manifest", str(tmp_path / "7.json"))
+        return tmp_path
+
+    def test_the_projects_holds_where_there_is_no_other(self, folder: Path) -> None:
+        assert run(folder, "--target", "seven", "--now").code == 0
+        assert run(folder, "--target", "eight", "--now").code == 1
+
+    def test_the_suites_comes_before_the_projects(self, folder: Path) -> None:
+        (folder / "seed-manifest.json").write_text('{"number": "8"}')
+        assert run(folder, "--target", "eight", "--now").code == 0
+
+    def test_the_runs_comes_before_all(self, folder: Path) -> None:
+        (folder / "seed-manifest.json").write_text('{"number": "6"}')
+        assert run(folder, "--target", "eight", "--now", "--seed-manifest", str(folder / "8.json")).code == 0
+
+    def test_a_run_keeps_what_it_was_given(self, folder: Path) -> None:
+        run(folder, "--target", "seven", "--now")
+        assert call("set_seed_manifest").code == 0
+        assert Run.objects.get().options["seed"] == {"number": "7"}
+        run(folder, "--target", "seven", "--now")
+        assert Run.objects.latest("pk").options["seed"] is None
+
+    def test_a_file_that_is_no_json_is_refused(self, folder: Path) -> None:
+        called = call("set_seed_manifest", str(folder / "targets.yaml"))
+        assert called.code == 2
+        assert "is not JSON" in called.err

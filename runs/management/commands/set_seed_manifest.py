@@ -1,0 +1,38 @@
+"""Values that the eval cases of a project expect."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from evalhub.teams.models import note
+from runs.errors import RequestError
+from runs.sources import read_json_file
+from scenarios.commands import (
+    EvalhubCommand,
+    Refused,
+    Result,
+    acting_user,
+    add_project_argument,
+    chosen_project,
+)
+
+
+class Command(EvalhubCommand):
+    help = "Keep a seed manifest for a project, for runs of suites that have none of their own; without FILE, none."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", nargs="?", metavar="FILE", help="JSON with the values of {{seed:…}}")
+        add_project_argument(parser)
+
+    def work(self, options: dict[str, Any]) -> Result:
+        project, file = chosen_project(options["project"]), options["file"]
+        try:
+            project.seed_manifest = read_json_file(Path(file), "The seed manifest") if file else None
+        except RequestError as error:
+            raise Refused(str(error), id=error.id) from error
+        project.save(update_fields=["seed_manifest"])
+        note(project, acting_user(), "project.seed-manifest", file or "none")
+        said = f"Runs of {project.name} take their seed values from {file}." if file else "It has none now."
+        return Result(said, {"project": project.slug, "seed_manifest": project.seed_manifest})
