@@ -27,16 +27,18 @@ POLL_SECONDS = 0.3
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
-def suite_versions(project: Project, names: Sequence[str], *, by: Any) -> list[SuiteVersion]:
+def suite_versions(
+    project: Project, names: Sequence[str], *, by: Any, strict: bool = False
+) -> list[SuiteVersion]:
     """Return the suite versions that these paths hold or names mean; paths are stored first.
 
-    Raises `ScenarioFileError` for files and `RequestError` for a name that is neither.
+    `strict` is that of `parse_files`. Raises `ScenarioFileError` for files and `RequestError` for a name that is neither.
     """
     found: list[SuiteVersion] = []
     for name in names:
         path = Path(name)
         if path.exists():
-            imported = import_files(read_path(path), project=project, by=by)
+            imported = import_files(read_path(path), project=project, by=by, strict=strict)
             for each in imported:
                 take_over_bundle(each.version, by=by, base_folder=_folder(path, each.version.targets_file))
             found += [each.version for each in imported]
@@ -46,9 +48,9 @@ def suite_versions(project: Project, names: Sequence[str], *, by: Any) -> list[S
 
 
 def _folder(path: Path, targets_file: str) -> str:
-    """Return where relative paths of a targets file start from: its own folder beside the suite's files."""
-    root = path if path.is_dir() else path.parent
-    return str((root / targets_file).resolve().parent)
+    """Return where relative paths of a targets file start from: its own folder on disk; empty within an archive."""
+    found = (path if path.is_dir() else path.parent) / targets_file
+    return str(found.resolve().parent) if found.is_file() else ""
 
 
 def newest_version(project: Project, slug: str) -> SuiteVersion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,14 @@ class TestCliTemplateExecution:
         where, *listed = records()[0]["candidate_answer"].split("\n")
         assert where.endswith("/evals")
         assert {"style.instructions.md", "tell.py", "two words.txt"} <= set(listed)
+
+    def test_a_relative_folder_of_an_archive_lies_in_what_came_with_it(self, folder, tmp_path):
+        put(folder, {"evals/tools/here.txt": "", "evals/work.yaml": EVAL})
+        put(folder, {"targets.yaml": json.dumps({"targets": [cli("ls", cwd="tools")]})})
+        archive = shutil.make_archive(str(tmp_path.parent / f"{tmp_path.name}-packed"), "zip", folder)
+        called = call("run_scenarios", archive, "--now", "--json")
+        assert called.code == 0, called.out
+        assert records()[0]["candidate_answer"] == "here.txt\n"
 
     @pytest.mark.parametrize(
         ("template", "said"),

@@ -28,7 +28,7 @@ def test_it_asks_again_after_a_passing_failure(models, kind, turn):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("status", [401, 403, 400, 404, 418])
-def test_it_does_not_ask_again_where_that_would_not_help(models, kind, status):
+def test_non_retryable_errors(models, kind, status):
     models.script.turns = [Failure(status)]
     with pytest.raises(ProviderError, match=f"did not answer: HTTP {status}: ") as raised:
         provider_of(models, kind).invoke(asked())
@@ -51,7 +51,7 @@ def test_configure_retry_in_targets_yaml(models):
     assert len(models.script.seen) == 3
 
 
-def test_it_asks_four_times_by_default(models):
+def test_default_exponential_backoff(models):
     models.script.turns = [Failure(503)] * 9
     with pytest.raises(ProviderError, match=r"after 4 attempts: HTTP 503.*state of the service"):
         provider_of(models).invoke(asked())
