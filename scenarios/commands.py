@@ -129,6 +129,15 @@ def add_project_argument(parser: ArgumentParser) -> None:
     parser.add_argument("--project", help="slug of the project (default: the default project)")
 
 
+def add_strict_argument(parser: ArgumentParser) -> None:
+    """Add `--strict`."""
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse eval cases without `expect`, or with unknown keys in it",
+    )
+
+
 def chosen_project(slug: str | None) -> Project:
     """Return the named project, else the default one. Raises `Refused`."""
     if slug is None:

@@ -44,16 +44,17 @@ class Imported:
     lints: tuple[Problem, ...]
 
 
-def import_files(bundle: Bundle, *, project: Project, by: Any) -> tuple[Imported, ...]:
+def import_files(bundle: Bundle, *, project: Project, by: Any, strict: bool = False) -> tuple[Imported, ...]:
     """Store every suite of a bundle and return them, in one transaction.
 
-    The same content again is the same version. Raises `ScenarioFileError` with every problem; then nothing is stored.
+    The same content again is the same version. `strict` is that of `parse_files`. Raises `ScenarioFileError` with every problem; then nothing is stored.
     """
     suites = parse_files(
         bundle.files,
         name=bundle.name,
         command_pattern=project.command_pattern,
         executables=bundle.executables,
+        strict=strict,
     )
     with transaction.atomic():
         return tuple(store_suite(suite, project, by=by) for suite in suites)

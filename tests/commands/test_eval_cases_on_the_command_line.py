@@ -185,3 +185,21 @@ class TestSeedManifest:
         called = call("set_seed_manifest", str(folder / "targets.yaml"))
         assert called.code == 2
         assert "is not JSON" in called.err
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("command", ["check_scenarios", "import_scenarios", "run_scenarios"])
+@pytest.mark.parametrize(
+    "changes",
+    [{"expect": {"responseContains": ["7"], "responseContans": ["8"]}}, {"expect": None}],
+    ids=["an unknown key", "nothing expected"],
+)
+def test_strict_refuses_what_is_a_hint_otherwise(folder: Path, command: str, changes: dict[str, Any]) -> None:
+    case = {name: value for name, value in {**CASE, **changes}.items() if value is not None}
+    file = folder / "count.golden.json"
+    file.write_text(json.dumps([case]))
+    words = [command, str(file)]
+    if command == "run_scenarios":
+        words += ["--targets", str(folder / "targets.yaml"), "--target", "seven", "--now"]
+    assert call(*words).code == 0
+    assert call(*words, "--strict").code == 2

@@ -30,6 +30,7 @@ from scenarios.commands import (
     Result,
     acting_user,
     add_project_argument,
+    add_strict_argument,
     chosen_project,
 )
 
@@ -40,6 +41,7 @@ class Command(EvalhubCommand):
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("suites", nargs="+", metavar="PATH-or-suite")
         add_project_argument(parser)
+        add_strict_argument(parser)
         _add_what(parser)
         _add_how(parser)
         _add_where(parser)
@@ -163,7 +165,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     if options["targets"]:
         launching.take_targets_file(project, Path(options["targets"]), by=by)
     check_choice(project.pk, options["baseline"])
-    versions = launching.suite_versions(project, options["suites"], by=by)
+    versions = launching.suite_versions(project, options["suites"], by=by, strict=options["strict"])
     return Request(
         suite_versions=versions,
         targets=options["target"],

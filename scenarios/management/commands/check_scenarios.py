@@ -15,10 +15,14 @@ class Command(EvalhubCommand):
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or bundle")
-        parser.add_argument("--strict", action="store_true", help="exit 1 when there are hints only")
+        parser.add_argument(
+            "--strict",
+            action="store_true",
+            help="exit 1 when there are hints only, and refuse eval cases as --strict of a run does",
+        )
 
     def work(self, options: dict[str, Any]) -> Result:
-        problems = check_paths([Path(path) for path in options["paths"]])
+        problems = check_paths([Path(path) for path in options["paths"]], strict=options["strict"])
         errors = [problem for problem in problems if not problem.lint]
         lints = len(problems) - len(errors)
         code = WRONG_USE if errors else (FAILED if lints and options["strict"] else 0)

@@ -9,7 +9,14 @@ from typing import Any
 from django.db import transaction
 
 from scenarios.bundles import read_path
-from scenarios.commands import EvalhubCommand, Result, acting_user, add_project_argument, chosen_project
+from scenarios.commands import (
+    EvalhubCommand,
+    Result,
+    acting_user,
+    add_project_argument,
+    add_strict_argument,
+    chosen_project,
+)
 from scenarios.imports import Imported, import_files
 
 
@@ -19,13 +26,18 @@ class Command(EvalhubCommand):
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or bundle")
         add_project_argument(parser)
+        add_strict_argument(parser)
 
     def work(self, options: dict[str, Any]) -> Result:
         project = chosen_project(options["project"])
         bundles = [read_path(Path(path)) for path in options["paths"]]
         by = acting_user()
         with transaction.atomic():
-            imported = [each for bundle in bundles for each in import_files(bundle, project=project, by=by)]
+            imported = [
+                each
+                for bundle in bundles
+                for each in import_files(bundle, project=project, by=by, strict=options["strict"])
+            ]
         return Result(
             "\n".join(_told(each) for each in imported), {"suites": [_json(each) for each in imported]}
         )
