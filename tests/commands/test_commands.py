@@ -191,7 +191,7 @@ def test_junit_is_well_formed_whatever_the_texts_hold():
             "seconds": None,
             "outcome": "fail",
             "error": "",
-            "scores": [{"passed": False, "message": awkward}],
+            "scores": [{"layer": "gates", "name": "x", "passed": False, "message": awkward}],
         },
     ]
     suite = ElementTree.fromstring(junit_xml([{"run": run, "trials": trials}]).encode())[0]

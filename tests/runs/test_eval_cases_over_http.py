@@ -1,0 +1,141 @@
+"""Eval cases on an agent of ours behind HTTP, from the file to the suite result (tool-forge eval runner)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runs.models import Change, Run
+from tests.commands.calling import call
+from tests.runs.servers import Reply, Request, serving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+GOOD = {"name": "look", "params": {"at": "sky"}, "success": True}
+BAD = {"name": "look", "params": {}, "success": False}
+SILENT = {"name": "look", "params": {}}
+ENOUGH = {"outputTokens": 3}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    """Return a function that runs one case on an answer and returns what the suite result says."""
+
+    def go(
+        answer: Any, expect: dict[str, Any], *, options: tuple[str, ...] = (), **case: Any
+    ) -> dict[str, Any]:
+        written = {"id": "one", "input": {"message": "Go."}, "expect": expect, **case}
+        (tmp_path / "look.labeled.json").write_text(json.dumps([written]))
+        with serving(answer) as server:
+            target = {"name": "agent", "provider": "http", "url": server.url, "stubs_field": "given.stubs"}
+            (tmp_path / "targets.yaml").write_text(json.dumps({"targets": [target]}))
+            call(
+                "run_scenarios", str(tmp_path / "look.labeled.json"), "--targets", str(tmp_path / "targets.yaml"),
+                "--now", "--output-dir", str(tmp_path / "results"), *options,
+            )  # fmt: skip
+        stored = Run.objects.latest("pk")
+        found: dict[str, Any] = json.loads(
+            (tmp_path / "results" / f"look.labeled.run-{stored.pk}.json").read_text()
+        )
+        return found
+
+    return go
+
+
+def reply(text: str = "Blue.", calls: tuple[dict[str, Any], ...] = (), **more: Any) -> Reply:
+    return Reply({"response": text, "toolCalls": list(calls), **more})
+
+
+@pytest.mark.parametrize(
+    ("calls", "stubs", "passed", "error"),
+    [
+        ((GOOD,), None, True, None),
+        ((GOOD, BAD), None, False, "noToolErrors: look failed"),
+        ((SILENT,), None, True, None),
+        ((BAD,), {"look": {}}, True, None),
+        ((GOOD,), {"listen": {}}, False, "noToolErrors: no stub for look"),
+    ],
+    ids=["every call succeeded", "a call failed", "nobody says", "it has a stub", "it has none"],
+)
+def test_no_tool_errors_means(
+    run: Any, calls: tuple[dict[str, Any], ...], stubs: Any, passed: bool, error: str | None
+) -> None:
+    case = {} if stubs is None else {"stubs": stubs}
+    (told,) = run(reply(calls=calls), {"noToolErrors": True}, **case)["cases"]
+    assert (told["passed"], told.get("error")) == (passed, error)
+    assert told["assertionsSkipped"] == (1 if calls == (SILENT,) else 0)
+
+
+def test_stubs_go_to_the_endpoint_that_takes_them(run: Any) -> None:
+    bodies: list[Any] = []
+
+    def answer(request: Request) -> Reply:
+        bodies.append(request.json)
+        return reply()
+
+    run(answer, {"responseNonEmpty": True}, stubs={"look": {"colour": "blue"}})
+    assert bodies == [{"message": "Go.", "given": {"stubs": {"look": {"colour": "blue"}}}}]
+
+
+@pytest.mark.parametrize(
+    ("expect", "usage", "passed"),
+    [
+        ({"maxTokens": 3}, ENOUGH, True),
+        ({"maxTokens": 2}, ENOUGH, False),
+        ({"maxTokens": 2}, None, True),
+        ({"maxTokens": 1}, None, False),
+        ({"maxLatencyMs": 20_000}, None, True),
+        ({"maxLatencyMs": 100}, None, False),
+    ],
+    ids=["tokens", "too many tokens", "estimated", "too many by estimate", "latency", "too slow"],
+)
+def test_tokens_and_latency_are_bounds(
+    run: Any, expect: dict[str, Any], usage: dict[str, int] | None, passed: bool
+) -> None:
+    given = reply("Blue.", **({"usage": usage} if usage else {}))
+    given.delay = 0.06  # before the answer and after its only piece
+    (told,) = run(given, expect)["cases"]
+    assert told["passed"] is passed
+    assert told["durationMs"] >= 100 or "maxTokens" in expect
+    if not passed:
+        assert told["error"].startswith(f"{next(iter(expect))}: ")
+
+
+def test_a_case_that_takes_too_long_fails_with_the_contracts_word(run: Any) -> None:
+    found = run(
+        Reply({"response": "late"}, delay=5), {"responseNonEmpty": True}, options=("--timeout-seconds", "0.3")
+    )
+    (told,) = found["cases"]
+    assert (told["passed"], told["error"], told["durationMs"], told["assertionsRun"]) == (
+        False,
+        "timeout",
+        300,
+        0,
+    )
+
+
+def test_an_endpoint_that_breaks_is_a_regression_in_the_result_and_in_no_verdict(run: Any) -> None:
+    first = run(reply(), {"responseNonEmpty": True})
+    found = run(Reply({}, status=500), {"responseNonEmpty": True}, options=("--baseline", first["runId"]))
+    (told,) = found["cases"]
+    assert told["error"].startswith("agent error: ")
+    assert told["details"]["infrastructure"] is True
+    assert (found["baselineRunId"], found["regressions"]) == (first["runId"], ["one"])
+    assert Run.objects.latest("pk").errors == 1
+    assert not Change.objects.exists()
+
+
+def test_without_a_choice_the_last_run_that_passed_is_the_baseline(run: Any) -> None:
+    first = run(reply(), {"responseNonEmpty": True})
+    second = run(reply(""), {"responseNonEmpty": True})
+    third = run(reply(), {"responseNonEmpty": True})
+    fourth = run(reply(""), {"responseNonEmpty": True})
+    assert [each["baselineRunId"] for each in (first, second, third)] == [
+        None,
+        first["runId"],
+        first["runId"],
+    ]
+    assert (fourth["baselineRunId"], fourth["regressions"]) == (third["runId"], ["one"])
