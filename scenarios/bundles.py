@@ -6,7 +6,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scenarios.archives import is_archive, read_members
@@ -17,7 +17,8 @@ from scenarios.bundle_limits import (
     collect,
     refuse,
 )
-from scenarios.formats import companions
+from scenarios.formats import companions_of, decode
+from scenarios.formats.positions import Document
 from scenarios.formats.upload import inside
 
 
@@ -28,6 +29,8 @@ class Bundle:
     name: str
     files: Mapping[str, bytes]
     executables: frozenset[str] = field(default_factory=frozenset)
+    decoded: Mapping[str, Document] = field(default_factory=dict)
+    """Files that had to be decoded on the way."""
 
 
 def read_path(path: Path) -> Bundle:
@@ -95,7 +98,8 @@ def _stem(name: str) -> str:
 def _with_companions(path: Path, content: bytes) -> Bundle:
     root = path.resolve().parent
     members = [Member(path.name, content)]
-    for named in companions(path.name, content):
+    document = decode(path.name, content)
+    for named in companions_of(document) if document else ():
         found = root / (inside("", named) or path.name)
         if found == root or found.name == path.name or not found.resolve().is_relative_to(root):
             continue
@@ -104,7 +108,8 @@ def _with_companions(path: Path, content: bytes) -> Bundle:
         elif found.is_file():
             members.append(_member(root, found))
     unique = {member.path: member for member in members}
-    return _bundle(path.name, _stem(path.name), iter(unique.values()))
+    bundle = _bundle(path.name, _stem(path.name), iter(unique.values()))
+    return replace(bundle, decoded={path.name: document}) if document else bundle
 
 
 def _walk(root: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Member]:

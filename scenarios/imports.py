@@ -54,6 +54,7 @@ def import_files(bundle: Bundle, *, project: Project, by: Any, strict: bool = Fa
         name=bundle.name,
         command_pattern=project.command_pattern,
         executables=bundle.executables,
+        decoded=bundle.decoded,
         strict=strict,
     )
     with transaction.atomic():

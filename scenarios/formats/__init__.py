@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from scenarios.formats import agentv, llm_tool_test, tool_forge
 from scenarios.formats.candidates import decode_file, find_candidates
 from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.upload import Format, Upload
 
@@ -21,15 +22,16 @@ def parse_files(
     command_pattern: str = "",
     executables: frozenset[str] = frozenset(),
     strict: bool = False,
+    decoded: Mapping[str, Document] | None = None,
 ) -> tuple[ParsedSuite, ...]:
     """Return the suites in a set of files.
 
     `name` is that of the folder or bundle, or the stem of a file alone. Paths are relative, with forward slashes.
     `command_pattern` is the project's, for scenarios without one. `strict` refuses eval cases that assert
-    nothing or something unknown. Raises `ScenarioFileError` with every problem
+    nothing or something unknown. `decoded` are files that were decoded before. Raises `ScenarioFileError` with every problem
     of every file, and nothing else.
     """
-    upload = Upload(name, files, executables, command_pattern, strict)
+    upload = Upload(name, files, executables, command_pattern, strict, decoded or {})
     found = find_candidates(upload, FORMATS)
     parsed = [
         format_.parse(upload, found.documents[format_.name])
@@ -64,20 +66,27 @@ def _nothing_found(upload: Upload) -> Problem:
 
 def format_of(file: str, content: bytes) -> str:
     """Return the name of the format that takes a file; empty when none does, or when it cannot be decoded."""
-    try:
-        document = decode_file(file, content)
-    except ScenarioFileError:
-        return ""
-    return next((each.name for each in FORMATS if each.matches(file, document.value)), "")
+    document = decode(file, content)
+    return next((each.name for each in FORMATS if document and each.matches(file, document.value)), "")
 
 
 def companions(file: str, content: bytes) -> tuple[str, ...]:
     """Return the paths that a scenario file names, relative to its folder; nothing when it is none."""
+    document = decode(file, content)
+    return companions_of(document) if document else ()
+
+
+def decode(file: str, content: bytes) -> Document | None:
+    """Return a file decoded by its ending, None where that is not possible."""
     try:
-        document = decode_file(file, content)
+        return decode_file(file, content)
     except ScenarioFileError:
-        return ()
+        return None
+
+
+def companions_of(document: Document) -> tuple[str, ...]:
+    """Return what `companions` does, for a file that is decoded already."""
     for format_ in FORMATS:
-        if format_.matches(file, document.value):
+        if format_.matches(document.file, document.value):
             return format_.companions(document)
     return ()

@@ -50,7 +50,7 @@ def decode_file(path: str, content: bytes) -> Document:
 
 def _take(found: Candidates, upload: Upload, path: str, formats: Sequence[Format]) -> None:
     try:
-        document = decode_file(path, upload.files[path])
+        document = upload.decoded.get(path) or decode_file(path, upload.files[path])
     except ScenarioFileError as error:
         if _must_be_readable(upload, path):
             found.problems += error.problems

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice, takewhile
 
@@ -26,6 +26,8 @@ class Upload:
     """The pattern of the whole project, for scenarios that have none."""
     strict: bool = False
     """Whether what is otherwise a lint of an eval case's assertions refuses its file."""
+    decoded: Mapping[str, Document] = field(default_factory=dict)
+    """Files that somebody decoded before, by path: a large file takes seconds."""
 
     @cached_property
     def folders(self) -> frozenset[str]:

@@ -11,11 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scenarios import bundle_limits
-from scenarios.bundles import read_archive, read_upload
+from scenarios.bundles import read_archive, read_path, read_upload
+from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError
 
 LINK = stat.S_IFLNK | 0o777
 FIFO = stat.S_IFIFO | 0o644
+
+ONE_CASE = "evalcases: [{id: first, expected_outcome: x, input_messages: [{role: user, content: Hi}]}]"
 
 
 def zipped(*members):
@@ -160,3 +163,14 @@ def test_no_damage_raises_anything_else(archive, data):
         assert read_archive("s.zip", damaged).files
     except ScenarioFileError as error:
         assert error.problems
+
+
+def test_a_file_alone_is_decoded_once(tmp_path):
+    file = tmp_path / "one.yaml"
+    file.write_text(ONE_CASE)
+    bundle = read_path(file)
+    assert list(bundle.decoded) == ["one.yaml"]
+    # The bytes are another case: what was decoded before is what counts.
+    other = {"one.yaml": ONE_CASE.replace("first", "second").encode()}
+    (suite,) = parse_files(other, name="one", decoded=bundle.decoded)
+    assert [spec.key for spec in suite.scenarios] == ["first"]
