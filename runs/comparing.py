@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from evaluators.suite_result import Comparison, compare_passes
 from runs.baselines import baseline_of
@@ -16,15 +16,20 @@ PASS = ("trial", "pass")
 
 
 def passes(run_id: int) -> dict[str, bool]:
-    """Return for each scenario whether it passed, in the order of the suite.
+    """Return for each scenario whether it passed, in the order of the suite. One query."""
+    rows = Trial.objects.filter(run=run_id, state=TrialState.FINISHED).order_by("position")
+    outcomes: dict[str, list[str]] = {}
+    for key, outcome in rows.values_list("scenario__key", "outcome"):
+        outcomes.setdefault(key, []).append(outcome)
+    return passed_of(outcomes)
+
+
+def passed_of(outcomes: Mapping[str, Iterable[str]]) -> dict[str, bool]:
+    """Return for each scenario whether it passed, from the outcomes of its trials that finished.
 
     It did when every trial that is no error passed, and there was one. Cancelled trials say nothing.
     """
-    rows = Trial.objects.filter(run=run_id, state=TrialState.FINISHED).order_by("position")
-    outcomes: dict[str, set[str]] = {}
-    for key, outcome in rows.values_list("scenario__key", "outcome"):
-        outcomes.setdefault(key, set()).add(outcome)
-    return {key: found - {"error"} == {"pass"} for key, found in outcomes.items()}
+    return {key: set(found) - {"error"} == {"pass"} for key, found in outcomes.items()}
 
 
 def comparison_of(run: Run) -> Comparison:

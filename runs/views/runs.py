@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
+from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -10,21 +13,28 @@ from django.views.decorators.http import require_GET, require_POST
 from evalhub.teams.models import note
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
-from runs.comparing import comparison_of
-from runs.models import Run, Trial
+from evalhub.web.paging import key_of
+from runs.models import Baseline, Run, Trial
 from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
 from runs.warehouse.differences import fingerprint_parts
-from runs.warehouse.history import STATES, Filters, choices, page_of_runs, runs_of
+from runs.warehouse.history import HEAVY, RELATED, STATES, Filters, choices, page_of_runs, runs_of
 from runs.warehouse.layers import layers_of, subcommands
 from runs.warehouse.progress import progress_of
-from runs.warehouse.run_detail import chosen, diagnosis_of, facets, scenario_rows
+from runs.warehouse.run_detail import ScenarioRow, chosen, diagnosis_of, facets, part_of, scenario_rows
+from runs.warehouse.run_trials import trials_of
 from runs.warehouse.verdicts import against_baseline, pins_of
+
+UNSHOWN = tuple(column for column in HEAVY if "__" in column)
+"""What no page of a run shows of what belongs to it."""
 
 
 def find_run(request: ProjectRequest, pk: int) -> Run:
     """Return the project's run. Raises `Http404`."""
-    run = runs_of(request.access.project).defer(None).filter(pk=pk).first()
+    runs = runs_of(request.access.project).defer(None).defer(*UNSHOWN)
+    pinned = Exists(Baseline.objects.filter(run=OuterRef("pk")))
+    runs = runs.select_related(*RELATED, "baseline__guidance").annotate(is_pinned=pinned)
+    run = runs.filter(pk=pk).first()
     if run is None:
         raise Http404
     return run
@@ -53,24 +63,31 @@ def run_list(request: ProjectRequest) -> HttpResponse:
 def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show a run in three layers, or how far it is."""
     run = find_run(request, pk)
-    rows = scenario_rows(run)
-    show = request.GET.get("show", "")
-    context = {"run": run, "rows": chosen(rows, show), "facets": facets(rows), "show": show}
-    context["open"] = request.GET.get("open", "")
+    read = trials_of(run)
+    rows = scenario_rows(run, read)
+    context = {"run": run, "facets": facets(rows), **_shown(request, rows)}
     if request.htmx and request.htmx.target == "trials":
         return render(request, "runs/_scenarios.html", context)
     context |= {
         "progress": progress_of(run),
-        "layers": layers_of(run),
+        "layers": layers_of(run, read),
         "subcommands": subcommands(run),
-        "diagnosis": diagnosis_of(run),
-        "against": None if run.is_open else against_baseline(run, comparison_of(run), rows),
+        "diagnosis": diagnosis_of(read),
+        "against": None if run.is_open else against_baseline(run, read, rows),
         "fingerprint": fingerprint_parts(run),
-        "pins": pins_of(run),
+        "pins": pins_of(run) if vars(run)["is_pinned"] else [],
         "exports": EXPORTS,
         "may_triage": request.access.may("triage"),
     }
     return render(request, "runs/run_detail.html", context)
+
+
+def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
+    """Return the part of the scenarios that the address asks for."""
+    show, opened = request.GET.get("show", ""), request.GET.get("open", "")
+    begin = key_of(request.GET.get("from", "")) or 0
+    part = part_of(chosen(rows, show), begin, opened)
+    return {"rows": part.rows, "following": part.following, "begin": begin, "show": show, "open": opened}
 
 
 @require_GET

@@ -7,14 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-import msgspec
-from django.db.models import TextField
-from django.db.models.functions import Cast
-from msgspec import Struct
-
-from runs.models import JudgingRecord, Run, RunMeasure, SubcommandMeasure, Trial
-from runs.models.trial import TrialState
+from runs.models import JudgingRecord, Run, RunMeasure, SubcommandMeasure
 from runs.reasons import is_verdict
+from runs.warehouse.run_trials import ReadScore, RunTrials
 
 INTERACTION = {
     "first_try_success_rate": "First-try success",
@@ -91,10 +86,10 @@ class Layers:
     judged: int
 
 
-def layers_of(run: Run) -> Layers:
-    """Return a run's layers, from its rollups and its judgings. Three queries."""
+def layers_of(run: Run, read: RunTrials) -> Layers:
+    """Return a run's layers, from its rollups, its trials and its judgings. Two queries."""
     means = _means(run)
-    scores = _scores(run)
+    scores = [[score for score in trial.scores if _is_single(score)] for trial in read.finished]
     issues, highlights, judged = statements([run.pk])
     return Layers(
         interaction=[means["interaction", name] for name in INTERACTION if ("interaction", name) in means],
@@ -130,29 +125,11 @@ def _means(run: Run) -> dict[tuple[str, str], Mean]:
     return means
 
 
-class _Verdict(Struct, gc=False):
-    """What is read of a score; the rest of its JSON is skipped."""
-
-    layer: str
-    name: str
-    passed: bool | None = None
-
-
-_verdicts = msgspec.json.Decoder(list[_Verdict])
-
-
-def _scores(run: Run) -> list[list[_Verdict]]:
-    """Return the verdicts of each finished trial. One query, decoded here: Django's own takes ten times as long."""
-    finished = Trial.objects.filter(run=run, state=TrialState.FINISHED)
-    texts = finished.order_by().annotate(text=Cast("scores", TextField())).values_list("text", flat=True)
-    return [[each for each in _verdicts.decode(text) if _is_single(each)] for text in texts]
-
-
-def _is_single(score: _Verdict) -> bool:
+def _is_single(score: ReadScore) -> bool:
     return score.layer in DECIDING and not is_verdict(score.layer, score.name)
 
 
-def gate_kinds(scores: Sequence[Sequence[_Verdict]]) -> list[GateKind]:
+def gate_kinds(scores: Sequence[Sequence[ReadScore]]) -> list[GateKind]:
     """Return how each kind of gate went, those that failed most first."""
     passed: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
@@ -164,7 +141,7 @@ def gate_kinds(scores: Sequence[Sequence[_Verdict]]) -> list[GateKind]:
     return sorted(kinds, key=lambda kind: (kind.passed - kind.total, kind.name))
 
 
-def _gate_trials(scores: Sequence[Sequence[_Verdict]]) -> tuple[int, int]:
+def _gate_trials(scores: Sequence[Sequence[ReadScore]]) -> tuple[int, int]:
     """Return in how many trials every gate passed, and in how many any gate decided."""
     decided = passed = 0
     for each in scores:

@@ -33,12 +33,8 @@ class Progress:
 
 
 def progress_of(run: Run) -> Progress:
-    """Return a run's counters and what runs now. One query."""
-    running = list(
-        Trial.objects.filter(run=run, state=TrialState.RUNNING)
-        .select_related("scenario")
-        .only("index", "started", "scenario__key", "run_id", "starts")[: MOST_RUNNING + 1]
-    )
+    """Return a run's counters and what runs now. One query while it is open, none after."""
+    running = _running(run) if run.is_open else []
     return Progress(
         trials=run.trials,
         passed=run.passed,
@@ -50,6 +46,14 @@ def progress_of(run: Run) -> Progress:
         left_seconds=_left(run),
         cost_usd=run.cost_usd,
         now=running[:MOST_RUNNING],
+    )
+
+
+def _running(run: Run) -> list[Trial]:
+    return list(
+        Trial.objects.filter(run=run, state=TrialState.RUNNING)
+        .select_related("scenario")
+        .only("index", "started", "scenario__key", "run_id", "starts")[: MOST_RUNNING + 1]
     )
 
 

@@ -7,65 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from runs.models import Run, Trial
-from runs.models.trial import TrialState
-from runs.reasons import failed_scores, is_verdict
+from runs.models import Run
 from runs.warehouse.rates import Rate
+from runs.warehouse.run_trials import RunTrials, TrialRow
 from runs.warehouse.strips import Strip, strips
 
-
-@dataclass(frozen=True)
-class TrialRow:
-    """A trial in a scenario's row."""
-
-    trial: Trial
-
-    @cached_property
-    def mark(self) -> str:
-        """Its dot."""
-        if self.trial.state == TrialState.FINISHED:
-            return self.trial.outcome
-        return "running" if self.trial.state == TrialState.RUNNING else "none"
-
-    @property
-    def state(self) -> str:
-        return self.trial.outcome or self.trial.state
-
-    @property
-    def number(self) -> int:
-        return self.trial.index + 1
-
-    @cached_property
-    def gates(self) -> Rate:
-        return _gates(self.trial.scores)
-
-    @cached_property
-    def judge(self) -> float | None:
-        """The judge's score, None where it was not asked."""
-        for score in self.trial.scores:
-            if score["layer"] == "judge" and score["name"] == "judge":
-                value: float | None = score.get("value")
-                return value
-        return None
-
-    @cached_property
-    def lost(self) -> list[str]:
-        """What failed, in the words of the layers."""
-        if self.trial.error:
-            return [self.trial.error]
-        failed = failed_scores(self.trial.scores)
-        return [score.get("message") or f"{score['name']} failed." for score in failed[:3]]
-
-
-def _gates(scores: Iterable[dict[str, object]]) -> Rate:
-    verdicts = [
-        score["passed"]
-        for score in scores
-        if score["layer"] != "judge"
-        and score.get("passed") is not None
-        and not is_verdict(str(score["layer"]), str(score["name"]))
-    ]
-    return Rate(sum(map(bool, verdicts)), len(verdicts))
+MOST_ROWS = 50
+"""Rows of scenarios and trials that a page fills before it leaves the rest to the next."""
+MOST_TRIALS = 20
+"""Trials shown of one scenario."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +36,10 @@ class ScenarioRow:
         """Whether its trials are shown without being asked for: something went wrong in one."""
         return "fail" in self.marks or "error" in self.marks
 
+    def shown(self, opened: str) -> list[TrialRow]:
+        """Return the trials that stand below it: none where all went well, unless it is the one opened."""
+        return self.trials[:MOST_TRIALS] if self.is_telling or self.key == opened else []
+
     @cached_property
     def rate(self) -> Rate:
         return Rate(self.marks.count("pass"), self.marks.count("pass") + self.marks.count("fail"))
@@ -105,11 +59,11 @@ class ScenarioRow:
 
     @property
     def seconds(self) -> float | None:
-        return self._mean(trial.trial.seconds for trial in self.trials)
+        return self._mean(trial.seconds for trial in self.trials)
 
     @property
     def cost(self) -> float | None:
-        known = [trial.trial.cost_usd for trial in self.trials if trial.trial.cost_usd is not None]
+        known = [trial.cost_usd for trial in self.trials if trial.cost_usd is not None]
         return sum(known) if known else None
 
     @property
@@ -149,30 +103,14 @@ FACETS: dict[str, tuple[str, str, str, Test]] = {
 }
 
 
-def scenario_rows(run: Run) -> list[ScenarioRow]:
-    """Return the run's scenarios in their order, with their trials. Four queries, or five with a baseline."""
-    trials = (
-        Trial.objects.filter(run=run)
-        .select_related("scenario")
-        .defer("answer", "detail")
-        .order_by("position")
-    )
-    grouped: dict[int, list[Trial]] = {}
-    for trial in trials:
-        grouped.setdefault(trial.scenario_id, []).append(trial)
-    before: dict[int, list[str]] = {}
-    if run.baseline_id:
-        finished = Trial.objects.filter(run=run.baseline_id, state=TrialState.FINISHED).order_by("position")
-        for scenario, outcome in finished.values_list("scenario", "outcome"):
-            before.setdefault(scenario, []).append(outcome)
+def scenario_rows(run: Run, read: RunTrials) -> list[ScenarioRow]:
+    """Return the run's scenarios in their order, with their trials. Two queries."""
+    grouped: dict[int, list[TrialRow]] = {}
+    for trial in read.trials:
+        grouped.setdefault(trial.scenario, []).append(trial)
     last = strips(run.suite, target=run.target_id, up_to=run.pk)
     return [
-        ScenarioRow(
-            each[0].scenario.key,
-            [TrialRow(t) for t in each],
-            tuple(before.get(pk, ())),
-            last.get(pk, Strip()),
-        )
+        ScenarioRow(each[0].key, each, tuple(read.before.get(each[0].key, ())), last.get(pk, Strip()))
         for pk, each in grouped.items()
     ]
 
@@ -192,6 +130,25 @@ def chosen(rows: list[ScenarioRow], show: str) -> list[ScenarioRow]:
 
 
 @dataclass(frozen=True)
+class Part:
+    """As many scenarios as a page shows, and where the next begin; None at the end."""
+
+    rows: list[ScenarioRow]
+    following: int | None
+
+
+def part_of(rows: list[ScenarioRow], begin: int, opened: str) -> Part:
+    """Return the scenarios from `begin` on that fill a page with themselves and their shown trials; at least one."""
+    end, filled = begin, 0
+    while end < len(rows):
+        filled += 1 + len(rows[end].shown(opened))
+        if filled > MOST_ROWS and end > begin:
+            break
+        end += 1
+    return Part(rows[begin:end], end if end < len(rows) else None)
+
+
+@dataclass(frozen=True)
 class Finding:
     """A pattern that the diagnosis saw in some of a run's trials."""
 
@@ -205,13 +162,12 @@ class Finding:
         return self.pattern.replace("_", " ").capitalize()
 
 
-def diagnosis_of(run: Run) -> list[Finding]:
-    """Return the patterns seen in the run's trials, the most frequent first. One query."""
-    found = Trial.objects.filter(run=run, state=TrialState.FINISHED).values_list("pk", "detail__diagnosis")
+def diagnosis_of(read: RunTrials) -> list[Finding]:
+    """Return the patterns seen in a run's trials, the most frequent first."""
     seen: dict[str, list[tuple[int, dict[str, Any]]]] = {}
-    for pk, findings in found:
-        for finding in findings or ():
-            seen.setdefault(finding["pattern"], []).append((pk, finding))
+    for trial in read.trials:
+        for finding in trial.findings:
+            seen.setdefault(finding["pattern"], []).append((trial.pk, finding))
     return [_finding(name, each) for name, each in sorted(seen.items(), key=lambda item: -len(item[1]))]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluators.suite_result import Comparison
+from evaluators.suite_result import compare_passes
+from runs.comparing import passed_of
 from runs.models import Baseline, Run
 from runs.warehouse.differences import Difference, fingerprint_differences
 from runs.warehouse.run_detail import ScenarioRow
+from runs.warehouse.run_trials import RunTrials
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class ChangedScenario:
         """The trial to look at: the first that failed, else the first."""
         trials = self.row.trials if self.row else []
         telling = [each for each in trials if each.mark in ("fail", "error")]
-        return (telling or trials)[0].trial.pk if trials else None
+        return (telling or trials)[0].pk if trials else None
 
     @property
     def lost(self) -> list[str]:
@@ -45,11 +47,12 @@ class AgainstBaseline:
     new_passes: int
 
 
-def against_baseline(run: Run, compared: Comparison, rows: Sequence[ScenarioRow]) -> AgainstBaseline | None:
-    """Return the run's comparison for its page, None without a baseline. One query."""
-    if run.baseline_id is None:
+def against_baseline(run: Run, read: RunTrials, rows: Sequence[ScenarioRow]) -> AgainstBaseline | None:
+    """Return the run's comparison for its page, None without a baseline. Expects that to be loaded with its guidance."""
+    baseline = run.baseline
+    if baseline is None:
         return None
-    baseline = Run.objects.select_related("guidance").get(pk=run.baseline_id)
+    compared = compare_passes(passed_of(read.before), passed_of(read.outcomes))
     by_key = {row.key: row for row in rows}
     verdicts = (
         ("regressed", compared.regressions),

@@ -195,3 +195,29 @@ def test_it_makes_as_many_queries_for_many_trials_as_for_few(
     client = signed_in()
     with django_assert_max_num_queries(19):
         client.get(address(run))
+
+
+def test_many_scenarios_are_shown_in_parts(signed_in, project):
+    keys = tuple(f"case-{n:02}" for n in range(60))
+    run = make_run(make_suite(project, keys))
+    for key in keys:
+        make_trial(run, key)
+    client = signed_in()
+    first, second = page(client, run), page(client, run, "?from=50")
+    assert "case-49" in first
+    assert "case-50" not in first
+    assert "from=50#trials" in first
+    assert "case-59" in second
+    assert "Next scenarios" not in second
+
+
+def test_a_run_with_a_baseline_takes_at_most_twelve_queries(
+    signed_in, version, django_assert_max_num_queries
+):
+    before = make_run(version)
+    make_trial(before, "create")
+    run = make_run(version, baseline=close(before))
+    make_trial(run, "create", outcome="fail")
+    client, run = signed_in(), close(run)
+    with django_assert_max_num_queries(12):
+        page(client, run)

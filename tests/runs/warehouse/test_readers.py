@@ -10,7 +10,8 @@ from runs.warehouse.home import glance, running_now
 from runs.warehouse.layers import layers_of, statements, subcommands
 from runs.warehouse.progress import progress_of
 from runs.warehouse.rationales import readings
-from runs.warehouse.run_detail import diagnosis_of, facets, scenario_rows
+from runs.warehouse.run_detail import facets, part_of, scenario_rows
+from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.strips import strips
 from runs.warehouse.suites import suite_page, suite_rows
 from runs.warehouse.trends import trend
@@ -47,18 +48,18 @@ READERS = {
     "choices": (4, lambda v: choices(v.suite.project)),
     "glance": (6, lambda v: glance(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
-    "layers": (3, lambda v: layers_of(v.runs.first())),
+    "layers": (2, lambda v: layers_of(v.runs.first(), RunTrials([]))),
+    "trials": (1, lambda v: trials_of(v.runs.first())),
     "subcommands": (1, lambda v: subcommands(v.runs.first())),
-    "scenario rows": (3, lambda v: scenario_rows(v.runs.select_related("suite").first())),
-    "progress": (1, lambda v: progress_of(v.runs.first())),
-    "diagnosis": (1, lambda v: diagnosis_of(v.runs.first())),
+    "scenario rows": (2, lambda v: scenario_rows(v.runs.select_related("suite").first(), RunTrials([]))),
+    "progress": (0, lambda v: progress_of(v.runs.first())),
     "strips": (2, lambda v: strips(v.suite)),
     "suite rows": (5, lambda v: suite_rows(v.suite.project)),
     "suite page": (7, lambda v: suite_page(v.suite)),
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
     "readings": (2, lambda v: readings(v.suite)),
 }
-OF_THE_CALLER = {"layers": 1, "subcommands": 1, "scenario rows": 1, "progress": 1, "diagnosis": 1}
+OF_THE_CALLER = {"layers": 1, "subcommands": 1, "scenario rows": 1, "progress": 1, "trials": 1}
 """Queries that fetch what the reader is given."""
 
 
@@ -77,7 +78,8 @@ def test_a_trial_asks_for_its_parts_once(version, django_assert_num_queries):
 
 
 def test_layers_hold_means_gates_and_statements(version):
-    layers = layers_of(history(version, 1)[0])
+    run = history(version, 1)[0]
+    layers = layers_of(run, trials_of(run))
     assert [mean.name for mean in layers.interaction] == [
         "first_try_success_rate",
         "error_rate",
@@ -100,7 +102,7 @@ def test_a_change_knows_whether_it_is_for_the_better(version, before, after, dir
         run = make_run(version, baseline=runs[0] if runs else None)
         make_trial(run, scores=[{"layer": "interaction", "name": "first_try_success_rate", "value": value}])
         runs.append(close(run))
-    assert layers_of(runs[1]).interaction[0].direction == direction
+    assert layers_of(runs[1], trials_of(runs[1])).interaction[0].direction == direction
 
 
 def test_statements_in_the_same_words_are_one(version):
@@ -135,7 +137,7 @@ def test_chips_count_what_they_leave(version):
     run = make_run(version)
     make_trial(run, "create")
     make_trial(run, "export", outcome="fail")
-    counted = {chip.name: chip.n for chip in facets(scenario_rows(run)).chips}
+    counted = {chip.name: chip.n for chip in facets(scenario_rows(run, trials_of(run))).chips}
     assert counted == {"": 2, "failing": 1}
 
 
@@ -163,3 +165,25 @@ def test_a_point_of_one_scenario_has_no_interval(version):
     make_trial(run, "create")
     close(run)
     assert trend(version.suite, "trial/pass").points[0].half is None
+
+
+def test_a_page_is_filled_with_scenarios_and_their_shown_trials(project):
+    keys = tuple(f"case-{n:02}" for n in range(60))
+    run = make_run(make_suite(project, keys))
+    for n, key in enumerate(keys):
+        make_trial(run, key, outcome="fail" if n < 10 else "pass")
+    rows = scenario_rows(run, trials_of(run))
+    first = part_of(rows, 0, "")
+    assert [len(first.rows), first.following] == [40, 40]
+    assert [part_of(rows, 40, "").following, part_of(rows, 99, "").rows] == [None, []]
+
+
+def test_trials_of_the_baseline_are_told_apart(version):
+    before = make_run(version)
+    make_trial(before, "create", outcome="fail")
+    make_trial(before, "export", outcome="", state="cancelled")
+    run = make_run(version, baseline=before)
+    make_trial(run, "create")
+    read = trials_of(run)
+    assert [(trial.key, trial.mark) for trial in read.trials] == [("create", "pass")]
+    assert read.before == {"create": ["fail"]}
