@@ -12,10 +12,11 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import note
 from evalhub.web.moments import moment
 from evalhub.web.rest.errors import ApiError, answers, not_found
-from evalhub.web.rest.given import Given, Key, Name, Text
+from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from runs.api.finding import find_run
 from runs.api.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
+from runs.baselines import check_choice
 from runs.errors import RequestError
 from runs.launching import newest_version
 from runs.models import Launch, Run
@@ -24,6 +25,7 @@ from runs.options import RunOptions, Selection
 from runs.planning import Request, request_runs
 from runs.recording import cancel_run
 from runs.reports.document import run_document, run_json, run_row
+from runs.sources import registry_from
 from runs.warehouse.history import Filters, matching_runs
 from scenarios.models import Guidance, SuiteVersion
 
@@ -72,10 +74,31 @@ class RunsIn(Given):
     timeout_seconds: Annotated[float, Field(gt=0, le=86_400)] | None = None
     judge: bool = True
     judge_model: Annotated[Text, Field(max_length=200)] = ""
+    baseline: Annotated[Text, Field(max_length=30)] = ""
+    """A run's number, or last-pass; empty takes what is pinned."""
+    seed: JsonValue = None
+    """Values of {{seed:…}}, before those of the suite and the project."""
+    snapshot: JsonValue = None
+    """Values of {{snapshot:…}}."""
+    registry: JsonValue = None
+    """The tools as they are now: a list, or an MCP server's answer to tools/list."""
     tool_version: Annotated[Text, Field(max_length=200)] = ""
     branch: Annotated[Text, Field(max_length=200)] = ""
     commit: Annotated[Text, Field(max_length=64)] = ""
     run_tags: Names = []
+
+
+_OPTIONS = {
+    "trials",
+    "concurrency",
+    "timeout_seconds",
+    "judge",
+    "judge_model",
+    "baseline",
+    "seed",
+    "snapshot",
+}
+"""What a request shares with `RunOptions` by name."""
 
 
 class Expand(Given):
@@ -153,7 +176,10 @@ def _launches(launches: Sequence[Launch]) -> list[dict[str, Any]]:
 
 
 def _request(request: ApiRequest, given: RunsIn) -> Request:
-    options = given.model_dump(include={"trials", "concurrency", "timeout_seconds", "judge", "judge_model"})
+    check_choice(request.access.project.pk, given.baseline)
+    options = given.model_dump(include=_OPTIONS)
+    if given.registry is not None:
+        options["registry"] = registry_from(given.registry, "registry")
     return Request(
         suite_versions=[_version(request, choice) for choice in given.suites],
         targets=given.targets,

@@ -36,6 +36,16 @@ def test_it_runs_the_guidance_and_version_that_are_named(api, suite):
     assert Run.objects.get(pk=run).guidance == guidance
 
 
+def test_it_keeps_what_eval_cases_are_held_against(api, suite):
+    before = make_run(suite)
+    given = {"seed": {"n": 7}, "snapshot": {"n": 8}, "registry": [{"name": "look", "description": "Looks."}]}
+    body = {"suites": ["basics"], "baseline": str(before.pk), **given}
+    (number,) = api("runner").post("/runs", body).json()["runs"]
+    options = Run.objects.get(pk=number).options
+    assert (options["seed"], options["snapshot"], options["baseline"]) == ({"n": 7}, {"n": 8}, str(before.pk))
+    assert (options["registry"]["size"], list(options["registry"]["tools"])) == (1, ["look"])
+
+
 @pytest.mark.parametrize(
     ("body", "id", "sentence"),
     [
@@ -44,8 +54,10 @@ def test_it_runs_the_guidance_and_version_that_are_named(api, suite):
         ({"suites": ["basics"], "only": ["nope"]}, "request/nothing-to-run", "no scenario 'nope'"),
         ({"suites": [{"slug": "basics", "version": 9}]}, "request/invalid", "no version 9"),
         ({"suites": ["basics"], "guidance": [99]}, "request/invalid", "no guidance 99"),
+        ({"suites": ["basics"], "baseline": "99"}, "request/invalid", "no run '99'"),
+        ({"suites": ["basics"], "registry": "look"}, "request/invalid", "no list of tools"),
     ],
-    ids=["suite", "target", "scenario", "version", "guidance"],
+    ids=["suite", "target", "scenario", "version", "guidance", "baseline", "registry"],
 )
 def test_it_says_why_nothing_can_run(api, suite, body, id, sentence):
     response = api("runner").post("/runs", body)
