@@ -16,7 +16,7 @@ from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from runs.api.finding import find_run, find_runs, find_suite
 from runs.api.schemas import RunRowOut
 from runs.models import Measure, RunMeasure
-from runs.reports.document import run_row
+from runs.reports.run_rows import run_row
 from runs.warehouse.side_by_side import Cell, side_by_side
 from runs.warehouse.trends import trend
 

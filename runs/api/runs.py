@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
+from django.http import HttpResponse
 from ninja import Path, Query, Router, Status
 from pydantic import Field
 
@@ -13,7 +15,7 @@ from evalhub.teams.models import note
 from evalhub.web.moments import moment
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text
-from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.rest.pages import Cursor, PageOut, encoded, page_of
 from runs.api.finding import find_run
 from runs.api.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
 from runs.baselines import check_choice
@@ -24,7 +26,8 @@ from runs.models.run import Trigger
 from runs.options import RunOptions, Selection
 from runs.planning import Request, request_runs
 from runs.recording import cancel_run
-from runs.reports.document import run_document, run_json, run_row
+from runs.reports.document import run_document, run_json
+from runs.reports.run_rows import rows_json, values_of
 from runs.sources import registry_from
 from runs.warehouse.history import Filters, matching_runs
 from scenarios.models import Guidance, SuiteVersion
@@ -118,10 +121,10 @@ def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
 
 
 @router.get("/runs", auth=Bearer(), response=answers(PageOut[RunRowOut]))
-def list_runs(request: ApiRequest, filters: Query[RunFilters]) -> dict[str, Any]:
+def list_runs(request: ApiRequest, filters: Query[RunFilters]) -> HttpResponse:
     """The runs that match, newest first."""
-    runs = matching_runs(request.access.project, filters.filters())
-    return page_of(request, runs, filters, lambda found: [run_row(run) for run in found])
+    runs = values_of(matching_runs(request.access.project, filters.filters()))
+    return encoded(page_of(request, runs, filters, rows_json, key_in=itemgetter(0)))
 
 
 @router.get("/runs/{run_id}", auth=Bearer(), response=answers(RunDocumentOut), exclude_unset=True)

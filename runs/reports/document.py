@@ -7,11 +7,11 @@ from typing import Any
 
 from django.db.models import QuerySet, Sum
 
-from evalhub.web.moments import moment
 from evaluators.redaction import redact_json
 from runs.comparing import comparison_of
 from runs.models import JudgingRecord, Run, Trial
 from runs.models.run import STALE
+from runs.reports.run_rows import run_row
 
 _CONTENT = (
     "recomputed",
@@ -36,47 +36,6 @@ def run_json(run: Run) -> dict[str, Any]:
         "new_passes": list(changes.new_passes),
         "added": list(changes.added),
         "removed": list(changes.removed),
-    }
-
-
-def run_row(run: Run) -> dict[str, Any]:
-    """Return what a list says of a run, without a query.
-
-    Expects suite_version, suite, target, guidance and by to be loaded, and `is_stale` as of `history.runs_of`.
-    """
-    return {
-        "id": run.pk,
-        "suite": run.suite.slug,
-        "suite_version": run.suite_version.number,
-        "format": run.suite.format,
-        "target": run.target.name,
-        "model": run.model or None,
-        "state": run.state,
-        "outcome": run.outcome or None,
-        "launch": run.launch_id,
-        "created": moment(run.created),
-        "started": moment(run.started),
-        "finished": moment(run.finished),
-        "by": run.by.get_username() if run.by else None,
-        "trigger": run.trigger,
-        "tags": run.tags,
-        "branch": run.branch or None,
-        "commit": run.commit or None,
-        "trials": run.trials,
-        "passed": run.passed,
-        "failed": run.failed,
-        "errors": run.errors,
-        "cancelled": run.cancelled,
-        "tool_version": run.tool_version or None,
-        "guidance": run.guidance.sha256[:8] if run.guidance else None,
-        "guidance_name": str(run.guidance) if run.guidance else None,
-        "cost_usd": run.cost_usd,
-        "tokens": {"input": run.tokens_in, "output": run.tokens_out},
-        "seconds": run.seconds,
-        "baseline": run.baseline_id,
-        "stale": bool(vars(run)["is_stale"]),
-        "error": run.error,
-        "url": f"/runs/{run.pk}/",
     }
 
 
