@@ -37,8 +37,10 @@ class Strip:
         return Rate(passed, passed + failed)
 
 
-def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None) -> dict[int, Strip]:
-    """Return a strip for each scenario of a suite that was run lately. Two queries."""
+def strips(
+    suite: Suite, *, target: int | None = None, up_to: int | None = None, scenario: int | None = None
+) -> dict[int, Strip]:
+    """Return a strip for each scenario of a suite that was run lately, or for one of them. Two queries."""
     chosen = Q(suite=suite)
     if target is not None:
         chosen &= Q(target=target)
@@ -51,10 +53,12 @@ def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None)
         .order_by("pk")
         .values_list("scenario_id", "outcome", "run_id", "pk")
     )
+    if scenario is not None:
+        trials = trials.filter(scenario=scenario)
     by_scenario: dict[int, list[tuple[str, int, int]]] = defaultdict(list)
-    for scenario, outcome, run, pk in trials:
-        by_scenario[scenario].append((outcome, run, pk))
-    return {scenario: _strip(found[-LENGTH:], versions) for scenario, found in by_scenario.items()}
+    for key, outcome, run, pk in trials:
+        by_scenario[key].append((outcome, run, pk))
+    return {key: _strip(found[-LENGTH:], versions) for key, found in by_scenario.items()}
 
 
 def _enough(runs: Iterable[tuple[int, str, int | None, int]]) -> dict[int, tuple[str, int | None]]:

@@ -144,7 +144,7 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
     record = TranscriptRecord.objects.filter(trial=trial).first()
     transcript = record.unpack() if record else None
     commands = list(trial.commands.all())
-    found = strips(trial.run.suite, target=trial.run.target_id)
+    found = strips(trial.run.suite, target=trial.run.target_id, scenario=trial.scenario_id)
     return TrialPage(
         trial=trial,
         commands=commands,

@@ -94,11 +94,17 @@ def when(at: datetime | None) -> SafeString:
     """Return a moment as a `time` element with the exact value in it."""
     if at is None:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
+    return _time(at, numbers.when(at, now=timezone.now()))
+
+
+# A list says a hundred moments, and mostly those that it said before.
+@lru_cache(maxsize=4096)
+def _time(at: datetime, said: str) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         at.isoformat(timespec="seconds"),
         f"{at:%Y-%m-%d %H:%M:%S} UTC",
-        numbers.when(at, now=timezone.now()),
+        said,
     )
 
 

@@ -187,3 +187,9 @@ def test_trials_of_the_baseline_are_told_apart(version):
     read = trials_of(run)
     assert [(trial.key, trial.mark) for trial in read.trials] == [("create", "pass")]
     assert read.before == {"create": ["fail"]}
+
+
+def test_a_strip_can_be_of_one_scenario_alone(version):
+    (run, *_) = history(version, 1)
+    wanted = run.trial_set.get(scenario__key="export").scenario_id
+    assert list(strips(version.suite, scenario=wanted)) == [wanted]
