@@ -131,6 +131,7 @@ RELATED = (
     "run__project",
     "scenario",
     "scenario_version",
+    "transcript",
 )
 
 
@@ -140,8 +141,8 @@ def find_trial(project: Project, pk: int) -> Trial | None:
 
 
 def trial_page(trial: Trial, start: int = 0) -> TrialPage:
-    """Return what belongs to a trial, its timeline from a step on. Seven queries."""
-    record = TranscriptRecord.objects.filter(trial=trial).first()
+    """Return what belongs to a trial, its timeline from a step on. Six queries where its transcript is loaded."""
+    record: TranscriptRecord | None = getattr(trial, "transcript", None)
     transcript = record.unpack() if record else None
     commands = list(trial.commands.all())
     found = strips(trial.run.suite, target=trial.run.target_id, scenario=trial.scenario_id)
