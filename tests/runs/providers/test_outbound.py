@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 import time
 from ipaddress import ip_address
 
@@ -138,11 +139,12 @@ def test_it_stops_when_it_is_asked_to():
 
 
 def test_what_does_not_resolve_or_listen_is_an_error_of_the_connection():
-    with serving(Reply({})) as server:
-        port = server.port
-    for url in (f"http://127.0.0.1:{port}/", "http://no-such-host.invalid/"):
-        with pytest.raises(httpx.ConnectError):
-            get(url, LOOPBACK)
+    # A port that is held and not listened on: a free one could be another process's by now.
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        for url in (f"http://127.0.0.1:{held.getsockname()[1]}/", "http://no-such-host.invalid/"):
+            with pytest.raises(httpx.ConnectError):
+                get(url, LOOPBACK)
 
 
 @pytest.mark.parametrize(
