@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -33,6 +36,20 @@ def _nothing_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
 
         context.forget()
         measures.forget()
+
+
+@pytest.fixture(autouse=True)
+def _no_connections_of_litellm() -> Iterator[None]:
+    """Close the clients that litellm keeps for the next call: a test's server is not there any more."""
+    yield
+    litellm = sys.modules.get("litellm")
+    clients = litellm.in_memory_llm_clients_cache if litellm else None
+    if clients and clients.cache_dict:
+        for client in list(clients.cache_dict.values()):
+            closing = client.close() if hasattr(client, "close") else None
+            if inspect.iscoroutine(closing):
+                asyncio.run(closing)
+        clients.flush_cache()
 
 
 @pytest.hookimpl(tryfirst=True)
