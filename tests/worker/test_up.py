@@ -76,6 +76,17 @@ def up(data: Path, port: int, *more: str) -> subprocess.Popen[str]:
     )
 
 
+def manage(data: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=ROOT,
+        env=environment(data),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
 class Running:
     """An evalhub that serves."""
 
@@ -123,18 +134,15 @@ def test_it_keeps_everything_running_and_stops_in_order(running: Running):
     os.kill(killed, signal.SIGKILL)
     until(lambda: running.worker() not in (None, killed))
 
-    second = subprocess.run(
-        [sys.executable, "manage.py", "up", "--port", str(free_port())],
-        cwd=ROOT,
-        env=environment(running.data),
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    second = manage(running.data, "up", "--port", str(free_port()))
     assert second.returncode != 0
     assert "running in" in second.stderr
     assert "Stop it first, or give another directory in EVALHUB_DATA." in second.stderr
     assert "Traceback" not in second.stderr
+
+    # Also after another start was refused, a link leads to where the pages are.
+    link = manage(running.data, "signin_link")
+    assert f"http://127.0.0.1:{running.port}/sign-in/link/" in link.stdout
 
     began = time.monotonic()
     running.supervisor.send_signal(signal.SIGINT)

@@ -21,6 +21,7 @@ from django.db import connections
 
 from evalhub.broker import broker_directory
 from evalhub.supervisor import Service, Supervisor, tie_to_parent
+from evalhub.teams.management.commands.signin_link import PORT_FILE
 from evalhub.web import example_agent
 from evalhub.web.checks import TAG
 
@@ -40,7 +41,7 @@ class Command(BaseCommand):
         self.began = time.monotonic()
         self.check(tags=[TAG])
         _check_port(port)
-        lock = _lock(settings.DATA_DIR)
+        lock = _lock(settings.DATA_DIR, port)
         supervisor = Supervisor(lambda text: self.stderr.write(text))
         try:
             code = self._run(supervisor, port, once=once, examples=not no_examples)
@@ -116,15 +117,18 @@ def _check_port(port: int) -> None:
             ) from error
 
 
-def _lock(data: Path) -> IO[str]:
-    """Hold the data directory for this process. Raises CommandError when another has it."""
-    lock = (data / "up.lock").open("w")
+def _lock(data: Path, port: int) -> IO[str]:
+    """Hold the data directory for this process and tell others the port. Raises CommandError when another has it."""
+    lock = (data / PORT_FILE).open("a")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise CommandError(
             f"evalhub is running in {data} already. Stop it first, or give another directory in EVALHUB_DATA."
         ) from error
+    lock.truncate(0)
+    lock.write(str(port))
+    lock.flush()
     return lock
 
 
