@@ -11,7 +11,6 @@ from django.core.management.base import BaseCommand, CommandError
 from evalhub.teams.access import local_owner
 from evalhub.teams.models import SignInLink
 
-
 PORT_FILE = "up.lock"
 """In the data directory: held by `manage.py up`, with the port that it serves."""
 DEFAULT_PORT = 8000
@@ -22,7 +21,9 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, help="where evalhub listens (default: where it listened last)")
+        parser.add_argument(
+            "--port", type=int, help="where evalhub listens (default: where it listened last)"
+        )
 
     def handle(self, *, port: int | None, **_: Any) -> None:
         if not settings.EMBEDDED:
@@ -30,7 +31,9 @@ class Command(BaseCommand):
                 "Sign-in links exist only in the embedded mode, on loopback. Make a user with 'manage.py create_user'."
             )
         secret = SignInLink.issue(local_owner())
-        self.stdout.write(f"Sign in: http://127.0.0.1:{port or _port_in_use()}/sign-in/link/{secret}/ (valid 15 minutes, once)")
+        self.stdout.write(
+            f"Sign in: http://127.0.0.1:{port or _port_in_use()}/sign-in/link/{secret}/ (valid 15 minutes, once)"
+        )
 
 
 def _port_in_use() -> int:
