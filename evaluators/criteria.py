@@ -96,3 +96,14 @@ class Criteria(Value):
     """Attachments, as paths among the files that came with the scenario."""
     guidelines: tuple[str, ...] = ()
     """Guideline files, likewise."""
+
+    @property
+    def checks(self) -> int:
+        """How many gates, assertions and evaluators look at a trial."""
+        return len(self.gates) + len(self.evaluators) + (self.expect.asserted if self.expect else 0)
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a judge is asked: by the rubric, or by an evaluator."""
+        wanted = self.judge is not None and self.judge.enabled
+        return wanted or any(evaluator.asks_model for evaluator in self.evaluators)

@@ -51,3 +51,8 @@ class Expect(BaseModel):
     max_tokens: float | None = None
     stubs: tuple[str, ...] | None = None
     """Tools that are stubbed; None where the case is not in stub mode, which an empty list is."""
+
+    @property
+    def asserted(self) -> int:
+        """How many assertions a case makes; its stubs are none."""
+        return sum(value is not None and value is not False for name, value in self if name != "stubs")

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from evaluators.scoring.base import LAYER as SCORING
+from evaluators.scoring.layer import NAME as AGGREGATE
 from runs.models import JudgingRecord, Run, RunMeasure, SubcommandMeasure
 from runs.reasons import is_verdict
 from runs.warehouse.run_trials import ReadScore, RunTrials
@@ -79,6 +81,8 @@ class Layers:
     interaction: list[Mean]
     gates: list[GateKind]
     gate_trials: tuple[int, int]
+    evaluators: list[Mean]
+    """What scores an answer, the weighted mean of them first."""
     judge: Mean | None
     criteria: list[Mean]
     issues: list[Statement]
@@ -95,6 +99,7 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
         interaction=[means["interaction", name] for name in INTERACTION if ("interaction", name) in means],
         gates=gate_kinds(scores),
         gate_trials=_gate_trials(scores),
+        evaluators=[means[key] for key in sorted(means, key=_aggregate_first) if key[0] == SCORING],
         judge=means.get(("judge", "judge")),
         criteria=[
             mean for (layer, name), mean in means.items() if layer == "judge" and name.startswith(CRITERION)
@@ -103,6 +108,10 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
         highlights=highlights,
         judged=judged,
     )
+
+
+def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
+    return key[1] != AGGREGATE, key[1]
 
 
 def _means(run: Run) -> dict[tuple[str, str], Mean]:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from evaluators.statistics import wilson
 
+FEWEST = 3
+"""Trials without which nothing is said of steadiness."""
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -41,8 +44,8 @@ class Rate:
 
     @property
     def steadiness(self) -> str:
-        """`solid` where all of at least three passed, `broken` where at most a quarter did, else `flaky`; `new` at none."""
-        if not self.n:
+        """`solid` where all passed, `broken` where at most a quarter did, else `flaky`; `new` below three trials."""
+        if self.n < FEWEST:
             return "new"
         if self.passed == self.n:
             return "solid"

@@ -11,6 +11,7 @@ from django.db.models import Count, OuterRef, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.states import FORMATS
+from evaluators.criteria import Criteria
 from runs.models import Run, Target
 from runs.warehouse.history import RunRow, rows, runs_of
 from runs.warehouse.strips import Strip, strips
@@ -68,7 +69,8 @@ class ScenarioLine:
     scenario: Scenario
     tier: int
     tags: tuple[str, ...]
-    gates: int
+    checks: int
+    """Gates, assertions and evaluators."""
     judged: bool
     strip: Strip
 
@@ -177,12 +179,12 @@ def suite_page(suite: Suite, target: str = "") -> SuitePage:
 def _line(entry: SuiteEntry, last: dict[int, Strip]) -> ScenarioLine:
     version = entry.scenario_version
     content = version.content
-    criteria = content.get("criteria", {})
+    criteria = Criteria.model_validate(content.get("criteria", {}))
     return ScenarioLine(
         scenario=version.scenario,
         tier=int(content.get("tier", 0)),
         tags=tuple(content.get("tags", ())),
-        gates=len(criteria.get("gates", ())),
-        judged=bool(criteria.get("judge")),
+        checks=criteria.checks,
+        judged=criteria.asks_model,
         strip=last.get(version.scenario_id, Strip()),
     )

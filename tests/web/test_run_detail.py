@@ -221,3 +221,16 @@ def test_a_run_with_a_baseline_takes_at_most_twelve_queries(
     client, run = signed_in(), close(run)
     with django_assert_max_num_queries(12):
         page(client, run)
+
+
+def test_it_shows_what_each_evaluator_scores(signed_in, version):
+    run = make_run(version)
+    for score in (0.4, 0.6):
+        scores = [
+            {"layer": "evaluators", "name": "trajectory", "value": 1.0, "passed": None, "message": ""},
+            {"layer": "evaluators", "name": "score", "value": score, "passed": False, "message": "Below 1."},
+        ]
+        make_trial(run, "create", outcome="fail", scores=scores)
+    layers = signed_in().get(address(close(run))).context["layers"]
+    assert [(mean.name, mean.mean) for mean in layers.evaluators] == [("score", 0.5), ("trajectory", 1.0)]
+    assert "Mean scores of the evaluators" in page(signed_in(), run)

@@ -209,6 +209,22 @@ def tried(project):
     return version
 
 
+@pytest.mark.parametrize(
+    ("criteria", "checks", "judged"),
+    [
+        ({"gates": [{"type": "file_exists", "path": "out.txt"}]}, 1, False),
+        ({"evaluators": [{"type": "llm_judge"}, {"type": "expected_messages"}]}, 2, True),
+        ({"evaluators": [{"type": "expected_messages"}]}, 1, False),
+        ({"expect": {"tools_called": [], "no_tool_errors": True, "stubs": ["search"]}}, 2, False),
+    ],
+    ids=["gates", "judged answer", "answer", "assertions"],
+)
+def test_a_suite_counts_what_looks_at_a_trial_in_every_format(signed_in, project, criteria, checks, judged):
+    make_suite(project, ("one",), name="Basics", criteria=criteria)
+    (line,) = signed_in().get("/p/tools/suites/basics/").context["lines"]
+    assert (line.checks, line.judged) == (checks, judged)
+
+
 @pytest.mark.parametrize("kind", ["solid", "flaky", "broken", "new"])
 def test_a_suite_tells_steady_scenarios_from_others(signed_in, tried, kind):
     response = signed_in().get(f"/p/tools/suites/basics/?show={kind}")
