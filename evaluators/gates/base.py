@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from evaluators.gates.texts import Verdict
 from evaluators.kinds import Kind
 from evaluators.model import CommandResult, Json, Score
 
@@ -64,7 +65,7 @@ class CommandGate(BaseGate):
         passed, message, extra = self.judge(result)
         return self.score(passed, message, **detail, **extra)
 
-    def judge(self, result: CommandResult) -> tuple[bool, str, dict[str, Json]]:
+    def judge(self, result: CommandResult) -> Verdict:
         """Return the verdict on a command that ended by itself, its message and what more to keep."""
         raise NotImplementedError
 

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from pydantic import AfterValidator
+from typing import Literal
 
 from evaluators.gates.base import CommandGate
-from evaluators.model import CommandResult, Json
-from evaluators.patterns import SlowPattern, compile_pattern
-
-
-def _compiles(text: str) -> str:
-    compile_pattern(text)
-    return text
-
-
-PatternText = Annotated[str, AfterValidator(_compiles)]
-"""The text of a regular expression, checked when the gate is made."""
+from evaluators.gates.texts import PatternText, Verdict, contains, matches
+from evaluators.model import CommandResult
 
 
 class CommandSucceeds(CommandGate):
@@ -25,7 +14,7 @@ class CommandSucceeds(CommandGate):
 
     type: Literal["command_succeeds"] = "command_succeeds"
 
-    def judge(self, result: CommandResult) -> tuple[bool, str, dict[str, Json]]:
+    def judge(self, result: CommandResult) -> Verdict:
         message = f"`{self.command}` exited with {result.exit_code}."
         return result.exit_code == 0, message, {"expected": 0, "actual": result.exit_code}
 
@@ -35,14 +24,14 @@ class OutputGate(CommandGate):
 
     require_success: bool = False
 
-    def judge(self, result: CommandResult) -> tuple[bool, str, dict[str, Json]]:
+    def judge(self, result: CommandResult) -> Verdict:
         exited = f"`{self.command}` exited with {result.exit_code}"
         if self.require_success and result.exit_code != 0:
             return False, f"{exited}, and success is required.", {}
         passed, what, extra = self.judge_output(result.stdout)
         return passed, f"{exited}; {what}", extra
 
-    def judge_output(self, stdout: str) -> tuple[bool, str, dict[str, Json]]:
+    def judge_output(self, stdout: str) -> Verdict:
         """Return the verdict on the output, the end of its message and what more to keep."""
         raise NotImplementedError
 
@@ -53,10 +42,8 @@ class CommandOutputContains(OutputGate):
     type: Literal["command_output_contains"] = "command_output_contains"
     substring: str
 
-    def judge_output(self, stdout: str) -> tuple[bool, str, dict[str, Json]]:
-        passed = self.substring in stdout
-        verb = "contains" if passed else "does not contain"
-        return passed, f"its output {verb} '{self.substring}'.", {"expected": self.substring}
+    def judge_output(self, stdout: str) -> Verdict:
+        return contains("its output", stdout, self.substring)
 
 
 class CommandOutputMatches(OutputGate):
@@ -65,15 +52,5 @@ class CommandOutputMatches(OutputGate):
     type: Literal["command_output_matches"] = "command_output_matches"
     pattern: PatternText
 
-    def judge_output(self, stdout: str) -> tuple[bool, str, dict[str, Json]]:
-        try:
-            match = compile_pattern(self.pattern).search(stdout)
-        except SlowPattern as error:
-            return False, str(error), {"expected": self.pattern}
-        verb = "matches" if match else "does not match"
-        actual = match.text if match else None
-        return (
-            match is not None,
-            f"its output {verb} '{self.pattern}'.",
-            {"expected": self.pattern, "actual": actual},
-        )
+    def judge_output(self, stdout: str) -> Verdict:
+        return matches("its output", stdout, self.pattern)

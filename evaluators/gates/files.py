@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from evaluators.gates.base import NOT_RUN, BaseGate
-from evaluators.gates.commands import PatternText
-from evaluators.model import FileUnavailable, Json, Score, Workspace
-from evaluators.patterns import SlowPattern, compile_pattern
+from evaluators.gates.texts import PatternText, Verdict, contains, matches
+from evaluators.model import FileUnavailable, Score, Workspace
 
 if TYPE_CHECKING:
     from evaluators.evidence import Evidence
@@ -27,7 +26,7 @@ class FileGate(BaseGate):
             return self.score(False, str(error), path=self.path)
         return self.score(passed, message, path=self.path, **extra)
 
-    def judge(self, workspace: Workspace) -> tuple[bool, str, dict[str, Json]]:
+    def judge(self, workspace: Workspace) -> Verdict:
         """Return verdict, message and what more to keep. Raises `FileUnavailable`."""
         raise NotImplementedError
 
@@ -37,7 +36,7 @@ class FileExists(FileGate):
 
     type: Literal["file_exists"] = "file_exists"
 
-    def judge(self, workspace: Workspace) -> tuple[bool, str, dict[str, Json]]:
+    def judge(self, workspace: Workspace) -> Verdict:
         passed = workspace.exists(self.path)
         return passed, f"{self.path} {'exists' if passed else 'does not exist'}.", {}
 
@@ -48,10 +47,8 @@ class FileContains(FileGate):
     type: Literal["file_contains"] = "file_contains"
     substring: str
 
-    def judge(self, workspace: Workspace) -> tuple[bool, str, dict[str, Json]]:
-        passed = self.substring in workspace.read(self.path)
-        verb = "contains" if passed else "does not contain"
-        return passed, f"{self.path} {verb} '{self.substring}'.", {"expected": self.substring}
+    def judge(self, workspace: Workspace) -> Verdict:
+        return contains(self.path, workspace.read(self.path), self.substring)
 
 
 class FileMatches(FileGate):
@@ -60,15 +57,5 @@ class FileMatches(FileGate):
     type: Literal["file_matches"] = "file_matches"
     pattern: PatternText
 
-    def judge(self, workspace: Workspace) -> tuple[bool, str, dict[str, Json]]:
-        try:
-            match = compile_pattern(self.pattern).search(workspace.read(self.path))
-        except SlowPattern as error:
-            return False, str(error), {"expected": self.pattern}
-        verb = "matches" if match else "does not match"
-        actual = match.text if match else None
-        return (
-            match is not None,
-            f"{self.path} {verb} '{self.pattern}'.",
-            {"expected": self.pattern, "actual": actual},
-        )
+    def judge(self, workspace: Workspace) -> Verdict:
+        return matches(self.path, workspace.read(self.path), self.pattern)

@@ -20,7 +20,7 @@ from runs.api.schemas import ScoresOut, TrialOut, TrialRowOut, UsageOut
 from runs.artifacts import path_of
 from runs.models import Artifact, CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import json_of
-from runs.reports.document import scores_json, trial_json
+from runs.reports.document import scores_json, trial_facts, trial_json
 
 router = Router(tags=["trials"])
 
@@ -93,20 +93,10 @@ def list_trials(request: ApiRequest, run_id: Path[Key], filters: Query[TrialFilt
 def _rows(trials: Sequence[Trial]) -> list[dict[str, Any]]:
     return [
         {
-            "id": trial.pk,
+            **trial_facts(trial),
             "run": trial.run_id,
-            "scenario": trial.scenario.key,
-            "index": trial.index,
-            "state": trial.state,
-            "outcome": trial.outcome or None,
-            "completed": trial.completed,
-            "timed_out": trial.timed_out,
-            "exit_code": trial.exit_code,
-            "seconds": trial.seconds,
-            "composite": trial.composite,
             "cost_usd": trial.cost_usd,
             "error": redact_json(trial.error),
-            "error_kind": trial.error_kind,
         }
         for trial in trials
     ]

@@ -44,18 +44,7 @@ def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Itera
     interaction = trial.detail.get("interaction") or {"available": False}
     shown: dict[str, Any] = redact_json(
         {
-            "id": trial.pk,
-            "scenario": trial.scenario.key,
-            "index": trial.index,
-            "state": trial.state,
-            "outcome": trial.outcome or None,
-            "completed": trial.completed,
-            "timed_out": trial.timed_out,
-            "exit_code": trial.exit_code,
-            "seconds": trial.seconds,
-            "composite": trial.composite,
-            "error": trial.error,
-            "error_kind": trial.error_kind,
+            **trial_facts(trial),
             "interaction": interaction,
             **scores_json(trial.scores),
             "judgings": [judging_json(judging) for judging in judgings],
@@ -69,6 +58,24 @@ def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Itera
         }
     )
     return shown
+
+
+def trial_facts(trial: Trial) -> dict[str, Any]:
+    """Return what lists and documents say of a trial alike. Expects its scenario to be loaded; not redacted."""
+    return {
+        "id": trial.pk,
+        "scenario": trial.scenario.key,
+        "index": trial.index,
+        "state": trial.state,
+        "outcome": trial.outcome or None,
+        "completed": trial.completed,
+        "timed_out": trial.timed_out,
+        "exit_code": trial.exit_code,
+        "seconds": trial.seconds,
+        "composite": trial.composite,
+        "error": trial.error,
+        "error_kind": trial.error_kind,
+    }
 
 
 def scores_json(scores: list[dict[str, Any]]) -> dict[str, Any]:
