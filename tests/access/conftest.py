@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +12,7 @@ from evalhub.teams.models import ApiToken, Project
 from tests.access.table import ROLES
 from tests.api.samples import make_samples
 from tests.builders import make_member, make_project
-
-
-@pytest.fixture(autouse=True)
-def _plain_static_files(settings: Any, tmp_path: Path) -> None:
-    backend = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": backend}
-    settings.STATIC_ROOT = tmp_path
+from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from django.test import Client
 
 from evalhub.teams.models import ApiToken, Project
 from tests.builders import make_member, make_project
+from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 
 class ApiClient:
@@ -34,13 +34,6 @@ class ApiClient:
 
     def upload(self, path: str, *files: Any) -> Any:
         return self._client.post(f"/api/v1{path}", {"file": list(files)})
-
-
-@pytest.fixture(autouse=True)
-def _plain_static_files(settings: Any, tmp_path: Path) -> None:
-    backend = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": backend}
-    settings.STATIC_ROOT = tmp_path
 
 
 @pytest.fixture

@@ -11,22 +11,10 @@ from django.utils import timezone
 from runs.grading.requests import carry_out
 from runs.models import GradeRequest
 from runs.tasks import tick
+from tests.greeting import EXISTS, SUCCEEDS, greeting
 
-SUITE = """\
-name: greet
-description: Say hello.
-template_folder: repo
-target:
-  binary: git
-  command_pattern: 'git (\\S+)'
-task:
-  prompt: Say hello.
-evaluation:
-  gates:
-    - type: GATE
-"""
-COMMAND = SUITE.replace("GATE", "command_succeeds\n      command: grep -q hello out.txt")
-FILE = SUITE.replace("GATE", "file_exists\n      path: out.txt")
+COMMAND = greeting(SUCCEEDS)
+FILE = greeting(EXISTS)
 
 
 class Worker:

@@ -12,21 +12,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from evalhub.teams.models import AuditEvent
 from scenarios.models import Guidance, Suite
 from tests.builders import make_guidance, make_suite
+from tests.greeting import EXISTS, greeting
 
-SCENARIO = b"""\
-name: greet
-description: Say hello.
-template_folder: repo
-target:
-  binary: git
-  command_pattern: 'git (\\S+)'
-task:
-  prompt: Say hello.
-evaluation:
-  gates:
-    - type: file_exists
-      path: out.txt
-"""
+SCENARIO = greeting(EXISTS).encode()
 
 
 def bundle() -> SimpleUploadedFile:

@@ -14,21 +14,9 @@ from django.conf import settings
 from django.core.management import call_command
 
 from runs.models import Trial
+from tests.greeting import SUCCEEDS, greeting
 
-SUITE = """\
-name: greet
-description: Say hello.
-template_folder: repo
-target:
-  binary: git
-  command_pattern: 'git (\\S+)'
-task:
-  prompt: Say hello.
-evaluation:
-  gates:
-    - type: command_succeeds
-      command: grep -q hello out.txt
-"""
+SUITE = greeting(SUCCEEDS)
 
 
 def grade(tmp_path: Path, request: Any) -> tuple[int, str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,3 +61,24 @@ class Scripts:
 
     def exists(self, path: str) -> bool:
         raise AssertionError(f"{path} is not asked for")
+
+
+CASE: dict[str, Any] = {
+    "question": "What is six times seven?",
+    "expected_outcome": "It says 42.",
+    "reference_answer": "42",
+    "expected_messages": [{"role": "assistant", "content": "42"}],
+    "input_messages": [{"role": "user", "content": "What is six times seven?"}],
+}
+
+
+def judged(
+    judge: Judge, transcript: Transcript | None = None, answer: str = "It is 42.", **config: Any
+) -> Score:
+    evaluator = EVALUATORS[config.setdefault("type", "llm_judge")].model_validate(config)
+    evidence = Evidence(transcript or Transcript(), answer=answer, complete=judge)
+    return evaluator.evaluate(Criteria(**CASE), evidence)[0]
+
+
+def said(value: Any, **more: Any) -> CommandResult:
+    return CommandResult(0, json.dumps(value), **more)

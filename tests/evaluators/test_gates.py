@@ -3,27 +3,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from evaluators.criteria import Criteria, Tool
-from evaluators.gates import GATES, Gate, scores
+from evaluators.gates import GATES, scores
 from evaluators.gates.assertions import BadAssertion, parse_assertion
 from evaluators.gates.base import EXCERPT, NOT_RUN
-from evaluators.gates.former import replacement
 from evaluators.gates.json_path import BadJsonPath, check_json_path
-from evaluators.model import Score, Transcript
-from tests.evaluators.samples import FakeWorkspace, events, evidence, printed
-
-gate_of: TypeAdapter[Any] = TypeAdapter(Gate)
-
-
-def check(
-    gate: dict[str, Any], result: Any = None, files: dict[str, str] | None = None, **more: Any
-) -> Score:
-    workspace = FakeWorkspace(files or {}, {"run": result} if result else {})
-    given = {"command": "run", **gate} if result else gate
-    return gate_of.validate_python(given).check(evidence(workspace=workspace, **more))
+from evaluators.model import Score
+from tests.evaluators.gate_samples import check, gate_of
+from tests.evaluators.samples import FakeWorkspace, evidence, printed
 
 
 def on_json(stdout: str, path: str, assertion: str) -> Score:
@@ -247,84 +236,6 @@ def test_a_gate_that_cannot_work_is_not_made(gate: dict[str, Any]) -> None:
         gate_of.validate_python(gate)
 
 
-FILES = {"notes.md": "status: complete"}
-
-
-@pytest.mark.parametrize(
-    ("gate", "passed", "message"),
-    [
-        ({"type": "file_exists", "path": "notes.md"}, True, "notes.md exists."),
-        ({"type": "file_exists", "path": "no.md"}, False, "no.md does not exist."),
-        ({"type": "file_exists", "path": "../x"}, False, "../x leads out of the workspace."),
-        (
-            {"type": "file_contains", "path": "notes.md", "substring": "comp"},
-            True,
-            "notes.md contains 'comp'.",
-        ),
-        (
-            {"type": "file_contains", "path": "notes.md", "substring": "X"},
-            False,
-            "notes.md does not contain 'X'.",
-        ),
-        ({"type": "file_contains", "path": "no.md", "substring": "X"}, False, "no.md does not exist."),
-        (
-            {"type": "file_matches", "path": "notes.md", "pattern": r"s\w+:"},
-            True,
-            r"notes.md matches 's\w+:'.",
-        ),
-        (
-            {"type": "file_matches", "path": "notes.md", "pattern": "^c"},
-            False,
-            "notes.md does not match '^c'.",
-        ),
-        (
-            {"type": "file_matches", "path": "/etc/x", "pattern": "^c"},
-            False,
-            "/etc/x leads out of the workspace.",
-        ),
-    ],
-)
-def test_gates_on_files(gate: dict[str, Any], passed: bool, message: str) -> None:
-    score = check(gate, files=FILES)
-    assert (score.passed, score.message, score.detail["path"]) == (passed, message, gate["path"])
-
-
-def transcript_gate(transcript: Transcript, tool: Tool | None = None) -> Score:
-    gate = gate_of.validate_python({"type": "no_transcript_errors", "name": "clean"})
-    score: Score = gate.check(evidence(transcript, tool=tool or Tool(binary="t")))
-    return score
-
-
-def test_no_transcript_errors_names_its_source_and_unknown_exits() -> None:
-    score = transcript_gate(events(("t add", 0), ("t list | head", 0)))
-    assert score.passed is True
-    assert score.message == "0 of 2 commands failed (source: structured events; 1 with unknown exit code)."
-    assert (score.detail["source"], score.detail["unknown_exit"], score.detail["name"]) == (
-        "events",
-        1,
-        "clean",
-    )
-
-
-def test_no_transcript_errors_names_what_failed() -> None:
-    score = transcript_gate(Transcript(source="transcript", text="t add x\nError: no"))
-    assert (score.passed, score.detail["failed"], score.detail["source"]) == (
-        False,
-        ["t add x"],
-        "transcript",
-    )
-
-
-def test_no_transcript_errors_fails_without_a_transcript() -> None:
-    assert transcript_gate(Transcript()).passed is False
-
-
-def test_no_transcript_errors_cannot_say_with_a_bad_pattern() -> None:
-    score = transcript_gate(events(("t add", 0)), Tool(command_pattern="t("))
-    assert score.passed is None
-    assert "not a regular expression" in score.error
-
-
 def test_all_gates_run_in_order() -> None:
     gates = [{"type": "file_exists", "path": path} for path in ("b", "a", "c")]
     given = evidence(workspace=FakeWorkspace({"a": ""}))
@@ -334,32 +245,3 @@ def test_all_gates_run_in_order() -> None:
         ("a", True),
         ("c", False),
     ]
-
-
-FORMER: dict[str, dict[str, Any]] = {
-    "min_notes": {"count": 3},
-    "min_links": {"count": 1},
-    "search_hit": {"query": "it's here"},
-    "note_exists": {"id": "n 1"},
-    "link_exists": {"from": "a", "to": "b"},
-    "tag_exists": {"tag": "x"},
-    "content_contains": {"id": "a", "substring": "b: c"},
-    "doctor_passes": {},
-}
-
-
-@pytest.mark.parametrize("kind", FORMER)
-def test_a_former_gate_has_a_replacement_ready_to_paste(kind: str) -> None:
-    text = replacement(kind, FORMER[kind], binary="tasks")
-    assert text is not None
-    (gate,) = yaml.safe_load(text)
-    assert gate_of.validate_python(gate).command.startswith("tasks ")
-
-
-def test_replacements_carry_the_parameters() -> None:
-    assert "len >= 3" in str(replacement("min_notes", {"count": 3}))
-    assert "my-tool show 'n 1'" in str(replacement("note_exists", {"id": "n 1"}))
-
-
-def test_other_kinds_have_no_replacement() -> None:
-    assert replacement("file_exists", {}) is None

@@ -14,24 +14,9 @@ from runs.grading import Grading, grade_by_files, grade_in_workspace
 from runs.grading.evidence import Parser
 from runs.settings_of_worker import containment
 from scenarios.formats.problems import ScenarioFileError
+from tests.greeting import CONTAINS, SUCCEEDS, greeting
 
-SUITE = """\
-name: greet
-description: Say hello.
-template_folder: repo
-target:
-  binary: git
-  command_pattern: 'git (\\S+)'
-task:
-  prompt: Say hello.
-evaluation:
-  gates:
-    - type: file_contains
-      path: out.txt
-      substring: hello
-    - type: command_succeeds
-      command: grep -q hello out.txt
-"""
+SUITE = greeting(CONTAINS, SUCCEEDS)
 JUDGED = SUITE + "  judge:\n    enabled: true\n    rubric: rubric.yaml\n    pass_threshold: 0.7\n"
 RUBRIC = "criteria:\n  - id: tone\n    weight: 1.0\n    description: Is it kind?\n"
 

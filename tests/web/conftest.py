@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,16 +12,14 @@ from django.test import Client
 from evalhub.teams.models import Project
 from runs import measures
 from tests.builders import make_member, make_project
+from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 SILENT_APP = SimpleNamespace(send_task=lambda *args, **kwargs: None)
 """Stands for the Celery application where no worker listens."""
 
 
 @pytest.fixture(autouse=True)
-def _plain_static_files(settings: Any, tmp_path: Path) -> None:
-    backend = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": backend}
-    settings.STATIC_ROOT = tmp_path
+def _quick_passwords(settings: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 

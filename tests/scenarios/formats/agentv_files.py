@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from scenarios.formats import parse_files
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.spec import ScenarioSpec
+
 EVAL = """\
 $schema: agentv-eval-v2
 description: Questions on arithmetic.
@@ -82,3 +86,16 @@ def case(text: str) -> dict[str, bytes]:
     lines = "".join(f"    {line}\n" for line in text.splitlines())
     start = "evalcases:\n  - id: one\n    expected_outcome: good\n    input_messages: [{role: user, content: Hi}]\n"
     return {"one.yaml": (start + lines).encode()}
+
+
+def suite(files: dict[str, bytes] | None = None) -> ParsedSuite:
+    (found,) = parse_files(files or upload(), name="bundle")
+    return found
+
+
+def spec(files: dict[str, bytes] | None = None, key: str = "product") -> ScenarioSpec:
+    return next(one for one in suite(files).scenarios if one.key == key)
+
+
+def lints(files: dict[str, bytes]) -> list[str]:
+    return [lint.id for lint in suite(files).lints]

@@ -12,6 +12,8 @@ from scenarios.spec import ScenarioSpec
 
 FILE = "get_weather.labeled.json"
 
+PARAM = {"tool": "t", "paramName": "p", "assertion": "equals", "value": "x"}
+
 
 def case(id: str = "a", message: str = "Weather in Paris?", **more: Any) -> dict[str, Any]:
     more.setdefault("expect", {"responseNonEmpty": True})

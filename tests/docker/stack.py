@@ -1,0 +1,121 @@
+"""compose.yaml as an engine reads it, and its services as processes."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evalhub.web.management.commands.up import LOOPBACK
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKER = ROOT / "docker"
+VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
+
+
+def compose(**variables: str) -> dict[str, Any]:
+    """Return compose.yaml as an engine reads it: variables replaced, `$$` a dollar."""
+    text = (DOCKER / "compose.yaml").read_text()
+    text = VARIABLE.sub(lambda match: variables.get(match[1], match[2]), text)
+    return yaml.safe_load(text.replace("$$", "$"))
+
+
+class Stack:
+    """The services of compose.yaml as processes: their commands and environment, with private servers in place of
+    the two containers, and a folder in place of /data, /tmp and /run/secrets."""
+
+    def __init__(self, folder: Path, database: str, broker: str) -> None:
+        self.folder = folder
+        with socket.socket() as probe:
+            probe.bind((LOOPBACK, 0))
+            self.port = probe.getsockname()[1]
+        self.services = compose(EVALHUB_PORT=str(self.port))["services"]
+        self.database = database
+        self.broker = broker
+        secrets = folder / "secrets"
+        secrets.mkdir()
+        for name, value in (("database_url", database), ("secret_key", "s" * 50), ("metrics_token", "told")):
+            (secrets / name).write_text(value + "\n")
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def here(self, word: str) -> str:
+        """Return a word of a command or variable with the container's paths replaced."""
+        paths = {"/tmp": self.folder, "/run/secrets": self.folder / "secrets"}
+        word = re.sub(r"/tmp(?=/)|/run/secrets", lambda match: str(paths[match[0]]), word)
+        return word.replace("0.0.0.0", LOOPBACK)
+
+    def env(self, name: str) -> dict[str, str]:
+        told = {key: self.here(value) for key, value in self.services[name]["environment"].items()}
+        bin_ = str(Path(sys.executable).parent)
+        inherited = {"PATH": f"{bin_}:{os.environ['PATH']}", "HOSTNAME": socket.gethostname()}
+        # No engine here: redis is not a name, and what this machine offers as a sandbox has to do.
+        ours = {"EVALHUB_BROKER_URL": self.broker, "EVALHUB_SANDBOX": "prefer"}
+        return (
+            inherited
+            | told
+            | ours
+            | {"EVALHUB_DATA": str(self.folder / "data"), "EVALHUB_STATIC": str(self.folder / "static")}
+        )
+
+    def start(self, name: str) -> None:
+        command = [self.here(word) for word in self.services[name]["command"]]
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=self.env(name),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                process_group=0,
+            )
+
+    def healthy(self, name: str) -> bool:
+        """Run the service's own health check."""
+        kind, *words = self.services[name]["healthcheck"]["test"]
+        words = [self.here(word) for word in words]
+        command = ["sh", "-c", *words] if kind == "CMD-SHELL" else words
+        return (
+            subprocess.run(command, cwd=ROOT, env=self.env(name), capture_output=True, timeout=60).returncode
+            == 0
+        )
+
+    def manage(self, *words: str, **env: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT,
+            env=self.env("web") | env,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout
+
+    def get(self, path: str, **headers: str) -> tuple[int, str]:
+        with closing(http.client.HTTPConnection(LOOPBACK, self.port, timeout=10)) as connection:
+            connection.request("GET", path, headers={"Host": "localhost", **headers})
+            with connection.getresponse() as response:
+                return response.status, response.read().decode()
+
+    def until(self, ready: Callable[[], bool], seconds: float, name: str) -> None:
+        end = time.monotonic() + seconds
+        while not ready():
+            log = (self.folder / f"{name}.log").read_text(errors="replace")[-3000:]
+            assert time.monotonic() < end, f"{name} was not ready within {seconds:g} s. It said: {log}"
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        for process in reversed(self.processes.values()):
+            process.terminate()
+        for process in self.processes.values():
+            process.wait(30)
