@@ -6,7 +6,9 @@ import asyncio
 import inspect
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -48,8 +50,14 @@ def _no_connections_of_litellm() -> Iterator[None]:
         for client in list(clients.cache_dict.values()):
             closing = client.close() if hasattr(client, "close") else None
             if inspect.iscoroutine(closing):
-                asyncio.run(closing)
+                _run_elsewhere(closing)
         clients.flush_cache()
+
+
+def _run_elsewhere(coroutine: Coroutine[Any, Any, object]) -> None:
+    """Run a coroutine to its end in another thread: Playwright's event loop never leaves this one."""
+    with ThreadPoolExecutor(1) as elsewhere:
+        elsewhere.submit(asyncio.run, coroutine).result()
 
 
 @pytest.hookimpl(tryfirst=True)
