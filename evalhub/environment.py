@@ -96,6 +96,7 @@ def database(url: str) -> dict[str, Any]:
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": unquote(parts.path.removeprefix("/")) or ":memory:",
+            "CONN_MAX_AGE": 60,
             "OPTIONS": SQLITE_OPTIONS,
         }
     if parts.scheme in ("postgres", "postgresql"):

@@ -82,6 +82,8 @@ TEMPLATES = [
     }
 ]
 
+AUTHENTICATION_BACKENDS = ["evalhub.teams.sessions.Users"]
+SESSION_ENGINE = "evalhub.teams.sessions"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},

@@ -7,9 +7,11 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import QuerySet
 
 from evalhub.teams.models import ApiToken, Membership, Project
 from evalhub.teams.roles import Role, allows, lesser
+from evalhub.web.prepared import prepared
 
 DEFAULT_PROJECT = "default"
 LOCAL_OWNER = "owner"
@@ -30,14 +32,19 @@ class Access:
 
 def of_user(user: Any, slug: str) -> Access | None:
     """Return a person's access to a project, or None when there is no such project for them."""
-    membership = Membership.objects.select_related("project").filter(project__slug=slug, user=user).first()
-    return Access(membership.project, user, membership.role) if membership else None
+    found = _memberships(user.pk, slug)
+    return Access(found[0].project, user, found[0].role) if found else None
 
 
 def of_token(token: ApiToken) -> Access | None:
     """Return a token's access to its project: never more than its owner's, None when the owner has left."""
-    membership = Membership.objects.filter(project=token.project, user=token.user).first()
-    return Access(token.project, token.user, lesser(token.role, membership.role)) if membership else None
+    found = _memberships(token.user_id, token.project.slug)
+    return Access(token.project, token.user, lesser(token.role, found[0].role)) if found else None
+
+
+@prepared
+def _memberships(user: int, slug: str) -> QuerySet[Membership]:
+    return Membership.objects.select_related("project").filter(project__slug=slug, user=user)
 
 
 @transaction.atomic

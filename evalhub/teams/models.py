@@ -12,6 +12,7 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.roles import Role
+from evalhub.web.prepared import prepared
 
 
 class Project(models.Model):
@@ -98,14 +99,17 @@ class ApiToken(models.Model):
     @classmethod
     def find(cls, secret: str, *, now: datetime) -> ApiToken | None:
         """Return the valid token with this secret and note its use, at most once a minute; else None."""
-        token = (
-            cls.objects.select_related("project", "user").filter(sha256=digest(secret), revoked=None).first()
-        )
+        token = next(iter(_tokens(digest(secret))), None)
         if token is None or not token.user.is_active or (token.expires and token.expires <= now):
             return None
         if token.last_used is None or now - token.last_used > timedelta(minutes=1):
             cls.objects.filter(pk=token.pk).update(last_used=now)
         return token
+
+
+@prepared
+def _tokens(sha256: str) -> models.QuerySet[ApiToken]:
+    return ApiToken.objects.select_related("project", "user").filter(sha256=sha256, revoked=None).order_by()
 
 
 class SignInLink(models.Model):

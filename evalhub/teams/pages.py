@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 from django.core.exceptions import PermissionDenied
@@ -13,6 +13,7 @@ from django_htmx.middleware import HtmxDetails
 
 from evalhub.teams.access import Access, of_user
 from evalhub.teams.models import Project
+from evalhub.web.prepared import prepared
 
 Given = ParamSpec("Given")
 
@@ -21,16 +22,21 @@ class ProjectRequest(HttpRequest):
     """A request of a member of the project it is about."""
 
     access: Access
-    projects: QuerySet[Project]
-    """The member's projects, for the menu; asked only when it is drawn."""
+    projects: Callable[[], list[Project]]
+    """Gives the member's projects, for the menu; asked only when it is drawn."""
     htmx: HtmxDetails
 
 
 ProjectView = Callable[Concatenate[ProjectRequest, Given], HttpResponseBase]
 
 
-def projects_of(user: Any) -> QuerySet[Project]:
-    """Return the projects that a person is a member of, by name."""
+def projects_of(user: Any) -> list[Project]:
+    """Return the projects that a person is a member of, by name. One query."""
+    return _projects(user.pk)
+
+
+@prepared
+def _projects(user: int) -> QuerySet[Project]:
     return Project.objects.filter(memberships__user=user).order_by("name")
 
 
@@ -45,7 +51,7 @@ def enter(request: HttpRequest, slug: str, action: str) -> ProjectRequest:
         )
     entered = cast(ProjectRequest, request)
     entered.access = access
-    entered.projects = projects_of(request.user)
+    entered.projects = partial(projects_of, request.user)
     return entered
 
 

@@ -13,9 +13,10 @@ from pydantic import Field
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import note
 from evalhub.web.moments import moment
+from evalhub.web.paging import LARGEST_KEY, SIZE, cut
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text
-from evalhub.web.rest.pages import Cursor, PageOut, encoded, page_of
+from evalhub.web.rest.pages import Cursor, PageOut, encoded, page_of, shown
 from runs.api.finding import find_run
 from runs.api.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
 from runs.baselines import check_choice
@@ -27,7 +28,7 @@ from runs.options import RunOptions, Selection
 from runs.planning import Request, request_runs
 from runs.recording import cancel_run
 from runs.reports.document import run_document, run_json
-from runs.reports.run_rows import rows_json, values_of
+from runs.reports.run_rows import newest_values, rows_json, values_of
 from runs.sources import registry_from
 from runs.warehouse.history import Filters, matching_runs
 from scenarios.models import Guidance, SuiteVersion
@@ -123,8 +124,12 @@ def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
 @router.get("/runs", auth=Bearer(), response=answers(PageOut[RunRowOut]))
 def list_runs(request: ApiRequest, filters: Query[RunFilters]) -> HttpResponse:
     """The runs that match, newest first."""
-    runs = values_of(matching_runs(request.access.project, filters.filters()))
-    return encoded(page_of(request, runs, filters, rows_json, key_in=itemgetter(0)))
+    project, asked = request.access.project, filters.filters()
+    if asked.in_force or filters.limit != SIZE:
+        runs = values_of(matching_runs(project, asked))
+        return encoded(page_of(request, runs, filters, rows_json, key_in=itemgetter(0)))
+    page = cut(newest_values(project.pk, filters.cursor or LARGEST_KEY), filters.cursor, key_in=itemgetter(0))
+    return encoded(shown(request, page, rows_json))
 
 
 @router.get("/runs/{run_id}", auth=Bearer(), response=answers(RunDocumentOut), exclude_unset=True)

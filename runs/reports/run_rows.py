@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from evalhub.web.moments import moment
+from evalhub.web.paging import SIZE
+from evalhub.web.prepared import prepared
 from runs.models import Run
 
 COLUMNS = (
@@ -60,6 +62,12 @@ class RunValues(NamedTuple):
 def values_of(runs: QuerySet[Run]) -> QuerySet[Run, Any]:
     """Return the query's rows as plain values, keyed by their first."""
     return runs.select_related(None).defer(None).values_list(*COLUMNS)
+
+
+@prepared
+def newest_values(project: int, below: int) -> QuerySet[Run, Any]:
+    """Return the newest runs of a project below a key, one more than a page holds, as `values_of` does."""
+    return values_of(Run.objects.filter(project=project, pk__lt=below)).order_by("-pk")[: SIZE + 1]
 
 
 def rows_json(rows: Sequence[Any]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from runs.warehouse.home import glance, running_now
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
     """Lead to the only project, or list them."""
-    projects = list(projects_of(request.user)[:2])
+    projects = projects_of(request.user)
     return redirect(projects[0]) if len(projects) == 1 else project_list(request)
 
 

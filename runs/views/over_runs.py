@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
@@ -9,8 +10,9 @@ from django.views.decorators.http import require_GET
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
+from evalhub.web.prepared import prepared
 from runs.charts.trend import trend_figure
-from runs.models import Target
+from runs.warehouse.choices import target_names
 from runs.warehouse.rationales import readings
 from runs.warehouse.trends import trend
 from scenarios.models import Suite
@@ -18,8 +20,13 @@ from scenarios.models import Suite
 
 def _chosen_suite(project: Project, slug: str) -> tuple[list[Suite], Suite | None]:
     """Return the project's suites, and the one that is asked for or else the first."""
-    suites = list(Suite.objects.filter(project=project))
+    suites = _suites(project.pk)
     return suites, next((suite for suite in suites if suite.slug == slug), suites[0] if suites else None)
+
+
+@prepared
+def _suites(project: int) -> QuerySet[Suite]:
+    return Suite.objects.filter(project=project)
 
 
 @require_GET
@@ -35,7 +42,7 @@ def trends(request: ProjectRequest) -> HttpResponse:
         "trend": found,
         "newest_first": found.points[::-1] if found else [],
         "figure": trend_figure(found) if found else None,
-        "targets": Target.objects.filter(project=project),
+        "targets": target_names(project.pk),
         "target": target,
     }
     return page_or_fragment(request, "runs/trends.html", "runs/_trend.html", context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -14,11 +14,13 @@ from evalhub.teams.models import note
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
+from evalhub.web.prepared import prepared
 from runs.models import Baseline, Run, Trial
 from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
+from runs.warehouse.choices import choices
 from runs.warehouse.differences import fingerprint_parts
-from runs.warehouse.history import HEAVY, RELATED, STATES, Filters, choices, page_of_runs, runs_of
+from runs.warehouse.history import HEAVY, RELATED, STATES, Filters, page_of_runs, runs_of
 from runs.warehouse.layers import layers_of, subcommands
 from runs.warehouse.progress import progress_of
 from runs.warehouse.run_detail import ScenarioRow, chosen, diagnosis_of, facets, part_of, scenario_rows
@@ -31,13 +33,18 @@ UNSHOWN = tuple(column for column in HEAVY if "__" in column)
 
 def find_run(request: ProjectRequest, pk: int) -> Run:
     """Return the project's run. Raises `Http404`."""
-    runs = runs_of(request.access.project).defer(None).defer(*UNSHOWN)
+    found = _run(request.access.project.pk, pk)
+    if not found:
+        raise Http404
+    return found[0]
+
+
+@prepared
+def _run(project: int, pk: int) -> QuerySet[Run]:
+    runs = runs_of(project).defer(None).defer(*UNSHOWN)
     pinned = Exists(Baseline.objects.filter(run=OuterRef("pk")))
     runs = runs.select_related(*RELATED, "baseline__guidance").annotate(is_pinned=pinned)
-    run = runs.filter(pk=pk).first()
-    if run is None:
-        raise Http404
-    return run
+    return runs.filter(pk=pk).order_by()
 
 
 @require_GET

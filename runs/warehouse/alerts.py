@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import Page, page_below
+from evalhub.web.prepared import prepared
 from runs.models import Alert, Change, RunMeasure, Trial
 from runs.models.comparison import AlertState, Verdict
 from runs.models.trial import TrialState
@@ -59,7 +60,14 @@ class AlertCard:
 
 def untriaged(project: Project) -> int:
     """Return how many alerts nobody has decided about. One query."""
-    return Alert.objects.filter(project=project, state=AlertState.UNTRIAGED).count()
+    found = _untriaged(project.pk)
+    return found[0] if found else 0
+
+
+@prepared
+def _untriaged(project: int) -> QuerySet[Alert, int]:
+    waiting = Alert.objects.filter(project=project, state=AlertState.UNTRIAGED).order_by()
+    return waiting.values("project").annotate(n=Count("pk")).values_list("n", flat=True)
 
 
 def alert_counts(project: Project) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from operator import itemgetter
@@ -14,17 +13,14 @@ from django.db.models.functions import Cast
 from django.http import QueryDict
 
 from evalhub.teams.models import Project
-from evalhub.web.paging import Page, key_of, page_below
-from runs.models import Change, Run, RunMeasure, Target
+from evalhub.web.paging import LARGEST_KEY, SIZE, Page, cut, key_of, page_below
+from evalhub.web.prepared import prepared
+from runs.models import Change, Run, RunMeasure
 from runs.models.run import STALE, RunState
 from runs.warehouse.listing import ListedRun, as_listed, listed
 from runs.warehouse.rates import Rate
-from scenarios.models import Guidance, Suite
 
 OUTCOMES = ("pass", "fail", "error")
-RECENT = 100
-"""Runs looked through for the models and tags to choose from."""
-MOST_GUIDANCE = 100
 STATES = (
     ("pass", "passed"),
     ("fail", "failed"),
@@ -141,30 +137,37 @@ HEAVY = (
 """Columns that no list shows."""
 
 
-def runs_of(project: Project) -> QuerySet[Run]:
-    """Return a project's runs with what every row of them shows; `is_stale` where their files do not fit the tool."""
+def runs_of(project: Project | int) -> QuerySet[Run]:
+    """Return the runs of a project or of its key with what every row of them shows; `is_stale` where their files do not fit the tool."""
     runs = Run.objects.filter(project=project).annotate(is_stale=STALE)
     return runs.select_related(*RELATED).defer(*HEAVY)
 
 
 def rows(runs: Sequence[Run] | Sequence[ListedRun]) -> list[RunRow]:
     """Return the runs with their headline measures and verdicts. Two queries."""
-    keys = [run.pk for run in runs]
+    keys = tuple(run.pk for run in runs)
     measures: dict[int, dict[str, float]] = {}
+    for run, layer, name, mean in _measures(keys):
+        measures.setdefault(run, {})[SHOWN_MEASURES[layer, name]] = mean
+    changes = {run: (verdict, before, after) for run, verdict, before, after in _headlines(keys)}
+    return [_row(run, measures.get(run.pk, {}), changes.get(run.pk)) for run in runs]
+
+
+@prepared
+def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, str, str, float]]:
     wanted = Q()
     for layer, name in SHOWN_MEASURES:
         wanted |= Q(measure__layer=layer, measure__name=name)
-    found = RunMeasure.objects.filter(wanted, run__in=keys, scenario=None)
-    for run, layer, name, mean in found.values_list("run", "measure__layer", "measure__name", "mean"):
-        measures.setdefault(run, {})[SHOWN_MEASURES[layer, name]] = mean
+    found = RunMeasure.objects.filter(wanted, run__in=runs, scenario=None)
+    return found.values_list("run", "measure__layer", "measure__name", "mean")
+
+
+@prepared
+def _headlines(runs: tuple[int, ...]) -> QuerySet[Change, tuple[int, str, float | None, float | None]]:
     headline = Change.objects.filter(
-        run__in=keys, scenario=None, measure__layer="trial", measure__name="pass"
+        run__in=runs, scenario=None, measure__layer="trial", measure__name="pass"
     )
-    changes = {
-        run: (verdict, before, after)
-        for run, verdict, before, after in headline.values_list("run", "verdict", "before", "after")
-    }
-    return [_row(run, measures.get(run.pk, {}), changes.get(run.pk)) for run in runs]
+    return headline.values_list("run", "verdict", "before", "after")
 
 
 def _row(
@@ -184,38 +187,15 @@ def matching_runs(project: Project, filters: Filters) -> QuerySet[Run]:
 
 def page_of_runs(project: Project, filters: Filters, before: str) -> tuple[Page[Any], list[RunRow]]:
     """Return one page of the runs that match, newest first. Three queries."""
-    page = page_below(listed(matching_runs(project, filters)), before, key_in=itemgetter(0))
+    if filters.in_force:
+        page = page_below(listed(matching_runs(project, filters)), before, key_in=itemgetter(0))
+    else:
+        key = key_of(before)
+        page = cut(_newest(project.pk, LARGEST_KEY if key is None else key), key, key_in=itemgetter(0))
     return page, rows(as_listed(page.rows))
 
 
-@dataclass(frozen=True)
-class Choices:
-    """What the filters of a project's runs can be set to."""
-
-    suites: list[tuple[str, str]]
-    targets: list[str]
-    models: list[str]
-    guidance: list[tuple[int, str]]
-    tags: list[tuple[str, int]]
-
-
-def choices(project: Project) -> Choices:
-    """Return what there is to choose among a project's runs; models and tags of its last 100. Four queries.
-
-    None of them grows with the number of runs.
-    """
-    suites = Suite.objects.filter(project=project).values_list("slug", "name")
-    targets = Target.objects.filter(project=project).values_list("name", flat=True)
-    guidance = Guidance.objects.filter(suite__project=project).order_by("-pk")[:MOST_GUIDANCE]
-    recent = list(Run.objects.filter(project=project).order_by("-pk").values_list("model", "tags")[:RECENT])
-    tags = Counter(tag for _, each in recent for tag in each)
-    return Choices(
-        list(suites),
-        list(targets),
-        sorted({model for model, _ in recent if model}),
-        [
-            (pk, name or f"guidance {number}")
-            for pk, name, number in guidance.values_list("pk", "name", "number")
-        ],
-        tags.most_common(8),
-    )
+@prepared
+def _newest(project: int, below: int) -> QuerySet[Run, Any]:
+    runs = listed(Run.objects.filter(project=project, pk__lt=below))
+    return runs.order_by("-pk")[: SIZE + 1]

@@ -6,7 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
+import msgspec
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+from msgspec import Struct
+
+from evalhub.web.prepared import prepared
 from evaluators.scoring.base import LAYER as SCORING
 from evaluators.scoring.layer import NAME as AGGREGATE
 from runs.models import JudgingRecord, Run, RunMeasure, SubcommandMeasure
@@ -90,6 +97,16 @@ class Layers:
     judged: int
 
 
+class ReadJudging(Struct, gc=False):
+    """What is read of a judging; the rest of its JSON is skipped."""
+
+    negatives: list[str] | None = None
+    positives: list[str] | None = None
+
+
+_judging = msgspec.json.Decoder(ReadJudging)
+
+
 def layers_of(run: Run, read: RunTrials) -> Layers:
     """Return a run's layers, from its rollups, its trials and its judgings. Two queries."""
     means = _means(run)
@@ -115,23 +132,23 @@ def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
 
 
 def _means(run: Run) -> dict[tuple[str, str], Mean]:
-    runs = [run.pk] + ([run.baseline_id] if run.baseline_id else [])
-    found = RunMeasure.objects.filter(run__in=runs, scenario=None).select_related("measure")
-    rows = {(row.run_id, row.measure_id): row for row in found}
+    runs = (run.pk, run.baseline_id) if run.baseline_id else (run.pk,)
+    values = {(owner, *measure): mean for owner, mean, *measure in _measures(runs)}
     means = {}
-    for (owner, key), row in rows.items():
-        if owner != run.pk:
-            continue
-        measure = row.measure
-        before = rows.get((run.baseline_id, key)) if run.baseline_id else None
-        label = (
-            INTERACTION.get(measure.name)
-            or measure.name.removeprefix(CRITERION).replace("_", " ").capitalize()
-        )
-        means[measure.layer, measure.name] = Mean(
-            measure.name, label, measure.unit, row.mean, before.mean if before else None, measure.better
-        )
+    for (owner, layer, name, unit, better), mean in values.items():
+        if owner == run.pk:
+            label = INTERACTION.get(name) or name.removeprefix(CRITERION).replace("_", " ").capitalize()
+            before = values.get((run.baseline_id, layer, name, unit, better))
+            means[layer, name] = Mean(name, label, unit, mean, before, better)
     return means
+
+
+@prepared
+def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
+    found = RunMeasure.objects.filter(run__in=runs, scenario=None)
+    return found.values_list(
+        "run", "mean", *(f"measure__{name}" for name in ("layer", "name", "unit", "better"))
+    )
 
 
 def _is_single(score: ReadScore) -> bool:
@@ -165,16 +182,22 @@ def statements(runs: Sequence[int]) -> tuple[list[Statement], list[Statement], i
 
     One query; prompts and raw answers are not loaded.
     """
-    found = JudgingRecord.objects.filter(trial__run__in=runs, counts=True).order_by("pk")
     negatives: dict[str, dict[int, None]] = {}
     positives: dict[str, dict[int, None]] = {}
     judged = 0
-    for trial, issues, highlights in found.values_list("trial", "content__negatives", "content__positives"):
+    for trial, text in _judgings(tuple(runs)):
+        read = _judging.decode(text)
         judged += 1
-        for texts, said in ((issues, negatives), (highlights, positives)):
-            for text in texts or ():
-                said.setdefault(" ".join(text.split()), {})[trial] = None
+        for texts, said in ((read.negatives, negatives), (read.positives, positives)):
+            for each in texts or ():
+                said.setdefault(" ".join(each.split()), {})[trial] = None
     return _most_said(negatives), _most_said(positives), judged
+
+
+@prepared
+def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]:
+    found = JudgingRecord.objects.filter(trial__run__in=runs, counts=True).order_by("pk")
+    return found.values_list("trial", Cast("content", TextField()))
 
 
 def _most_said(said: dict[str, dict[int, None]]) -> list[Statement]:
@@ -203,9 +226,13 @@ class SubcommandRow:
 
 def subcommands(run: Run) -> list[SubcommandRow]:
     """Return the run's subcommands, those that fail most first. One query."""
-    found = SubcommandMeasure.objects.filter(run=run, scenario=None)
-    rows = [_subcommand(each) for each in found]
+    rows = [_subcommand(each) for each in _subcommands(run.pk)]
     return sorted(rows, key=lambda row: (row.few, -row.errors, row.name))
+
+
+@prepared
+def _subcommands(run: int) -> QuerySet[SubcommandMeasure]:
+    return SubcommandMeasure.objects.filter(run=run, scenario=None)
 
 
 def _subcommand(each: SubcommandMeasure) -> SubcommandRow:

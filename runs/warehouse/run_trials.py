@@ -7,16 +7,19 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
-from django.db.models import Case, Q, TextField, When
-from django.db.models.fields.json import KT
+from django.db.models import Case, Q, QuerySet, TextField, When
 from django.db.models.functions import Cast
 from msgspec import Struct
 
+from evalhub.web.prepared import prepared
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.reasons import failed_scores, is_verdict
 from runs.warehouse.rates import Rate
 
+COLUMNS = (
+    *("pk", "scenario__key", "scenario_id", "index", "state", "outcome", "error", "seconds", "cost_usd"),
+)
 MOST_LOST = 3
 
 
@@ -29,6 +32,13 @@ class ReadScore(Struct, gc=False):
     passed: bool | None = None
 
 
+class ReadDetail(Struct, gc=False):
+    """What is read of a trial's detail."""
+
+    diagnosis: list[dict[str, Any]] | None = None
+
+
+_detail = msgspec.json.Decoder(ReadDetail)
 _scores = msgspec.json.Decoder(list[ReadScore])
 
 
@@ -47,7 +57,7 @@ class TrialRow:
     seconds: float | None
     cost_usd: float | None
     scores_text: str
-    diagnosis_text: str | None
+    detail_text: str
 
     @property
     def is_finished(self) -> bool:
@@ -98,8 +108,7 @@ class TrialRow:
     @property
     def findings(self) -> list[dict[str, Any]]:
         """What the diagnosis found; nothing before the trial's end."""
-        text = self.diagnosis_text if self.is_finished else None
-        return msgspec.json.decode(text) or [] if text else []
+        return _detail.decode(self.detail_text).diagnosis or [] if self.is_finished else []
 
 
 @dataclass(frozen=True)
@@ -127,26 +136,20 @@ def trials_of(run: Run) -> RunTrials:
 
     Texts of JSON columns are decoded here: Django's own decoding takes ten times as long.
     """
-    own, ended = Q(run=run), Q(run=run.baseline_id, state=TrialState.FINISHED)
-    found = Trial.objects.filter(own | ended if run.baseline_id else own).order_by("position", "pk")
-    columns = (
-        "pk",
-        "scenario__key",
-        "scenario_id",
-        "index",
-        "state",
-        "outcome",
-        "error",
-        "seconds",
-        "cost_usd",
-    )
-    scores = Case(When(run=run, then=Cast("scores", TextField())))
-    diagnosis = Case(When(run=run, then=KT("detail__diagnosis")))
     trials, before = [], dict[str, list[str]]()
-    for owner, *values in found.values_list("run_id", *columns, scores, diagnosis):
+    for owner, *values in _rows(run.pk, run.baseline_id) if run.baseline_id else _rows(run.pk):
         row = TrialRow(*values)
         if owner == run.pk:
             trials.append(row)
         else:
             before.setdefault(row.key, []).append(row.outcome)
     return RunTrials(trials, before)
+
+
+@prepared
+def _rows(run: int, baseline: int | None = None) -> QuerySet[Trial, Any]:
+    own, ended = Q(run=run), Q(run=baseline, state=TrialState.FINISHED)
+    found = Trial.objects.filter(own | ended if baseline else own).order_by("position", "pk")
+    scores = Case(When(run=run, then=Cast("scores", TextField())))
+    diagnosis = Case(When(run=run, then=Cast("detail", TextField())))
+    return found.values_list("run_id", *COLUMNS, scores, diagnosis)

@@ -6,8 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import QuerySet
 
+from evalhub.web.paging import LARGEST_KEY
+from evalhub.web.prepared import prepared
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.rates import Rate
@@ -41,24 +43,32 @@ def strips(
     suite: Suite, *, target: int | None = None, up_to: int | None = None, scenario: int | None = None
 ) -> dict[int, Strip]:
     """Return a strip for each scenario of a suite that was run lately, or for one of them. Two queries."""
-    chosen = Q(suite=suite)
-    if target is not None:
-        chosen &= Q(target=target)
-    if up_to is not None:
-        chosen &= Q(pk__lte=up_to)
-    runs = Run.objects.filter(chosen).order_by("-pk")
-    versions = _enough(runs.values_list("pk", "tool_version", "guidance_id", "trials")[:LENGTH])
-    trials = (
-        Trial.objects.filter(run__in=list(versions), state=TrialState.FINISHED)
-        .order_by("pk")
-        .values_list("scenario_id", "outcome", "run_id", "pk")
-    )
-    if scenario is not None:
-        trials = trials.filter(scenario=scenario)
+    newest = LARGEST_KEY if up_to is None else up_to
+    versions = _enough(_runs(suite.pk, newest) if target is None else _runs(suite.pk, newest, target))
+    keys = tuple(versions)
+    trials = _trials(keys) if scenario is None else _trials(keys, scenario)
     by_scenario: dict[int, list[tuple[str, int, int]]] = defaultdict(list)
     for key, outcome, run, pk in trials:
         by_scenario[key].append((outcome, run, pk))
     return {key: _strip(found[-LENGTH:], versions) for key, found in by_scenario.items()}
+
+
+@prepared
+def _runs(
+    suite: int, newest: int, target: int | None = None
+) -> QuerySet[Run, tuple[int, str, int | None, int]]:
+    runs = Run.objects.filter(suite=suite, pk__lte=newest).order_by("-pk")
+    if target is not None:
+        runs = runs.filter(target=target)
+    return runs.values_list("pk", "tool_version", "guidance_id", "trials")[:LENGTH]
+
+
+@prepared
+def _trials(runs: tuple[int, ...], scenario: int | None = None) -> QuerySet[Trial, tuple[int, str, int, int]]:
+    trials = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by("pk")
+    if scenario is not None:
+        trials = trials.filter(scenario=scenario)
+    return trials.values_list("scenario_id", "outcome", "run_id", "pk")
 
 
 def _enough(runs: Iterable[tuple[int, str, int | None, int]]) -> dict[int, tuple[str, int | None]]:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
+from evalhub.web.prepared import prepared
 from evaluators.statistics import Z_95
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import RunState
@@ -81,10 +84,13 @@ def label_of(measure: Measure) -> str:
 
 def measures_of(runs: Iterable[int]) -> list[Measure]:
     """Return what was measured in some runs. One query."""
-    measured = RunMeasure.objects.filter(run__in=list(runs)[:RUNS_FOR_MEASURES], scenario=None).values(
-        "measure"
-    )
-    return list(Measure.objects.filter(pk__in=measured))
+    return _measures(tuple(runs)[:RUNS_FOR_MEASURES])
+
+
+@prepared
+def _measures(runs: tuple[int, ...]) -> QuerySet[Measure]:
+    measured = RunMeasure.objects.filter(run__in=runs, scenario=None).values("measure")
+    return Measure.objects.filter(pk__in=measured)
 
 
 _OF_A_RUN = (
@@ -105,18 +111,28 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
 
     The runs are found first, by index, so that a history ten times as long costs the same.
     """
-    closed = Run.objects.filter(suite=suite).exclude(state__in=OPEN).order_by("-pk")
-    if target:
-        closed = closed.filter(target__name=target)
-    runs = {row[0]: row for row in closed.values_list(*_OF_A_RUN)[:MOST_RUNS]}
+    runs = {row[0]: row for row in (_closed(suite.pk, target) if target else _closed(suite.pk))}
     measures = measures_of(runs)
     by_name = {str(measure): measure for measure in measures}
     measure = by_name.get(name) or by_name.get("trial/pass") or (measures[0] if measures else None)
     if measure is None:
         return Trend(None, [], [])
-    found = RunMeasure.objects.filter(measure=measure, scenario=None, run__in=list(runs)).order_by("run_id")
-    values = found.values_list("run_id", "mean", "n", "m2")
+    values = _values(measure.pk, tuple(runs))
     return Trend(measure, [_point(runs[run], mean, n, m2) for run, mean, n, m2 in values], measures)
+
+
+@prepared
+def _closed(suite: int, target: str = "") -> QuerySet[Run, Any]:
+    closed = Run.objects.filter(suite=suite).exclude(state__in=OPEN).order_by("-pk")
+    if target:
+        closed = closed.filter(target__name=target)
+    return closed.values_list(*_OF_A_RUN)[:MOST_RUNS]
+
+
+@prepared
+def _values(measure: int, runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, float, int, float]]:
+    found = RunMeasure.objects.filter(measure=measure, scenario=None, run__in=runs).order_by("run_id")
+    return found.values_list("run_id", "mean", "n", "m2")
 
 
 def _point(run: Sequence[Any], mean: float, n: int, m2: float) -> Point:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from evalhub.teams.models import Project
+from evalhub.web.prepared import prepared
 from evaluators.model import Transcript
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
 from runs.warehouse.layers import CRITERION, DECIDING, INTERACTION
@@ -137,23 +140,46 @@ RELATED = (
 
 def find_trial(project: Project, pk: int) -> Trial | None:
     """Return a project's trial, or None. One query."""
-    return Trial.objects.select_related(*RELATED).filter(pk=pk, run__project=project).first()
+    return next(iter(_trial(project.pk, pk)), None)
+
+
+@prepared
+def _trial(project: int, pk: int) -> QuerySet[Trial]:
+    return Trial.objects.select_related(*RELATED).filter(pk=pk, run__project=project).order_by()
+
+
+@prepared
+def _commands(trial: int) -> QuerySet[CommandRecord]:
+    return CommandRecord.objects.filter(trial=trial)
+
+
+@prepared
+def _judgings(trial: int) -> QuerySet[JudgingRecord]:
+    return JudgingRecord.objects.filter(trial=trial)
+
+
+@prepared
+def _artifacts(trial: int) -> QuerySet[Artifact]:
+    return Artifact.objects.filter(trial=trial)
+
+
+@prepared
+def _siblings(run: int, scenario: int) -> QuerySet[Trial]:
+    return Trial.objects.filter(run=run, scenario=scenario).only("pk", "index").order_by("index")
 
 
 def trial_page(trial: Trial, start: int = 0) -> TrialPage:
     """Return what belongs to a trial, its timeline from a step on. Six queries where its transcript is loaded."""
     record: TranscriptRecord | None = getattr(trial, "transcript", None)
     transcript = record.unpack() if record else None
-    commands = list(trial.commands.all())
+    commands = _commands(trial.pk)
     found = strips(trial.run.suite, target=trial.run.target_id, scenario=trial.scenario_id)
     return TrialPage(
         trial=trial,
         commands=commands,
-        judgings=list(trial.judgings.all()),
-        artifacts=list(trial.artifacts.all()),
-        siblings=list(
-            Trial.objects.filter(run=trial.run, scenario=trial.scenario).only("pk", "index").order_by("index")
-        ),
+        judgings=_judgings(trial.pk),
+        artifacts=_artifacts(trial.pk),
+        siblings=_siblings(trial.run_id, trial.scenario_id),
         timeline=timeline(transcript, commands, start),
         transcript=transcript,
         strip=found.get(trial.scenario_id, Strip()),

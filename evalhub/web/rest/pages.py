@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import BaseModel, Field
 
-from evalhub.web.paging import SIZE, page_below
+from evalhub.web.paging import SIZE, Page, page_below
 from evalhub.web.rest.given import Key
 
 Item = TypeVar("Item")
@@ -43,7 +43,13 @@ def page_of(
     key_in: Callable[[Row], int] = attrgetter("pk"),
 ) -> dict[str, Any]:
     """Return one page as JSON. One query beside those that `show` makes; `key_in` as in `page_below`."""
-    page = page_below(rows, str(cursor.cursor or ""), size=cursor.limit, key_in=key_in)
+    return shown(request, page_below(rows, str(cursor.cursor or ""), size=cursor.limit, key_in=key_in), show)
+
+
+def shown(
+    request: HttpRequest, page: Page[Row], show: Callable[[Sequence[Row]], list[dict[str, Any]]]
+) -> dict[str, Any]:
+    """Return a page that is read as JSON."""
     return {"items": show(page.rows), "next": _next(request, page.before)}
 
 

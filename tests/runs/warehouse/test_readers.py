@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from runs.warehouse.history import Filters, choices, page_of_runs
+from runs.warehouse.choices import choices
+from runs.warehouse.history import Filters, page_of_runs
 from runs.warehouse.home import glance, running_now
 from runs.warehouse.layers import layers_of, statements, subcommands
 from runs.warehouse.progress import progress_of

@@ -1,0 +1,45 @@
+"""Who is signed in, read for every page: Django's sessions in the database and its users, by prepared queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
+from django.contrib.sessions.models import Session
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from evalhub.web.prepared import prepared
+
+
+class SessionStore(DatabaseSessions):
+    """Django's sessions in the database."""
+
+    def _get_session_from_db(self) -> Session | None:
+        """Return the session that has not expired, as Django's does."""
+        found = _sessions(self.session_key or "")
+        if found and found[0].expire_date > timezone.now():
+            return found[0]
+        self._session_key = None
+        return None
+
+
+@prepared
+def _sessions(key: str) -> QuerySet[Session]:
+    return Session.objects.filter(session_key=key)
+
+
+class Users(ModelBackend):
+    """Django's users with passwords."""
+
+    def get_user(self, user_id: int) -> Any:
+        """Return the person with this key who may sign in, else None."""
+        found = _users(int(user_id))
+        return found[0] if found and self.user_can_authenticate(found[0]) else None
+
+
+@prepared
+def _users(pk: int) -> QuerySet[Any]:
+    return get_user_model()._default_manager.filter(pk=pk)

@@ -1,0 +1,149 @@
+"""Queries whose SQL is built once: the ORM takes longer to write a statement than the database to carry it out.
+
+    @prepared
+    def _suites(project: int) -> QuerySet[Suite, tuple[str, str]]:
+        return Suite.objects.filter(project=project).values_list("slug", "name")
+
+    rows = _suites(project.pk)
+
+The function is called once for each shape of its arguments, with stand-ins that are found again among the
+statement's parameters; from then on the statement is carried out with the values that are given. Values are whole
+numbers, texts and, for `__in`, tuples of whole numbers. A query must use each as it is, neither changed nor asked
+anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import wraps
+from itertools import count
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+from django.core.exceptions import EmptyResultSet
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import Model, QuerySet
+
+Given = ParamSpec("Given")
+Row = TypeVar("Row")
+Value = int | str
+LARGEST = 2**63 - 1
+FIRST_NUMBER = -2_000_000_000
+"""Where the stand-ins of numbers begin: no key is negative, and the smallest integer column holds it."""
+
+
+class Plan:
+    """One statement for one connection, with what Django's compiler finds out of its columns."""
+
+    def __init__(self, queryset: Any, places: dict[Value, int]) -> None:
+        if queryset._prefetch_related_lookups:
+            raise TypeError("A prepared query carries out one statement, so it cannot prefetch.")
+        self._model, self._read = queryset.model, queryset._iterable_class
+        self._compiler = queryset.query.get_compiler(using=queryset.db)
+        self._sql, self._parameters = self._compiler.as_sql()
+        self._given = [(at, places[each]) for at, each in enumerate(self._parameters) if _is_in(places, each)]
+        columns = [column for column, _, _ in self._compiler.select[: self._compiler.col_count]]
+        converters = self._compiler.get_converters(columns)
+        self._compiler.get_converters = lambda expressions: converters
+
+    def rows(self, values: Sequence[Value]) -> list[Any]:
+        """Return the statement's rows for values in the order of their stand-ins."""
+        parameters = list(self._parameters)
+        for at, place in self._given:
+            parameters[at] = values[place]
+        compiler = copy(self._compiler)
+        compiler.as_sql = lambda *args, **options: (self._sql, tuple(parameters))
+        return list(self._read(Source(self._model, compiler)))
+
+
+class Source:
+    """What Django's row readers ask of a queryset and of its query."""
+
+    def __init__(self, model: type[Model], compiler: Any) -> None:
+        self.query, self.model, self.db = self, model, compiler.using
+        self._compiler = compiler
+        self._known_related_objects: dict[Any, Any] = {}
+
+    def get_compiler(self, using: str | None = None) -> Any:
+        """Return what carries the statement out."""
+        return self._compiler
+
+
+class Nothing:
+    """A query of which Django knows that no row fits it."""
+
+    def rows(self, values: Sequence[Value]) -> list[Any]:
+        return []
+
+
+_plans: WeakKeyDictionary[Any, dict[Any, Plan | Nothing]] = WeakKeyDictionary()
+
+
+def prepared(build: Callable[Given, QuerySet[Any, Row]]) -> Callable[Given, list[Row]]:
+    """Return a function with the arguments of `build` that carries its query out; arguments go by position.
+
+    No row fits a number that no column holds. It raises `TypeError` for arguments of other types.
+    """
+
+    @wraps(build)
+    def carry_out(*args: Given.args, **named: Given.kwargs) -> list[Row]:
+        if named:
+            raise TypeError(f"{build.__name__} takes its arguments by position.")
+        given = [_filled_up(value) if type(value) is tuple else value for value in args]
+        key = (build, *map(_shape, given))
+        plans = _plans.setdefault(connections[DEFAULT_DB_ALIAS], {})
+        plan = plans.get(key)
+        if plan is None:
+            plan = plans[key] = _plan(build, given)
+        values = [*_values(given)]
+        return (
+            []
+            if any(type(each) is int and not -LARGEST <= each <= LARGEST for each in values)
+            else plan.rows(values)
+        )
+
+    return carry_out
+
+
+def _plan(build: Callable[..., QuerySet[Any, Any]], args: Sequence[Any]) -> Plan | Nothing:
+    numbers, places = count(), dict[Value, int]()
+
+    def stand_in(value: Value) -> Value:
+        number = next(numbers)
+        name: Value = FIRST_NUMBER - number if isinstance(value, int) else f"stand-in {number} of evalhub"
+        places[name] = number
+        return name
+
+    given = [tuple(map(stand_in, value)) if isinstance(value, tuple) else stand_in(value) for value in args]
+    try:
+        return Plan(build(*given), places)
+    except EmptyResultSet:
+        return Nothing()
+
+
+def _filled_up(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the numbers with the last one repeated up to a power of two: lists of any length share few statements."""
+    missing = (1 << (len(numbers) - 1).bit_length()) - len(numbers) if numbers else 0
+    return numbers + numbers[-1:] * missing
+
+
+def _shape(value: Any) -> Any:
+    """Return what the statement depends on: the type, and how many there are."""
+    if type(value) is int or type(value) is str:
+        return type(value)
+    if type(value) is tuple and all(type(each) is int for each in value):
+        return len(value)
+    raise TypeError(f"A prepared query takes numbers, texts and tuples of numbers, not {value!r}.")
+
+
+def _values(args: Sequence[Any]) -> Iterator[Value]:
+    for value in args:
+        if isinstance(value, tuple):
+            yield from value
+        else:
+            yield value
+
+
+def _is_in(places: dict[Value, int], value: Any) -> bool:
+    return isinstance(value, (int, str)) and value in places

@@ -1,0 +1,66 @@
+"""What the filters of a project's runs can be set to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from evalhub.teams.models import Project
+from evalhub.web.prepared import prepared
+from runs.models import Run, Target
+from scenarios.models import Guidance, Suite
+
+RECENT = 100
+"""Runs looked through for the models and tags to choose from."""
+MOST_GUIDANCE = 100
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the filters of a project's runs can be set to."""
+
+    suites: list[tuple[str, str]]
+    targets: list[str]
+    models: list[str]
+    guidance: list[tuple[int, str]]
+    tags: list[tuple[str, int]]
+
+
+def choices(project: Project) -> Choices:
+    """Return what there is to choose among a project's runs; models and tags of its last 100. Four queries.
+
+    None of them grows with the number of runs.
+    """
+    recent = _recent(project.pk)
+    tags = Counter(tag for _, each in recent for tag in each)
+    return Choices(
+        _suites(project.pk),
+        target_names(project.pk),
+        sorted({model for model, _ in recent if model}),
+        [(pk, name or f"guidance {number}") for pk, name, number in _guidance(project.pk)],
+        tags.most_common(8),
+    )
+
+
+@prepared
+def _recent(project: int) -> QuerySet[Run, tuple[str, list[str]]]:
+    return Run.objects.filter(project=project).order_by("-pk").values_list("model", "tags")[:RECENT]
+
+
+@prepared
+def _suites(project: int) -> QuerySet[Suite, tuple[str, str]]:
+    return Suite.objects.filter(project=project).values_list("slug", "name")
+
+
+@prepared
+def target_names(project: int) -> QuerySet[Target, str]:
+    """Return the names of a project's targets. One query."""
+    return Target.objects.filter(project=project).values_list("name", flat=True)
+
+
+@prepared
+def _guidance(project: int) -> QuerySet[Guidance, tuple[int, str, int]]:
+    guidance = Guidance.objects.filter(suite__project=project).order_by("-pk")
+    return guidance.values_list("pk", "name", "number")[:MOST_GUIDANCE]

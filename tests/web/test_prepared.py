@@ -1,0 +1,102 @@
+"""Prepared queries give what the ORM's own give, for any values, and refuse what they cannot carry out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import Q, QuerySet
+from django.test.utils import CaptureQueriesContext
+
+from evalhub.teams.models import Membership, Project
+from evalhub.web.prepared import prepared
+from tests.builders import make_member, make_project
+
+pytestmark = pytest.mark.django_db
+
+
+@prepared
+def _named(slug: str, least: int = 0) -> QuerySet[Project]:
+    return Project.objects.filter(slug=slug, pk__gt=least)
+
+
+@prepared
+def _among(keys: tuple[int, ...], also: int) -> QuerySet[Project, str]:
+    return Project.objects.filter(Q(pk__in=keys) | Q(pk=also)).order_by("pk").values_list("slug", flat=True)
+
+
+@prepared
+def _members(project: int) -> QuerySet[Membership]:
+    return Membership.objects.select_related("project", "user").filter(project=project)
+
+
+class TestItsRows:
+    def test_values_change_and_the_statement_stays(self) -> None:
+        first, second = make_project("first"), make_project("second")
+        assert _named("first") == [first]
+        assert _named("second") == [second]
+        assert _named("third") == []
+
+    def test_another_number_of_arguments_is_another_statement(self) -> None:
+        project = make_project("one")
+        assert _named("one") == [project]
+        assert _named("one", project.pk) == []
+
+    @pytest.mark.parametrize("n", range(6))
+    def test_a_list_may_have_any_length(self, n: int) -> None:
+        projects = [make_project(f"p{each}") for each in range(7)]
+        keys = tuple(each.pk for each in projects[:n])
+        assert _among(keys, projects[6].pk) == [*(each.slug for each in projects[:n]), "p6"]
+
+    def test_nothing_is_among_nothing(self) -> None:
+        @prepared
+        def among(keys: tuple[int, ...]) -> QuerySet[Project]:
+            return Project.objects.filter(pk__in=keys)
+
+        make_project("one")
+        assert among(()) == []
+
+    def test_what_belongs_to_a_row_comes_with_it(self) -> None:
+        project = make_project("one")
+        user = make_member(project)
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            [found] = _members(project.pk)
+            assert (found.project, found.user, found.created) == (project, user, found.created)
+        assert len(asked) == 1
+        assert found.created == Membership.objects.get(pk=found.pk).created
+
+    def test_what_is_changed_afterwards_is_seen(self) -> None:
+        project = make_project("one")
+        assert _named("one")[0].name == project.name
+        Project.objects.filter(pk=project.pk).update(name="Other")
+        assert _named("one")[0].name == "Other"
+
+    @pytest.mark.parametrize("key", [2**63, -(2**63) - 1, 10**30])
+    def test_no_row_has_a_number_that_no_column_holds(self, key: int) -> None:
+        assert _members(key) == []
+
+    def test_a_value_is_never_part_of_the_statement(self) -> None:
+        make_project("one")
+        assert _named("one' OR '1'='1") == []
+
+
+class TestWhatItRefuses:
+    @pytest.mark.parametrize("value", [None, 1.5, True, ["a"], ("a",), (True,)])
+    def test_values_of_other_types(self, value: Any) -> None:
+        with pytest.raises(TypeError, match="takes numbers, texts and tuples of numbers"):
+            _named(value)
+
+    def test_arguments_by_name(self) -> None:
+        with pytest.raises(TypeError, match="by position"):
+            _named(slug="one")
+
+    def test_a_second_statement(self) -> None:
+        @prepared
+        def fetched(project: int) -> QuerySet[Project]:
+            return Project.objects.filter(pk=project).prefetch_related("memberships")
+
+        with pytest.raises(TypeError, match="cannot prefetch"):
+            fetched(1)
