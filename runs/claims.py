@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from runs import statements
 from runs.clock import DatabaseNow
@@ -23,7 +23,7 @@ from runs.models.trial import TrialState
 from runs.writing import one_writer, write_transaction
 
 MOST_STARTS = 5
-"""A trial that lost its worker so often is recorded as an error: something about it ends workers."""
+"""What lost its worker so often, a trial or the preparation of a run, is an error: something about it ends workers."""
 
 
 def new_token() -> str:
@@ -116,15 +116,15 @@ def claim_run(run_id: int) -> str | None:
     token = new_token()
     with write_transaction():
         claimed = Run.objects.filter(pk=run_id, state=RunState.QUEUED, cancel_requested=False).update(
-            state=RunState.PREPARING, token=token, lease_until=lease_end()
+            state=RunState.PREPARING, token=token, lease_until=lease_end(), starts=F("starts") + 1
         )
     return token if claimed == 1 else None
 
 
 def release_run(run_id: int, token: str) -> None:
-    """Give the preparation of a run back, undone."""
+    """Give the preparation of a run back, undone; it does not count, for no worker was lost."""
     Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
-        state=RunState.QUEUED, token=""
+        state=RunState.QUEUED, token="", starts=F("starts") - 1
     )
 
 
@@ -186,12 +186,22 @@ def expired_trials() -> QuerySet[Trial]:
     return Trial.objects.filter(state=TrialState.RUNNING, lease_until__lt=DatabaseNow())
 
 
+def expired_preparations() -> QuerySet[Run]:
+    """Return runs whose worker has not renewed its lease while it prepared them."""
+    return Run.objects.filter(state=RunState.PREPARING, lease_until__lt=DatabaseNow())
+
+
+def doomed_preparations() -> list[tuple[int, str]]:
+    """Return run and token of preparations that were lost too often, for closing; a cancelled run just ends."""
+    doomed = expired_preparations().filter(starts__gte=MOST_STARTS, cancel_requested=False)
+    return list(doomed.values_list("pk", "token"))
+
+
 def requeue_lost() -> list[int]:
     """Put lost preparations and lost trials back; return trials that were lost too often, for recording as errors."""
     with write_transaction():
-        Run.objects.filter(state=RunState.PREPARING, lease_until__lt=DatabaseNow()).update(
-            state=RunState.QUEUED, token=""
-        )
+        again = Q(starts__lt=MOST_STARTS) | Q(cancel_requested=True)
+        expired_preparations().filter(again).update(state=RunState.QUEUED, token="")
         expired_trials().filter(starts__lt=MOST_STARTS).update(state=TrialState.QUEUED, token="")
     return list(expired_trials().filter(starts__gte=MOST_STARTS).values_list("pk", flat=True))
 

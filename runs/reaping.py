@@ -6,6 +6,11 @@ from runs import claims, recording
 from runs.models import Run
 from runs.models.run import RunState
 
+LOST_PREPARATION = (
+    f"The worker was lost {claims.MOST_STARTS} times while it prepared this run. Look in the workers' logs at what ends "
+    "them: memory, or a health check, version or snapshot command of the suite or its target."
+)
+
 
 def reap() -> None:
     """Requeue what lost its worker, record what lost it too often, and end what is cancelled or done. Safe to repeat."""
@@ -14,6 +19,8 @@ def reap() -> None:
             trial_id,
             f"Its worker was lost {claims.MOST_STARTS} times. Look at what the trial does to its worker.",
         )
+    for run_id, token in claims.doomed_preparations():
+        recording.fail_run(run_id, token, LOST_PREPARATION, [])
     for run_id in claims.halted_runs().values_list("pk", flat=True):
         recording.cancel_run(run_id)
     for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):

@@ -49,6 +49,7 @@ class Run(models.Model):
 
     queued ──claim──▶ preparing ──▶ running ──last trial──▶ finished
        │                  │            └──── cancel ──────▶ cancelled
+       ▲                  ├── lease expires: back to queued, or finished as an error after too many starts
        └──── cancel ──────┴── cannot be prepared ─────────▶ finished (outcome error)
     """
 
@@ -72,6 +73,8 @@ class Run(models.Model):
     cancel_requested = models.BooleanField(default=False)
     token = models.CharField(max_length=32, blank=True)
     lease_until = models.FloatField(default=0.0)
+    starts = models.PositiveIntegerField(default=0, db_default=0)
+    """Preparations that were begun."""
     woken = models.FloatField(default=0.0)
     """When lanes were last called for, in the database's seconds."""
     concurrency = models.PositiveIntegerField(default=1)

@@ -8,9 +8,10 @@ from typing import Any
 from evalhub.teams.models import Project
 from runs import claims, recording
 from runs.models import Launch, Run, Target, Trial
-from runs.models.run import Trigger
+from runs.models.run import RunState, Trigger
 from runs.options import RunOptions
 from runs.planning import Request, request_runs
+from runs.reaping import reap
 from scenarios.models import SuiteVersion
 from tests.builders import make_project, make_suite, make_target, spec_content
 
@@ -54,6 +55,19 @@ def lose(claim: claims.Claim, *, starts: int | None = None) -> None:
     if starts is not None:
         values["starts"] = starts
     Trial.objects.filter(pk=claim.trial_id).update(**values)
+
+
+def lapse(run: Run) -> None:
+    """Let the lease of the run's preparation be over, as if its worker had been killed."""
+    Run.objects.filter(pk=run.pk, state=RunState.PREPARING).update(lease_until=1.0)
+
+
+def lose_preparations(run: Run, times: int) -> None:
+    """Begin the run's preparation so often, and lose its worker each time."""
+    for _ in range(times):
+        assert claims.claim_run(run.pk)
+        lapse(run)
+        reap()
 
 
 def passed(seconds: float = 1.0, **changes: Any) -> recording.TrialResult:

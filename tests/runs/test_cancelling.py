@@ -7,7 +7,7 @@ import pytest
 from runs import claims, preparation, recording
 from runs.models import Run
 from runs.reaping import reap
-from tests.runs.carrying import claimed, launch, lose, passed, running
+from tests.runs.carrying import claimed, lapse, launch, lose, lose_preparations, passed, running
 
 pytestmark = pytest.mark.django_db
 
@@ -40,9 +40,20 @@ def test_a_cancelled_run_whose_preparation_is_lost_is_over():
     run = launch().runs.get()
     claims.claim_run(run.pk)
     recording.cancel_run(run.pk)
-    Run.objects.filter(pk=run.pk).update(lease_until=1.0)
+    lapse(run)
     reap()
     assert state(run) == ("cancelled", 0, 2)
+
+
+def test_a_cancelled_run_whose_last_preparation_is_lost_is_over_and_no_error():
+    run = launch().runs.get()
+    lose_preparations(run, claims.MOST_STARTS - 1)
+    claims.claim_run(run.pk)
+    recording.cancel_run(run.pk)
+    lapse(run)
+    reap()
+    assert state(run) == ("cancelled", 0, 2)
+    assert run.error == ""
 
 
 def test_a_running_run_waits_for_its_running_trials_only():

@@ -12,7 +12,7 @@ from runs import claims, recording
 from runs.models import Run, RunSlot, TargetSlot, Trial
 from runs.reaping import reap
 from tests.builders import make_project, make_suite, make_target
-from tests.runs.carrying import NO_GATES, claimed, launch, lose, passed, running
+from tests.runs.carrying import NO_GATES, claimed, lapse, launch, lose, lose_preparations, passed, running
 
 pytestmark = pytest.mark.django_db
 
@@ -96,11 +96,30 @@ def test_a_trial_that_lost_its_worker_too_often_is_an_error():
 def test_a_lost_preparation_goes_back_to_the_queue():
     run = launch().runs.get()
     token = claims.claim_run(run.pk)
-    Run.objects.filter(pk=run.pk).update(lease_until=1.0)
+    lapse(run)
     reap()
     run.refresh_from_db()
     assert (run.state, run.token) == ("queued", "")
     assert not recording.fail_run(run.pk, token or "", "Too late.", [])
+
+
+def test_a_run_whose_preparation_lost_its_worker_too_often_is_an_error():
+    run = launch().runs.get()
+    lose_preparations(run, claims.MOST_STARTS - 1)
+    assert Run.objects.get(pk=run.pk).state == "queued"
+    lose_preparations(run, 1)
+    run.refresh_from_db()
+    assert (run.state, run.outcome, run.open, run.cancelled) == ("finished", "error", 0, 2)
+    assert "lost 5 times" in run.error
+    assert claims.claim_run(run.pk) is None
+
+
+def test_a_preparation_that_is_given_back_counts_as_none():
+    run = launch().runs.get()
+    for _ in range(claims.MOST_STARTS):
+        claims.release_run(run.pk, claims.claim_run(run.pk) or "")
+    lose_preparations(run, 1)
+    assert Run.objects.get(pk=run.pk).state == "queued"
 
 
 def test_a_run_has_as_many_places_as_its_concurrency():

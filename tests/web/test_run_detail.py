@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
+from runs.claims import MOST_STARTS
 from runs.models import Trial
+from runs.reports.console import summary
+from runs.reports.document import run_digest
 from tests.builders import (
     INTERACTION,
     close,
@@ -14,8 +17,10 @@ from tests.builders import (
     make_run,
     make_subcommand,
     make_suite,
+    make_target,
     make_trial,
 )
+from tests.runs.carrying import launch, lose_preparations
 
 
 @pytest.fixture
@@ -85,6 +90,17 @@ def test_it_says_why_a_run_could_not_be_prepared(signed_in, version):
     text = page(signed_in(), run)
     assert "This run could not be prepared" in text
     assert "No executable &#x27;codex&#x27; on PATH." in text
+
+
+def test_it_says_that_the_preparation_ended_its_workers(signed_in, version):
+    make_target(version.suite.project)
+    run = launch(version).runs.get()
+    lose_preparations(run, MOST_STARTS)
+    reason = "The worker was lost 5 times while it prepared this run."
+    text = page(signed_in(), run)
+    assert "This run could not be prepared" in text
+    assert reason in text
+    assert reason in summary(run_digest(run.pk, most=1))
 
 
 def test_it_shows_warnings(signed_in, version):

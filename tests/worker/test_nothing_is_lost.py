@@ -117,3 +117,23 @@ def test_a_worker_that_is_asked_to_stop_finishes_its_trials_and_takes_no_more(st
     states = dict(stand.rows("SELECT state, count(*) FROM runs_trial GROUP BY state"))
     assert states["queued"] > 30
     assert "running" not in states
+
+
+@pytest.mark.slow
+def test_a_health_check_that_kills_its_worker_closes_the_run(stand: Stand, tmp_path: Path):
+    stand.env["EVALHUB_SANDBOX"] = "off"
+    group = tmp_path / "group"
+    arguments = files(tmp_path, "one")
+    (tmp_path / "nothing" / "one.yaml").write_text(
+        f"{SCENARIO.format(name='one')}target: {{binary: sh, health_check: 'kill -9 -$(cat {group})'}}\n"
+    )
+    stand.manage("run_scenarios", *arguments)
+    for _ in range(5):
+        worker = stand.start_worker(threads=1)
+        group.write_text(str(worker.pid))
+        worker.wait(60)
+    stand.start_worker(threads=1)
+    stand.until(lambda: stand.one("SELECT state FROM runs_run") == "finished", 60)
+    (row,) = stand.rows("SELECT outcome, starts, cancelled, open, error FROM runs_run")
+    assert row[:4] == ("error", 5, 1, 0)
+    assert "lost 5 times" in row[4]
