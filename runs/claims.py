@@ -16,7 +16,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from runs import statements
 from runs.clock import DatabaseNow
-from runs.models import ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
+from runs.models import Launch, ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
 from runs.models.batch import BatchState
 from runs.models.run import RunState
 from runs.models.trial import TrialState
@@ -179,6 +179,13 @@ def cancelled_tokens(tokens: list[str]) -> set[str]:
     )
     of_runs = Run.objects.filter(token__in=tokens, cancel_requested=True).values_list("token", flat=True)
     return set(of_trials) | set(of_runs)
+
+
+def is_carried(launch: Launch) -> bool:
+    """Tell whether somebody holds a trial of the launch, or prepares one of its runs, with a lease that stands."""
+    now = DatabaseNow()
+    trials = Trial.objects.filter(run__launch=launch, state=TrialState.RUNNING, lease_until__gt=now)
+    return trials.exists() or launch.runs.filter(state=RunState.PREPARING, lease_until__gt=now).exists()
 
 
 def expired_trials() -> QuerySet[Trial]:

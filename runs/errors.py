@@ -2,7 +2,8 @@
 
 RequestError             the request cannot be carried out as it stands; the message says what to do
 ├── NothingToRun         no scenario is left after choosing
-└── UnknownTarget        a name that is no target of the project
+├── UnknownTarget        a name that is no target of the project
+└── NoWorker             nobody is there to carry it
 """
 
 
@@ -22,3 +23,9 @@ class UnknownTarget(RequestError):
     """The named target does not exist or is not accepted yet."""
 
     id = "request/unknown-target"
+
+
+class NoWorker(RequestError):
+    """No worker has been running for longer than was to be waited; what was requested stays."""
+
+    id = "request/no-worker"

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from evalhub.teams.models import Project
 from evalhub.web import example_agent
-from runs import launching
+from runs import launching, waiting
 from runs.models import Run
 from runs.models.run import RunState, Trigger
 from runs.options import RunOptions
@@ -79,7 +79,7 @@ def run_example(example: Example, project: Project, *, by: Any, now: bool, again
     if now:
         launching.carry_here(launch)
     else:
-        launching.wait_for(launch)
+        waiting.wait_for(launch)
     return list(launch.runs.order_by("pk"))
 
 

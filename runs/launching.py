@@ -101,7 +101,7 @@ Ended = Callable[[int], None]
 """Is told the number of each run as soon as it has ended."""
 
 
-class _Ends:
+class Ends:
     """Tells of each run of a launch once, when it has ended."""
 
     def __init__(self, launch: Launch, ended: Ended | None) -> None:
@@ -110,6 +110,7 @@ class _Ends:
         self._told: set[int] = set()
 
     def tell(self) -> None:
+        """Tell of those that have ended since the last call."""
         if self._ended is None:
             return
         over = self._launch.runs.exclude(state__in=OPEN).exclude(pk__in=self._told)
@@ -124,7 +125,7 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
     Ctrl-C cancels them: running agents are stopped, and what is finished stays.
     """
     threads: list[Thread] = []
-    ends = _Ends(launch, ended)
+    ends = Ends(launch, ended)
     try:
         while waiting := list(open_runs(launch).order_by("pk").values_list("pk", flat=True)):
             for run_id in waiting:
@@ -152,15 +153,6 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
 def open_runs(launch: Launch) -> QuerySet[Run]:
     """Return the launch's runs to which something may still happen."""
     return launch.runs.filter(state__in=OPEN)
-
-
-def wait_for(launch: Launch, ended: Ended | None = None) -> None:
-    """Wait until workers have carried every run of the launch to its end."""
-    ends = _Ends(launch, ended)
-    while open_runs(launch).exists():
-        time.sleep(POLL_SECONDS)
-        ends.tell()
-    ends.tell()
 
 
 def exit_code(runs: Sequence[Run]) -> int:

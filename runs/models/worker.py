@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from django.db import models
 from django.utils import timezone
 
 
 class Worker(models.Model):
     """A process that carries lanes, as it last said of itself."""
+
+    HEARD_WITHIN = timedelta(minutes=1)
+    """One that was silent for longer counts as lost."""
 
     name = models.CharField(max_length=200, unique=True)
     seen = models.DateTimeField(default=timezone.now)
@@ -20,3 +25,8 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @classmethod
+    def heard(cls, *, now: datetime) -> models.QuerySet[Worker]:
+        """Return the workers that have said something lately."""
+        return cls.objects.filter(seen__gt=now - cls.HEARD_WITHIN)

@@ -12,8 +12,6 @@ from evalhub.teams.models import Project
 from runs.models import Run, Target, TargetCheck, Worker
 
 DAYS = 7
-HEARD_WITHIN = timedelta(minutes=1)
-"""A worker that was silent for longer counts as lost."""
 
 
 @dataclass(frozen=True)
@@ -96,4 +94,4 @@ class WorkerRow:
 
 def worker_rows(*, now: datetime) -> list[WorkerRow]:
     """Return the processes that carry trials. One query."""
-    return [WorkerRow(each, now - each.seen < HEARD_WITHIN) for each in Worker.objects.all()]
+    return [WorkerRow(each, now - each.seen < Worker.HEARD_WITHIN) for each in Worker.objects.all()]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+import math
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.db import transaction
 from pydantic import ValidationError
 
 from evalhub.teams.models import Project
-from runs import launching
+from runs import launching, waiting
 from runs.baselines import check_choice
 from runs.errors import RequestError
 from runs.models import Launch, Run
@@ -64,7 +65,8 @@ class Command(EvalhubCommand):
         if options["now"]:
             launching.carry_here(launch, ended)
         elif options["wait"]:
-            launching.wait_for(launch, ended)
+            limit = options["wait_limit"] or None
+            waiting.wait_for(launch, ended, limit_seconds=limit, say=self.stderr.write)
         else:
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
@@ -135,6 +137,20 @@ def _add_how(parser: ArgumentParser) -> None:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--now", action="store_true", help="run in this process, without workers")
     mode.add_argument("--wait", action="store_true", help="run through workers and wait")
+    parser.add_argument(
+        "--wait-limit",
+        type=_seconds,
+        default=waiting.WAIT_LIMIT_SECONDS,
+        metavar="S",
+        help="with --wait: seconds to wait while no worker is running (default: %(default)g; 0: no limit)",
+    )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < math.inf:
+        raise ArgumentTypeError(f"{text} is no number of seconds: give 0 or more.")
+    return seconds
 
 
 def _add_where(parser: ArgumentParser) -> None:
