@@ -37,6 +37,7 @@ STATES: dict[str, tuple[str, str]] = {
     "no answer": ("is-little", "no answer"),
     "results only": ("is-same", "results only"),
     "working": ("is-running", "working"),
+    "idle": ("is-queued", "idle"),
     "lost": ("is-error", "lost"),
 }
 

@@ -91,6 +91,13 @@ class WorkerRow:
     worker: Worker
     is_heard: bool
 
+    @property
+    def state(self) -> str:
+        """The word of the badge."""
+        if not self.is_heard:
+            return "lost"
+        return "working" if self.worker.lanes else "idle"
+
 
 def worker_rows(*, now: datetime) -> list[WorkerRow]:
     """Return the processes that carry trials. One query."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
@@ -49,6 +51,18 @@ def test_it_lists_targets_with_what_was_run(signed_in, project):
     text = response.content.decode()
     assert "eval-1" in text and "bubblewrap" in text
     assert "not checked" in text
+
+
+@pytest.mark.parametrize(
+    ("lanes", "silent", "state"),
+    [(4, 0, "working"), (0, 0, "idle"), (4, 5, "lost"), (0, 5, "lost")],
+    ids=["working", "idle", "lost at work", "lost idle"],
+)
+def test_it_says_what_a_worker_does(signed_in, lanes, silent, state):
+    Worker.objects.create(name="eval-1", lanes=lanes, seen=timezone.now() - timedelta(minutes=silent))
+    text = signed_in("viewer").get(ADDRESS).content.decode()
+    badges = [word for word in ("working", "idle", "lost") if f">{word}</span>" in text]
+    assert badges == [state]
 
 
 def test_it_says_what_to_do_without_targets(signed_in):
