@@ -73,6 +73,8 @@ def store_suite(parsed: ParsedSuite, project: Project, *, by: Any) -> Imported:
     new_version = version is None
     if version is None:
         version = _new_version(suite, parsed, sha256, guidance, by)
+    else:
+        _keep_targets(version, parsed)
     if last is None or (last.suite_version_id, last.guidance_id) != (
         version.pk,
         guidance.pk if guidance else None,
@@ -118,6 +120,14 @@ def _new_version(
         batch_size=500,
     )
     return version
+
+
+def _keep_targets(version: SuiteVersion, parsed: ParsedSuite) -> None:
+    """Keep the targets file as it came last: it is no part of a version's content, and may change alone."""
+    brought = (parsed.targets_file, parsed.targets_text)
+    if parsed.targets_text and brought != (version.targets_file, version.targets_text):
+        version.targets_file, version.targets_text = brought
+        version.save(update_fields=["targets_file", "targets_text"])
 
 
 def _retire_absent(suite: Suite, version: SuiteVersion) -> None:

@@ -99,6 +99,7 @@ class SuiteVersion(models.Model):
     guidance = models.ForeignKey(Guidance, on_delete=models.SET_NULL, null=True, related_name="+")
     """What its upload brought; the default of runs is the suite's last upload, see `Upload`."""
     targets_text = models.TextField(blank=True)
+    """The targets file that came with its last upload; no part of its content."""
     targets_file = models.CharField(max_length=300, blank=True)
     config = models.JSONField(default=dict)
     lints = models.JSONField(default=list)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from runs.models import Run
+from runs.models import Run, Target
 from runs.reports.junit import junit_xml
 from scenarios.models import Suite, SuiteVersion
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
@@ -96,6 +96,15 @@ class TestRunScenarios:
         called = run_now(files, str(files / "good.yaml"))
         assert called.code == 0, called.err
         assert "1/1 passed" in called.out
+
+    def test_a_targets_file_that_changed_alone_is_taken_as_it_is_now(self, files):
+        (files / "bad.yaml").unlink()
+        (files / "broken.yaml").unlink()
+        for workers in (2, 3):
+            (files / "targets.yaml").write_text(f"{TARGETS}    workers: {workers}\n")
+            assert call("run_scenarios", str(files), "--target", "shell", "--now").code == 0
+        assert Target.objects.get().workers == 3
+        assert SuiteVersion.objects.count() == 1
 
     def test_a_failure_is_1_and_says_why(self, files):
         called = run_now(files, str(files / "bad.yaml"))
