@@ -20,13 +20,13 @@ from evalhub import api_health
 from evalhub.teams import api as teams
 from evalhub.web.rest.errors import ApiError, error_body
 from evalhub.web.rest.validation import problem_of
-from runs.api import alerts, grading, judging, measures, results, runs, targets, trials
+from runs.api import alerts, grading, judging, measures, results, runs, targets, trials, uploads
 from runs.errors import RequestError
-from scenarios.api import contents, guidance, suites
+from scenarios.api import contents, guidance
 from scenarios.formats.problems import ScenarioFileError
 
 PROJECT_ROUTERS = (
-    suites.router,
+    uploads.router,
     contents.router,
     guidance.router,
     targets.router,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
@@ -10,6 +13,7 @@ from evalhub.teams.models import Project, note
 from runs.claims import sync_target_slots
 from runs.models import Target
 from runs.targets import TargetDefinition, read_targets
+from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.models import SuiteVersion
 
 
@@ -37,6 +41,33 @@ def take_over_bundle(
     content = suite_version.targets_text.encode()
     project, file = suite_version.suite.project, suite_version.targets_file
     return take_over(project, content, file, by=by, base_folder=base_folder, accepted=accepted)
+
+
+@dataclass(frozen=True)
+class Brought:
+    """The targets that came with an upload, or what is wrong with their file; its suites are kept all the same."""
+
+    targets: tuple[Target, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def take_over_brought(
+    versions: Iterable[SuiteVersion], *, by: Any, base_folder: str = "", accepted: bool = True
+) -> Brought:
+    """Store the targets that the bundle of these suite versions brought; its targets file stands with each of them."""
+    version = next((each for each in versions if each.targets_text), None)
+    if version is None:
+        return Brought()
+    try:
+        return Brought(take_over_bundle(version, by=by, base_folder=base_folder, accepted=accepted))
+    except ScenarioFileError as error:
+        return Brought(problems=error.problems)
+
+
+def folder_on_disk(path: Path, targets_file: str) -> str:
+    """Return where relative paths of a targets file start from: its own folder on disk; empty within an archive."""
+    found = (path if path.is_dir() else path.parent) / targets_file
+    return str(found.resolve().parent) if found.is_file() else ""
 
 
 def _store(

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
 from runs import batching, lanes, preparation, recording
-from runs.accepting import take_over, take_over_bundle
+from runs.accepting import folder_on_disk, take_over, take_over_bundle
 from runs.errors import RequestError
 from runs.models import Launch, Run
 from runs.models.run import RunState
@@ -40,17 +40,13 @@ def suite_versions(
         if path.exists():
             imported = import_files(read_path(path), project=project, by=by, strict=strict)
             for each in imported:
-                take_over_bundle(each.version, by=by, base_folder=_folder(path, each.version.targets_file))
+                take_over_bundle(
+                    each.version, by=by, base_folder=folder_on_disk(path, each.version.targets_file)
+                )
             found += [each.version for each in imported]
         else:
             found.append(newest_version(project, name))
     return found
-
-
-def _folder(path: Path, targets_file: str) -> str:
-    """Return where relative paths of a targets file start from: its own folder on disk; empty within an archive."""
-    found = (path if path.is_dir() else path.parent) / targets_file
-    return str(found.resolve().parent) if found.is_file() else ""
 
 
 def newest_version(project: Project, slug: str) -> SuiteVersion:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
-from runs.accepting import take_over_bundle
+from runs.accepting import take_over_brought
 from runs.models import Target
 from scenarios.bundles import Bundle
 from scenarios.formats import parse_files
@@ -18,6 +18,7 @@ from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.forms import UploadForm
 from scenarios.imports import Imported, import_files
+from scenarios.models import SuiteVersion
 from scenarios.quoting import Quoted, quoted
 
 
@@ -72,21 +73,15 @@ def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
         refused = quoted([problem for problem in error.problems if not problem.lint], files)
         return Uploaded(name, problems=refused, hints=quoted([p for p in error.problems if p.lint], files))
     hints = quoted([lint for each in imported for lint in each.lints], files)
-    targets, problems = _targets(request, imported) if settings.EMBEDDED else ((), [])
-    return Uploaded(name, imported, hints=hints, targets=targets, target_problems=problems)
+    # Who owns the machine is asked nothing; others take the targets over by a button.
+    versions = [each.version for each in imported] if settings.EMBEDDED else []
+    brought = take_over_brought(versions, by=request.user)
+    problems = quoted(brought.problems, _targets_files(versions))
+    return Uploaded(name, imported, hints=hints, targets=brought.targets, target_problems=problems)
 
 
-def _targets(
-    request: ProjectRequest, imported: tuple[Imported, ...]
-) -> tuple[tuple[Target, ...], list[Quoted]]:
-    """Take over the targets file of a bundle, which stands with each of its suites; who owns the machine is asked nothing."""
-    version = next((each.version for each in imported if each.version.targets_text), None)
-    if version is None:
-        return (), []
-    try:
-        return take_over_bundle(version, by=request.user), []
-    except ScenarioFileError as error:
-        return (), quoted(error.problems, {version.targets_file: version.targets_text.encode()})
+def _targets_files(versions: list[SuiteVersion]) -> dict[str, bytes]:
+    return {each.targets_file: each.targets_text.encode() for each in versions}
 
 
 def _checked(name: str, bundle: Bundle, pattern: str) -> Uploaded:

@@ -109,10 +109,6 @@ class ImportedOut(Schema):
     lints: list[ProblemOut]
 
 
-class UploadedOut(Schema):
-    suites: list[ImportedOut]
-
-
 def suite_json(suite: Suite) -> dict[str, Any]:
     """Expects the suite's project to be loaded."""
     return {

@@ -1,4 +1,4 @@
-"""Suites: what there is, and uploading."""
+"""Suites: what there is."""
 
 from __future__ import annotations
 
@@ -6,26 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.datastructures import MultiValueDict
-from ninja import File, Path, Query, Router, Status, UploadedFile
+from ninja import Path, Query, Router
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.errors import answers, not_found
 from evalhub.web.rest.given import Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from scenarios.api.schemas import (
     SuiteOut,
-    UploadedOut,
     VersionOut,
     VersionWithScenariosOut,
-    imported_json,
     scenario_versions_json,
     suite_json,
     version_json,
 )
-from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
-from scenarios.forms import UploadForm
-from scenarios.imports import import_files
 from scenarios.models import ScenarioVersion, Suite, SuiteVersion
 
 router = Router(tags=["suites"])
@@ -48,26 +42,6 @@ def list_suites(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
     """The project's suites, newest first."""
     suites = Suite.objects.select_related("project").filter(project=request.access.project)
     return page_of(request, suites, cursor, lambda found: [suite_json(suite) for suite in found])
-
-
-@router.post("/suites", auth=Bearer("upload"), response=answers(UploadedOut, status=201))
-def upload_suites(request: ApiRequest, file: File[list[UploadedFile]]) -> Status[dict[str, Any]]:
-    """Store the suites of a scenario file, of several, or of a zip or tar with their fixtures.
-
-    The same content again is the same version. Files that cannot be taken are refused with every problem of
-    them, and then nothing is stored.
-    """
-    if any((each.size or 0) > MAX_ARCHIVE_BYTES for each in file):
-        raise ApiError(
-            413,
-            f"The upload is larger than {MAX_ARCHIVE_BYTES >> 20} MB. Split the suite.",
-            id="bundle/too-large",
-        )
-    form = UploadForm({}, MultiValueDict({"file": list(file)}))
-    if not form.is_valid():
-        raise ApiError(422, str(form.errors["file"][0]), id="files/missing")
-    imported = import_files(form.bundle(), project=request.access.project, by=request.access.user)
-    return Status(201, {"suites": [imported_json(each) for each in imported]})
 
 
 @router.get("/suites/{slug}", auth=Bearer(), response=answers(SuiteOut))

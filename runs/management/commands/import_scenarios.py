@@ -1,4 +1,4 @@
-"""Files in."""
+"""Files in, and the targets that come with them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import Any
 
 from django.db import transaction
 
-from scenarios.bundles import read_path
+from evalhub.teams.models import Project
+from runs.accepting import Brought, folder_on_disk, take_over_brought
+from runs.models import Target
+from scenarios.bundles import Bundle, read_path
 from scenarios.commands import (
+    FAILED,
+    PASSED,
     EvalhubCommand,
     Result,
     acting_user,
@@ -21,7 +26,7 @@ from scenarios.imports import Imported, import_files
 
 
 class Command(EvalhubCommand):
-    help = "Store scenario files, folders or bundles as versions of suites."
+    help = "Store scenario files, folders or bundles as versions of suites, with the targets that come with them."
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or bundle")
@@ -30,17 +35,40 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         project = chosen_project(options["project"])
-        bundles = [read_path(Path(path)) for path in options["paths"]]
-        by = acting_user()
+        bundles = [(Path(path), read_path(Path(path))) for path in options["paths"]]
         with transaction.atomic():
-            imported = [
-                each
-                for bundle in bundles
-                for each in import_files(bundle, project=project, by=by, strict=options["strict"])
-            ]
-        return Result(
-            "\n".join(_told(each) for each in imported), {"suites": [_json(each) for each in imported]}
-        )
+            taken = [_take(path, bundle, project, strict=options["strict"]) for path, bundle in bundles]
+        document = {
+            "suites": [_json(each) for imported, _ in taken for each in imported],
+            "targets": [_target_json(each) for _, brought in taken for each in brought.targets],
+            "target_problems": [each.as_json() for _, brought in taken for each in brought.problems],
+        }
+        text = "\n".join(line for each in taken for line in _lines(*each))
+        return Result(text, document, FAILED if document["target_problems"] else PASSED)
+
+
+def _take(
+    path: Path, bundle: Bundle, project: Project, *, strict: bool
+) -> tuple[tuple[Imported, ...], Brought]:
+    """Store a bundle's suites, and take over the targets that it brings as `run_scenarios` does."""
+    by = acting_user()
+    imported = import_files(bundle, project=project, by=by, strict=strict)
+    versions = [each.version for each in imported]
+    folder = next((folder_on_disk(path, each.targets_file) for each in versions if each.targets_text), "")
+    return imported, take_over_brought(versions, by=by, base_folder=folder)
+
+
+def _lines(imported: tuple[Imported, ...], brought: Brought) -> list[str]:
+    lines = [_told(each) for each in imported]
+    if brought.targets:
+        lines.append(f"Targets taken over: {', '.join(each.name for each in brought.targets)}.")
+    if brought.problems:
+        lines.append("The targets file was not taken over; the suites are kept:")
+    return [*lines, *(f"  {problem}" for problem in brought.problems)]
+
+
+def _target_json(target: Target) -> dict[str, Any]:
+    return {"name": target.name, "provider": target.provider, "accepted": target.accepted}
 
 
 def _told(imported: Imported) -> str:
