@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
-import secrets
 import shlex
-import time
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -19,6 +16,7 @@ from runs.beneath import read_beneath
 from runs.profiles import AGENT
 from runs.providers.base import Availability, Invocation, ProviderError, Recording
 from runs.providers.cli_answer import read_answer
+from runs.providers.cli_files import CliFiles, as_run
 from runs.providers.command_template import TemplateValues, quote, render, uses
 from runs.providers.healthcheck import CommandHealthcheck, HttpHealthcheck, Template, ask_address
 from runs.providers.options import Options, ResolvedTarget, snake_case
@@ -29,6 +27,8 @@ if TYPE_CHECKING:  # runs.sandbox imports this package
 
 DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 2.0
+LONGEST_TOLD = 2000
+"""Characters of a command that the sentence of its failure has."""
 
 
 class CliOptions(Options):
@@ -44,6 +44,7 @@ class CliOptions(Options):
     cwd: str | None = None
     healthcheck: Annotated[HttpHealthcheck | CommandHealthcheck, Field(discriminator="type")] | None = None
     verbose: bool = False
+    """Whether the command is kept as it was run, and told where it fails."""
 
     @field_validator("healthcheck", mode="before")
     @classmethod
@@ -78,10 +79,12 @@ class Cli:
         """Run the command. Raises `ProviderError` where it could not start or, without a workspace, failed."""
         cwd = (invocation.folder or invocation.workspace) / (self._options.cwd or "")
         sandbox = self._sandbox(invocation, cwd)
-        files = _Files.new(invocation)
+        files = CliFiles.new(invocation)
+        command = self._render(invocation, sandbox, files)
+        ran = as_run(sandbox.inside(cwd), command, self._target.secrets) if self._options.verbose else ""
         try:
             result = run_process(
-                self._render(invocation, sandbox, files),
+                command,
                 cwd=cwd,
                 env={**self._options.env, **invocation.env},
                 timeout_seconds=self._timeout(invocation.timeout_seconds),
@@ -91,8 +94,9 @@ class Cli:
                 sandbox=sandbox,
                 grace_seconds=GRACE_SECONDS,
             )
-            self._refuse_failure(result, invocation)
-            return self._recording(result, invocation, files)
+            self._refuse_failure(result, invocation, ran)
+            recording = self._recording(result, invocation, files)
+            return replace(recording, logs={"command": files.keep(ran)}) if ran else recording
         finally:
             files.remove()
 
@@ -117,7 +121,7 @@ class Cli:
             writable=[cwd] if elsewhere else [],
         )
 
-    def _render(self, invocation: Invocation, sandbox: Sandbox, files: _Files) -> str:
+    def _render(self, invocation: Invocation, sandbox: Sandbox, files: CliFiles) -> str:
         values = TemplateValues(
             prompt=invocation.prompt,
             guidelines=invocation.guidelines,
@@ -132,7 +136,7 @@ class Cli:
         command = render(self._options.command_template, values, self._options.files_format)
         return " ".join([command, *map(quote, self._options.args)])
 
-    def _refuse_failure(self, result: ProcessResult, invocation: Invocation) -> None:
+    def _refuse_failure(self, result: ProcessResult, invocation: Invocation, ran: str) -> None:
         """A command that never started is the target's failure; one that failed is the agent's own in a workspace."""
         if _never_started(result, self._options.command_template):
             raise ProviderError(
@@ -141,21 +145,22 @@ class Cli:
             )
         if invocation.in_workspace or result.cancelled:
             return
+        told = f" It was run as: {ran[:LONGEST_TOLD]}" if ran else ""
         if result.timed_out:
             seconds = self._timeout(invocation.timeout_seconds)
             raise ProviderError(
                 f"The command of the target '{self._target.name}' timed out after {seconds:g} s. "
-                "Raise `timeout_seconds`, or find out what it waits for.",
+                f"Raise `timeout_seconds`, or find out what it waits for.{told}",
                 kind="timeout",
             )
         if result.exit_code != 0:
             raise ProviderError(
                 f"The command of the target '{self._target.name}' ended with exit code {result.exit_code}: "
-                f"{_said(result)}. Run the command by hand to see why.",
+                f"{_said(result)}. Run the command by hand to see why.{told}",
                 kind="command",
             )
 
-    def _recording(self, result: ProcessResult, invocation: Invocation, files: _Files) -> Recording:
+    def _recording(self, result: ProcessResult, invocation: Invocation, files: CliFiles) -> Recording:
         notes = [result.error] if result.error else []
         text = self._answer_text(result, files, notes)
         if text is None and not invocation.in_workspace and not result.cancelled:
@@ -179,7 +184,7 @@ class Cli:
             notes=tuple(notes),
         )
 
-    def _answer_text(self, result: ProcessResult, files: _Files, notes: list[str]) -> str | None:
+    def _answer_text(self, result: ProcessResult, files: CliFiles, notes: list[str]) -> str | None:
         if not self._writes_answer:
             return result.stdout.decode("utf-8", "replace")
         try:
@@ -226,37 +231,6 @@ class Cli:
             False,
             f"The health check of the target '{name}' failed: {reason}. Start what it needs, or correct it.",
         )
-
-
-@dataclass(frozen=True)
-class _Files:
-    """Where one invocation writes beside the workspace."""
-
-    output: Path
-    events: Path
-
-    @classmethod
-    def new(cls, invocation: Invocation) -> _Files:
-        name = output_name(invocation.key)
-        events = name.removesuffix(".json") + "-events.jsonl"
-        return cls(invocation.scratch / name, invocation.scratch / events)
-
-    def told(self) -> bytes | None:
-        """The structured events, None where nothing was written."""
-        try:
-            return read_beneath(self.events.parent, self.events.name, limit=64 << 20) or None
-        except OSError:
-            return None
-
-    def remove(self) -> None:
-        self.output.unlink(missing_ok=True)
-        self.events.unlink(missing_ok=True)
-
-
-def output_name(key: str) -> str:
-    """Return a fresh name for the file of an answer, as the AgentV specification forms it."""
-    slug = re.sub(r"[^\w.-]+", "-", key)[:80] or "unknown"
-    return f"agentv-{slug}-{time.time_ns() // 1_000_000}-{secrets.token_hex(4)}.json"
 
 
 def _never_started(result: ProcessResult, template: str) -> bool:

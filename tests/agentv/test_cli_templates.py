@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runs.models import Run, Trial
+from runs.artifacts import path_of
+from runs.models import Artifact, Run, Trial
+from runs.providers.cli import LONGEST_TOLD
 from tests.agentv.eval_folder import cases, put, records, run_folder, the_run
 from tests.commands.calling import call
 
@@ -86,6 +88,29 @@ class TestCliTemplateExecution:
         (record,) = records()
         assert said in record["error"]
         assert record["score"] == 0
+
+    @pytest.mark.parametrize("secret", ["sesame-open-wide", "sesame'open wide"])
+    def test_verbose_keeps_the_command_as_it_was_run(self, folder, monkeypatch, secret):
+        monkeypatch.setenv("WALK_SECRET", secret)
+        target = cli("echo {PROMPT}; true", verbose=True, args=["--key", "${{ WALK_SECRET }}"])
+        assert run_folder(folder, cases("sum"), target).code == 0
+        kept = path_of(Artifact.objects.get(name="command").sha256).read_text()
+        assert kept.startswith("cwd=/") and "/evals command=echo '" in kept
+        assert "Do sum." in kept and "true '--key' '" in kept
+        assert "sesame" not in kept
+
+    def test_verbose_tells_the_command_that_failed(self, folder, monkeypatch):
+        monkeypatch.setenv("WALK_SECRET", "sesame-open-wide")
+        # Wherever the sentence is cut, it is cut within a masked word.
+        target = cli("exit 4; true", verbose=True, args=["${{ WALK_SECRET }}"] * LONGEST_TOLD)
+        assert run_folder(folder, cases("sum"), target).code == 1
+        error = Trial.objects.get().error
+        assert "to see why. It was run as: cwd=/" in error
+        assert "sesame" not in error
+
+    def test_without_verbose_no_command_is_kept(self, folder):
+        assert run_folder(folder, cases("sum"), cli("echo {PROMPT}")).code == 0
+        assert not Artifact.objects.filter(name="command").exists()
 
     def test_a_command_that_takes_too_long_is_ended(self, folder):
         assert run_folder(folder, EVAL, cli("sleep 62.5", timeoutSeconds=0.5)).code == 1

@@ -16,7 +16,7 @@ from evaluators.scoring.layer import aggregate
 from evaluators.traces import read_trace, summary
 from runs import targets
 from runs.providers.base import ProviderError
-from runs.providers.cli import output_name
+from runs.providers.cli_files import output_name
 from runs.providers.command_template import TemplateValues, render
 from runs.providers.retry import JITTER, Backoff, Failure, RequestFailed, delay_ms, is_retryable, with_retry
 from scenarios.formats.problems import ScenarioFileError

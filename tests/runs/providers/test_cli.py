@@ -57,6 +57,15 @@ def test_it_reads_events_from_outside_the_workspace_and_cleans_up(tmp_path):
     assert not [path for path in (tmp_path / "scratch").iterdir() if path.is_file()]
 
 
+def test_what_it_ran_is_written_where_the_command_cannot_lead_elsewhere(tmp_path):
+    template = "for n in 1 2; do ln -s ../workspace/kept {OUTPUT_FILE}-$n; done; echo hi"
+    recording = provider(template, verbose=True).invoke(invocation(tmp_path))
+    path = recording.logs["command"]
+    assert path.parent == tmp_path / "scratch" and not path.is_symlink()
+    assert "echo hi" in path.read_text()
+    assert not (tmp_path / "workspace/kept").exists()
+
+
 def test_stdout_is_the_answer_where_no_file_is_named(tmp_path):
     recording = provider("echo answer; echo noise >&2").invoke(invocation(tmp_path))
     assert recording.answer == "answer\n"
