@@ -68,7 +68,9 @@ class _Call(Generic[T]):
 def within(call: Callable[[], T], patience: Patience) -> T:
     """Return what the call returns, and raise what it raises, as long as patience lasts.
 
-    Raises `Cancelled` or `OutOfTime`; the call then goes on in its thread, and nobody hears of its end.
+    Raises `Cancelled` or `OutOfTime`; the call then goes on in its thread, and nobody hears of its end. It should have
+    the time that is left as its own limit, so that it ends soon after: a call of litellm has it for each wait on its
+    connection, which a server that sends a byte now and then can draw out.
     """
     running = _Call(call)
     # A daemon, for a call that hangs must not keep the process from its end.

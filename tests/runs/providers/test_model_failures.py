@@ -88,6 +88,21 @@ def test_a_model_that_says_nothing_is_out_of_time(models, kind):
     assert raised.value.kind == "timeout"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_call_that_was_left_ends_with_its_time_limit(models, kind):
+    provider_of(models, kind).invoke(asked())
+    models.script.turns = [Failure(503), Broken("silent", 60)]
+    before = set(threading.enumerate())
+    began = time.monotonic()
+    with pytest.raises(ProviderError):
+        provider_of(models, kind).invoke(asked(timeout_seconds=0.6))
+    left = [each for each in threading.enumerate() if each.name == "model-call" and each not in before]
+    for thread in left:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in left)
+    assert time.monotonic() - began < 5
+
+
 def test_the_time_limit_holds_over_all_attempts(models):
     models.script.turns = [Failure(503)] * 99
     began = time.monotonic()
