@@ -15,7 +15,8 @@ from tests.bench.figures import MANAGE, Figure, Spent, best_of, run, suite
 MANY = 1000
 FEW = 100
 MOCK = "targets:\n  - {name: agent, provider: mock, response: done}\n"
-SLEEPER = 'targets:\n  - {name: agent, provider: cli, command_template: "sleep 0.05"}\n'
+# It says something, for a gate on a transcript fails where there is none.
+SLEEPER = 'targets:\n  - {name: agent, provider: cli, command_template: "echo slept; exec sleep 0.05"}\n'
 LANES = 8
 
 
