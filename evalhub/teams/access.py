@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,19 +33,34 @@ class Access:
 
 def of_user(user: Any, slug: str) -> Access | None:
     """Return a person's access to a project, or None when there is no such project for them."""
-    found = _memberships(user.pk, slug)
-    return Access(found[0].project, user, found[0].role) if found else None
+    return access_among(memberships_of(user), user, slug)
+
+
+def access_among(memberships: Iterable[Membership], user: Any, slug: str) -> Access | None:
+    """Return the access that one of a person's memberships gives to a project, or None."""
+    found = next((each for each in memberships if each.project.slug == slug), None)
+    return Access(found.project, user, found.role) if found else None
+
+
+def memberships_of(user: Any) -> list[Membership]:
+    """Return a person's memberships with their projects, by the projects' names. One query."""
+    return _memberships(user.pk)
+
+
+@prepared
+def _memberships(user: int) -> QuerySet[Membership]:
+    return Membership.objects.select_related("project").filter(user=user).order_by("project__name", "pk")
 
 
 def of_token(token: ApiToken) -> Access | None:
     """Return a token's access to its project: never more than its owner's, None when the owner has left."""
-    found = _memberships(token.user_id, token.project.slug)
-    return Access(token.project, token.user, lesser(token.role, found[0].role)) if found else None
+    roles = _roles(token.user_id, token.project_id)
+    return Access(token.project, token.user, lesser(token.role, roles[0])) if roles else None
 
 
 @prepared
-def _memberships(user: int, slug: str) -> QuerySet[Membership]:
-    return Membership.objects.select_related("project").filter(project__slug=slug, user=user)
+def _roles(user: int, project: int) -> QuerySet[Membership, str]:
+    return Membership.objects.filter(user=user, project=project).values_list("role", flat=True)
 
 
 @transaction.atomic

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
-from evalhub.teams.access import Access, of_user
+from evalhub.teams.access import Access, access_among, memberships_of
 from evalhub.teams.models import Project
-from evalhub.web.prepared import prepared
 
 Given = ParamSpec("Given")
 
@@ -22,8 +20,8 @@ class ProjectRequest(HttpRequest):
     """A request of a member of the project it is about."""
 
     access: Access
-    projects: Callable[[], list[Project]]
-    """Gives the member's projects, for the menu; asked only when it is drawn."""
+    projects: list[Project]
+    """The member's projects, for the menu."""
     htmx: HtmxDetails
 
 
@@ -32,17 +30,13 @@ ProjectView = Callable[Concatenate[ProjectRequest, Given], HttpResponseBase]
 
 def projects_of(user: Any) -> list[Project]:
     """Return the projects that a person is a member of, by name. One query."""
-    return _projects(user.pk)
-
-
-@prepared
-def _projects(user: int) -> QuerySet[Project]:
-    return Project.objects.filter(memberships__user=user).order_by("name")
+    return [each.project for each in memberships_of(user)]
 
 
 def enter(request: HttpRequest, slug: str, action: str) -> ProjectRequest:
     """Return the request with its access. Raises `Http404` for strangers and `PermissionDenied` for too low a role."""
-    access = of_user(request.user, slug)
+    mine = memberships_of(request.user)
+    access = access_among(mine, request.user, slug)
     if access is None:
         raise Http404
     if not access.may(action):
@@ -51,7 +45,7 @@ def enter(request: HttpRequest, slug: str, action: str) -> ProjectRequest:
         )
     entered = cast(ProjectRequest, request)
     entered.access = access
-    entered.projects = partial(projects_of, request.user)
+    entered.projects = [each.project for each in mine]
     return entered
 
 

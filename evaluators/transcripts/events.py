@@ -74,27 +74,29 @@ def holds_call(transcript: Transcript) -> bool:
 
 
 def _event(line: _Line, source: bytes | str) -> Event:
-    kind = line.event or line.type
-    # Positional arguments, as this runs for every line of what may be a very long log.
+    # Positional arguments and few calls, as this runs for every line of what may be a very long log.
+    kind, key, at = line.event or line.type, line.id, line.timestamp
+    key = str(key) if isinstance(key, int) else key
+    at = line.ts if at is None else at
+    at = str(at) if isinstance(at, float) else at
     if kind == "tool_call":
-        name = line.tool or line.name
-        command = line.command if isinstance(line.command, str) else shell_command(name, line.input)
-        return Event(
-            "tool_call", _id(line), name, command, line.input, None, None, None, None, None, _time(line)
-        )
+        name, command = line.tool or line.name, line.command
+        if not isinstance(command, str):
+            command = shell_command(name, line.input)
+        return Event("tool_call", key, name, command, line.input, None, None, None, None, None, at)
     if kind == "tool_result":
-        return _tool_result(line)
+        return _tool_result(line, key, at)
     if kind == "output":
-        return Event("message", None, None, None, None, None, line.text, "assistant", None, None, _time(line))
+        return Event("message", None, None, None, None, None, line.text, "assistant", None, None, at)
     if kind in _SAID:
         text = line.text if line.text is not None else _text(line.error)
-        return Event(_SAID[kind], _id(line), line.name, text=text, role=line.role, timestamp=_time(line))
+        return Event(_SAID[kind], key, line.name, None, None, None, text, line.role, None, None, at)
     return Event(
-        "raw", _id(line), kind, exit_code=line.exit_code, text=_embedded(line), metadata=_decode_any(source)
+        "raw", key, kind, exit_code=line.exit_code, text=_embedded(line), metadata=_decode_any(source)
     )
 
 
-def _tool_result(line: _Line) -> Event:
+def _tool_result(line: _Line, key: str | None, at: str | None) -> Event:
     output, success = line.output, line.success
     if line.error is not None:
         output = line.error if output is None else output
@@ -102,7 +104,7 @@ def _tool_result(line: _Line) -> Event:
     seconds = None if line.duration_ms is None else line.duration_ms / 1000
     return Event(
         "tool_result",
-        _id(line),
+        key,
         line.tool or line.name,
         None,
         None,
@@ -111,7 +113,7 @@ def _tool_result(line: _Line) -> Event:
         None,
         line.exit_code,
         success,
-        _time(line),
+        at,
         seconds,
     )
 
@@ -123,16 +125,6 @@ def _embedded(line: _Line) -> str | None:
 
 def _text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _id(line: _Line) -> str | None:
-    found = line.id
-    return str(found) if isinstance(found, int) else found
-
-
-def _time(line: _Line) -> str | None:
-    found = line.ts if line.timestamp is None else line.timestamp
-    return str(found) if isinstance(found, float) else found
 
 
 def _second_try(line: bytes) -> Event | None:
