@@ -132,11 +132,11 @@ def _accepts(folder: Path) -> bool:
     return True
 
 
-def new_database(url: str, name: str) -> str:
-    """Make another database on the server of a DATABASE_URL, and return its address."""
+def new_database(url: str, name: str, template: str = "") -> str:
+    """Make another database on the server of a DATABASE_URL, empty or a copy, and return its address."""
     before, _, after = url.rpartition("/postgres?")
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template or "template1"}"')
     return f"{before}/{name}?{after}"
 
 

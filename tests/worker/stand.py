@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 
@@ -33,12 +35,13 @@ def embedded_broker_program() -> str:
 class Stand:
     """Starts, kills and looks at the processes; every method is what somebody could do from outside."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, migrated: str = "") -> None:
+        """Take an empty database, or a copy of the one at this address that nobody is connected to."""
         self.data = folder / "data"
-        self.data.mkdir()
+        self.data.mkdir(parents=True)
         self.folder = folder
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.database = _database(self.data, name)
+        self.database = _database(self.data, name, migrated)
         self.socket = self._socket()
         self.env = {
             **os.environ,
@@ -141,8 +144,11 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _database(data: Path, name: str) -> str:
+def _database(data: Path, name: str, migrated: str) -> str:
     server = os.environ.get("DATABASE_URL", "")
     if server.startswith("postgresql:"):
-        return new_database(server, name)
-    return f"sqlite:///{data / 'evalhub.sqlite3'}"
+        return new_database(server, name, urlsplit(migrated).path.removeprefix("/"))
+    file = data / "evalhub.sqlite3"
+    if migrated:
+        shutil.copy(migrated.removeprefix("sqlite:///"), file)
+    return f"sqlite:///{file}"
