@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -110,7 +111,9 @@ _judging = msgspec.json.Decoder(ReadJudging)
 def layers_of(run: Run, read: RunTrials) -> Layers:
     """Return a run's layers, from its rollups, its trials and its judgings. Two queries."""
     means = _means(run)
-    scores = [[score for score in trial.scores if _is_single(score)] for trial in read.finished]
+    scores = [
+        [score for score in trial.scores if _is_single(score.layer, score.name)] for trial in read.finished
+    ]
     issues, highlights, judged = statements([run.pk])
     return Layers(
         interaction=[means["interaction", name] for name in INTERACTION if ("interaction", name) in means],
@@ -151,8 +154,9 @@ def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
     )
 
 
-def _is_single(score: ReadScore) -> bool:
-    return score.layer in DECIDING and not is_verdict(score.layer, score.name)
+@lru_cache(maxsize=1024)
+def _is_single(layer: str, name: str) -> bool:
+    return layer in DECIDING and not is_verdict(layer, name)
 
 
 def gate_kinds(scores: Sequence[Sequence[ReadScore]]) -> list[GateKind]:

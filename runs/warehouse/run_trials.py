@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import msgspec
 from django.db.models import Case, Q, QuerySet, TextField, When
 from django.db.models.functions import Cast
+from django.utils.functional import cached_property
 from msgspec import Struct
 
 from evalhub.web.prepared import prepared

@@ -139,6 +139,7 @@ def interval(
 
 
 @register.simple_tag
+@lru_cache(maxsize=4096)
 def share_bar(passed: int, total: int) -> SafeString:
     """Return a bar of what passed and what did not."""
     parts = [("passed", passed), ("failed", total - passed)]
@@ -146,6 +147,7 @@ def share_bar(passed: int, total: int) -> SafeString:
 
 
 @register.simple_tag
+@lru_cache(maxsize=4096)
 def score_bar(score: float, threshold: float | None = None) -> SafeString:
     """Return a bar of a score from 0 to 1, with the threshold marked where there is one."""
     said = f"{score:.2f} of 1" + ("" if threshold is None else f", threshold {threshold:.2f}")
