@@ -1,7 +1,6 @@
 """Runs every test that this machine can run: `python -m tests.all [pytest's arguments]`, which is `make test`.
 
-Everything on SQLite, and what touches the database again on a private PostgreSQL with a private Redis: side by side
-where there are two processors, for tests mostly wait. What the second pass prints follows the first.
+First everything on SQLite, then what touches the database again on a private PostgreSQL with a private Redis.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
 """
 
@@ -12,8 +11,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +18,6 @@ from pathlib import Path
 from tests.requirements import required
 from tests.services.servers import NotHere, postgres, redis
 
-Show = Callable[[str], object]
 ROOT = Path(__file__).resolve().parent.parent
 ON_EVERY_DATABASE = "(database or worker) and not browser"
 NOTHING_COLLECTED = 5
@@ -41,9 +37,9 @@ class Pass:
     seconds: float = 0.0
 
 
-def run(name: str, arguments: list[str], env: dict[str, str | None], show: Show) -> Pass:
+def run(name: str, arguments: list[str], env: dict[str, str | None]) -> Pass:
     """Run pytest, showing what it prints."""
-    show(f"\n*** {name}\n\n")
+    print(f"\n*** {name}\n", flush=True)
     began = time.monotonic()
     done = Pass(name)
     whole = {key: value for key, value in {**os.environ, **env}.items() if value is not None}
@@ -57,7 +53,7 @@ def run(name: str, arguments: list[str], env: dict[str, str | None], show: Show)
         errors="replace",
     ) as process:
         for line in process.stdout or ():
-            show(line)
+            print(line, end="", flush=True)
             _remember(done, _COLOUR.sub("", line).strip())
     done.code, done.seconds = process.returncode, time.monotonic() - began
     return done
@@ -70,13 +66,7 @@ def _remember(done: Pass, line: str) -> None:
         done.skipped.append(line)
 
 
-def first_pass(arguments: list[str], show: Show) -> Pass:
-    """Run everything on SQLite and the embedded broker."""
-    env: dict[str, str | None] = {"DATABASE_URL": None, "EVALHUB_BROKER_URL": None}
-    return run("SQLite and the embedded broker", arguments, env, show)
-
-
-def second_pass(arguments: list[str], show: Show) -> Pass:
+def second_pass(arguments: list[str]) -> Pass:
     """Run what touches the database on PostgreSQL and Redis; where one of them is missing, say so."""
     name = "PostgreSQL and Redis"
     with ExitStack() as stack:
@@ -88,7 +78,7 @@ def second_pass(arguments: list[str], show: Show) -> Pass:
             env["EVALHUB_BROKER_URL"] = stack.enter_context(redis())
         except NotHere as error:
             return _not_run(name, "redis", str(error))
-        return run(name, ["-m", ON_EVERY_DATABASE, *arguments], env, show)
+        return run(name, ["-m", ON_EVERY_DATABASE, *arguments], env)
 
 
 def _not_run(name: str, program: str, sentence: str) -> Pass:
@@ -96,29 +86,12 @@ def _not_run(name: str, program: str, sentence: str) -> Pass:
     return Pass(name, code=code, summary="not run", skipped=[f"The whole pass: {sentence}"])
 
 
-def one_by_one(arguments: list[str]) -> tuple[Pass, Pass]:
-    """Run one pass after the other."""
-    return first_pass(arguments, _print), second_pass(arguments, _print)
-
-
-def side_by_side(arguments: list[str]) -> tuple[Pass, Pass]:
-    """Run both passes at once, and show what the second prints after the first has ended."""
-    kept: list[str] = []
-    with ThreadPoolExecutor(1) as pool:
-        second = pool.submit(second_pass, arguments, kept.append)
-        first = first_pass(arguments, _print)
-        wait([second])
-        _print("".join(kept))
-        return first, second.result()
-
-
-def _print(text: str) -> None:
-    print(text, end="", flush=True)
-
-
 def main(arguments: list[str]) -> int:
     """Run both passes; return 0 when neither failed."""
-    first, second = side_by_side(arguments) if (os.cpu_count() or 1) > 1 else one_by_one(arguments)
+    first = run(
+        "SQLite and the embedded broker", arguments, {"DATABASE_URL": None, "EVALHUB_BROKER_URL": None}
+    )
+    second = second_pass(arguments)
     if second.code == NOTHING_COLLECTED:
         # What was asked for does not touch the database.
         second.code = 0
