@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from django.db import connection
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
@@ -137,6 +138,9 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
                 time.sleep(POLL_SECONDS)
                 reap()
     except KeyboardInterrupt:
+        # It may have come in the midst of a transaction: what is left to do gets a connection that knows nothing of it.
+        connection.close()
+        connection.connect()
         for run_id in launch.runs.values_list("pk", flat=True):
             recording.cancel_run(run_id)
         for thread in threads:

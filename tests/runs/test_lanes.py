@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from django.db import connections
+from django.db import connection, connections, transaction
 
 from runs import heartbeat as heartbeat_module
 from runs import lanes, launching, preparation, recording
@@ -178,6 +178,20 @@ def test_ctrl_c_cancels_what_runs_in_this_process(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         launching.carry_here(started)
     assert started.runs.get().state == "cancelled"
+
+
+def test_ctrl_c_in_the_midst_of_a_transaction_leaves_nothing_of_it():
+    started = launch()
+
+    def interrupted(run_id: int) -> None:
+        transaction.atomic().__enter__()
+        Run.objects.filter(pk=run_id).update(tool_version="half done")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        launching.carry_here(started, interrupted)
+    assert not connection.in_atomic_block
+    assert started.runs.get().tool_version == ""
 
 
 def test_a_target_with_one_place_runs_one_trial_at_a_time_over_all_runs():
