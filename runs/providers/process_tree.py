@@ -19,6 +19,9 @@ MARKER = "EVALHUB_PROCESS"
 
 PROC = Path("/proc")
 _NEAR = 512
+_LOOKS = 3
+_KERNEL = 2
+"""Parent of the kernel's threads, which have no variables."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -101,7 +104,8 @@ def end_left_behind(root: int, marker: str, known: Iterable[Process] = ()) -> in
     ended: set[Process] = set()
     known = list(known)
     give_up = time.monotonic() + 1.0
-    while found := _alive(known) + left_behind(root, marker):
+    # Looked for twice: one that forks and ends in between hands over to one that the first look had not listed.
+    while found := _alive(known) + (left_behind(root, marker) or left_behind(root, marker)):
         ended.update(process._replace(parent=0, rss_bytes=0) for process in found)
         send(found, signal.SIGKILL)
         if time.monotonic() > give_up:
@@ -124,14 +128,20 @@ def _belonging(pid: int, root: int, wanted: bytes) -> Process | None:
         return None
     if process.session == root:
         return process
-    return process if wanted in _environment(pid) else None
+    return process if wanted in _environment(process) else None
 
 
-def _environment(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
+def _environment(process: Process) -> list[bytes]:
+    """Return the variables of a process; they are empty for a moment while it executes another program."""
+    for _ in range(_LOOKS):
+        try:
+            found = Path(f"/proc/{process.pid}/environ").read_bytes()
+        except OSError:
+            return []
+        if found or process.parent == _KERNEL:
+            return found.split(b"\0")
+        time.sleep(0.001)
+    return []
 
 
 def _listed_pids() -> list[int]:
