@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
@@ -28,9 +29,9 @@ class BaseGate(Kind):
     name: str | None = None
     timeout_seconds: float = Field(default=30.0, gt=0)
 
+    @abstractmethod
     def check(self, evidence: Evidence) -> Score:
         """Return the verdict. Never raises for what the agent left behind."""
-        raise NotImplementedError
 
     def score(self, passed: bool | None, message: str, *, error: str = "", **detail: Json) -> Score:
         """Return the gate's score: 1.0 or 0.0, and no value where it did not decide."""
@@ -65,9 +66,9 @@ class CommandGate(BaseGate):
         passed, message, extra = self.judge(result)
         return self.score(passed, message, **detail, **extra)
 
+    @abstractmethod
     def judge(self, result: CommandResult) -> Verdict:
         """Return the verdict on a command that ended by itself, its message and what more to keep."""
-        raise NotImplementedError
 
 
 def excerpt(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Literal
 
 from evaluators.gates.base import CommandGate
@@ -31,9 +32,9 @@ class OutputGate(CommandGate):
         passed, what, extra = self.judge_output(result.stdout)
         return passed, f"{exited}; {what}", extra
 
+    @abstractmethod
     def judge_output(self, stdout: str) -> Verdict:
         """Return the verdict on the output, the end of its message and what more to keep."""
-        raise NotImplementedError
 
 
 class CommandOutputContains(OutputGate):

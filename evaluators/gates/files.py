@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Literal
 
 from evaluators.gates.base import NOT_RUN, BaseGate
@@ -26,9 +27,9 @@ class FileGate(BaseGate):
             return self.score(False, str(error), path=self.path)
         return self.score(passed, message, path=self.path, **extra)
 
+    @abstractmethod
     def judge(self, workspace: Workspace) -> Verdict:
         """Return verdict, message and what more to keep. Raises `FileUnavailable`."""
-        raise NotImplementedError
 
 
 class FileExists(FileGate):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
@@ -13,7 +12,6 @@ from pydantic import Field
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import note
 from evalhub.web.moments import moment
-from evalhub.web.paging import LARGEST_KEY, SIZE, cut
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, encoded, page_of, shown
@@ -30,7 +28,7 @@ from runs.recording import cancel_run
 from runs.reports.document import run_document, run_json
 from runs.reports.run_rows import newest_values, rows_json, values_of
 from runs.sources import registry_from
-from runs.warehouse.history import Filters, matching_runs
+from runs.warehouse.history import Filters, values_page
 from scenarios.models import Guidance, SuiteVersion
 
 router = Router(tags=["runs"])
@@ -124,11 +122,8 @@ def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
 @router.get("/runs", auth=Bearer(), response=answers(PageOut[RunRowOut]))
 def list_runs(request: ApiRequest, filters: Query[RunFilters]) -> HttpResponse:
     """The runs that match, newest first."""
-    project, asked = request.access.project, filters.filters()
-    if asked.in_force or filters.limit != SIZE:
-        runs = values_of(matching_runs(project, asked))
-        return encoded(page_of(request, runs, filters, rows_json, key_in=itemgetter(0)))
-    page = cut(newest_values(project.pk, filters.cursor or LARGEST_KEY), filters.cursor, key_in=itemgetter(0))
+    project, before = request.access.project, str(filters.cursor or "")
+    page = values_page(project, filters.filters(), before, values_of, newest_values, size=filters.limit)
     return encoded(shown(request, page, rows_json))
 
 

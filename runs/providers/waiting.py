@@ -61,6 +61,7 @@ class _Call(Generic[T]):
     def run(self) -> None:
         try:
             self.result.append(self.call())
+        # Whatever it is, it is raised where the call is waited for: in a thread nobody would hear of it.
         except BaseException as error:
             self.error = error
 

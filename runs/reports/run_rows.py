@@ -12,6 +12,7 @@ from evalhub.web.moments import moment
 from evalhub.web.paging import SIZE
 from evalhub.web.prepared import prepared
 from runs.models import Run
+from runs.warehouse.listing import newest_runs
 
 COLUMNS = (
     *("pk", "suite__slug", "suite_version__number", "suite__format", "target__name", "model", "state"),
@@ -67,7 +68,7 @@ def values_of(runs: QuerySet[Run]) -> QuerySet[Run, Any]:
 @prepared
 def newest_values(project: int, below: int) -> QuerySet[Run, Any]:
     """Return the newest runs of a project below a key, one more than a page holds, as `values_of` does."""
-    return values_of(Run.objects.filter(project=project, pk__lt=below)).order_by("-pk")[: SIZE + 1]
+    return values_of(newest_runs(project, below))[: SIZE + 1]
 
 
 def rows_json(rows: Sequence[Any]) -> list[dict[str, Any]]:

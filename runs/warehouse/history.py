@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any
@@ -17,7 +17,7 @@ from evalhub.web.paging import LARGEST_KEY, SIZE, Page, cut, key_of, page_below
 from evalhub.web.prepared import prepared
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import STALE, RunState
-from runs.warehouse.listing import ListedRun, as_listed, listed
+from runs.warehouse.listing import ListedRun, as_listed, listed, newest_runs
 from runs.warehouse.rates import Rate
 
 OUTCOMES = ("pass", "fail", "error")
@@ -187,15 +187,29 @@ def matching_runs(project: Project, filters: Filters) -> QuerySet[Run]:
 
 def page_of_runs(project: Project, filters: Filters, before: str) -> tuple[Page[Any], list[RunRow]]:
     """Return one page of the runs that match, newest first. Three queries."""
-    if filters.in_force:
-        page = page_below(listed(matching_runs(project, filters)), before, key_in=itemgetter(0))
-    else:
-        key = key_of(before)
-        page = cut(_newest(project.pk, LARGEST_KEY if key is None else key), key, key_in=itemgetter(0))
+    page = values_page(project, filters, before, listed, _newest)
     return page, rows(as_listed(page.rows))
+
+
+def values_page(
+    project: Project,
+    filters: Filters,
+    before: str,
+    values: Callable[[QuerySet[Run]], QuerySet[Run, Any]],
+    newest: Callable[[int, int], Sequence[Any]],
+    *,
+    size: int = SIZE,
+) -> Page[Any]:
+    """Return one page of the runs that match as plain values, their key first. One query.
+
+    `newest` is the prepared query of a whole project: runs below a key, one more than a page of `SIZE` holds.
+    """
+    if filters.in_force or size != SIZE:
+        return page_below(values(matching_runs(project, filters)), before, size=size, key_in=itemgetter(0))
+    key = key_of(before)
+    return cut(newest(project.pk, LARGEST_KEY if key is None else key), key, key_in=itemgetter(0))
 
 
 @prepared
 def _newest(project: int, below: int) -> QuerySet[Run, Any]:
-    runs = listed(Run.objects.filter(project=project, pk__lt=below))
-    return runs.order_by("-pk")[: SIZE + 1]
+    return listed(newest_runs(project, below))[: SIZE + 1]
