@@ -19,7 +19,7 @@ STATES: dict[str, tuple[str, str]] = {
     "solid": ("is-solid", "solid"),
     "flaky": ("is-flaky", "flaky"),
     "broken": ("is-broken", "broken"),
-    "new": ("is-little", "not run yet"),
+    "few": ("is-little", "too few trials"),
     "added": ("is-little", "new here"),
     "removed": ("is-cancelled", "gone"),
     "stale": ("is-stale", "stale"),

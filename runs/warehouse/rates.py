@@ -44,9 +44,9 @@ class Rate:
 
     @property
     def steadiness(self) -> str:
-        """`solid` where all passed, `broken` where at most a quarter did, else `flaky`; `new` below three trials."""
+        """`solid` where all passed, `broken` where at most a quarter did, else `flaky`; `few` below three trials."""
         if self.n < FEWEST:
-            return "new"
+            return "few"
         if self.passed == self.n:
             return "solid"
         return "broken" if self.share <= 0.25 else "flaky"

@@ -10,14 +10,14 @@ from urllib.parse import urlencode
 from django.db.models import Count, OuterRef, Subquery
 
 from evalhub.teams.models import Project
-from evalhub.web.states import FORMATS
+from evalhub.web.states import FORMATS, look
 from evaluators.criteria import Criteria
 from runs.models import Run, Target
 from runs.warehouse.history import RunRow, rows, runs_of
 from runs.warehouse.strips import Strip, strips
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion
 
-CLASSES = ("solid", "flaky", "broken", "new")
+CLASSES = ("solid", "flaky", "broken", "few")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class SuitePage:
         tags = Counter(each for line in self.lines for each in line.tags).most_common(8)
         found = [Choice("All", len(self.lines), _query(target=target), not show and not tag)]
         found += [
-            Choice(name, classes[name], _query(show=name, tag=tag, target=target), show == name)
+            Choice(look(name)[1], classes[name], _query(show=name, tag=tag, target=target), show == name)
             for name in CLASSES
             if classes[name]
         ]

@@ -197,9 +197,9 @@ def test_the_list_makes_as_many_queries_for_many_suites(signed_in, project, djan
 
 @pytest.fixture
 def tried(project):
-    """A suite with a solid, a flaky, a broken and a new scenario."""
+    """A suite with a solid, a flaky, a broken scenario, and one of too few trials."""
     version = make_suite(
-        project, ("solid-one", "flaky-one", "broken-one", "new-one"), name="Basics", tags=["smoke"]
+        project, ("solid-one", "flaky-one", "broken-one", "few-one"), name="Basics", tags=["smoke"]
     )
     for number in range(4):
         run = make_run(version)
@@ -225,10 +225,19 @@ def test_a_suite_counts_what_looks_at_a_trial_in_every_format(signed_in, project
     assert (line.checks, line.judged) == (checks, judged)
 
 
-@pytest.mark.parametrize("kind", ["solid", "flaky", "broken", "new"])
+@pytest.mark.parametrize("kind", ["solid", "flaky", "broken", "few"])
 def test_a_suite_tells_steady_scenarios_from_others(signed_in, tried, kind):
     response = signed_in().get(f"/p/tools/suites/basics/?show={kind}")
     assert [line.scenario.key for line in response.context["lines"]] == [f"{kind}-one"]
+
+
+def test_two_trials_are_too_few_to_tell(signed_in, project):
+    run = make_run(make_suite(project, ("one",), name="Basics"))
+    make_trial(run, "one")
+    make_trial(run, "one", outcome="fail")
+    response = signed_in().get("/p/tools/suites/basics/")
+    assert response.content.decode().count("too few trials") == 2
+    assert "not run yet" not in response.content.decode()
 
 
 def test_a_suite_shows_versions_guidance_and_hints(signed_in, project):
@@ -250,7 +259,7 @@ def test_a_suite_shows_versions_guidance_and_hints(signed_in, project):
 
 def test_a_suite_can_be_narrowed_to_a_target(signed_in, tried, project):
     run = make_run(tried, target=make_target(project, "codex"))
-    make_trial(run, "new-one")
+    make_trial(run, "few-one")
     lines = signed_in().get("/p/tools/suites/basics/?target=codex").context["lines"]
-    assert {line.scenario.key: line.strip.outcomes for line in lines}["new-one"] == ("pass",)
+    assert {line.scenario.key: line.strip.outcomes for line in lines}["few-one"] == ("pass",)
     assert {line.scenario.key: line.strip.outcomes for line in lines}["solid-one"] == ()
