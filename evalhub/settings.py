@@ -68,12 +68,11 @@ WSGI_APPLICATION = "evalhub.wsgi.application"
 CELERY_APP = "evalhub.celery.app"
 TEMPLATES = [
     {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "BACKEND": "django.template.backends.jinja2.Jinja2",
         "DIRS": [BASE_DIR / "templates"],
-        "APP_DIRS": True,
         "OPTIONS": {
+            "environment": "evalhub.template_engine.environment",
             "context_processors": [
-                "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "evalhub.web.context.page",

@@ -15,7 +15,7 @@ for _name in ("EVALHUB_HOSTS", "EVALHUB_ENV_ALLOW", "LLM_TOOL_TEST_JUDGE"):
 
 # The environment comes first.
 from evalhub.settings import *  # noqa: E402, F403
-from evalhub.settings import DATABASES  # noqa: E402
+from evalhub.settings import DATABASES, TEMPLATES  # noqa: E402
 
 # Tests of a server for many say so themselves.
 EMBEDDED = True
@@ -24,3 +24,6 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, for threads cannot share a database in memory.
     DATABASES["default"]["TEST"] = {"NAME": f"{_DATA}/test.sqlite3"}
+
+# Django's test client remembers the contexts of its own templates only.
+TEMPLATES[0]["OPTIONS"] |= {"environment": "tests.rendering.environment"}  # type: ignore[operator]

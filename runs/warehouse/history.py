@@ -114,6 +114,11 @@ class RunRow:
         return abs(self.change or 0.0) * 100
 
     @property
+    def direction(self) -> str:
+        """`better`, `worse` or `muted`: what the comparison with the baseline says."""
+        return {"regressed": "worse", "improved": "better"}.get(self.verdict, "muted")
+
+    @property
     def state(self) -> str:
         """The word of the badge: where nothing was compared, how it ended or where it stands."""
         if self.run.is_open or self.run.state == RunState.CANCELLED:

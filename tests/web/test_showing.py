@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.template import Context, Template
+from django.template import engines
 
 from evalhub.web import drawing, numbers
 from evalhub.web.visible import cut, visible
@@ -120,15 +120,17 @@ def test_a_bar_of_nothing_is_empty():
 @pytest.mark.parametrize(
     ("template", "shown"),
     [
-        ("{% badge 'regressed' %}", '<span class="badge is-regressed">regressed</span>'),
-        ("{% badge 'pass' 'baseline' %}", '<span class="badge is-passed">baseline</span>'),
-        ("{% rate 3 4 %}", '75.0%<span class="of">3/4</span>'),
-        ("{% rate 0 0 %}", '<span class="muted">·</span>'),
+        ("{{ badge('regressed') }}", '<span class="badge is-regressed">regressed</span>'),
+        ("{{ badge('pass', 'baseline') }}", '<span class="badge is-passed">baseline</span>'),
+        ("{{ rate(3, 4) }}", '75.0%<span class="of">3/4</span>'),
+        ("{{ rate(0, 0) }}", '<span class="muted">·</span>'),
+        ("{{ url('run-detail', 'tools', 3) }}", "/p/tools/runs/3/"),
         ("{{ missing|decimals }}", "·"),
+        ("{{ missing.part.of_it }}", ""),
         ("{{ missing|money }}", "·"),
         ("{{ text|line }}", "&lt;b&gt;⟨U+202E⟩ two"),
     ],
 )
 def test_templates_say_it_with_a_word(template, shown):
-    page = Template("{% load evalhub %}" + template)
-    assert page.render(Context({"text": "<b>\u202e\n  two"})) == shown
+    page = engines["jinja2"].from_string(template)
+    assert page.render({"text": "<b>\u202e\n  two"}) == shown

@@ -7,55 +7,51 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from django import template
+from django.urls import get_script_prefix, reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
+from jinja2 import Undefined, pass_context
+from jinja2.runtime import Context
 
 from evalhub.web import drawing, numbers, states
 from evalhub.web import visible as hostile
 
-register = template.Library()
-
 
 def _known(value: Any) -> Any:
-    """Return None for what a template says of a name that is not there, which is an empty text."""
-    return None if value == "" else value
+    """Return None for what a template says of a name that is not there."""
+    return None if isinstance(value, Undefined) else value
 
 
 def _number(show: Callable[[Any], str]) -> Callable[[Any], str]:
     return lambda value: show(_known(value))
 
 
-for _show in (numbers.percent, numbers.integer, numbers.money, numbers.duration, numbers.file_size):
-    register.filter(_show.__name__, _number(_show))
+percent, integer, money, duration, file_size = map(
+    _number, (numbers.percent, numbers.integer, numbers.money, numbers.duration, numbers.file_size)
+)
 
 
-@register.filter
 def decimals(value: Any, places: int = 2) -> str:
     """Return a number with fixed decimals."""
     return numbers.decimals(_known(value), places)
 
 
-@register.filter
 def measured(value: Any, unit: str) -> str:
     """Return a value in the manner of its measure's unit."""
     return numbers.measured(_known(value), unit)
 
 
-@register.filter
 def visible(text: Any) -> str:
     """Return a text, redacted, with what is hidden in it made visible."""
     return hostile.shown(str(text))
 
 
-@register.filter
 def cut(text: Any, characters: int = hostile.LONGEST) -> hostile.Cut:
     """Return as much of a text as a page shows."""
     return hostile.cut(str(text), characters=characters)
 
 
-@register.filter
 def line(text: Any) -> str:
     """Return a text on one line, short enough for a table cell."""
     return _line(str(text)[:400])
@@ -67,13 +63,11 @@ def _line(text: str) -> str:
     return hostile.cut(" ".join(text.split()), characters=160, lines=1).text
 
 
-@register.filter
 def format_name(name: str) -> str:
     """Return a file format's name for people."""
     return states.FORMATS.get(name, name)
 
 
-@register.filter
 def in_json(value: Any) -> str:
     """Return an expected or actual value as text: strings as they are, anything else as compact JSON."""
     import json
@@ -81,7 +75,6 @@ def in_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-@register.simple_tag
 @lru_cache(maxsize=512)
 def badge(state: str, word: str = "") -> SafeString:
     """Return a state as a badge, whose class brings the glyph."""
@@ -89,7 +82,6 @@ def badge(state: str, word: str = "") -> SafeString:
     return format_html('<span class="badge {}">{}</span>', look, word or called)
 
 
-@register.simple_tag
 def when(at: datetime | None) -> SafeString:
     """Return a moment as a `time` element with the exact value in it."""
     if at is None:
@@ -108,7 +100,6 @@ def _time(at: datetime, said: str) -> SafeString:
     )
 
 
-@register.simple_tag
 @lru_cache(maxsize=4096)
 def rate(passed: int, n: int) -> SafeString:
     """Return a rate with its n beside it; without any trial it is not measured."""
@@ -117,19 +108,16 @@ def rate(passed: int, n: int) -> SafeString:
     return format_html('{}<span class="of">{}/{}</span>', numbers.percent(passed / n), passed, n)
 
 
-@register.simple_tag
 def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     """Return a strip of outcomes."""
     return drawing.dots(outcomes, here)
 
 
-@register.simple_tag
 def spark(values: Sequence[float], label: str, baseline: float | None = None) -> SafeString:
     """Return a series of shares as a small line."""
     return drawing.spark(values, label=label, baseline=baseline)
 
 
-@register.simple_tag
 @lru_cache(maxsize=4096)
 def interval(
     low: float, estimate: float, high: float, mark: float | None = None, state: str = ""
@@ -138,7 +126,6 @@ def interval(
     return drawing.interval(low, estimate, high, mark=mark, state=state)
 
 
-@register.simple_tag
 @lru_cache(maxsize=4096)
 def share_bar(passed: int, total: int) -> SafeString:
     """Return a bar of what passed and what did not."""
@@ -146,7 +133,6 @@ def share_bar(passed: int, total: int) -> SafeString:
     return drawing.bar(parts, total=total, label=f"{passed} of {total} passed")
 
 
-@register.simple_tag
 @lru_cache(maxsize=4096)
 def score_bar(score: float, threshold: float | None = None) -> SafeString:
     """Return a bar of a score from 0 to 1, with the threshold marked where there is one."""
@@ -159,7 +145,6 @@ def score_bar(score: float, threshold: float | None = None) -> SafeString:
     )
 
 
-@register.simple_tag
 def progress_bar(run: Any) -> SafeString:
     """Return a bar of a run's counters; `running` is what neither waits nor has ended."""
     parts = [("passed", run.passed), ("failed", run.failed), ("error", run.errors), ("running", run.running)]
@@ -169,9 +154,19 @@ def progress_bar(run: Any) -> SafeString:
     return drawing.bar(parts, total=run.trials, label=label)
 
 
-@register.simple_tag(takes_context=True)
-def current(context: template.Context, *prefixes: str) -> SafeString | str:
+@pass_context
+def current(context: Context, *prefixes: str) -> SafeString | str:
     """Return `aria-current` for a link whose pages' names begin with one of the prefixes."""
     match = getattr(context.get("request"), "resolver_match", None)
     name = (match.url_name or "") if match else ""
     return format_html(' aria-current="{}"', "page") if name.startswith(prefixes) else ""
+
+
+@lru_cache(maxsize=4096)
+def _address(prefix: str, name: str, args: tuple[Any, ...]) -> str:
+    return escape(reverse(name, args=args))
+
+
+def url(name: str, *args: Any) -> str:
+    """Return the address of a page, ready to stand in an attribute. Raises `NoReverseMatch`."""
+    return _address(get_script_prefix(), name, args)
