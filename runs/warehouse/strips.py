@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from django.db.models import QuerySet
 
@@ -48,7 +49,7 @@ def strips(
     keys = tuple(versions)
     trials = _trials(keys) if scenario is None else _trials(keys, scenario)
     by_scenario: dict[int, list[tuple[str, int, int]]] = defaultdict(list)
-    for key, outcome, run, pk in trials:
+    for key, outcome, run, pk in sorted(trials, key=itemgetter(3)):
         by_scenario[key].append((outcome, run, pk))
     return {key: _strip(found[-LENGTH:], versions) for key, found in by_scenario.items()}
 
@@ -65,7 +66,8 @@ def _runs(
 
 @prepared
 def _trials(runs: tuple[int, ...], scenario: int | None = None) -> QuerySet[Trial, tuple[int, str, int, int]]:
-    trials = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by("pk")
+    # In no order: else SQLite goes through all trials that the scenario ever had, for they are in order already.
+    trials = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by()
     if scenario is not None:
         trials = trials.filter(scenario=scenario)
     return trials.values_list("scenario_id", "outcome", "run_id", "pk")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.warehouse.choices import choices
@@ -188,6 +190,16 @@ def test_trials_of_the_baseline_are_told_apart(version):
     read = trials_of(run)
     assert [(trial.key, trial.mark) for trial in read.trials] == [("create", "pass")]
     assert read.before == {"create": ["fail"]}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses by what the tables hold")
+def test_a_strip_is_read_from_an_index_however_long_the_history_is(version):
+    trial = history(version)[-1].trial_set.first()
+    with CaptureQueriesContext(connection) as asked:
+        assert strips(version.suite, scenario=trial.scenario_id)
+    with connection.cursor() as cursor:
+        (plan,) = cursor.execute("EXPLAIN QUERY PLAN " + asked[-1]["sql"]).fetchall()
+    assert "COVERING INDEX trial_of_run (run_id=? AND scenario_id=?)" in plan[-1]
 
 
 def test_a_strip_can_be_of_one_scenario_alone(version):
