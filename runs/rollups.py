@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs import statements
+from runs.digests import write_digest
 from runs.measures import measure_id
 from runs.models import Run, RunMeasure, SubcommandMeasure, Trial
 from runs.models.trial import TrialState
@@ -103,6 +104,7 @@ def write_rollups(run: Run) -> None:
     rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
     statements.insert(RunMeasure, rows)
     _write_subcommands(run, kept)
+    write_digest(run)
 
 
 def _row(run: Run, scenario: int | None, measure: int, series: Series) -> dict[str, Any]:

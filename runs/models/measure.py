@@ -95,3 +95,13 @@ class TrialFact(models.Model):
 
     def __str__(self) -> str:
         return f"{self.measure} {self.value}"
+
+
+class RunDigest(models.Model):
+    """What a closed run's page says of its trials; written with the rollups, in the manner of `runs.digests`."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="digest")
+    content = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"digest of {self.run_id}"

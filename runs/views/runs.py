@@ -23,7 +23,7 @@ from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.history import HEAVY, RELATED, STATES, Filters, page_of_runs, runs_of
 from runs.warehouse.layers import layers_of, subcommands
 from runs.warehouse.progress import progress_of
-from runs.warehouse.run_detail import ScenarioRow, chosen, diagnosis_of, facets, part_of, scenario_rows
+from runs.warehouse.run_detail import ScenarioRow, chosen, facets, part_of, scenario_rows
 from runs.warehouse.run_trials import trials_of
 from runs.warehouse.verdicts import against_baseline, pins_of
 
@@ -79,7 +79,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "progress": progress_of(run),
         "layers": layers_of(run, read),
         "subcommands": subcommands(run),
-        "diagnosis": diagnosis_of(read),
+        "diagnosis": read.digest.diagnosis,
         "against": None if run.is_open else against_baseline(run, read, rows),
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],

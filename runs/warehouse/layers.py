@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain
 from typing import Any
 
-import msgspec
-from django.db.models import QuerySet, TextField
-from django.db.models.functions import Cast
-from msgspec import Struct
+from django.db.models import QuerySet
 
 from evalhub.web.prepared import prepared
 from evaluators.scoring.base import LAYER as SCORING
 from evaluators.scoring.layer import NAME as AGGREGATE
-from runs.models import JudgingRecord, Run, RunMeasure, SubcommandMeasure
-from runs.reasons import is_verdict
-from runs.warehouse.run_trials import ReadScore, RunTrials
+from runs.digests import GateKind
+from runs.models import Run, RunMeasure, SubcommandMeasure
+from runs.said import Statement
+from runs.warehouse.run_trials import RunTrials
 
 INTERACTION = {
     "first_try_success_rate": "First-try success",
@@ -32,7 +26,6 @@ INTERACTION = {
 }
 """Measures of layer 1 in the order of the page, with their names for people."""
 CRITERION = "criterion."
-DECIDING = ("gates", "assertions", "evaluators")
 SHORTEST_LIST = 5
 
 
@@ -65,24 +58,6 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class GateKind:
-    """How the gates of one kind went over a run's trials."""
-
-    layer: str
-    name: str
-    passed: int
-    total: int
-
-
-@dataclass(frozen=True)
-class Statement:
-    """What a judge said in several trials in the same words."""
-
-    text: str
-    trials: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Layers:
     """Everything the three panels of a run show."""
 
@@ -98,35 +73,21 @@ class Layers:
     judged: int
 
 
-class ReadJudging(Struct, gc=False):
-    """What is read of a judging; the rest of its JSON is skipped."""
-
-    negatives: list[str] | None = None
-    positives: list[str] | None = None
-
-
-_judging = msgspec.json.Decoder(ReadJudging)
-
-
 def layers_of(run: Run, read: RunTrials) -> Layers:
-    """Return a run's layers, from its rollups, its trials and its judgings. Two queries."""
-    means = _means(run)
-    scores = [
-        [score for score in trial.scores if _is_single(score.layer, score.name)] for trial in read.finished
-    ]
-    issues, highlights, judged = statements([run.pk])
+    """Return a run's layers, from its rollups and what its trials come to. One query."""
+    means, digest = _means(run), read.digest
     return Layers(
         interaction=[means["interaction", name] for name in INTERACTION if ("interaction", name) in means],
-        gates=gate_kinds(scores),
-        gate_trials=_gate_trials(scores),
+        gates=digest.gates,
+        gate_trials=digest.gate_trials,
         evaluators=[means[key] for key in sorted(means, key=_aggregate_first) if key[0] == SCORING],
         judge=means.get(("judge", "judge")),
         criteria=[
             mean for (layer, name), mean in means.items() if layer == "judge" and name.startswith(CRITERION)
         ],
-        issues=issues,
-        highlights=highlights,
-        judged=judged,
+        issues=digest.issues,
+        highlights=digest.highlights,
+        judged=digest.judged,
     )
 
 
@@ -152,65 +113,6 @@ def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
     return found.values_list(
         "run", "mean", *(f"measure__{name}" for name in ("layer", "name", "unit", "better"))
     )
-
-
-@lru_cache(maxsize=1024)
-def _is_single(layer: str, name: str) -> bool:
-    return layer in DECIDING and not is_verdict(layer, name)
-
-
-def gate_kinds(scores: Sequence[Sequence[ReadScore]]) -> list[GateKind]:
-    """Return how each kind of gate went, those that failed most first."""
-    passed: Counter[tuple[str, str]] = Counter()
-    total: Counter[tuple[str, str]] = Counter()
-    for score in chain.from_iterable(scores):
-        if score.passed is not None:
-            total[score.layer, score.name] += 1
-            passed[score.layer, score.name] += score.passed
-    kinds = [GateKind(*key, passed=passed[key], total=total[key]) for key in total]
-    return sorted(kinds, key=lambda kind: (kind.passed - kind.total, kind.name))
-
-
-def _gate_trials(scores: Sequence[Sequence[ReadScore]]) -> tuple[int, int]:
-    """Return in how many trials every gate passed, and in how many any gate decided."""
-    decided = passed = 0
-    for each in scores:
-        verdicts = [score.passed for score in each if score.passed is not None]
-        decided += bool(verdicts)
-        passed += bool(verdicts) and all(verdicts)
-    return passed, decided
-
-
-def statements(runs: Sequence[int]) -> tuple[list[Statement], list[Statement], int]:
-    """Return issues and highlights that count, by how many trials they are said of, and the number of judgings.
-
-    One query; prompts and raw answers are not loaded.
-    """
-    negatives: dict[str, dict[int, None]] = {}
-    positives: dict[str, dict[int, None]] = {}
-    judged = 0
-    for trial, text in _judgings(tuple(runs)):
-        read = _judging.decode(text)
-        judged += 1
-        for texts, said in ((read.negatives, negatives), (read.positives, positives)):
-            for each in texts or ():
-                said.setdefault(" ".join(each.split()), {})[trial] = None
-    return _most_said(negatives), _most_said(positives), judged
-
-
-@prepared
-def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]:
-    found = JudgingRecord.objects.filter(trial__run__in=runs, counts=True).order_by("pk")
-    return found.values_list("trial", Cast("content", TextField()))
-
-
-def _most_said(said: dict[str, dict[int, None]]) -> list[Statement]:
-    grouped: dict[str, tuple[str, dict[int, None]]] = {}
-    for text, trials in said.items():
-        key = text.casefold().rstrip(".! ")
-        grouped.setdefault(key, (text, {}))[1].update(trials)
-    found = [Statement(text, tuple(trials)) for text, trials in grouped.values()]
-    return sorted(found, key=lambda statement: -len(statement.trials))
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,14 @@
-"""One run: its scenarios with their trials, and what its diagnosis comes to."""
+"""One run: its scenarios with their trials."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from django.utils.functional import cached_property
-
+from runs.digests import DigestedTrial
 from runs.models import Run
 from runs.warehouse.rates import Rate
-from runs.warehouse.run_trials import RunTrials, TrialRow
+from runs.warehouse.run_trials import RunTrials
 from runs.warehouse.strips import Strip, strips
 
 MOST_ROWS = 50
@@ -21,59 +19,68 @@ MOST_TRIALS = 20
 
 @dataclass(frozen=True)
 class ScenarioRow:
-    """A scenario of a run: its trials, those of the baseline, the last twenty."""
+    """A scenario of a run: its trials, those of the baseline, the last twenty, and what they come to."""
 
     key: str
-    trials: list[TrialRow]
+    trials: list[DigestedTrial]
     baseline: tuple[str, ...]
     strip: Strip
-
-    @cached_property
-    def marks(self) -> list[str]:
-        return [trial.mark for trial in self.trials]
+    marks: tuple[str, ...]
+    """Of its trials."""
+    rate: Rate
+    gates: Rate
+    judge: float | None
+    """Mean of the judge's scores."""
+    seconds: float | None
+    """Mean."""
+    cost: float | None
+    """In all, in dollars."""
+    standing: str
+    """`worse` or `better` than the baseline by counting, which is no verdict; nothing without one."""
 
     @property
     def is_telling(self) -> bool:
         """Whether its trials are shown without being asked for: something went wrong in one."""
         return "fail" in self.marks or "error" in self.marks
 
-    def shown(self, opened: str) -> list[TrialRow]:
+    def shown(self, opened: str) -> list[DigestedTrial]:
         """Return the trials that stand below it: none where all went well, unless it is the one opened."""
         return self.trials[:MOST_TRIALS] if self.is_telling or self.key == opened else []
 
-    @cached_property
-    def rate(self) -> Rate:
-        return Rate(self.marks.count("pass"), self.marks.count("pass") + self.marks.count("fail"))
 
-    @cached_property
-    def gates(self) -> Rate:
-        each = [trial.gates for trial in self.trials]
-        return Rate(sum(rate.passed for rate in each), sum(rate.n for rate in each))
+def _row(trials: list[DigestedTrial], baseline: tuple[str, ...], strip: Strip) -> ScenarioRow:
+    marks = tuple([trial.mark for trial in trials])
+    rate = _rate(marks)
+    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
+    return ScenarioRow(
+        key=trials[0].key,
+        trials=trials,
+        baseline=baseline,
+        strip=strip,
+        marks=marks,
+        rate=rate,
+        gates=Rate(sum([each.gates_passed for each in trials]), sum([each.gates_total for each in trials])),
+        judge=_mean([each.judge for each in trials]),
+        seconds=_mean([each.seconds for each in trials]),
+        cost=sum(costs) if costs else None,
+        standing=_standing(_rate(baseline), rate),
+    )
 
-    def _mean(self, values: Iterable[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return sum(known) / len(known) if known else None
 
-    @cached_property
-    def judge(self) -> float | None:
-        return self._mean(trial.judge for trial in self.trials)
+def _rate(marks: tuple[str, ...]) -> Rate:
+    passed = marks.count("pass")
+    return Rate(passed, passed + marks.count("fail"))
 
-    @property
-    def seconds(self) -> float | None:
-        return self._mean(trial.seconds for trial in self.trials)
 
-    @property
-    def cost(self) -> float | None:
-        known = [trial.cost_usd for trial in self.trials if trial.cost_usd is not None]
-        return sum(known) if known else None
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
-    @property
-    def standing(self) -> str:
-        """`worse` or `better` than the baseline by counting, which is no verdict; nothing without one."""
-        before = Rate(self.baseline.count("pass"), self.baseline.count("pass") + self.baseline.count("fail"))
-        if before.n and self.rate.n and before.share != self.rate.share:
-            return "worse" if self.rate.share < before.share else "better"
-        return ""
+
+def _standing(before: Rate, now: Rate) -> str:
+    if before.n and now.n and before.share != now.share:
+        return "worse" if now.share < before.share else "better"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -106,12 +113,12 @@ FACETS: dict[str, tuple[str, str, str, Test]] = {
 
 def scenario_rows(run: Run, read: RunTrials) -> list[ScenarioRow]:
     """Return the run's scenarios in their order, with their trials. Two queries."""
-    grouped: dict[int, list[TrialRow]] = {}
+    grouped: dict[int, list[DigestedTrial]] = {}
     for trial in read.trials:
         grouped.setdefault(trial.scenario, []).append(trial)
     last = strips(run.suite, target=run.target_id, up_to=run.pk)
     return [
-        ScenarioRow(each[0].key, each, tuple(read.before.get(each[0].key, ())), last.get(pk, Strip()))
+        _row(each, tuple(read.before.get(each[0].key, ())), last.get(pk, Strip()))
         for pk, each in grouped.items()
     ]
 
@@ -147,31 +154,3 @@ def part_of(rows: list[ScenarioRow], begin: int, opened: str) -> Part:
             break
         end += 1
     return Part(rows[begin:end], end if end < len(rows) else None)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A pattern that the diagnosis saw in some of a run's trials."""
-
-    pattern: str
-    sentence: str
-    evidence: tuple[str, ...]
-    trials: tuple[int, ...]
-
-    @property
-    def title(self) -> str:
-        return self.pattern.replace("_", " ").capitalize()
-
-
-def diagnosis_of(read: RunTrials) -> list[Finding]:
-    """Return the patterns seen in a run's trials, the most frequent first."""
-    seen: dict[str, list[tuple[int, dict[str, Any]]]] = {}
-    for trial in read.trials:
-        for finding in trial.findings:
-            seen.setdefault(finding["pattern"], []).append((trial.pk, finding))
-    return [_finding(name, each) for name, each in sorted(seen.items(), key=lambda item: -len(item[1]))]
-
-
-def _finding(name: str, seen: list[tuple[int, dict[str, Any]]]) -> Finding:
-    first = seen[0][1]
-    return Finding(name, first["sentence"], tuple(first.get("evidence") or ()), tuple(pk for pk, _ in seen))

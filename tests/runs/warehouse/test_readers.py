@@ -7,10 +7,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from runs.digests import Digest
+from runs.said import statements
 from runs.warehouse.choices import choices
 from runs.warehouse.history import Filters, page_of_runs
 from runs.warehouse.home import glance, running_now
-from runs.warehouse.layers import layers_of, statements, subcommands
+from runs.warehouse.layers import layers_of, subcommands
 from runs.warehouse.progress import progress_of
 from runs.warehouse.rationales import readings
 from runs.warehouse.run_detail import facets, part_of, scenario_rows
@@ -51,10 +53,13 @@ READERS = {
     "choices": (4, lambda v: choices(v.suite.project)),
     "glance": (6, lambda v: glance(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
-    "layers": (2, lambda v: layers_of(v.runs.first(), RunTrials([]))),
+    "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()))),
     "trials": (1, lambda v: trials_of(v.runs.first())),
     "subcommands": (1, lambda v: subcommands(v.runs.first())),
-    "scenario rows": (2, lambda v: scenario_rows(v.runs.select_related("suite").first(), RunTrials([]))),
+    "scenario rows": (
+        2,
+        lambda v: scenario_rows(v.runs.select_related("suite").first(), RunTrials(Digest())),
+    ),
     "progress": (0, lambda v: progress_of(v.runs.first())),
     "strips": (2, lambda v: strips(v.suite)),
     "suite rows": (5, lambda v: suite_rows(v.suite.project)),

@@ -1,0 +1,62 @@
+"""What judges said of several trials in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+from msgspec import Struct
+
+from evalhub.web.prepared import prepared
+from runs.models import JudgingRecord
+
+
+class Statement(Struct, frozen=True):
+    """What a judge said in several trials in the same words."""
+
+    text: str
+    trials: tuple[int, ...]
+
+
+class ReadJudging(Struct, gc=False):
+    """What is read of a judging; the rest of its JSON is skipped."""
+
+    negatives: list[str] | None = None
+    positives: list[str] | None = None
+
+
+_judging = msgspec.json.Decoder(ReadJudging)
+
+
+def statements(runs: Sequence[int]) -> tuple[list[Statement], list[Statement], int]:
+    """Return issues and highlights that count, by how many trials they are said of, and the number of judgings.
+
+    One query; prompts and raw answers are not loaded.
+    """
+    negatives: dict[str, dict[int, None]] = {}
+    positives: dict[str, dict[int, None]] = {}
+    judged = 0
+    for trial, text in _judgings(tuple(runs)):
+        read = _judging.decode(text)
+        judged += 1
+        for texts, said in ((read.negatives, negatives), (read.positives, positives)):
+            for each in texts or ():
+                said.setdefault(" ".join(each.split()), {})[trial] = None
+    return _most_said(negatives), _most_said(positives), judged
+
+
+@prepared
+def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]:
+    found = JudgingRecord.objects.filter(trial__run__in=runs, counts=True).order_by("pk")
+    return found.values_list("trial", Cast("content", TextField()))
+
+
+def _most_said(said: dict[str, dict[int, None]]) -> list[Statement]:
+    grouped: dict[str, tuple[str, dict[int, None]]] = {}
+    for text, trials in said.items():
+        key = text.casefold().rstrip(".! ")
+        grouped.setdefault(key, (text, {}))[1].update(trials)
+    found = [Statement(text, tuple(trials)) for text, trials in grouped.values()]
+    return sorted(found, key=lambda statement: -len(statement.trials))
