@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 UNMEASURED = "·"
 
@@ -78,5 +79,11 @@ def when(at: datetime, *, now: datetime) -> str:
         return f"{ago.seconds // 60} min ago"
     if timedelta(0) <= ago < timedelta(hours=12):
         return f"{ago.seconds // 3600} h ago"
+    return _day(at, this_year=at.year == now.year)
+
+
+# Lists say the same moments again and again, and formatting one takes longer than all else about it.
+@lru_cache(maxsize=4096)
+def _day(at: datetime, *, this_year: bool) -> str:
     day = f"{at.day} {at:%b}"
-    return f"{day}, {at:%H:%M}" if at.year == now.year else f"{day} {at.year}"
+    return f"{day}, {at:%H:%M}" if this_year else f"{day} {at.year}"

@@ -87,11 +87,12 @@ def _history(name: str, runs: int, trials: int, database: str) -> Iterator[tuple
         kept = os.environ.get("EVALHUB_BENCH_DATA")
         root = Path(kept or stack.enter_context(tempfile.TemporaryDirectory(prefix="evalhub-bench-")))
         data = root / name
-        env = {"DATABASE_URL": database} if database else {}
+        # A database server asks for a broker that others reach; pages never do.
+        env = {"DATABASE_URL": database, "EVALHUB_BROKER_URL": "redis://127.0.0.1:1/0"} if database else {}
         # A sign-in of the local owner needs the embedded mode's secret and hosts, on either database.
         env |= {"EVALHUB_SECRET_KEY": "a-secret-of-the-benchmark-that-is-long-enough", "EVALHUB_HOSTS": ""}
+        run([*MANAGE, "migrate", "-v0"], data, **env)
         if database or not (data / "made").exists():
-            run([*MANAGE, "migrate", "-v0"], data, **env)
             run([*MANAGE, "collectstatic", "--noinput", "-v0"], data, **env)
             run([*MANAGE, "make_history", "--runs", str(runs), "--trials", str(trials)], data, **env)
             (data / "made").touch()

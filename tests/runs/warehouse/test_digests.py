@@ -1,0 +1,77 @@
+"""What is kept of a closed run for its page: the same as is read from its trials."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.digests import LONGEST, digest_of, kept_digest
+from runs.models import RunDigest, Trial
+from runs.warehouse.run_trials import trials_of
+from tests.builders import close, make_judging, make_run, make_suite, make_trial
+
+pytestmark = pytest.mark.django_db
+FAILED = [
+    {"layer": "gates", "name": "file_exists", "passed": False, "message": "No file 'out.txt'."},
+    {"layer": "gates", "name": "file_contains", "passed": True, "value": 1.0},
+    {"layer": "judge", "name": "judge", "value": 0.4, "passed": False},
+]
+DIAGNOSIS = {"diagnosis": [{"pattern": "guessed_flags", "sentence": "It guessed.", "evidence": ["--all"]}]}
+
+
+@pytest.fixture()
+def version(project):
+    return make_suite(project, ("create", "export"))
+
+
+def run_of_three(version, **fields):
+    run = make_run(version, **fields)
+    make_judging(make_trial(run, "create", scores=FAILED, outcome="fail", detail=DIAGNOSIS))
+    make_trial(run, "export", outcome="error", error="The agent could not start. " * 40)
+    make_trial(run, "export", outcome="", state="cancelled")
+    return run
+
+
+def test_what_is_kept_is_what_is_read_while_the_run_is_open(version):
+    run = run_of_three(version)
+    read = digest_of(run.pk)
+    close(run)
+    assert kept_digest(bytes(RunDigest.objects.get(run=run).content)) == read
+
+
+def test_it_says_what_the_trials_came_to(version):
+    digest = digest_of(run_of_three(version).pk)
+    failed, errored, cancelled = digest.trials
+    assert (failed.mark, failed.gates_passed, failed.gates_total, failed.judge) == ("fail", 1, 2, 0.4)
+    assert failed.lost[0] == "No file 'out.txt'."
+    assert (errored.mark, len(errored.lost[0])) == ("error", LONGEST)
+    assert (cancelled.mark, cancelled.state, cancelled.lost) == ("none", "cancelled", [])
+    assert [(gate.name, gate.passed) for gate in digest.gates] == [("file_exists", 0), ("file_contains", 1)]
+    assert digest.judged == 1
+    (finding,) = digest.diagnosis
+    assert (finding.title, finding.evidence, finding.trials) == ("Guessed flags", ("--all",), (failed.pk,))
+
+
+def test_the_page_of_a_closed_run_reads_no_trial(version, django_assert_num_queries):
+    before = close(run_of_three(version))
+    run = close(run_of_three(version, baseline=before))
+    with django_assert_num_queries(1) as asked:
+        read = trials_of(run)
+    assert "runs_trial" not in asked[0]["sql"]
+    assert read.before == {"create": ["fail"], "export": ["error"]}
+    assert len(read.trials) == 3
+
+
+@pytest.mark.parametrize("lacks", ["run", "baseline"])
+def test_a_run_that_was_closed_without_a_digest_is_read_from_its_trials(version, lacks):
+    before = close(run_of_three(version))
+    run = close(run_of_three(version, baseline=before))
+    whole = trials_of(run)
+    RunDigest.objects.filter(run=run if lacks == "run" else before).delete()
+    assert trials_of(run) == whole
+
+
+def test_an_open_run_is_read_from_its_trials_also_where_something_was_kept(version):
+    run = close(run_of_three(version))
+    Trial.objects.filter(run=run, outcome="fail").update(outcome="pass")
+    run.state = "running"
+    assert trials_of(run).trials[0].outcome == "pass"
