@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import sqrt
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ class Interval(Struct, frozen=True):
     """The middle of the interval, which lies nearer to one half than the observed rate."""
 
 
+@lru_cache(maxsize=4096)
 def wilson(passes: int, total: int, z: float = Z_95) -> Interval:
     """Return the Wilson score interval of a rate; without trials it says nothing: 0 to 1.
 

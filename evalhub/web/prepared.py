@@ -16,14 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import wraps
+from datetime import UTC, datetime
+from functools import partial, wraps
 from itertools import count
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
+import msgspec
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.models import Model, QuerySet
+from django.db.models import JSONField, Model, QuerySet
 
 Given = ParamSpec("Given")
 Row = TypeVar("Row")
@@ -44,7 +46,7 @@ class Plan:
         self._sql, self._parameters = self._compiler.as_sql()
         self._given = [(at, places[each]) for at, each in enumerate(self._parameters) if _is_in(places, each)]
         columns = [column for column, _, _ in self._compiler.select[: self._compiler.col_count]]
-        converters = self._compiler.get_converters(columns)
+        converters = _quick(self._compiler.get_converters(columns))
         self._compiler.get_converters = lambda expressions: converters
 
     def rows(self, values: Sequence[Value]) -> list[Any]:
@@ -55,6 +57,45 @@ class Plan:
         compiler = copy(self._compiler)
         compiler.as_sql = lambda *args, **options: (self._sql, tuple(parameters))
         return list(self._read(Source(self._model, compiler)))
+
+
+Converters = dict[int, tuple[list[Callable[..., Any]], Any]]
+
+
+def _quick(converters: Converters) -> Converters:
+    """Return the converters of a statement's columns, those of moments and of JSON in a tenth of the time."""
+    return {
+        place: ([_quick_one(each) for each in each_in_turn], column)
+        for place, (each_in_turn, column) in converters.items()
+    }
+
+
+def _quick_one(converter: Callable[..., Any]) -> Callable[..., Any]:
+    owner = getattr(converter, "__self__", None)
+    if isinstance(owner, JSONField) and owner.decoder is None:
+        return partial(_json, converter)
+    named = getattr(converter, "__name__", "")
+    if named == "convert_datetimefield_value" and owner and owner.connection.timezone is UTC:
+        return _moment
+    return converter
+
+
+def _json(converter: Callable[..., Any], value: Any, expression: Any, connection: Any) -> Any:
+    if type(value) is str:
+        try:
+            return msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            # What Django reads and the standard does not know, such as NaN.
+            pass
+    return converter(value, expression, connection)
+
+
+def _moment(value: datetime | str | None, expression: Any, connection: Any) -> datetime | None:
+    if value is None:
+        return None
+    # Columns come as moments, expressions over them as text.
+    at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    return at.replace(tzinfo=UTC)
 
 
 class Source:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
 
 from evalhub.web.prepared import prepared
 from evaluators.statistics import Z_95
@@ -95,8 +96,7 @@ def _measures(runs: tuple[int, ...]) -> QuerySet[Measure]:
 
 _OF_A_RUN = (
     "pk",
-    "finished",
-    "created",
+    "at",
     "tool_version",
     "guidance__name",
     "guidance__number",
@@ -126,7 +126,7 @@ def _closed(suite: int, target: str = "") -> QuerySet[Run, Any]:
     closed = Run.objects.filter(suite=suite).exclude(state__in=OPEN).order_by("-pk")
     if target:
         closed = closed.filter(target__name=target)
-    return closed.values_list(*_OF_A_RUN)[:MOST_RUNS]
+    return closed.annotate(at=Coalesce("finished", "created")).values_list(*_OF_A_RUN)[:MOST_RUNS]
 
 
 @prepared
@@ -136,7 +136,7 @@ def _values(measure: int, runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[i
 
 
 def _point(run: Sequence[Any], mean: float, n: int, m2: float) -> Point:
-    pk, finished, created, tool_version, guidance, number, target, model, stale = run
+    pk, at, tool_version, guidance, number, target, model, stale = run
     half = Z_95 * math.sqrt(m2 / (n - 1) / n) if n > 1 else None
     named = guidance or (f"guidance {number}" if number else "")
-    return Point(pk, finished or created, mean, n, half, tool_version, named, target, model, bool(stale))
+    return Point(pk, at, mean, n, half, tool_version, named, target, model, bool(stale))

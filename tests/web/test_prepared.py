@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
 from django.test.utils import CaptureQueriesContext
 
-from evalhub.teams.models import Membership, Project
+from evalhub.teams.models import AuditEvent, Membership, Project, note
 from evalhub.web.prepared import prepared
 from tests.builders import make_member, make_project
 
@@ -31,7 +32,26 @@ def _members(project: int) -> QuerySet[Membership]:
     return Membership.objects.select_related("project", "user").filter(project=project)
 
 
+def _values() -> QuerySet[AuditEvent, Any]:
+    at = Coalesce("at", "at")
+    return AuditEvent.objects.order_by("pk").values_list("at", at, "detail", "detail__part", "subject")
+
+
 class TestItsRows:
+    @pytest.mark.parametrize(
+        "detail", [{}, {"part": None}, {"part": [1.5, "ü"]}, {"part": "text", "n": 2**70}]
+    )
+    def test_moments_and_json_are_what_the_orm_gives(self, detail: Any) -> None:
+        note(make_project("one"), None, "suite.upload", "it", **detail)
+        assert prepared(_values)() == list(_values())
+
+    def test_json_that_the_standard_does_not_allow_is_read_as_django_does(self) -> None:
+        # PostgreSQL does not take half of a pair.
+        half = "\ud800" if connection.vendor == "sqlite" else "half"
+        note(make_project("one"), None, "suite.upload", "it", part=half)
+        found = AuditEvent.objects.values_list("detail", flat=True)
+        assert prepared(lambda: found)() == [{"part": half}]
+
     def test_values_change_and_the_statement_stays(self) -> None:
         first, second = make_project("first"), make_project("second")
         assert _named("first") == [first]

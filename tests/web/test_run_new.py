@@ -73,7 +73,7 @@ def test_guidance_can_be_chosen(signed_in, version):
 def test_a_mistake_is_told_and_starts_nothing(signed_in, version, changes, sentence):
     response = signed_in().post(ADDRESS, given(start="yes", **changes))
     assert response.status_code == 422
-    assert sentence in response.content.decode().replace("&#39;", "'")
+    assert sentence in response.content.decode().replace("&#x27;", "'")
     assert not Run.objects.exists()
 
 

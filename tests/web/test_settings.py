@@ -78,7 +78,7 @@ def test_somebody_is_let_in_by_name(signed_in):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("nobody", "There is no account called &#39;nobody&#39;."),
+        ("nobody", "There is no account called &#x27;nobody&#x27;."),
         ("grace", "grace is a member already, as viewer."),
         ("", "This field is required."),
     ],

@@ -166,8 +166,8 @@ def test_it_is_edited_as_its_entry(signed_in, project):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name: local\nprovider: mok\n", "There is no provider called &#39;mok&#39;."),
-        ("name: other\nprovider: mock\n", "The name has to stay &#39;local&#39;"),
+        ("name: local\nprovider: mok\n", "There is no provider called &#x27;mok&#x27;."),
+        ("name: other\nprovider: mock\n", "The name has to stay &#x27;local&#x27;"),
         ("name: local\nprovider: gemini\napi_key: hunter2\n", "targets/literal-secret"),
         ("- 1\n", "This describes no target."),
         ("", "This field is required."),

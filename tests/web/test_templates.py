@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from django.conf import settings
 from django.template import engines
-from jinja2 import meta
+from django.utils.safestring import mark_safe
+from jinja2 import nodes
+from markupsafe import Markup
 
 TEMPLATES = sorted(
     path.relative_to(settings.BASE_DIR / "templates")
@@ -21,17 +23,37 @@ def test_it_compiles(name):
 @pytest.mark.parametrize("name", TEMPLATES, ids=str)
 def test_it_calls_only_what_there_is(name):
     env = engines["jinja2"].env
-    source = (settings.BASE_DIR / "templates" / name).read_text()
-    named = {
-        node.node.name
-        for node in env.parse(source).find_all(meta.nodes.Call)
-        if isinstance(node.node, meta.nodes.Name)
-    }
-    assert named - {"super"} <= env.globals.keys()
+    tree = env.parse((settings.BASE_DIR / "templates" / name).read_text())
+    named = {node.node.name for node in tree.find_all(nodes.Call) if isinstance(node.node, nodes.Name)}
+    macros = {each.name for each in tree.find_all(nodes.Macro)}
+    brought = {each for found in tree.find_all(nodes.FromImport) for each in found.names}
+    assert named - {"super"} - macros - brought <= env.globals.keys()
 
 
-def test_a_page_escapes_by_itself():
-    assert engines["jinja2"].from_string("{{ text }}").render({"text": "<b>"}) == "&lt;b&gt;"
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("<b title='\"'>&", "&lt;b title=&#x27;&quot;&#x27;&gt;&amp;"),
+        (mark_safe("<b>"), "<b>"),
+        (Markup("<b>"), "<b>"),
+        (["<b>"], "[&#x27;&lt;b&gt;&#x27;]"),
+        (1.5, "1.5"),
+        (None, "None"),
+    ],
+)
+def test_a_page_escapes_by_itself(value, shown):
+    engine = engines["jinja2"]
+    assert engine.from_string("{{ value }}").render({"value": value}) == shown
+    macro = "{% macro said(value) %}{{ value }}{% endmacro %}{{ said(value) }}"
+    assert engine.from_string(macro).render({"value": value}) == shown
+    assert (
+        engine.from_string("{% set text %}{{ value }}{% endset %}{{ text }}").render({"value": value})
+        == shown
+    )
+
+
+def test_quick_escaping_is_what_templates_are_compiled_to():
+    assert "environment.escaped(" in engines["jinja2"].env.compile("{{ value }}", raw=True)
 
 
 def test_the_forms_of_a_page_share_a_token(rf):
