@@ -20,7 +20,9 @@ from runs.providers.process_tree import (
     Process,
     descendants,
     end_left_behind,
+    hold,
     read_process,
+    release,
     send,
     send_group,
 )
@@ -118,6 +120,7 @@ class Conversation:
             self._close()
 
     def _open(self) -> None:
+        hold(self.process.pid)
         if self.stream_to is not None:
             self._sink = self.stream_to.open("wb", buffering=0)
         if self.process.stdout is not None:
@@ -235,6 +238,7 @@ class Conversation:
         send_group(self.process.pid, signal.SIGKILL)
         if self.marker:
             self.left_behind = end_left_behind(self.process.pid, self.marker, self._known)
+        release(self.process.pid)
         self.exit_code = self.process.wait()
         self.seconds = time.monotonic() - self._began
         self._give_up_at = time.monotonic() + DRAIN_SECONDS
@@ -252,6 +256,7 @@ class Conversation:
             self._known.update(descendants(self.process.pid))
             send_group(self.process.pid, signal.SIGKILL)
             send(self._known, signal.SIGKILL)
+            release(self.process.pid)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.exit_code = self.process.wait(timeout=1)
             self.seconds = time.monotonic() - self._began

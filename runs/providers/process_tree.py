@@ -23,6 +23,8 @@ _LOOKS = 3
 _KERNEL = 2
 """Parent of the kernel's threads, which have no variables."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_LOADAVG = Path("/proc/loadavg")
+_held: set[int] = set()
 
 
 class Process(NamedTuple):
@@ -68,10 +70,35 @@ def descendants(root: int) -> list[Process]:
     return found
 
 
+def hold(root: int) -> None:
+    """Take note of a command of this process, the leader of its session, so that others need not ask whose it is."""
+    _held.add(root)
+
+
+def release(root: int) -> None:
+    """Forget a command before it is reaped: its number may be a stranger's afterwards."""
+    _held.discard(root)
+
+
 def left_behind(root: int, marker: str) -> list[Process]:
-    """The living processes that a command with this marker started and that are not its root."""
+    """The living processes that a command with this marker started and that are not its root.
+
+    Looked for again among those that were started meanwhile: one that forks and ends in between hands over to
+    one that the first look had not listed.
+    """
     wanted = f"{MARKER}={marker}".encode()
-    return [process for pid in _later_pids(root) if (process := _belonging(pid, root, wanted))]
+    seen = root
+    for _ in range(_LOOKS):
+        newest = _newest_pid()
+        if newest == seen:
+            break
+        near = seen < newest <= root + _NEAR
+        # After a wrap of the numbers all are candidates, whatever their session's number.
+        pids = _near_strangers(root, seen, newest) if near else _far_pids(root, newest)
+        if found := [process for pid in pids if (process := _belonging(pid, root, wanted))]:
+            return found
+        seen = newest if near else seen
+    return []
 
 
 def send(processes: Iterable[Process], signal_number: int) -> None:
@@ -104,8 +131,7 @@ def end_left_behind(root: int, marker: str, known: Iterable[Process] = ()) -> in
     ended: set[Process] = set()
     known = list(known)
     give_up = time.monotonic() + 1.0
-    # Looked for twice: one that forks and ends in between hands over to one that the first look had not listed.
-    while found := _alive(known) + (left_behind(root, marker) or left_behind(root, marker)):
+    while found := _alive(known) + left_behind(root, marker):
         ended.update(process._replace(parent=0, rss_bytes=0) for process in found)
         send(found, signal.SIGKILL)
         if time.monotonic() > give_up:
@@ -148,20 +174,27 @@ def _listed_pids() -> list[int]:
     return [int(name) for name in os.listdir(PROC) if name.isdigit()] if PROC.is_dir() else []  # noqa: PTH208  # a path object for each process costs more than the rest
 
 
-def _later_pids(root: int) -> Iterable[int]:
-    """Pids given out after `root`'s.
+def _near_strangers(root: int, seen: int, newest: int) -> Iterator[int]:
+    """Pids given out after `seen` that may belong to `root`: mostly a handful, or none.
 
-    Mostly these are a handful, and asking for each costs a tenth of listing /proc; after a wrap of the
-    numbers all are candidates.
+    Asking for a session costs a hundredth of reading a process. No descendant is in a session that began before
+    its root did, or that another command of this process leads: a session is inherited or new, never joined.
     """
-    newest = _newest_pid()
-    if root <= newest <= root + _NEAR:
-        return range(root + 1, newest + 1)
+    for pid in range(seen + 1, newest + 1):
+        try:
+            session = os.getsid(pid)
+        except OSError:
+            continue
+        if session == root or (session > root and session not in _held):
+            yield pid
+
+
+def _far_pids(root: int, newest: int) -> list[int]:
     return [pid for pid in _listed_pids() if pid > root or newest < root]
 
 
 def _newest_pid() -> int:
     try:
-        return int((PROC / "loadavg").read_bytes().split()[-1])
+        return int(_LOADAVG.read_bytes().split()[-1])
     except (OSError, ValueError):
         return 0
