@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs.workspaces import prepare, remove
+from runs.workspaces import fresh_folder, prepare, remove
 from scenarios.formats.parsed import FixtureFile
 
 
@@ -37,8 +36,7 @@ def trial_folder(
     root: Path, files: tuple[FixtureFile, ...], bundle: tuple[FixtureFile, ...] = ()
 ) -> Iterator[TrialFolder]:
     """Make the directories with these files in workspace and bundle, and remove all of it in the end."""
-    root.mkdir(parents=True, exist_ok=True)
-    base = Path(tempfile.mkdtemp(prefix="trial-", dir=root))
+    base = fresh_folder(root, "trial-")
     try:
         scratch = base / "scratch"
         scratch.mkdir()

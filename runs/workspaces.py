@@ -43,15 +43,31 @@ def prepare(
     wanted = tuple(files)
     if guidance is not None:
         wanted = lay_over(wanted, tuple(guidance), name=name, names=names, extra=extra)
-    root.mkdir(parents=True, exist_ok=True)
-    workspace = Path(tempfile.mkdtemp(prefix="workspace-", dir=root))
+    workspace = fresh_folder(root, "workspace-")
     for file in wanted:
         _write(workspace, file)
     return workspace
 
 
+def fresh_folder(root: Path, prefix: str) -> Path:
+    """Return a new directory under `root`, which is made where it is not there yet."""
+    try:
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=root))
+    except FileNotFoundError:
+        root.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=root))
+
+
 def remove(directory: Path) -> None:
     """Remove a directory with everything in it, also what was made read-only; one that is gone is no error."""
+    try:
+        shutil.rmtree(directory)
+    except OSError:
+        _remove_closed(directory)
+
+
+def _remove_closed(directory: Path) -> None:
+    """Remove a directory after opening up what is in it, which takes longer than to remove it."""
     if directory.is_symlink() or not directory.exists():
         return
     for folder, _, _ in os.walk(directory, onerror=lambda error: _open_up(str(error.filename))):
