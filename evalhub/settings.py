@@ -160,6 +160,8 @@ DEFAULT_JUDGE = environment.text("LLM_TOOL_TEST_JUDGE")
 
 # Without it litellm asks for prices over the network when it is imported.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+# There are none, and to look for them pydantic reads the metadata of every installed package.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 LOGGING = {
     "version": 1,

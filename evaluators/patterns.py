@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any
 
 import re2
-import regex
 from msgspec import Struct
 
 SECONDS = 0.5
@@ -83,6 +82,9 @@ def compile_pattern(text: str) -> Pattern:
     linear = _linear(text)
     if linear is not None:
         return Pattern(text, linear, linear=True)
+    # Loaded for the few patterns that need it.
+    import regex
+
     try:
         return Pattern(text, regex.compile(text), linear=False)
     except (regex.error, OverflowError, RecursionError) as error:

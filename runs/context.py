@@ -18,8 +18,7 @@ from runs.judges import judge_of
 from runs.models import Run, Target
 from runs.models.price import prices_of
 from runs.options import RunOptions
-from runs.providers import make_provider
-from runs.providers.access import with_key
+from runs.providers import MODELS, make_provider
 from runs.providers.base import Provider, ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.providers.outbound import Outbound
@@ -50,7 +49,17 @@ def resolve_target(target: Target, variables: Mapping[str, str]) -> ResolvedTarg
             f"The target '{target.name}' is not valid any more: {error.problems[0]}", kind="configuration"
         ) from error
     resolved = resolve(definition, variables, base_folder=target.base_folder)
-    return with_key(replace(resolved, prices=prices_of(target.project_id)), variables)
+    return _reachable(replace(resolved, prices=prices_of(target.project_id)), variables)
+
+
+def _reachable(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTarget:
+    """Return a model with the key that it is asked with, and any other target as it is."""
+    if target.kind not in MODELS:
+        return target
+    # Loaded for a model only: how one is reached takes as long to load as all of this package.
+    from runs.providers.access import with_key
+
+    return with_key(target, variables)
 
 
 @dataclass(frozen=True)

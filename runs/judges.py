@@ -12,12 +12,8 @@ from evaluators.redaction import mask_values
 from runs.models import Run, Target
 from runs.models.price import prices_of
 from runs.options import RunOptions
-from runs.providers.access import with_key
+from runs.providers import MODELS
 from runs.providers.base import ProviderError
-from runs.providers.cli_judge import complete_through_command
-from runs.providers.language_model import complete_through_model
-from runs.providers.litellm import LitellmOptions, ModelOptions
-from runs.providers.mock import complete_with_mock
 from runs.providers.options import ResolvedTarget
 from runs.settings_of_worker import containment
 
@@ -64,6 +60,10 @@ def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
 
 def _model(run: Run, name: str, variables: Mapping[str, str]) -> ResolvedTarget:
     """Return a model that is named by its litellm id alone. Raises `ProviderError` where its key is missing."""
+    # Here and below: loaded for the first question, for most runs ask no judge.
+    from runs.providers.access import with_key
+    from runs.providers.litellm import LitellmOptions
+
     options = LitellmOptions(model=name)
     return with_key(ResolvedTarget(name, "litellm", options, prices=prices_of(run.project_id)), variables)
 
@@ -86,10 +86,16 @@ def masked(complete: Complete, secrets: tuple[str, ...]) -> Complete:
 def make_complete(target: ResolvedTarget) -> Complete:
     """Return what asks a target as a judge. Raises `ProviderError` where its kind cannot judge."""
     if target.kind == "cli":
+        from runs.providers.cli_judge import complete_through_command
+
         return complete_through_command(target, containment())
     if target.kind == "mock":
+        from runs.providers.mock import complete_with_mock
+
         return complete_with_mock(target)
-    if isinstance(target.options, ModelOptions):
+    if target.kind in MODELS:
+        from runs.providers.language_model import complete_through_model
+
         return complete_through_model(target, containment().outbound)
     raise ProviderError(
         f"The target '{target.name}' cannot judge: '{target.kind}' does tasks only. Name a model, or a cli or mock target.",

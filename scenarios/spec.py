@@ -47,10 +47,10 @@ class ScenarioSpec(Value):
     """Name of the fixture in its suite; None is an empty workspace."""
     setup: tuple[str, ...] = ()
     post: tuple[PostScript, ...] = ()
-    limits: Limits = Limits()
+    limits: Limits = Field(default_factory=Limits)
     tags: tuple[str, ...] = ()
     tier: int = 0
-    cost: Cost = Cost()
+    cost: Cost = Field(default_factory=Cost)
     matrix: tuple[MatrixEntry, ...] | None = None
     criteria: Criteria = Field(default_factory=Criteria)
     agent_prompt: str = ""

@@ -7,8 +7,6 @@ import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from jsonpath_ng.exceptions import JSONPathError
-from jsonpath_ng.ext.parser import parse
 from pydantic import AfterValidator
 
 from evaluators.gates.assertions import parse_assertion
@@ -32,6 +30,10 @@ def check_json_path(text: str) -> Any:
         raise BadJsonPath(
             f"'{text}' matches a regular expression, which is not allowed in a path. Compare with ==."
         )
+    # Loaded for the first path: few suites have one.
+    from jsonpath_ng.exceptions import JSONPathError
+    from jsonpath_ng.ext.parser import parse
+
     try:
         return parse(text)
     except (JSONPathError, ValueError, RecursionError, AttributeError, TypeError) as error:

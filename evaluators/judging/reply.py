@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import json_repair
 from msgspec import Struct
 
 from evaluators.model import Json
@@ -70,6 +69,9 @@ def _mended(text: str) -> dict[str, Json] | None:
     if "{" not in text or text.count("{") + text.count("[") > _MOST_NESTED:
         return None
     try:
+        # Loaded for the first answer that is no JSON.
+        import json_repair
+
         value: Json = json_repair.loads(text[text.index("{") :])
     except (ValueError, RecursionError):
         return None

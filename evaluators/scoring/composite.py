@@ -62,7 +62,7 @@ class Composite(BaseEvaluator):
 
     type: Literal["composite"] = "composite"
     evaluators: Annotated[tuple[Evaluator, ...], Field(min_length=1)]
-    aggregator: Aggregator = WeightedAverage()
+    aggregator: Aggregator = Field(default_factory=WeightedAverage)
 
     @property
     def needs_workspace(self) -> bool:

@@ -6,36 +6,29 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from runs.providers.base import Provider
-from runs.providers.claude_code import ClaudeCode, ClaudeCodeOptions
-from runs.providers.cli import Cli, CliOptions
-from runs.providers.codex import Codex, CodexOptions
-from runs.providers.http import Http, HttpOptions
-from runs.providers.language_model import LanguageModel
-from runs.providers.litellm import AnthropicOptions, AzureOptions, GeminiOptions, LitellmOptions
-from runs.providers.mock import Mock, MockOptions
-from runs.providers.opencode import Opencode, OpencodeOptions
+from runs.providers.by_kind import ByKind
 from runs.providers.options import Options, ResolvedTarget
-from runs.providers.replay import Replay, ReplayOptions
-from runs.providers.vscode import Vscode, VscodeInsidersOptions, VscodeOptions
 
 if TYPE_CHECKING:  # runs.sandbox imports this package
     from runs.sandbox import Containment
 
-OPTIONS: Mapping[str, type[Options]] = {
-    "mock": MockOptions,
-    "replay": ReplayOptions,
-    "cli": CliOptions,
-    "http": HttpOptions,
-    "codex": CodexOptions,
-    "claude_code": ClaudeCodeOptions,
-    "opencode": OpencodeOptions,
-    "vscode": VscodeOptions,
-    "vscode-insiders": VscodeInsidersOptions,
-    "azure": AzureOptions,
-    "anthropic": AnthropicOptions,
-    "gemini": GeminiOptions,
-    "litellm": LitellmOptions,
-}
+OPTIONS: Mapping[str, type[Options]] = ByKind(
+    {
+        "mock": "mock:MockOptions",
+        "replay": "replay:ReplayOptions",
+        "cli": "cli:CliOptions",
+        "http": "http:HttpOptions",
+        "codex": "codex:CodexOptions",
+        "claude_code": "claude_code:ClaudeCodeOptions",
+        "opencode": "opencode:OpencodeOptions",
+        "vscode": "vscode:VscodeOptions",
+        "vscode-insiders": "vscode:VscodeInsidersOptions",
+        "azure": "litellm:AzureOptions",
+        "anthropic": "litellm:AnthropicOptions",
+        "gemini": "litellm:GeminiOptions",
+        "litellm": "litellm:LitellmOptions",
+    }
+)
 """What may stand in the entry of a targets file, by kind."""
 
 ALIASES: Mapping[str, str] = {
@@ -50,21 +43,23 @@ ALIASES: Mapping[str, str] = {
 MODELS = frozenset(("azure", "anthropic", "gemini", "litellm"))
 """Kinds that answer and call no tool themselves."""
 
-PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = {
-    "mock": Mock,
-    "replay": Replay,
-    "cli": Cli,
-    "http": Http,
-    "codex": Codex,
-    "claude_code": ClaudeCode,
-    "opencode": Opencode,
-    "vscode": Vscode,
-    "vscode-insiders": Vscode,
-    "azure": LanguageModel,
-    "anthropic": LanguageModel,
-    "gemini": LanguageModel,
-    "litellm": LanguageModel,
-}
+PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = ByKind(
+    {
+        "mock": "mock:Mock",
+        "replay": "replay:Replay",
+        "cli": "cli:Cli",
+        "http": "http:Http",
+        "codex": "codex:Codex",
+        "claude_code": "claude_code:ClaudeCode",
+        "opencode": "opencode:Opencode",
+        "vscode": "vscode:Vscode",
+        "vscode-insiders": "vscode:Vscode",
+        "azure": "language_model:LanguageModel",
+        "anthropic": "language_model:LanguageModel",
+        "gemini": "language_model:LanguageModel",
+        "litellm": "language_model:LanguageModel",
+    }
+)
 """What can run, by kind."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 
 from scenarios.formats.positions import Document, Location, Positions
 from scenarios.formats.text import decode, refuse
@@ -14,6 +13,9 @@ _KEY = re.compile(r"""\s*([A-Za-z0-9_.-]+|"[^"\n]*"|'[^'\n]*')\s*=""")
 
 def read_toml(content: bytes, file: str) -> Document:
     """Decode TOML. Raises `ScenarioFileError` with the line of what cannot be taken."""
+    # Loaded for the first TOML, which most suites do without.
+    import tomllib
+
     text = decode(content, file)
     try:
         value = tomllib.loads(text)

@@ -7,15 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from evaluators.model import Json
-from scenarios.formats.agentv.files import NAME, read_file, sidecar
-from scenarios.formats.agentv.judges import script_files
-from scenarios.formats.agentv.settings import ABOVE, BESIDE
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem
 from scenarios.formats.targets_file import TARGETS_FILES
 from scenarios.formats.upload import Format, Parsed, Upload
 
+NAME = "agentv"
 _NAMES_A_FILE = frozenset(("prompt", "value", "path", "cwd"))
 
 
@@ -34,6 +32,9 @@ def _is_case(value: Json) -> bool:
 
 def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
     """Read each eval file as a suite of its own."""
+    # Here and below: loaded for the first eval file, for what reads one takes longer to load than to work.
+    from scenarios.formats.agentv.files import read_file
+
     evals = frozenset(document.file for document in documents)
     names = _names(documents, upload)
     suites: list[ParsedSuite] = []
@@ -83,11 +84,16 @@ def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[
 
 def companions(document: Document) -> tuple[str, ...]:
     """Return what an eval file names beside itself, for a file that is read alone."""
+    from scenarios.formats.agentv.files import sidecar
+    from scenarios.formats.agentv.settings import ABOVE, BESIDE
+
     named = dict.fromkeys(_named_files(document.value))
     return (*named, BESIDE, ABOVE, *TARGETS_FILES, posixpath.basename(sidecar(document.file)))
 
 
 def _named_files(value: Json) -> Iterator[str]:
+    from scenarios.formats.agentv.judges import script_files
+
     if isinstance(value, list):
         for item in value:
             yield from _named_files(item)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evaluators.model import Json
+from scenarios.formats.agentv import NAME
 from scenarios.formats.agentv.cases import CaseReading, Suite, read_case
 from scenarios.formats.agentv.evaluators import EvaluatorReader
 from scenarios.formats.agentv.mirror import EvalFile
@@ -21,7 +22,6 @@ from scenarios.formats.validation import kind, validate
 from scenarios.formats.yaml_text import read_yaml
 from scenarios.spec import ScenarioSpec
 
-NAME = "agentv"
 BUNDLE = "files"
 """Name of the fixture that holds what came with an eval file."""
 

@@ -8,11 +8,11 @@ from evaluators.model import Json
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem
-from scenarios.formats.tool_forge.files import GROUPS, NAME, read_file
 from scenarios.formats.tool_forge.names import suite_names, tier_in_name
-from scenarios.formats.tool_forge.seed import PLACES
 from scenarios.formats.upload import Format, Parsed, Upload
 
+NAME = "tool_forge"
+GROUPS = ("shouldRouteIdentically", "shouldRouteDifferently")
 _CASE_KEYS = {"expect", "expectedTool", "expectedTools", "checks", "stubs"}
 
 
@@ -39,6 +39,9 @@ def _is_case(item: Json) -> bool:
 
 def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
     """Read each eval file as a suite of its own."""
+    # Loaded for the first eval file, for what reads one takes longer to load than to work.
+    from scenarios.formats.tool_forge.files import read_file
+
     alone = upload.name if len(upload.files) == 1 else ""
     names = suite_names([document.file for document in documents], alone=alone)
     suites: list[ParsedSuite] = []
@@ -59,6 +62,8 @@ def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[
 
 def companions(document: Document) -> tuple[str, ...]:
     """Return the places of the seed manifest, for a file that is read alone."""
+    from scenarios.formats.tool_forge.seed import PLACES
+
     return PLACES
 
 

@@ -11,15 +11,13 @@ from evaluators.staleness import HASH_DIGITS, is_placeholder
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
+from scenarios.formats.tool_forge import GROUPS, NAME
 from scenarios.formats.tool_forge.cases import CaseReading, Place, read_case
 from scenarios.formats.tool_forge.mirror import Envelope, PerturbationFile
 from scenarios.formats.tool_forge.names import tier_of, tool_of
 from scenarios.formats.tool_forge.seed import find_seed
 from scenarios.formats.upload import Upload
 from scenarios.formats.validation import kind, validate
-
-NAME = "tool_forge"
-GROUPS = ("shouldRouteIdentically", "shouldRouteDifferently")
 
 
 @dataclass
