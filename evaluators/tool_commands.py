@@ -50,6 +50,7 @@ class Matcher(Struct, frozen=True, cache_hash=True):
         return required_literal(self.pattern) if self.pattern else self.binary[0]
 
 
+@lru_cache(maxsize=256)
 def matcher(binary: str, pattern: str) -> Matcher | None:
     """Return how to find the tool's commands, or None without binary and pattern. Raises `BadPattern`."""
     if pattern.strip():

@@ -1,13 +1,14 @@
 """The few statements that every trial needs, written out.
 
 Building such a statement through the ORM costs about a millisecond of CPU each time, several times
-what the database takes to carry it out. Everything else in evalhub goes through the ORM.
+what the database takes to carry it out; `runs.driver` spares the rest. Everything else in evalhub goes
+through the ORM.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ import msgspec
 from django.db import connection, models
 from django.utils import timezone
 
+from runs.driver import PLACES, connected, execute, execute_many
 from runs.models import Run, Trial
 
 _NOW = {
@@ -28,24 +30,25 @@ def claim_next(run_id: int, token: str, lease_seconds: float) -> tuple[int, int,
 
     Returns the trial, its earlier starts, its scenario version and its index.
     """
-    vendor = connection.vendor
+    database = connected()
+    vendor = database.vendor
     (adapt,) = _adapters(vendor, Trial, ("started",))
     started = adapt(timezone.now())
-    with connection.cursor() as cursor:
-        cursor.execute(_claim_sql(vendor), [token, lease_seconds, started, run_id])
-        row = cursor.fetchone()
-    return (row[0], row[1] - 1, row[2], row[3]) if row else None
+    # All of them, which is one: SQLite has not done it before it has told that there is no more.
+    rows = execute(database, _claim_sql(vendor), [token, lease_seconds, started, run_id]).fetchall()
+    return next(((trial, starts - 1, version, index) for trial, starts, version, index in rows), None)
 
 
 @cache
 def _claim_sql(vendor: str) -> str:
     lock = "FOR UPDATE SKIP LOCKED" if vendor == "postgresql" else ""
-    table = connection.ops.quote_name(Trial._meta.db_table)
+    table, place = connection.ops.quote_name(Trial._meta.db_table), PLACES[vendor]
     return f"""
         UPDATE {table}
-        SET state = 'running', token = %s, lease_until = {_NOW[vendor]} + %s, starts = starts + 1, started = %s
+        SET state = 'running', token = {place}, lease_until = {_NOW[vendor]} + {place}, starts = starts + 1,
+            started = {place}
         WHERE id = (
-            SELECT id FROM {table} WHERE run_id = %s AND state = 'queued' ORDER BY position LIMIT 1 {lock}
+            SELECT id FROM {table} WHERE run_id = {place} AND state = 'queued' ORDER BY position LIMIT 1 {lock}
         ) AND state = 'queued'
         RETURNING id, starts, scenario_version_id, "index"
     """  # noqa: S608 (constants and a quoted table name)
@@ -53,28 +56,28 @@ def _claim_sql(vendor: str) -> str:
 
 def finish_trial(trial_id: int, token: str, values: Mapping[str, Any]) -> bool:
     """Write a running trial's columns, if the token still holds it."""
-    vendor, names = connection.vendor, tuple(values)
+    database, names = connected(), tuple(values)
+    vendor = database.vendor
     parameters = _adapted(_adapters(vendor, Trial, names), values)
-    with connection.cursor() as cursor:
-        cursor.execute(_finish_sql(vendor, names), [*parameters, trial_id, token])
-        return bool(cursor.rowcount == 1)
+    cursor = execute(database, _finish_sql(vendor, names), [*parameters, trial_id, token])
+    return bool(cursor.rowcount == 1)
 
 
 @cache
 def _finish_sql(vendor: str, names: tuple[str, ...]) -> str:
     columns = ", ".join(f"{_column(Trial, name)} = {_placeholder(vendor, Trial, name)}" for name in names)
-    table = connection.ops.quote_name(Trial._meta.db_table)
-    return f"UPDATE {table} SET {columns} WHERE id = %s AND token = %s AND state = 'running'"  # noqa: S608
+    table, place = connection.ops.quote_name(Trial._meta.db_table), PLACES[vendor]
+    return f"UPDATE {table} SET {columns} WHERE id = {place} AND token = {place} AND state = 'running'"  # noqa: S608
 
 
 def insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that all have the same columns."""
     if not rows:
         return
-    vendor, names = connection.vendor, tuple(rows[0])
+    database, names = connected(), tuple(rows[0])
+    vendor = database.vendor
     adapters = _adapters(vendor, model, names)
-    with connection.cursor() as cursor:
-        cursor.executemany(_insert_sql(vendor, model, names), [_adapted(adapters, row) for row in rows])
+    execute_many(database, _insert_sql(vendor, model, names), [_adapted(adapters, row) for row in rows])
 
 
 @cache
@@ -89,22 +92,23 @@ def count_result(
     run_id: int, counter: str, *, tokens_in: int, tokens_out: int, cost_usd: float | None
 ) -> int:
     """Count a trial's result on its run; return how many of the run's trials are open now."""
-    with connection.cursor() as cursor:
-        cursor.execute(_count_sql(counter), [tokens_in, tokens_out, cost_usd, cost_usd, run_id])
-        (left,) = cursor.fetchone()
+    database = connected()
+    parameters = [tokens_in, tokens_out, cost_usd, cost_usd, run_id]
+    ((left,),) = execute(database, _count_sql(database.vendor, counter), parameters).fetchall()
     return int(left)
 
 
 @cache
-def _count_sql(counter: str) -> str:
+def _count_sql(vendor: str, counter: str) -> str:
     table = connection.ops.quote_name(Run._meta.db_table)
     column = _column(Run, counter)
-    cost = "CASE WHEN %s IS NULL THEN cost_usd ELSE COALESCE(cost_usd, 0) + %s END"
-    if connection.vendor == "postgresql":
-        cost = cost.replace("%s", "%s::float8")
+    place = PLACES[vendor]
+    dollars = f"{place}::float8" if vendor == "postgresql" else place
+    cost = f"CASE WHEN {dollars} IS NULL THEN cost_usd ELSE COALESCE(cost_usd, 0) + {dollars} END"
     return (
         f"UPDATE {table} SET open = open - 1, {column} = {column} + 1, "  # noqa: S608 (quoted names)
-        f"tokens_in = tokens_in + %s, tokens_out = tokens_out + %s, cost_usd = {cost} WHERE id = %s RETURNING open"
+        f"tokens_in = tokens_in + {place}, tokens_out = tokens_out + {place}, cost_usd = {cost} "
+        f"WHERE id = {place} RETURNING open"
     )
 
 
@@ -118,7 +122,7 @@ def _is_json(model: type[models.Model], name: str) -> bool:
 
 
 def _placeholder(vendor: str, model: type[models.Model], name: str) -> str:
-    return "%s::jsonb" if vendor == "postgresql" and _is_json(model, name) else "%s"
+    return "%s::jsonb" if vendor == "postgresql" and _is_json(model, name) else PLACES[vendor]
 
 
 Adapter = Callable[[Any], Any]
@@ -143,7 +147,8 @@ def _same(value: Any) -> Any:
 
 
 def _sqlite_time(value: datetime | None) -> str | None:
-    return connection.ops.adapt_datetimefield_value(value)
+    """Return a time as Django keeps it in SQLite: in UTC, and without saying so."""
+    return None if value is None else str(value.astimezone(UTC).replace(tzinfo=None))
 
 
 def _adapted(adapters: tuple[Adapter, ...], values: Mapping[str, Any]) -> list[Any]:

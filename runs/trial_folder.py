@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from runs.workspaces import fresh_folder, prepare, remove
@@ -45,6 +46,7 @@ def trial_folder(
         remove(base)
 
 
+@cache
 def nowhere(root: Path) -> TrialFolder:
     """Return paths of a trial that needs no directories; none is made there."""
     return TrialFolder(*(root / "none" / name for name in ("workspace", "scratch", "bundle")))

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 _lock = threading.Lock()
 
@@ -17,7 +17,7 @@ def one_writer() -> Iterator[None]:
 
     SQLite's waiting threads sleep for milliseconds before they look again; here they are woken at once.
     """
-    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+    if _takes_turns():
         with _lock:
             yield
     else:
@@ -27,5 +27,14 @@ def one_writer() -> Iterator[None]:
 @contextmanager
 def write_transaction() -> Iterator[None]:
     """Open a transaction for a few writes; never hold it across an agent's call."""
-    with one_writer(), transaction.atomic():
-        yield
+    if _takes_turns():
+        with _lock, transaction.atomic():
+            yield
+    else:
+        with transaction.atomic():
+            yield
+
+
+def _takes_turns() -> bool:
+    database = connections[DEFAULT_DB_ALIAS]
+    return database.vendor == "sqlite" and not database.in_atomic_block

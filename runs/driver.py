@@ -1,0 +1,38 @@
+"""The database's driver itself, for the few statements that every trial needs.
+
+Django's cursors look at every statement in Python before and after; for these they take as long as the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+PLACES = {"sqlite": "?", "postgresql": "%s"}
+"""What stands for a parameter in a statement of the driver, by vendor."""
+
+
+def connected() -> BaseDatabaseWrapper:
+    """Return this thread's connection, opened as Django opens it. Raises `OperationalError`."""
+    database = connections[DEFAULT_DB_ALIAS]
+    database.close_if_health_check_failed()
+    database.ensure_connection()
+    return database
+
+
+def execute(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -> Any:
+    """Carry out a statement and return the driver's cursor. Raises Django's exceptions, as a cursor of Django does."""
+    with database.wrap_database_errors:
+        return database.connection.execute(sql, parameters)
+
+
+def execute_many(database: BaseDatabaseWrapper, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Carry out a statement for each row."""
+    if len(rows) == 1:
+        execute(database, sql, rows[0])
+        return
+    with database.wrap_database_errors:
+        database.connection.cursor().executemany(sql, rows)
