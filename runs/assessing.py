@@ -53,8 +53,9 @@ def assess(
         return unreadable(described, recording, error)
     post: tuple[PostResult, ...] = ()
     if folder is not None and workspace is not None:
-        folder.transcript.write_bytes(recording.raw)
-        folder.events.write_bytes(recording.events or b"")
+        if task.runs_commands:
+            folder.transcript.write_bytes(recording.raw)
+            folder.events.write_bytes(recording.events or b"")
         post = workspace.run_post(task.spec.post)
     bundle = replace(workspace, path=folder.bundle) if workspace and folder and task.spec.bundle else None
     evidence = _evidence(task, recording, transcript, workspace, bundle)

@@ -196,7 +196,7 @@ class Sandbox:
     def _base_env(self) -> dict[str, str]:
         home, temporary = HOME, "/tmp"  # noqa: S108  # the sandbox's own
         if self.level is Level.OFF:
-            home = str(Path.home())
+            home = _home()
         elif not self._bwrap:
             home, temporary = str(self._own("home")), str(self._own("tmp"))
         return {"PATH": self.containment.path, "HOME": home, "TMPDIR": temporary, "LANG": "C.UTF-8"}
@@ -227,6 +227,11 @@ class Sandbox:
         write: list[str | Path] = [*DEVICES, self.workspace, self.scratch, *self.writable]
         rules = bubblewrap.rules(read=read, write=write, network=self.network)
         return (sys.executable, "-IS", landlock.__file__, rules)
+
+
+@cache
+def _home() -> str:
+    return str(Path.home())
 
 
 @cache

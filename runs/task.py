@@ -94,9 +94,14 @@ class Task:
         spec = self.spec
         return (
             self.context.provider.works_in_folder
-            or bool(spec.fixture or spec.bundle or spec.setup or spec.post)
-            or needs_workspace(self.criteria)
+            or bool(spec.fixture or spec.bundle or spec.setup)
+            or self.runs_commands
         )
+
+    @property
+    def runs_commands(self) -> bool:
+        """Whether a command may run once the agent is done, which finds the agent's output in a file."""
+        return bool(self.spec.post) or needs_workspace(self.criteria)
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from runs.workspaces import fresh_folder, prepare, remove
+from runs.workspaces import fill, fresh_folder, remove
 from scenarios.formats.parsed import FixtureFile
 
 
@@ -39,9 +39,13 @@ def trial_folder(
     """Make the directories with these files in workspace and bundle, and remove all of it in the end."""
     base = fresh_folder(root, "trial-")
     try:
-        scratch = base / "scratch"
-        scratch.mkdir()
-        yield TrialFolder(prepare(files, None, base), scratch, prepare(bundle, None, base))
+        folder = TrialFolder(base / "workspace", base / "scratch", base / "bundle")
+        folder.workspace.mkdir()
+        folder.scratch.mkdir()
+        folder.bundle.mkdir()
+        fill(folder.workspace, files)
+        fill(folder.bundle, bundle)
+        yield folder
     finally:
         remove(base)
 

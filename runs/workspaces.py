@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -18,35 +18,10 @@ from runs.providers.base import ProviderError
 from runs.providers.process import ProcessResult, run_process
 from runs.sandbox import Containment
 from scenarios.formats.parsed import FixtureFile
-from scenarios.guidance import lay_over
 from scenarios.spec import PostScript
 
 OUTPUT_LIMIT = 1 << 20
 SETUP_SECONDS = 300.0
-
-
-def prepare(
-    files: Iterable[FixtureFile],
-    guidance: Iterable[FixtureFile] | None,
-    root: Path,
-    *,
-    name: str = "",
-    names: Collection[str] = (),
-    extra: Sequence[str] = (),
-) -> Path:
-    """Return a fresh directory under `root` with the fixture and the run's guidance in it.
-
-    Guidance files of the fixture that the run's guidance does not name are left out; None leaves the fixture as
-    it is. `name`, `names` and `extra` are those of `scenarios.guidance.lay_over`. Raises `ProviderError` (kind
-    `setup`) for a path that would lead out of the directory.
-    """
-    wanted = tuple(files)
-    if guidance is not None:
-        wanted = lay_over(wanted, tuple(guidance), name=name, names=names, extra=extra)
-    workspace = fresh_folder(root, "workspace-")
-    for file in wanted:
-        _write(workspace, file)
-    return workspace
 
 
 def fresh_folder(root: Path, prefix: str) -> Path:
@@ -56,6 +31,12 @@ def fresh_folder(root: Path, prefix: str) -> Path:
     except FileNotFoundError:
         root.mkdir(parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(prefix=prefix, dir=root))
+
+
+def fill(workspace: Path, files: Iterable[FixtureFile]) -> None:
+    """Write files into a directory. Raises `ProviderError` (kind `setup`) for a path that would lead out of it."""
+    for file in files:
+        _write(workspace, file)
 
 
 def remove(directory: Path) -> None:

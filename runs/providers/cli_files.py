@@ -31,6 +31,8 @@ class CliFiles:
 
     def told(self) -> bytes | None:
         """The structured events, None where nothing was written."""
+        if not self.events.exists():
+            return None
         try:
             return read_beneath(self.events.parent, self.events.name, limit=64 << 20) or None
         except OSError:

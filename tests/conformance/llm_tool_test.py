@@ -24,7 +24,7 @@ from evaluators.scripts import run_script
 from evaluators.tool_commands import Seen, numbered
 from evaluators.transcripts import parse
 from runs.sandbox import Containment, Policy, look_at_machine
-from runs.workspaces import LocalWorkspace, prepare
+from runs.workspaces import LocalWorkspace, fill, fresh_folder
 from scenarios.formats.json_text import read_json
 from scenarios.formats.llm_tool_test.gates import read_gates
 from scenarios.formats.parsed import FixtureFile
@@ -116,7 +116,9 @@ def _workspace(files: dict[str, str]) -> Iterator[LocalWorkspace]:
         scratch = root / "scratch"
         scratch.mkdir()
         containment = Containment(Policy.PREFER, look_at_machine(), os.environ.get("PATH", os.defpath))
-        yield LocalWorkspace(prepare(fixture, None, root), scratch, containment)
+        workspace = fresh_folder(root, "workspace-")
+        fill(workspace, fixture)
+        yield LocalWorkspace(workspace, scratch, containment)
 
 
 def _gate(given: Any) -> Any:

@@ -11,8 +11,9 @@ from evaluators.model import FileUnavailable
 from runs.providers.base import ProviderError
 from runs.sandbox import Level
 from runs.workspace_contents import ChangedFile, archive, changed_files
-from runs.workspaces import LocalWorkspace, prepare, remove
+from runs.workspaces import LocalWorkspace, fill, fresh_folder, remove
 from scenarios.formats.parsed import FixtureFile
+from scenarios.guidance import lay_over
 from scenarios.spec import PostScript
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left, open_descriptors
@@ -24,14 +25,20 @@ FIXTURE = (
 )
 
 
+def prepared(files, root: Path) -> Path:
+    path = fresh_folder(root, "workspace-")
+    fill(path, files)
+    return path
+
+
 def workspace(tmp_path: Path, level: Level | None = None, **changes) -> LocalWorkspace:
     (tmp_path / "scratch").mkdir(exist_ok=True)
-    path = prepare(FIXTURE, None, tmp_path / "root")
+    path = prepared(FIXTURE, tmp_path / "root")
     return LocalWorkspace(path, tmp_path / "scratch", containment(level), **changes)
 
 
 def test_it_prepares_a_fresh_directory_each_time(tmp_path):
-    first, second = prepare(FIXTURE, None, tmp_path), prepare(FIXTURE, None, tmp_path)
+    first, second = prepared(FIXTURE, tmp_path), prepared(FIXTURE, tmp_path)
     assert first != second
     assert (first / "docs/a.txt").read_bytes() == b"text"
     assert os.access(first / "run.sh", os.X_OK)
@@ -39,16 +46,18 @@ def test_it_prepares_a_fresh_directory_each_time(tmp_path):
 
 
 def test_it_lays_the_runs_guidance_over_the_fixtures(tmp_path):
-    with_new = prepare(FIXTURE, [FixtureFile("CLAUDE.md", b"new advice")], tmp_path)
+    with_new = prepared(
+        lay_over(FIXTURE, (FixtureFile("CLAUDE.md", b"new advice"),), name="", names=()), tmp_path
+    )
     assert (with_new / "CLAUDE.md").read_bytes() == b"new advice"
     assert not (with_new / "AGENTS.md").exists()
-    assert (prepare(FIXTURE, None, tmp_path) / "AGENTS.md").exists()
+    assert (prepared(FIXTURE, tmp_path) / "AGENTS.md").exists()
 
 
 @pytest.mark.parametrize("path", ["../out", "/etc/out", "a/../../out", ""])
 def test_it_refuses_a_fixture_that_leads_outside(tmp_path, path):
     with pytest.raises(ProviderError, match="outside the workspace"):
-        prepare([FixtureFile(path, b"x")], None, tmp_path / "root")
+        prepared([FixtureFile(path, b"x")], tmp_path / "root")
     assert not (tmp_path / "out").exists()
 
 
@@ -154,7 +163,7 @@ def test_commands_know_their_files_by_the_inside_path(tmp_path, level):
 
 
 def test_it_lists_what_changed(tmp_path):
-    path = prepare(FIXTURE, None, tmp_path)
+    path = prepared(FIXTURE, tmp_path)
     (path / "docs/a.txt").write_text("TEXT")
     (path / "new").mkdir()
     (path / "new/b").write_text("12345")
@@ -171,7 +180,7 @@ def test_it_archives_what_fits_and_names_the_rest(tmp_path):
     import io
     import tarfile
 
-    path = prepare(FIXTURE, None, tmp_path)
+    path = prepared(FIXTURE, tmp_path)
     (path / "large").write_bytes(b"x" * 5000)
     (path / "passwords").symlink_to("/etc/passwd")
     kept = archive(path, max_file_bytes=1000)
