@@ -23,8 +23,7 @@ class Call(Struct, gc=False):
         call, result = self.event, self.result
         if result is None:
             return _code(call)
-        code = result.exit_code
-        if code is None:
+        if (code := result.exit_code) is None:
             code = _code(call) if result.success is None else int(not result.success)
         return 1 if code is None and result.type == "error" else code
 
@@ -40,22 +39,23 @@ def calls(events: Sequence[Event]) -> list[Call]:
     found: list[Call] = []
     pending: dict[str | int, Call] = {}
     for index, event in enumerate(events):
-        if event.type == "tool_call":
+        kind = event.type
+        if kind == "tool_call":
             call = Call(index, event)
             found.append(call)
             pending[event.id or index] = call
-        elif event.type == "tool_result" or (event.type == "error" and event.id in pending):
-            key = _key(event, pending)
+        elif kind == "tool_result" or (kind == "error" and event.id in pending):
+            key: str | int | None = event.id
+            if key is None or key not in pending:
+                key = _other_key(event, pending)
             if key is not None:
                 pending.pop(key).result = event
     return found
 
 
-def _key(result: Event, pending: dict[str | int, Call]) -> str | int | None:
-    """Return the key of the call that a result belongs to; None when there is none."""
+def _other_key(result: Event, pending: dict[str | int, Call]) -> str | int | None:
+    """Return the key of the call that a result belongs to whose id none has; None when there is none."""
     if result.id is None:
         return next(iter(pending), None)
-    if result.id in pending:
-        return result.id
     # The calls may be recorded without the ids that their results have.
     return next((key for key in pending if isinstance(key, int)), None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -108,9 +108,9 @@ def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> 
     total = len(commands)
     if not total:
         return Interaction(source=source, completed=completed)
+    groups = _tallies(commands)
     unique = len({command.line for command in commands})
-    errors = sum(command.failed for command in commands)
-    repeats = total - unique
+    errors, repeats = _sum("errors", groups), total - unique
     return Interaction(
         available=True,
         source=source,
@@ -121,39 +121,63 @@ def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> 
         error_rate=errors / total,
         retry_count=repeats,
         retry_rate=repeats / total,
-        help_seeking=sum(command.help for command in commands),
-        first_try_success_rate=sum(map(_first_try, commands)) / total,
+        help_seeking=groups[None].calls,
+        first_try_success_rate=_sum("first_tries", groups) / total,
         iteration_ratio=unique / total,
-        retries_after_failure=sum(command.retry_of is not None for command in commands),
+        retries_after_failure=_sum("retries_after_failure", groups),
         exact_repeats=repeats,
-        unknown_exit=sum(command.exit_code is None and not command.failed for command in commands),
-        subcommands=_subcommands(commands),
+        unknown_exit=_sum("unknown", groups),
+        subcommands=tuple(_subcommand(name, groups[name]) for name in sorted(filter(None, groups))),
         commands=tuple(commands),
     )
 
 
-def _first_try(command: Command) -> bool:
-    return not command.failed and command.retry_of is None
+class _Tally(Struct, gc=False):
+    """What is counted of the calls of one subcommand."""
+
+    calls: int = 0
+    errors: int = 0
+    first_tries: int = 0
+    helps: int = 0
+    retries_after_failure: int = 0
+    unknown: int = 0
 
 
-def _subcommands(commands: Sequence[Command]) -> tuple[Subcommand, ...]:
-    helps = Counter(command.helps for command in commands if command.help and command.helps)
-    groups: dict[str, list[Command]] = {name: [] for name in helps}
+_HELP = None
+_NAMELESS = ""
+
+
+def _tallies(commands: Sequence[Command]) -> dict[str | None, _Tally]:
+    """Return the tally of each subcommand, of help calls under None, and of nameless commands under an empty name.
+
+    All of it in one round, for a long log has a hundred thousand commands.
+    """
+    groups: dict[str | None, _Tally] = defaultdict(_Tally, {_HELP: _Tally(), _NAMELESS: _Tally()})
     for command in commands:
-        if command.subcommand and not command.help:
-            groups.setdefault(command.subcommand, []).append(command)
-    return tuple(
-        Subcommand(
-            name,
-            calls=len(own),
-            errors=sum(command.failed for command in own),
-            first_tries=sum(map(_first_try, own)),
-            helps=helps[name],
-            retries_after_failure=sum(command.retry_of is not None for command in own),
-            unknown=sum(command.exit_code is None and not command.failed for command in own),
-        )
-        for name, own in sorted(groups.items())
-    )
+        if command.help:
+            tally = groups[_HELP]
+            if command.helps:
+                groups[command.helps].helps += 1
+        else:
+            tally = groups[command.subcommand or _NAMELESS]
+        tally.calls += 1
+        if command.failed:
+            tally.errors += 1
+        elif command.exit_code is None:
+            tally.unknown += 1
+        if command.retry_of is not None:
+            tally.retries_after_failure += 1
+        elif not command.failed:
+            tally.first_tries += 1
+    return groups
+
+
+def _sum(name: str, groups: Mapping[str | None, _Tally]) -> int:
+    return sum(getattr(tally, name) for tally in groups.values())
+
+
+def _subcommand(name: str, tally: _Tally) -> Subcommand:
+    return Subcommand(name, **msgspec.structs.asdict(tally))
 
 
 def scores(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:

@@ -95,8 +95,9 @@ def in_shell_calls(paired: Sequence[Call], how: Matcher) -> Iterator[tuple[Seen,
     for call in paired:
         line = call.event.command
         if line is not None:
+            index = call.index
             for seen in found_in_line(line, how, call.exit_code):
-                yield seen, call.index
+                yield seen, index
 
 
 def in_tool_calls(paired: Sequence[Call]) -> Iterator[tuple[Seen, int | None]]:

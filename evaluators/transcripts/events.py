@@ -16,6 +16,8 @@ from evaluators.traces import shell_command
 from evaluators.transcripts.reading import UnreadableTranscript, as_text, told_problems
 
 _SAID: dict[str | None, EventType] = {"message": "message", "model_step": "model_step", "error": "error"}
+_NO_METADATA: dict[str, Json] = {}
+"""Shared: a dictionary for each of a long log's events has the garbage collector look through them again and again."""
 _KNOWN_RAW = frozenset(("spawn", "complete", "setup_command", "execution", "post_script"))
 
 
@@ -75,33 +77,38 @@ def holds_call(transcript: Transcript) -> bool:
 
 def _event(line: _Line, source: bytes | str) -> Event:
     # Positional arguments and few calls, as this runs for every line of what may be a very long log.
-    kind, key, at = line.event or line.type, line.id, line.timestamp
-    key = str(key) if isinstance(key, int) else key
-    at = line.ts if at is None else at
-    at = str(at) if isinstance(at, float) else at
+    kind, id_, when = line.event or line.type, line.id, line.timestamp
+    key = str(id_) if isinstance(id_, int) else id_
+    if when is None:
+        when = line.ts
+    at = str(when) if isinstance(when, float) else when
     if kind == "tool_call":
-        name, command = line.tool or line.name, line.command
+        name, command, given = line.tool or line.name, line.command, line.input
         if not isinstance(command, str):
-            command = shell_command(name, line.input)
-        return Event("tool_call", key, name, command, line.input, None, None, None, None, None, at)
+            command = shell_command(name, given)
+        return Event(
+            "tool_call", key, name, command, given, None, None, None, None, None, at, None, _NO_METADATA
+        )
     if kind == "tool_result":
         return _tool_result(line, key, at)
+    if (said := _SAID.get(kind)) is not None:
+        text = line.text if line.text is not None else _text(line.error)
+        return Event(
+            said, key, line.name, None, None, None, text, line.role, None, None, at, None, _NO_METADATA
+        )
     if kind == "output":
         return Event("message", None, None, None, None, None, line.text, "assistant", None, None, at)
-    if kind in _SAID:
-        text = line.text if line.text is not None else _text(line.error)
-        return Event(_SAID[kind], key, line.name, None, None, None, text, line.role, None, None, at)
     return Event(
         "raw", key, kind, exit_code=line.exit_code, text=_embedded(line), metadata=_decode_any(source)
     )
 
 
 def _tool_result(line: _Line, key: str | None, at: str | None) -> Event:
-    output, success = line.output, line.success
-    if line.error is not None:
-        output = line.error if output is None else output
+    output, success, error, milliseconds = line.output, line.success, line.error, line.duration_ms
+    if error is not None:
+        output = error if output is None else output
         success = False if success is None and line.exit_code is None else success
-    seconds = None if line.duration_ms is None else line.duration_ms / 1000
+    seconds = None if milliseconds is None else milliseconds / 1000
     return Event(
         "tool_result",
         key,
@@ -115,6 +122,7 @@ def _tool_result(line: _Line, key: str | None, at: str | None) -> Event:
         success,
         at,
         seconds,
+        _NO_METADATA,
     )
 
 
@@ -152,5 +160,7 @@ def _transcript(events: list[Event], problems: tuple[str, ...]) -> Transcript:
         text="" if calling else "\n".join(event.text for event in events if event.text),
         answer=next((text.strip() for text in messages if text), ""),
         problems=problems,
-        unknown_events=sum(event.type == "raw" and event.name not in _KNOWN_RAW for event in events),
+        unknown_events=len(
+            [None for event in events if event.type == "raw" and event.name not in _KNOWN_RAW]
+        ),
     )
