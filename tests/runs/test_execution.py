@@ -96,6 +96,19 @@ def test_output_that_is_not_utf8_is_kept_as_it_came(project):
     assert path_of(trial.artifacts.get(name="transcript").sha256).read_bytes() == b"caf\xe9 \x00 end"
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param({"post": [{"command": "cat $LLM_TOOL_TEST_TRANSCRIPT > told.txt"}]}, id="post script"),
+        pytest.param(gate(type="script", command="grep -q spoken $LLM_TOOL_TEST_TRANSCRIPT"), id="gate"),
+    ],
+)
+def test_commands_that_look_find_the_agents_output_in_a_file(project, asked):
+    trial = one(project, prompt="echo spoken", **asked)
+    assert trial.outcome == "pass", trial.scores
+    assert [script["exit_code"] for script in trial.detail["scripts"]] in ([], [0])
+
+
 def test_ten_thousand_events_are_all_kept(project):
     script = (
         "i=0; while [ $i -lt 5000 ]; do "

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,18 @@ def test_it_leaves_nothing_behind(tmp_path, command, end):
 def test_it_counts_what_was_left_behind(tmp_path):
     assert run("setsid sleep 31.4154 >/dev/null 2>&1 & sleep 0.1", tmp_path).left_behind == 1
     assert run("sleep 0.01", tmp_path).left_behind == 0
+
+
+def test_commands_side_by_side_end_their_own_and_no_others(tmp_path):
+    def carry(n: int) -> ProcessResult:
+        # Some leave a session behind while the others, younger and older ones, are still at work.
+        return run(f"setsid sleep 31.41{60 + n} >/dev/null 2>&1 & sleep 0.{n + 1}; echo done", tmp_path)
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(carry, range(8)))
+    assert [result.stdout for result in results] == [b"done\n"] * 8
+    assert [result.left_behind for result in results] == [1] * 8
+    assert nothing_left("sleep\00031.416")
 
 
 def test_it_spares_processes_of_others(tmp_path):
