@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -68,6 +69,15 @@ def _finish_sql(vendor: str, names: tuple[str, ...]) -> str:
     columns = ", ".join(f"{_column(Trial, name)} = {_placeholder(vendor, Trial, name)}" for name in names)
     table, place = connection.ops.quote_name(Trial._meta.db_table), PLACES[vendor]
     return f"UPDATE {table} SET {columns} WHERE id = {place} AND token = {place} AND state = 'running'"  # noqa: S608
+
+
+@cache
+def blank(model: type[models.Model]) -> Mapping[str, Any]:
+    """Return a row of nothing but defaults, without its key, for `insert`."""
+    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+    defaults = {field.name: field.get_default() for field in fields}
+    # A driver knows no choices of Django.
+    return {name: each.value if isinstance(each, Enum) else each for name, each in defaults.items()}
 
 
 def insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -92,14 +92,14 @@ def companions(document: Document) -> tuple[str, ...]:
 
 
 def _named_files(value: Json) -> Iterator[str]:
-    from scenarios.formats.agentv.judges import script_files
-
     if isinstance(value, list):
         for item in value:
             yield from _named_files(item)
     elif isinstance(value, dict):
         for key, item in value.items():
             if key == "script" and isinstance(item, str):
+                from scenarios.formats.agentv.judges import script_files
+
                 yield from script_files(item)
             elif key in _NAMES_A_FILE and isinstance(item, str) and _may_be_path(item):
                 yield item.lstrip("/")
