@@ -13,6 +13,7 @@ import msgspec
 from evaluators.criteria import Tool
 from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
+from runs import statements
 from runs.batch_answers import batched
 from runs.judges import judge_of
 from runs.models import Run, Target
@@ -29,7 +30,7 @@ from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.guidance import Guidance as GuidanceFiles
-from scenarios.models import Fixture, ScenarioVersion
+from scenarios.models import Fixture
 from scenarios.spec import ScenarioSpec
 from scenarios.storing import guidance_files, unpack
 
@@ -171,9 +172,8 @@ def load_run(run_id: int) -> RunContext:
 @lru_cache(maxsize=SCENARIOS_KEPT)
 def _load(scenario_version_id: int) -> tuple[ScenarioSpec, int | None]:
     """Return a scenario version's content and its fixture; immutable, so they are kept."""
-    rows = ScenarioVersion.objects.filter(pk=scenario_version_id).values_list("content", "fixture_id")
-    content, fixture_id = rows.get()
-    return ScenarioSpec.model_validate(content), fixture_id
+    content, fixture_id = statements.scenario_content(scenario_version_id)
+    return ScenarioSpec.model_validate_json(content), fixture_id
 
 
 def load_scenario(scenario_version_id: int) -> ScenarioSpec:

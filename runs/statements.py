@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from runs.driver import PLACES, connected, execute, execute_many
 from runs.models import Run, Trial
+from scenarios.models import ScenarioVersion
 
 _NOW = {
     "sqlite": "((julianday('now') - 2440587.5) * 86400.0)",
@@ -53,6 +54,20 @@ def _claim_sql(vendor: str) -> str:
         ) AND state = 'queued'
         RETURNING id, starts, scenario_version_id, "index"
     """  # noqa: S608 (constants and a quoted table name)
+
+
+def scenario_content(version_id: int) -> tuple[str, int | None]:
+    """Return a stored scenario version as JSON, and its fixture. Raises `ScenarioVersion.DoesNotExist`."""
+    database = connected()
+    for content, fixture in execute(database, _content_sql(database.vendor), [version_id]).fetchall():
+        return content, fixture
+    raise ScenarioVersion.DoesNotExist(f"There is no scenario version {version_id}.")
+
+
+@cache
+def _content_sql(vendor: str) -> str:
+    table = connection.ops.quote_name(ScenarioVersion._meta.db_table)
+    return f"SELECT content, fixture_id FROM {table} WHERE id = {PLACES[vendor]}"  # noqa: S608 (quoted name)
 
 
 def finish_trial(trial_id: int, token: str, values: Mapping[str, Any]) -> bool:
