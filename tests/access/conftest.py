@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoDbBlocker
 
 from evalhub.teams.models import ApiToken, Project
 from tests.access.table import ROLES
 from tests.api.samples import make_samples
 from tests.builders import make_member, make_project
+from tests.kept_rows import kept_rows
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 
-@pytest.fixture
-def project(db: None) -> Project:
-    return make_project()
+@pytest.fixture(scope="module")
+def samples(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, Any]]:
+    """Keep one of everything for the whole walk, or it would take four fifths of the time."""
+    yield from kept_rows(django_db_blocker, lambda: make_samples(make_project()))
 
 
 @pytest.fixture
-def keys(project: Project) -> dict[str, Any]:
+def project(samples: dict[str, Any], db: None) -> Project:
+    return Project.objects.get()
+
+
+@pytest.fixture
+def keys(samples: dict[str, Any], project: Project) -> dict[str, Any]:
     """Return one of everything in the project, by the names of addresses."""
-    return make_samples(project)
+    return dict(samples)
 
 
 def _member(project: Project, who: str) -> Any:

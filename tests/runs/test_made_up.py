@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from pytest_django import DjangoDbBlocker
 
 from evalhub.teams.models import Project
 from runs.made_up.story import chapters
 from runs.models import Artifact, Baseline, Change, CommandRecord, JudgingRecord, Run, RunMeasure, Trial
 from scenarios.models import Suite
 from tests.builders import make_project
+from tests.kept_rows import kept_rows
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 
@@ -22,10 +25,14 @@ def made(runs: int, trials: int = 20) -> None:
     call_command("make_history", runs=runs, trials=trials, stdout=StringIO(), stderr=StringIO())
 
 
-@pytest.fixture
-def history(db: None) -> Project:
+@pytest.fixture(scope="module")
+def told(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     # So many that every suite meets each of its targets twice, the second time with a baseline.
-    made(24)
+    yield from kept_rows(django_db_blocker, lambda: made(24))
+
+
+@pytest.fixture
+def history(told: None, db: None) -> Project:
     return Project.objects.get(slug="made-up")
 
 
@@ -35,12 +42,13 @@ def test_the_project_is_told_as_made_up_by_its_name(history: Project) -> None:
 
 def test_it_refuses_a_project_that_may_have_real_results(db: None) -> None:
     make_project("tools")
+    before = Run.objects.count()
     err = StringIO()
     with pytest.raises(SystemExit) as stopped:
         call_command("make_history", runs=1, trials=1, project="tools", stderr=err)
     assert stopped.value.code == 2
     assert "is not made up" in err.getvalue()
-    assert Run.objects.count() == 0
+    assert Run.objects.count() == before
 
 
 def test_counters_agree_with_the_trials(history: Project) -> None:
