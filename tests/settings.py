@@ -15,11 +15,12 @@ for _name in ("EVALHUB_HOSTS", "EVALHUB_ENV_ALLOW", "LLM_TOOL_TEST_JUDGE"):
 
 # The environment comes first.
 from evalhub.settings import *  # noqa: E402, F403
-from evalhub.settings import DATABASES, TEMPLATES  # noqa: E402
+from evalhub.settings import DATABASES, INSTALLED_APPS, TEMPLATES  # noqa: E402
 
 # Tests of a server for many say so themselves.
 EMBEDDED = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.emptying"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, for threads cannot share a database in memory.

@@ -1,0 +1,1 @@
+"""An app of the tests' settings, for its `flush`."""
