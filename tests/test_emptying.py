@@ -25,4 +25,7 @@ def test_every_row_goes_but_those_of_the_migrations(transactional_db: None) -> N
     assert len(rows()) > 20
     call_command(Command(), verbosity=0, interactive=False, database="default", reset_sequences=False)
     assert rows() == before
-    assert (set(ContentType.objects.values_list()), set(Permission.objects.values_list())) == (types, permissions)
+    assert (set(ContentType.objects.values_list()), set(Permission.objects.values_list())) == (
+        types,
+        permissions,
+    )
