@@ -47,6 +47,7 @@ def test_it_finds_the_first_object(text: str, expected: Any) -> None:
     assert first_object(text) == expected
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("text", ["{" * 50_000, '{"a":' * 5_000, '{"a": "' + "{" * 50_000])
 def test_hostile_answers_end_soon(text: str) -> None:
     started = time.perf_counter()

@@ -35,12 +35,14 @@ def test_it_refuses_what_is_no_pattern(pattern: str) -> None:
         compile_pattern(pattern)
 
 
+@pytest.mark.hostile
 def test_nested_repetition_takes_linear_time() -> None:
     started = time.perf_counter()
     assert compile_pattern("(a+)+$").search("a" * 5_000 + "!") is None
     assert time.perf_counter() - started < 0.5
 
 
+@pytest.mark.hostile
 def test_what_is_not_linear_is_stopped() -> None:
     with pytest.raises(SlowPattern, match="stopped after"):
         compile_pattern(r"^(?!x)(a|aa)+\1$").search("a" * 60 + "!")

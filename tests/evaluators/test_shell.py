@@ -155,6 +155,7 @@ def test_it_finds_every_joined_command(commands: list[str]) -> None:
     assert lines(" && ".join(commands)) == commands
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize(
     "text", ["$(" * 20_000, '"$(' * 20_000, "`\"'" * 20_000, "<<a " * 5_000, "((" * 20_000]
 )

@@ -94,6 +94,7 @@ def test_the_error_shows_what_was_expected_and_what_came():
     )
 
 
+@pytest.mark.hostile
 def test_a_value_that_is_nested_too_deep_fails():
     deep = []
     for _ in range(100_000):

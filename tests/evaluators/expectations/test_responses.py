@@ -93,6 +93,7 @@ def test_tokens_are_not_replaced_in_patterns():
     assert not judged(said("Paris"), response_matches=("{{seed:city}}",)).passed
 
 
+@pytest.mark.hostile
 def test_a_pattern_that_searches_too_long_fails():
     (failure,) = failures(said("a" * 60 + "!"), response_matches=(r"^(?!x)(a|aa)+\1$",))
     assert "was stopped after" in failure

@@ -1,0 +1,31 @@
+"""The pure parts: cases of tables are marked, for a pass of their own that is over at once."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+# What is imported and collected stays to the end, so looking through it for garbage is in vain.
+gc.disable()
+
+
+def is_case(item: pytest.Item) -> bool:
+    """Tell what is neither a property over many examples nor given what is made to take long."""
+    searched = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    return not searched and item.get_closest_marker("hostile") is None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents and is_case(item):
+            item.add_marker(pytest.mark.table)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
