@@ -21,6 +21,7 @@ task: {prompt: Do nothing.}
 target: {binary: nothing}
 evaluation: {gates: [{type: no_transcript_errors}]}
 """
+pytestmark = [pytest.mark.worker, pytest.mark.own_servers]
 TARGETS = "targets: [{name: agent, provider: mock, response: done}]\n"
 
 
@@ -65,7 +66,6 @@ def asked(stack: Stack, **env: str) -> int:
     return int(run if isinstance(run, int) else run["run"]["id"])
 
 
-@pytest.mark.worker
 def test_web_answers_and_its_health_check_agrees(stack):
     stack.until(lambda: stack.healthy("web"), 60, "web")
     status, text = stack.get("/healthz")
@@ -73,21 +73,18 @@ def test_web_answers_and_its_health_check_agrees(stack):
     assert json.loads(text)["database"] == "ok"
 
 
-@pytest.mark.worker
 def test_web_takes_its_secrets_from_files(stack):
     stack.until(lambda: stack.healthy("web"), 60, "web")
     assert stack.get("/metrics")[0] == 403
     assert stack.get("/metrics", Authorization="Bearer told")[0] == 200
 
 
-@pytest.mark.worker
 def test_the_worker_carries_a_run(stack):
     stack.until(lambda: stack.healthy("worker"), 60, "worker")
     run = asked(stack)
     stack.until(lambda: outcome(stack, run) == "pass", 60, "worker")
 
 
-@pytest.mark.worker
 def test_beat_wakes_a_run_whose_message_was_lost(stack):
     stack.until(lambda: stack.healthy("beat"), 60, "beat")
     run = asked(stack, EVALHUB_BROKER_URL=f"redis://{LOOPBACK}:1/0")
