@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+gc.disable()
+
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
@@ -31,9 +33,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take what is imported and collected by now out of the garbage collector's sight: it stays to the end."""
+    """Look for garbage again, but not in what is imported and collected by now: it stays to the end."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
