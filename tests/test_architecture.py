@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,10 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Give line and dotted name of everything that is looked up by a dotted name."""
+    """Give line and dotted name of what is looked up by a name that may be one of `IMPURE_NAMES`."""
+    last = {name.rpartition(".")[2] for name in IMPURE_NAMES}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Attribute) and node.attr in last:
             yield node.lineno, ast.unparse(node)
 
 
@@ -75,6 +77,7 @@ def impure(tree: ast.AST) -> list[str]:
     return [f"{line}: {name}" for line, name in found]
 
 
+@cache
 def read(path: Path) -> ast.AST:
     return ast.parse(path.read_text(encoding="utf-8"))
 
