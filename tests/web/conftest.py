@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -16,11 +15,6 @@ from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 SILENT_APP = SimpleNamespace(send_task=lambda *args, **kwargs: None)
 """Stands for the Celery application where no worker listens."""
-
-
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture(autouse=True)
