@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import signal
 import sys
 import threading
 from collections.abc import Coroutine, Iterator
@@ -14,6 +15,9 @@ from typing import Any
 import pytest
 
 gc.disable()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what runs in the background so, and some tests press Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
