@@ -54,6 +54,7 @@ class Stand:
             "EVALHUB_BROKER_URL": f"redis+socket://{self.socket}?virtual_host=0" if self.on_postgres else "",
         }
         self.broker: subprocess.Popen[bytes] | None = None
+        self._asked: Any = None
 
     @property
     def on_postgres(self) -> bool:
@@ -110,14 +111,14 @@ class Stand:
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Ask the database, from outside."""
-        if self.on_postgres:
-            with psycopg.connect(self.database) as connection:
-                return connection.execute(query.encode()).fetchall()
-        connection_ = sqlite3.connect(self.data / "evalhub.sqlite3", timeout=20)
-        try:
-            return connection_.execute(query).fetchall()
-        finally:
-            connection_.close()
+        if self._asked is None:
+            # One connection for all: tests ask twenty times a second, and the workers need the processor.
+            self._asked = (
+                psycopg.connect(self.database, autocommit=True)
+                if self.on_postgres
+                else sqlite3.connect(self.data / "evalhub.sqlite3", timeout=20, isolation_level=None)
+            )
+        return self._asked.execute(query).fetchall()
 
     def one(self, query: str) -> Any:
         return self.rows(query)[0][0]
@@ -133,6 +134,8 @@ class Stand:
 
     def stop(self) -> None:
         """End everything that was started here."""
+        if self._asked is not None:
+            self._asked.close()
         for process in reversed(self.processes):
             kill_group(process)
 
