@@ -53,6 +53,6 @@ def test_it_refuses_a_pattern_that_cannot_be_used(pattern):
 
 @pytest.mark.hostile
 def test_it_takes_linear_time_for_hostile_patterns():
-    began = time.perf_counter()
+    began = time.thread_time()
     assert is_guideline("a" * 5000, ["*a" * 100 + "b"]) is False
-    assert time.perf_counter() - began < 2
+    assert time.thread_time() - began < 2

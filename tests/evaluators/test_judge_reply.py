@@ -50,9 +50,9 @@ def test_it_finds_the_first_object(text: str, expected: Any) -> None:
 @pytest.mark.hostile
 @pytest.mark.parametrize("text", ["{" * 50_000, '{"a":' * 5_000, '{"a": "' + "{" * 50_000])
 def test_hostile_answers_end_soon(text: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     first_object(text)
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 def test_the_reported_score_stands_beside_the_recomputed() -> None:

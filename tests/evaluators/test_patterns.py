@@ -37,9 +37,9 @@ def test_it_refuses_what_is_no_pattern(pattern: str) -> None:
 
 @pytest.mark.hostile
 def test_nested_repetition_takes_linear_time() -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     assert compile_pattern("(a+)+$").search("a" * 5_000 + "!") is None
-    assert time.perf_counter() - started < 0.5
+    assert time.thread_time() - started < 0.5
 
 
 @pytest.mark.hostile

@@ -62,9 +62,9 @@ def test_redacting_twice_changes_nothing_more() -> None:
     "text", ["a" * 200_000, "a@" * 100_000, '"token": "' + "\\" * 100_000, "://" + ":" * 100_000]
 )
 def test_hostile_text_takes_linear_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     redact_patterns(text)
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 def test_it_masks_the_longest_value_first() -> None:

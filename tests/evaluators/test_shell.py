@@ -160,9 +160,9 @@ def test_it_finds_every_joined_command(commands: list[str]) -> None:
     "text", ["$(" * 20_000, '"$(' * 20_000, "`\"'" * 20_000, "<<a " * 5_000, "((" * 20_000]
 )
 def test_hostile_lines_take_linear_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     segments(text)
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 def test_it_removes_titles_and_colours() -> None:
