@@ -18,14 +18,14 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     # Lost messages cost only the time until the next tick, so a long visibility timeout protects against doubled ones.
-    broker_transport_options={"visibility_timeout": 12 * 3600},
+    # Nor is a broker that is away asked again, for six seconds, by a page: the next tick sends the wake-up.
+    broker_transport_options={"visibility_timeout": 12 * 3600, "max_retries": 0},
     task_ignore_result=True,
     task_store_errors_even_if_ignored=False,
     task_acks_late=False,
     worker_prefetch_multiplier=1,
     worker_hijack_root_logger=False,
     task_default_queue="evalhub",
-    # A broker that is away must not hold up a page: the next tick sends the wake-up again.
     task_publish_retry=False,
     beat_schedule={"tick": {"task": "runs.tasks.tick", "schedule": 5.0, "options": {"expires": 5}}},
 )

@@ -1,0 +1,52 @@
+"""Wake-ups where no broker answers."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from kombu.exceptions import OperationalError
+
+from evalhub.celery import app
+
+
+class Silent:
+    """Listens, and ends every connection at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.url = f"redis+socket://{path}?virtual_host=0"
+        self.asked = 0
+        self.listening = socket.socket(socket.AF_UNIX)
+        self.listening.bind(str(path))
+        self.listening.listen()
+        self.thread = Thread(target=self._serve)
+        self.thread.start()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                self.listening.accept()[0].close()
+                self.asked += 1
+
+    def stop(self) -> None:
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.listening.close()
+
+
+@pytest.fixture
+def silent(tmp_path: Path) -> Iterator[Silent]:
+    started = Silent(tmp_path / "broker")
+    yield started
+    started.stop()
+
+
+def test_a_broker_that_is_away_is_asked_once(silent: Silent) -> None:
+    """Asked again and again it would hold up a page for six seconds; the next tick sends the wake-up anyhow."""
+    with app.connection_for_write(silent.url) as connection, pytest.raises(OperationalError):
+        app.send_task("runs.tasks.tick", connection=connection)
+    assert silent.asked == 1
