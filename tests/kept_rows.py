@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TypeVar
 
-from django.db import transaction
+from django.db import connection, transaction
 from pytest_django import DjangoDbBlocker
 
 T = TypeVar("T")
@@ -20,6 +20,8 @@ def kept_rows(blocker: DjangoDbBlocker, make: Callable[[], T]) -> Iterator[T]:
     with blocker.unblock(), ExitStack() as stack:
         stack.enter_context(transaction.atomic())
         made = make()
+        # Once here: PostgreSQL would look at every row's foreign keys again after each test.
+        connection.check_constraints()
         whole = stack.pop_all()
     yield made
     with blocker.unblock(), whole:
