@@ -146,11 +146,9 @@ def digest_of(run: int) -> Digest:
     Texts of JSON columns are decoded here: Django's own decoding takes ten times as long.
     """
     trials, scores, findings = [], [], []
-    for *columns, error, scores_text, detail_text in _rows(run):
+    for *own, error, scores_text, detail_text in _rows(run):
         decoded = _scores.decode(scores_text)
-        passed, total = _verdicts(decoded)
-        lost = _lost(error, decoded, scores_text)
-        trial = DigestedTrial(*columns, passed, total, _judge(decoded), lost)
+        trial = _trial(own, decoded, _lost(error, decoded, scores_text))
         trials.append(trial)
         if trial.is_finished:
             scores.append([score for score in decoded if is_single(score.layer, score.name)])
@@ -172,6 +170,15 @@ def _rows(run: int) -> QuerySet[Trial, Any]:
     found = Trial.objects.filter(run=run).order_by("position", "pk")
     columns = ("scenario__key", "state", "outcome", "pk", "scenario_id", "index", "seconds", "cost_usd")
     return found.values_list(*columns, "error", Cast("scores", TextField()), Cast("detail", TextField()))
+
+
+def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: list[str]) -> DigestedTrial:
+    key, stands, outcome, pk, scenario, index, seconds, cost_usd = own
+    passed, total = _verdicts(scores)
+    judge = _judge(scores)
+    return DigestedTrial(
+        key, stands, outcome, pk, scenario, index, seconds, cost_usd, passed, total, judge, lost
+    )
 
 
 def _verdicts(scores: Iterable[ReadScore]) -> tuple[int, int]:
