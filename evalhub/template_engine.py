@@ -20,7 +20,8 @@ from evalhub.web import words
 from runs.warehouse.alerts import untriaged
 
 FILTERS: tuple[Callable[..., Any], ...] = (
-    *(words.cut, words.decimals, words.format_name, words.in_json, words.line, words.measured, words.visible),
+    *(words.badge, words.cut, words.decimals, words.dots, words.format_name, words.in_json, words.line),
+    *(words.measured, words.visible, words.when),
     *(defaultfilters.date, defaultfilters.linebreaksbr, defaultfilters.pluralize, defaultfilters.urlencode),
     json_script,
 )
@@ -32,8 +33,8 @@ FIGURES: dict[str, Callable[..., Any]] = {
     "file_size": words.file_size,
 }
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(words.badge, words.current, words.dots, words.interval, words.progress_bar, words.rate),
-    *(words.score_bar, words.share_bar, words.spark, words.url, words.when),
+    *(words.current, words.interval, words.progress_bar, words.rate, words.score_bar, words.share_bar),
+    *(words.spark, words.url),
     *(htmx_script, untriaged),
 )
 

@@ -21,6 +21,8 @@ from runs.models.trial import TrialState
 from runs.reasons import failed_scores, is_verdict
 from runs.said import Statement, statements
 
+# Python looks a choice's value up anew each time, and a page asks for it of every trial.
+FINISHED, RUNNING = TrialState.FINISHED.value, TrialState.RUNNING.value
 DECIDING = ("gates", "assertions", "evaluators")
 """Layers of single verdicts."""
 MOST_LOST = 3
@@ -52,14 +54,14 @@ class DigestedTrial(Struct, array_like=True, gc=False):
 
     @property
     def is_finished(self) -> bool:
-        return self.stands == TrialState.FINISHED.value
+        return self.stands == FINISHED
 
     @property
     def mark(self) -> str:
         """Its dot."""
         if self.is_finished:
             return self.outcome
-        return "running" if self.stands == TrialState.RUNNING.value else "none"
+        return "running" if self.stands == RUNNING else "none"
 
     @property
     def state(self) -> str:

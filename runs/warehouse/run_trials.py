@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from msgspec import Struct
 
 from evalhub.web.prepared import prepared
-from runs.digests import Digest, DigestedTrial, digest_of, kept_digest
+from runs.digests import FINISHED, Digest, DigestedTrial, digest_of, kept_digest
 from runs.models import Run, RunDigest, Trial
 from runs.models.trial import TrialState
 
@@ -70,7 +70,7 @@ def _before(baseline: int, digests: dict[int, bytes]) -> dict[str, list[str]]:
         # Closed by an evalhub that kept no digests.
         return _by_key(_outcomes(baseline))
     ended = _past.decode(digests[baseline]).trials
-    return _by_key((trial.key, trial.outcome) for trial in ended if trial.stands == TrialState.FINISHED.value)
+    return _by_key((trial.key, trial.outcome) for trial in ended if trial.stands == FINISHED)
 
 
 @prepared

@@ -120,8 +120,8 @@ def test_a_bar_of_nothing_is_empty():
 @pytest.mark.parametrize(
     ("template", "shown"),
     [
-        ("{{ badge('regressed') }}", '<span class="badge is-regressed">regressed</span>'),
-        ("{{ badge('pass', 'baseline') }}", '<span class="badge is-passed">baseline</span>'),
+        ("{{ 'regressed'|badge }}", '<span class="badge is-regressed">regressed</span>'),
+        ("{{ 'pass'|badge('baseline') }}", '<span class="badge is-passed">baseline</span>'),
         ("{{ rate(3, 4) }}", '75.0%<span class="of">3/4</span>'),
         ("{{ rate(0, 0) }}", '<span class="muted">·</span>'),
         ("{{ url('run-detail', 'tools', 3) }}", "/p/tools/runs/3/"),
