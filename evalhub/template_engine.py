@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from html import escape
 from typing import Any
 
-from django.conf import settings
 from django.template import defaultfilters
-from django.templatetags.static import static
 from django.utils.html import json_script
 from django_htmx.jinja import htmx_script
 from jinja2 import ChainableUndefined, Environment
@@ -34,7 +31,7 @@ FIGURES: dict[str, Callable[..., Any]] = {
 }
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(words.current, words.interval, words.progress_bar, words.rate, words.score_bar, words.share_bar),
-    *(words.spark, words.url),
+    *(words.spark, words.static, words.url),
     *(htmx_script, untriaged),
 )
 
@@ -73,6 +70,4 @@ def environment(**options: Any) -> Environment:
     made = QuickEnvironment(**options | {"undefined": ChainableUndefined})
     made.filters |= {each.__name__: each for each in FILTERS} | FIGURES
     made.globals |= {each.__name__: each for each in FUNCTIONS}
-    # Names of files change with their content, which is read once.
-    made.globals["static"] = static if settings.DEBUG else lru_cache(maxsize=64)(static)
     return made

@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from django.conf import settings
+from django.templatetags.static import static as django_static
 from django.urls import get_script_prefix, reverse
 from django.utils import timezone
 from django.utils.html import escape, format_html
@@ -170,3 +172,14 @@ def _address(prefix: str, name: str, args: tuple[Any, ...]) -> str:
 def url(name: str, *args: Any) -> str:
     """Return the address of a page, ready to stand in an attribute. Raises `NoReverseMatch`."""
     return _address(get_script_prefix(), name, args)
+
+
+@lru_cache(maxsize=256)
+def _file(storage: str, path: str) -> str:
+    return django_static(path)
+
+
+def static(path: str) -> str:
+    """Return the address of a static file. Raises `ValueError` for one that was not collected."""
+    # Names change with the files' content, which a server reads once.
+    return django_static(path) if settings.DEBUG else _file(settings.STORAGES["staticfiles"]["BACKEND"], path)

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import pytest
 from django.conf import settings
+from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.template import engines
 from django.utils.safestring import mark_safe
 from jinja2 import nodes
 from markupsafe import Markup
+
+
+class Elsewhere(StaticFilesStorage):
+    """Static files on another host."""
+
+    def url(self, name: str | None, force: bool = False) -> str:
+        return f"https://files.example/{name}"
+
 
 TEMPLATES = sorted(
     path.relative_to(settings.BASE_DIR / "templates")
@@ -61,3 +70,12 @@ def test_the_forms_of_a_page_share_a_token(rf):
     token = page.split()[0]
     assert page == f'{token} <input type="hidden" name="csrfmiddlewaretoken" value="{token}">'
     assert len(token) == 64
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_static_file_has_the_name_that_its_storage_gives(settings, turn):
+    page = engines["jinja2"].from_string("{{ static('css/base.css') }}")
+    assert page.render() == "/static/css/base.css"
+    other = {"BACKEND": "tests.web.test_templates.Elsewhere"}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": other}
+    assert page.render() == "https://files.example/css/base.css"
