@@ -46,7 +46,7 @@ def escaped(value: object) -> str:
 
 
 class QuickCodeGenerator(CodeGenerator):
-    """Escapes with the standard library: what Jinja does takes ten times as long, a fifth of a page with a table."""
+    """Escapes with the standard library: Jinja's way takes one more in twenty instructions of a page with a table."""
 
     def _output_child_pre(self, node: Expr, frame: Frame, finalize: Any) -> None:
         if frame.eval_ctx.autoescape and not frame.eval_ctx.volatile and finalize.src is None:
