@@ -70,4 +70,5 @@ def environment(**options: Any) -> Environment:
     made = QuickEnvironment(**options | {"undefined": ChainableUndefined})
     made.filters |= {each.__name__: each for each in FILTERS} | FIGURES
     made.globals |= {each.__name__: each for each in FUNCTIONS}
+    made.tests["none"] = words.is_nothing
     return made

@@ -25,6 +25,11 @@ def _known(value: Any) -> Any:
     return None if isinstance(value, Undefined) else value
 
 
+def is_nothing(value: Any) -> bool:
+    """Tell whether a value is None, or not there at all: JSON of others leaves out what it does not know."""
+    return _known(value) is None
+
+
 def _number(show: Callable[[Any], str]) -> Callable[[Any], str]:
     return lambda value: show(_known(value))
 

@@ -127,6 +127,8 @@ def test_a_bar_of_nothing_is_empty():
         ("{{ url('run-detail', 'tools', 3) }}", "/p/tools/runs/3/"),
         ("{{ missing|decimals }}", "·"),
         ("{{ missing.part.of_it }}", ""),
+        ("{{ missing.part is none }} {{ text is none }} {{ none is none }}", "True False True"),
+        ("{{ missing is not none }}", "False"),
         ("{{ missing|money }}", "·"),
         ("{{ text|line }}", "&lt;b&gt;⟨U+202E⟩ two"),
     ],

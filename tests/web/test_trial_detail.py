@@ -52,6 +52,13 @@ def test_it_works(signed_in, run):
         assert expected in text
 
 
+def test_what_is_not_known_has_no_line(signed_in, run):
+    text = page(signed_in(), make_trial(run, outcome="fail"))
+    assert "<dt>Expected</dt>" in text
+    assert "<dt>Exit code</dt>" not in text
+    assert "recomputed" not in text
+
+
 def test_it_tells_attempts_from_first_tries_and_help(signed_in, run):
     trial = make_trial(run)
     lines = [("tool export --bad", 2), ("tool export --help", 0), ("tool export --good", 0), ("ls", 0)]
