@@ -64,7 +64,7 @@ class Group:
         tries = [step for step in self.steps if not step.help]
         ended = "failed to the end" if tries[-1].failed else f"succeeded at attempt {len(tries)}"
         helped = ", help was opened" if any(step.help for step in self.steps) else ""
-        return f"{len(tries)} attempts, {ended}{helped}"
+        return f"{len(tries)} attempt{'s' if len(tries) > 1 else ''}, {ended}{helped}"
 
 
 @dataclass(frozen=True)

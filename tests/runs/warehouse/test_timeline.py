@@ -63,6 +63,11 @@ def test_attempts_that_never_succeed_say_so():
     assert groups[0].caption == "2 attempts, failed to the end"
 
 
+def test_one_attempt_is_one():
+    commands = [command(1, failed=True), command(2), command(3, retry_of=1, failed=True)]
+    assert timeline(None, commands).groups[-1].caption == "1 attempt, failed to the end"
+
+
 def test_other_work_between_attempts_parts_them():
     commands = [command(1, failed=True), command(2), command(3, retry_of=1)]
     assert len(timeline(None, commands).groups) == 3
