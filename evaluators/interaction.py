@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -40,7 +39,7 @@ COUNTS = (
 )
 
 
-class Subcommand(Struct, frozen=True):
+class Subcommand(Struct, gc=False):
     """The calls of one subcommand; help calls are counted under the subcommand they ask about."""
 
     name: str
@@ -108,7 +107,7 @@ def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> 
     total = len(commands)
     if not total:
         return Interaction(source=source, completed=completed)
-    groups = _tallies(commands)
+    groups = _by_subcommand(commands)
     unique = len({command.line for command in commands})
     errors, repeats = _sum("errors", groups), total - unique
     return Interaction(
@@ -121,63 +120,55 @@ def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> 
         error_rate=errors / total,
         retry_count=repeats,
         retry_rate=repeats / total,
-        help_seeking=groups[None].calls,
+        help_seeking=groups[_HELP].calls,
         first_try_success_rate=_sum("first_tries", groups) / total,
         iteration_ratio=unique / total,
         retries_after_failure=_sum("retries_after_failure", groups),
         exact_repeats=repeats,
         unknown_exit=_sum("unknown", groups),
-        subcommands=tuple(_subcommand(name, groups[name]) for name in sorted(filter(None, groups))),
+        subcommands=tuple(groups[name] for name in sorted(filter(None, groups))),
         commands=tuple(commands),
     )
-
-
-class _Tally(Struct, gc=False):
-    """What is counted of the calls of one subcommand."""
-
-    calls: int = 0
-    errors: int = 0
-    first_tries: int = 0
-    helps: int = 0
-    retries_after_failure: int = 0
-    unknown: int = 0
 
 
 _HELP = None
 _NAMELESS = ""
 
 
-def _tallies(commands: Sequence[Command]) -> dict[str | None, _Tally]:
-    """Return the tally of each subcommand, of help calls under None, and of nameless commands under an empty name.
+class _Groups(dict[str | None, Subcommand]):
+    """Counts by subcommand, made when one is first met."""
+
+    def __missing__(self, name: str | None) -> Subcommand:
+        return self.setdefault(name, Subcommand(name or _NAMELESS))
+
+
+def _by_subcommand(commands: Sequence[Command]) -> _Groups:
+    """Return the counts of each subcommand, of help calls under None, and of nameless commands under an empty name.
 
     All of it in one round, for a long log has a hundred thousand commands.
     """
-    groups: dict[str | None, _Tally] = defaultdict(_Tally, {_HELP: _Tally(), _NAMELESS: _Tally()})
+    groups = _Groups()
     for command in commands:
         if command.help:
-            tally = groups[_HELP]
+            counts = groups[_HELP]
             if command.helps:
                 groups[command.helps].helps += 1
         else:
-            tally = groups[command.subcommand or _NAMELESS]
-        tally.calls += 1
+            counts = groups[command.subcommand or _NAMELESS]
+        counts.calls += 1
         if command.failed:
-            tally.errors += 1
+            counts.errors += 1
         elif command.exit_code is None:
-            tally.unknown += 1
+            counts.unknown += 1
         if command.retry_of is not None:
-            tally.retries_after_failure += 1
+            counts.retries_after_failure += 1
         elif not command.failed:
-            tally.first_tries += 1
+            counts.first_tries += 1
     return groups
 
 
-def _sum(name: str, groups: Mapping[str | None, _Tally]) -> int:
-    return sum(getattr(tally, name) for tally in groups.values())
-
-
-def _subcommand(name: str, tally: _Tally) -> Subcommand:
-    return Subcommand(name, **msgspec.structs.asdict(tally))
+def _sum(name: str, groups: _Groups) -> int:
+    return sum(getattr(own, name) for own in groups.values())
 
 
 def scores(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:

@@ -153,7 +153,7 @@ def digest_of(run: int) -> Digest:
         trial = _trial(own, decoded, _lost(error, decoded, scores_text))
         trials.append(trial)
         if trial.is_finished:
-            scores.append([score for score in decoded if is_single(score.layer, score.name)])
+            scores.append([score for score in decoded if _is_single(score.layer, score.name)])
             findings += [(trial.pk, each) for each in _detail.decode(detail_text).diagnosis or ()]
     issues, highlights, judged = statements([run])
     return Digest(
@@ -207,7 +207,7 @@ def _lost(error: str, scores: Iterable[ReadScore], text: str) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def is_single(layer: str, name: str) -> bool:
+def _is_single(layer: str, name: str) -> bool:
     """Tell whether a score is one verdict of several that decide."""
     return layer in DECIDING and not is_verdict(layer, name)
 

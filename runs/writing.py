@@ -27,12 +27,8 @@ def one_writer() -> Iterator[None]:
 @contextmanager
 def write_transaction() -> Iterator[None]:
     """Open a transaction for a few writes; never hold it across an agent's call."""
-    if _takes_turns():
-        with _lock, transaction.atomic():
-            yield
-    else:
-        with transaction.atomic():
-            yield
+    with one_writer(), transaction.atomic():
+        yield
 
 
 def _takes_turns() -> bool:
