@@ -19,16 +19,10 @@ from runs.warehouse.alerts import untriaged
 FILTERS: tuple[Callable[..., Any], ...] = (
     *(words.badge, words.cut, words.decimals, words.dots, words.format_name, words.in_json, words.line),
     *(words.measured, words.visible, words.when),
+    *(words.duration, words.file_size, words.integer, words.money, words.percent),
     *(defaultfilters.date, defaultfilters.linebreaksbr, defaultfilters.pluralize, defaultfilters.urlencode),
     json_script,
 )
-FIGURES: dict[str, Callable[..., Any]] = {
-    "percent": words.percent,
-    "integer": words.integer,
-    "money": words.money,
-    "duration": words.duration,
-    "file_size": words.file_size,
-}
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(words.current, words.interval, words.progress_bar, words.rate, words.score_bar, words.share_bar),
     *(words.spark, words.static, words.url),
@@ -68,7 +62,7 @@ def environment(**options: Any) -> Environment:
     What is not there is shown as nothing, also below it: pages show what others wrote, and much of that is optional.
     """
     made = QuickEnvironment(**options | {"undefined": ChainableUndefined})
-    made.filters |= {each.__name__: each for each in FILTERS} | FIGURES
+    made.filters |= {each.__name__: each for each in FILTERS}
     made.globals |= {each.__name__: each for each in FUNCTIONS}
     made.tests["none"] = words.is_nothing
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any
 
 from django.conf import settings
@@ -31,7 +31,11 @@ def is_nothing(value: Any) -> bool:
 
 
 def _number(show: Callable[[Any], str]) -> Callable[[Any], str]:
-    return lambda value: show(_known(value))
+    @wraps(show)
+    def shown(value: Any) -> str:
+        return show(_known(value))
+
+    return shown
 
 
 percent, integer, money, duration, file_size = map(
