@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import warnings
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -16,6 +18,8 @@ from evaluators.model import Json
 
 # Filters with `=~` and the functions sub and split run patterns that nothing limits.
 _REFUSED = re.compile(r"=~|`\s*(?:sub|split)\b")
+_parsing = threading.Lock()
+"""Held while warnings are set aside, which Python does for the whole process."""
 _MANY = re.compile(r"\*|\[[^\]'\"]*[?:,][^\]]*\]|\[\?")
 
 
@@ -35,11 +39,26 @@ def check_json_path(text: str) -> Any:
     from jsonpath_ng.ext.parser import parse
 
     try:
-        return parse(text)
+        with _parsing, warnings.catch_warnings():
+            # What the next major release drops is read for as long as the pinned one reads it.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            path = parse(text)
     except (JSONPathError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise BadJsonPath(
             f"'{text}' is not a JSONPath: {str(error).rstrip('.')}. Write one such as $.items[0].id."
         ) from None
+    if _intersects(path):
+        raise BadJsonPath(
+            f"'{text}' intersects paths with &, which cannot be carried out. Use one gate for each."
+        )
+    return path
+
+
+def _intersects(path: Any) -> bool:
+    """Tell whether a path holds the operator that the library reads and does not carry out."""
+    parts = (getattr(path, side, None) for side in ("left", "right"))
+    # By its name, as the class is private.
+    return type(path).__name__ == "_Intersect" or any(map(_intersects, filter(None, parts)))
 
 
 def _checked_path(text: str) -> str:

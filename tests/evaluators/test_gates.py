@@ -245,3 +245,14 @@ def test_all_gates_run_in_order() -> None:
         ("a", True),
         ("c", False),
     ]
+
+
+@pytest.mark.parametrize("text", ["$.a & $.b", "$.x[*].(a & b)", "$.(a & b).c"])
+def test_a_path_that_intersects_is_refused_before_it_fails(text):
+    with pytest.raises(BadJsonPath, match="Use one gate for each"):
+        check_json_path(text)
+
+
+@pytest.mark.parametrize("text", ["$.a | $.b", "$[?(@.x > 1 & @.y < 3)]"])
+def test_a_path_that_a_later_release_drops_is_read_in_silence(text):
+    assert check_json_path(text).find({"c": 1}) == []

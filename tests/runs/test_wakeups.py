@@ -29,8 +29,10 @@ class Silent:
     def _serve(self) -> None:
         with suppress(OSError):
             while True:
-                self.listening.accept()[0].close()
+                asking, _ = self.listening.accept()
+                # Counted before the asker is told, and looks.
                 self.asked += 1
+                asking.close()
 
     def stop(self) -> None:
         self.listening.shutdown(socket.SHUT_RDWR)
