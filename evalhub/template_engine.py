@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 from django.template import defaultfilters
@@ -11,7 +10,8 @@ from django.utils.html import json_script
 from django_htmx.jinja import htmx_script
 from jinja2 import ChainableUndefined, Environment
 from jinja2.compiler import CodeGenerator, Frame
-from jinja2.nodes import Expr
+from jinja2.nodes import Call, Expr, Name
+from markupsafe import _escape_inner as escape
 
 from evalhub.web import words
 from runs.warehouse.alerts import untriaged
@@ -40,13 +40,38 @@ def escaped(value: object) -> str:
 
 
 class QuickCodeGenerator(CodeGenerator):
-    """Escapes with the standard library: Jinja's way takes one more in twenty instructions of a page with a table."""
+    """Escapes without making Markup of each text, and calls functions that do not ask for the context by themselves.
+
+    Jinja's way takes one more in ten instructions of a page with a table.
+    """
 
     def _output_child_pre(self, node: Expr, frame: Frame, finalize: Any) -> None:
         if frame.eval_ctx.autoescape and not frame.eval_ctx.volatile and finalize.src is None:
             self.write("environment.escaped(")
         else:
             super()._output_child_pre(node, frame, finalize)
+
+    def visit_Call(self, node: Call, frame: Frame, forward_caller: bool = False) -> None:
+        if (
+            forward_caller
+            or node.kwargs
+            or node.dyn_args
+            or node.dyn_kwargs
+            or self._asks_for_context(node.node)
+        ):
+            super().visit_Call(node, frame, forward_caller=forward_caller)
+            return
+        self.visit(node.node, frame)
+        self.write("(")
+        for argument in node.args:
+            self.visit(argument, frame)
+            self.write(", ")
+        self.write(")")
+
+    def _asks_for_context(self, called: Expr) -> bool:
+        return isinstance(called, Name) and hasattr(
+            self.environment.globals.get(called.name), "jinja_pass_arg"
+        )
 
 
 class QuickEnvironment(Environment):

@@ -174,13 +174,14 @@ def current(context: Context, *prefixes: str) -> SafeString | str:
 
 
 @lru_cache(maxsize=4096)
-def _address(prefix: str, name: str, args: tuple[Any, ...]) -> str:
+def address(prefix: str, name: str, *args: Any) -> str:
+    """Return the address of a page where evalhub is served below `prefix`, the current one."""
     return escape(reverse(name, args=args))
 
 
 def url(name: str, *args: Any) -> str:
     """Return the address of a page, ready to stand in an attribute. Raises `NoReverseMatch`."""
-    return _address(get_script_prefix(), name, args)
+    return address(get_script_prefix(), name, *args)
 
 
 @lru_cache(maxsize=256)

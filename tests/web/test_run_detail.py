@@ -90,7 +90,7 @@ def test_it_says_why_a_run_could_not_be_prepared(signed_in, version):
     run = make_run(version, error="No executable 'codex' on PATH. Install it on the worker.", outcome="error")
     text = page(signed_in(), run)
     assert "This run could not be prepared" in text
-    assert "No executable &#x27;codex&#x27; on PATH." in text
+    assert "No executable &#39;codex&#39; on PATH." in text
 
 
 def test_it_says_that_the_preparation_ended_its_workers(signed_in, version):

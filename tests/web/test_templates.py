@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from django.conf import settings
 from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.template import engines
+from django.urls import clear_script_prefix, set_script_prefix
 from django.utils.safestring import mark_safe
 from jinja2 import nodes
 from markupsafe import Markup
@@ -42,10 +45,10 @@ def test_it_calls_only_what_there_is(name):
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        ("<b title='\"'>&", "&lt;b title=&#x27;&quot;&#x27;&gt;&amp;"),
+        ("<b title='\"'>&", "&lt;b title=&#39;&#34;&#39;&gt;&amp;"),
         (mark_safe("<b>"), "<b>"),
         (Markup("<b>"), "<b>"),
-        (["<b>"], "[&#x27;&lt;b&gt;&#x27;]"),
+        (["<b>"], "[&#39;&lt;b&gt;&#39;]"),
         (1.5, "1.5"),
         (None, "None"),
     ],
@@ -63,6 +66,46 @@ def test_a_page_escapes_by_itself(value, shown):
 
 def test_quick_escaping_is_what_templates_are_compiled_to():
     assert "environment.escaped(" in engines["jinja2"].env.compile("{{ value }}", raw=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ("said(1, 2)", "1-2"),
+        ("said(*[1, 2])", "1-2"),
+        ("said(1, second=2)", "1-2"),
+        ("at.said(1, 2)", "1-2"),
+        ("said(said(1, 2), '<')", "1-2-&lt;"),
+        ("from_macro(1, 2)", "1+2"),
+        ("current('run')", " aria-current=&#34;page&#34;"),
+    ],
+)
+def test_what_is_called_gets_its_arguments(call, shown, rf):
+    request = rf.get("/")
+    request.resolver_match = SimpleNamespace(url_name="run-list")
+
+    def said(first, second):
+        return f"{first}-{second}"
+
+    macro = "{% macro from_macro(first, second) %}{{ first }}+{{ second }}{% endmacro %}"
+    page = engines["jinja2"].from_string(macro + "{% for _ in [0] %}{{ " + call + " }}{% endfor %}")
+    context = {"said": said, "at": SimpleNamespace(said=said)}
+    assert page.render(context, request).replace('"', "&#34;") == shown
+
+
+def test_what_does_not_ask_for_the_context_is_called_by_itself():
+    compiled = engines["jinja2"].env.compile("{{ one(1) }}{{ at.two(2) }}{{ current('three') }}", raw=True)
+    assert compiled.count("context.call(") == 1
+
+
+def test_addresses_of_a_page_are_below_the_prefix_it_is_served_at(rf):
+    page = engines["jinja2"].from_string("{{ url('run-list', 'one') }}")
+    set_script_prefix("/below/")
+    try:
+        assert page.render({}, rf.get("/")) == "/below/p/one/runs/"
+    finally:
+        clear_script_prefix()
+    assert page.render({}, rf.get("/")) == page.render() == "/p/one/runs/"
 
 
 def test_the_forms_of_a_page_share_a_token(rf):
