@@ -89,6 +89,17 @@ SQLITE_OPTIONS = {
 }
 
 
+def _prepare_threshold(value: str) -> int | None:
+    if value == "none":
+        return None
+    if not value.isdecimal():
+        raise ImproperlyConfigured(
+            f"prepare_threshold of DATABASE_URL is '{value}'. Give it a whole number, or none for a pooler that keeps "
+            "no prepared statements."
+        )
+    return int(value)
+
+
 def database(url: str) -> dict[str, Any]:
     """Return Django's settings for `sqlite:///path` or `postgresql://user:password@host:port/name?option=value`."""
     parts = urlsplit(url)
@@ -102,6 +113,7 @@ def database(url: str) -> dict[str, Any]:
         }
     if parts.scheme in ("postgres", "postgresql"):
         options: dict[str, Any] = dict(parse_qsl(parts.query))
+        options["prepare_threshold"] = _prepare_threshold(options.get("prepare_threshold", "5"))
         host = options.pop("host", "") or unquote(parts.hostname or "")
         return {
             "ENGINE": "django.db.backends.postgresql",

@@ -11,7 +11,7 @@ from django_htmx.jinja import htmx_script
 from jinja2 import ChainableUndefined, Environment
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.nodes import Call, Expr, Name
-from markupsafe import _escape_inner as escape
+from markupsafe import _escape_inner as escape  # type: ignore[attr-defined]  # what its `escape` makes Markup of
 
 from evalhub.web import words
 from runs.warehouse.alerts import untriaged

@@ -1,7 +1,7 @@
 """The few statements that every trial needs, written out.
 
 Building such a statement through the ORM costs about a millisecond of CPU each time, several times
-what the database takes to carry it out; `runs.driver` spares the rest. Everything else in evalhub goes
+what the database takes to carry it out; `evalhub.web.driver` spares the rest. Everything else in evalhub goes
 through the ORM.
 """
 
@@ -17,7 +17,7 @@ import msgspec
 from django.db import connection, models
 from django.utils import timezone
 
-from runs.driver import PLACES, connected, execute, execute_many
+from evalhub.web.driver import PLACES, connected, execute, execute_many
 from runs.models import Run, Trial
 from scenarios.models import ScenarioVersion
 

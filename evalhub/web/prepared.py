@@ -27,6 +27,8 @@ from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import JSONField, Model, QuerySet
 
+from evalhub.web.driver import connected, select, written_for
+
 Given = ParamSpec("Given")
 Row = TypeVar("Row")
 Value = int | str
@@ -44,6 +46,7 @@ class Plan:
         self._model, self._read = queryset.model, queryset._iterable_class
         self._compiler = queryset.query.get_compiler(using=queryset.db)
         self._sql, self._parameters = self._compiler.as_sql()
+        self._for_driver = written_for(self._compiler.connection, self._sql, len(self._parameters))
         self._given = [(at, places[each]) for at, each in enumerate(self._parameters) if _is_in(places, each)]
         columns = [column for column, _, _ in self._compiler.select[: self._compiler.col_count]]
         converters = _quick(self._compiler.get_converters(columns))
@@ -55,8 +58,20 @@ class Plan:
         for at, place in self._given:
             parameters[at] = values[place]
         compiler = copy(self._compiler)
-        compiler.as_sql = lambda *args, **options: (self._sql, tuple(parameters))
+        compiler.execute_sql = lambda *args, **options: [self._carried_out(parameters)]
         return list(self._read(Source(self._model, compiler)))
+
+    def _carried_out(self, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        database = connected()
+        if database.queries_logged or database.execute_wrappers:
+            # Somebody looks at the statements, which only Django's cursors show.
+            with database.cursor() as cursor:
+                cursor.execute(self._sql, parameters)
+                rows = cursor.fetchall()
+        else:
+            rows = select(database, self._for_driver, parameters)
+        columns = self._compiler.col_count
+        return [row[:columns] for row in rows] if self._compiler.has_extra_select else rows
 
 
 Converters = dict[int, tuple[list[Callable[..., Any]], Any]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import CharField, F, Func, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.test.utils import CaptureQueriesContext
 
@@ -30,6 +30,11 @@ def _among(keys: tuple[int, ...], also: int) -> QuerySet[Project, str]:
 @prepared
 def _members(project: int) -> QuerySet[Membership]:
     return Membership.objects.select_related("project", "user").filter(project=project)
+
+
+def _distinct() -> QuerySet[Project, int]:
+    # PostgreSQL has to select what it sorts by; nobody reads that.
+    return Project.objects.order_by("slug").values_list("pk", flat=True).distinct()
 
 
 def _values() -> QuerySet[AuditEvent, Any]:
@@ -87,6 +92,28 @@ class TestItsRows:
             assert (found.project, found.user, found.created) == (project, user, found.created)
         assert len(asked) == 1
         assert found.created == Membership.objects.get(pk=found.pk).created
+
+    def test_they_are_the_same_when_somebody_looks_at_the_statements(self) -> None:
+        project = make_project("one")
+        make_member(project)
+        seen = (_members(project.pk), _among((project.pk,), 0), prepared(_distinct)())
+        assert seen == ([Membership.objects.get()], ["one"], [project.pk])
+        with CaptureQueriesContext(connection):
+            assert (_members(project.pk), _among((project.pk,), 0), prepared(_distinct)()) == seen
+
+    def test_a_percent_sign_of_the_statement_stays_one(self) -> None:
+        project = make_project("100%s")
+        percent = Func(F("slug"), template="%(expressions)s || '%%%%s'", output_field=CharField())
+
+        @prepared
+        def with_percent(key: int) -> QuerySet[Project, Any]:
+            return Project.objects.annotate(share=percent).filter(pk=key).values_list("share")
+
+        assert with_percent(project.pk) == [("100%s%s",)]
+
+    def test_large_and_small_numbers_share_a_statement(self) -> None:
+        project = make_project("one")
+        assert [_named("one", least) for least in (0, 2**20, 2**40)] == [[project], [], []]
 
     def test_what_is_changed_afterwards_is_seen(self) -> None:
         project = make_project("one")

@@ -1,4 +1,4 @@
-"""The database's driver itself, for the few statements that every trial needs.
+"""The database's driver itself, for the statements of every trial and of every page.
 
 Django's cursors look at every statement in Python before and after; for these they take as long as the database.
 """
@@ -36,3 +36,26 @@ def execute_many(database: BaseDatabaseWrapper, sql: str, rows: Sequence[Sequenc
         return
     with database.wrap_database_errors:
         database.connection.cursor().executemany(sql, rows)
+
+
+def written_for(database: BaseDatabaseWrapper, sql: str, parameters: int) -> str:
+    """Return a statement of Django's compiler, with this many parameters, as the driver takes it."""
+    return sql % (("?",) * parameters) if database.vendor == "sqlite" else sql
+
+
+def select(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement that is carried out again and again, as they come from the driver.
+
+    PostgreSQL keeps how it carries the statement out, where `prepare_threshold` allows it. Raises Django's exceptions.
+    """
+    with database.wrap_database_errors:
+        if database.vendor == "sqlite":
+            rows: list[tuple[Any, ...]] = database.connection.execute(sql, parameters).fetchall()
+            return rows
+        from psycopg import Cursor
+        from psycopg.types.numeric import Int8
+
+        # One type for all numbers: each other would be another statement for the server.
+        given = [Int8(each) if type(each) is int else each for each in parameters]
+        with Cursor(database.connection) as cursor:
+            return cursor.execute(sql, given, prepare=True).fetchall()

@@ -1,0 +1,38 @@
+"""DATABASE_URL: where the database is, and how statements are prepared there."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+
+from evalhub.environment import database
+
+
+@pytest.mark.parametrize(
+    ("url", "prepare_threshold"),
+    [
+        ("postgresql://evalhub@db/evalhub", 5),
+        ("postgresql://evalhub@db/evalhub?prepare_threshold=0", 0),
+        ("postgresql://evalhub@db/evalhub?prepare_threshold=none", None),
+    ],
+)
+def test_statements_are_prepared_unless_a_pooler_keeps_none(url: str, prepare_threshold: int | None) -> None:
+    assert database(url)["OPTIONS"] == {"prepare_threshold": prepare_threshold}
+
+
+def test_other_options_are_handed_on() -> None:
+    options = database("postgresql://evalhub@db/evalhub?sslmode=require&host=/run/db")
+    assert (options["HOST"], options["OPTIONS"]["sslmode"]) == ("/run/db", "require")
+
+
+def test_what_is_no_number_is_told() -> None:
+    with pytest.raises(ImproperlyConfigured, match="prepare_threshold of DATABASE_URL is 'often'"):
+        database("postgresql://evalhub@db/evalhub?prepare_threshold=often")
+
+
+@pytest.mark.django_db
+def test_the_connection_has_it() -> None:
+    if connection.vendor == "postgresql":
+        connection.ensure_connection()
+        assert connection.connection.prepare_threshold == 5
