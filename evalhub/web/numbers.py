@@ -70,16 +70,17 @@ def measured(value: float | None, unit: str) -> str:
     return decimals(value, 1) if unit in ("commands", "calls") else decimals(value)
 
 
+NOTHING, MINUTE, HOUR, HALF_A_DAY = timedelta(), timedelta(minutes=1), timedelta(hours=1), timedelta(hours=12)
+
+
 def when(at: datetime, *, now: datetime) -> str:
     """Return a moment as people say it: minutes and hours ago, then the day."""
     ago = now - at
-    if timedelta(0) <= ago < timedelta(minutes=1):
+    if not NOTHING <= ago < HALF_A_DAY:
+        return _day(at, this_year=at.year == now.year)
+    if ago < MINUTE:
         return "just now"
-    if timedelta(0) <= ago < timedelta(hours=1):
-        return f"{ago.seconds // 60} min ago"
-    if timedelta(0) <= ago < timedelta(hours=12):
-        return f"{ago.seconds // 3600} h ago"
-    return _day(at, this_year=at.year == now.year)
+    return f"{ago.seconds // 60} min ago" if ago < HOUR else f"{ago.seconds // 3600} h ago"
 
 
 # Lists say the same moments again and again, and formatting one takes longer than all else about it.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache, wraps
 from typing import Any
 
 from django.conf import settings
 from django.templatetags.static import static as django_static
 from django.urls import get_script_prefix, reverse
-from django.utils import timezone
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 from jinja2 import Undefined, pass_context
@@ -97,7 +96,7 @@ def when(at: datetime | None) -> SafeString:
     """Return a moment as a `time` element with the exact value in it."""
     if at is None:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
-    return _time(at, numbers.when(at, now=timezone.now()))
+    return _time(at, numbers.when(at, now=datetime.now(UTC)))
 
 
 # A list says a hundred moments, and mostly those that it said before.
