@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
+import msgspec
 from django.db.models import QuerySet
+from msgspec import Struct
 
 from evalhub.web.paging import LARGEST_KEY
 from evalhub.web.prepared import prepared
-from runs.models import Run, Trial
+from runs.digests import FINISHED
+from runs.models import Run, RunDigest, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.rates import Rate
 from scenarios.models import Suite
@@ -43,11 +46,11 @@ class Strip:
 def strips(
     suite: Suite, *, target: int | None = None, up_to: int | None = None, scenario: int | None = None
 ) -> dict[int, Strip]:
-    """Return a strip for each scenario of a suite that was run lately, or for one of them. Two queries."""
+    """Return a strip for each scenario of a suite that was run lately, or for one of them. At most three queries."""
     newest = LARGEST_KEY if up_to is None else up_to
     versions = _enough(_runs(suite.pk, newest) if target is None else _runs(suite.pk, newest, target))
     keys = tuple(versions)
-    trials = _trials(keys) if scenario is None else _trials(keys, scenario)
+    trials = _of_all(keys) if scenario is None else _trials(keys, scenario)
     by_scenario: dict[int, list[tuple[str, int, int]]] = defaultdict(list)
     for key, outcome, run, pk in sorted(trials, key=itemgetter(3)):
         by_scenario[key].append((outcome, run, pk))
@@ -62,6 +65,44 @@ def _runs(
     if target is not None:
         runs = runs.filter(target=target)
     return runs.values_list("pk", "tool_version", "guidance_id", "trials")[:LENGTH]
+
+
+class DigestedPast(Struct, array_like=True, gc=False):
+    """What is read of a trial in a digest: how a `DigestedTrial` begins."""
+
+    key: str
+    stands: str
+    outcome: str
+    pk: int
+    scenario: int
+
+
+class Past(Struct):
+    """What is read of a digest."""
+
+    trials: list[DigestedPast]
+
+
+_past = msgspec.json.Decoder(Past)
+
+
+def _of_all(runs: tuple[int, ...]) -> list[tuple[int, str, int, int]]:
+    """Return the ended trials of some runs: of closed ones as their digests have them, of others by themselves."""
+    kept = dict(_digests(runs))
+    missing = tuple([run for run in runs if run not in kept])
+    digested = [each for run, content in kept.items() for each in _kept(run, content)]
+    return digested + _trials(missing) if missing else digested
+
+
+@prepared
+def _digests(runs: tuple[int, ...]) -> QuerySet[RunDigest, tuple[int, bytes]]:
+    return RunDigest.objects.filter(run__in=runs).values_list("run_id", "content")
+
+
+def _kept(run: int, content: bytes) -> Iterator[tuple[int, str, int, int]]:
+    for trial in _past.decode(content).trials:
+        if trial.stands == FINISHED:
+            yield trial.scenario, trial.outcome, run, trial.pk
 
 
 @prepared
@@ -90,11 +131,13 @@ def _enough(runs: Iterable[tuple[int, str, int | None, int]]) -> dict[int, tuple
 
 
 def _strip(found: Sequence[tuple[str, int, int]], versions: Mapping[int, tuple[str, int | None]]) -> Strip:
-    marks: list[tuple[str, int]] = []
-    before: tuple[str, int | None] | None = None
+    outcomes, trials = list[str](), list[int]()
+    before = found[0][1]
     for outcome, run, pk in found:
-        if before is not None and versions[run] != before:
-            marks.append(("gap", 0))
-        before = versions[run]
-        marks.append((outcome, pk))
-    return Strip(tuple(outcome for outcome, _ in marks), tuple(pk for _, pk in marks))
+        if run != before and versions[run] != versions[before]:
+            outcomes.append("gap")
+            trials.append(0)
+        before = run
+        outcomes.append(outcome)
+        trials.append(pk)
+    return Strip(tuple(outcomes), tuple(trials))

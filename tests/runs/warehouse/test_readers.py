@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.digests import Digest
-from runs.models import Trial
+from runs.models import RunDigest, Trial
 from runs.said import statements
 from runs.warehouse.choices import choices
 from runs.warehouse.history import Filters, page_of_runs
@@ -134,6 +134,29 @@ def test_a_strip_marks_where_a_version_changed(version):
     (strip,) = strips(version.suite).values()
     assert strip.outcomes == ("pass", "pass", "gap", "pass")
     assert strip.rate.n == 3
+
+
+@pytest.mark.parametrize("kept", ["all", "some", "none"])
+def test_strips_are_the_same_from_trials_as_from_digests(version, kept):
+    runs = history(version)
+    make_trial(runs[0], "create", outcome="", state="cancelled")
+    running = make_run(version, state="running")
+    make_trial(running, "create", outcome="error")
+    expected = {
+        scenario: [
+            trial.pk for trial in Trial.objects.filter(scenario=scenario, state="finished").order_by("pk")
+        ]
+        for scenario in Trial.objects.values_list("scenario", flat=True)
+    }
+    digests = RunDigest.objects.filter(run__in=runs[1:] if kept == "some" else runs)
+    assert digests.count()
+    if kept != "all":
+        digests.delete()
+    found = strips(version.suite)
+    assert {key: [pk for pk in strip.trials if pk] for key, strip in found.items()} == expected
+    for key, strip in found.items():
+        told = dict(zip(strip.trials, strip.outcomes, strict=True))
+        assert all(Trial.objects.get(pk=pk).outcome == told[pk] for pk in expected[key])
 
 
 def test_a_strip_ends_at_the_run_it_is_asked_for(version):
