@@ -17,7 +17,9 @@ def decimals(value: float | None, places: int = 2) -> str:
     """Return a number with fixed decimals, so that columns align."""
     if value is None:
         return UNMEASURED
-    return f"{value:,.{places}f}".replace("-", "−")
+    # Thousands take as long to be set apart where there are none.
+    text = f"{value:.{places}f}" if -999 < value < 999 else f"{value:,.{places}f}"
+    return text.replace("-", "−")
 
 
 def integer(value: float | None) -> str:
@@ -30,7 +32,7 @@ def money(value: float | None) -> str:
     if value is None:
         return UNMEASURED
     if value == 0 or value >= 0.995:
-        return f"${value:,.2f}"
+        return f"${decimals(value)}"
     return f"${value:.3f}" if value >= 0.0005 else "<$0.001"
 
 

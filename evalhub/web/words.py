@@ -173,12 +173,12 @@ def current(context: Context, *prefixes: str) -> SafeString | str:
 
 
 @lru_cache(maxsize=4096)
-def address(prefix: str, name: str, *args: Any) -> str:
+def address(prefix: str, name: str, *args: Any) -> SafeString:
     """Return the address of a page where evalhub is served below `prefix`, the current one."""
     return escape(reverse(name, args=args))
 
 
-def url(name: str, *args: Any) -> str:
+def url(name: str, *args: Any) -> SafeString:
     """Return the address of a page, ready to stand in an attribute. Raises `NoReverseMatch`."""
     return address(get_script_prefix(), name, *args)
 
