@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PURE = ["-c", "tests/evaluators/pytest.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
 ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers"
 NOTHING_COLLECTED = 5
-_SUMMARY = re.compile(r"=+ .*\b(passed|failed|error|skipped|deselected|no tests ran)\b.* =+$")
+# With -q the last line comes without its frame.
+_SUMMARY = re.compile(r"(?:=+ )?((?:no tests|\d+[ /]).* in [\d.]+s(?: \([\d:]+\))?)(?: =+)?")
 _SKIPPED = re.compile(r"SKIPPED \[\d+\] .*")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -56,14 +57,16 @@ def run(name: str, arguments: list[str], env: dict[str, str | None]) -> Pass:
     ) as process:
         for line in process.stdout or ():
             print(line, end="", flush=True)
-            _remember(done, _COLOUR.sub("", line).strip())
+            remember(done, line)
     done.code, done.seconds = process.returncode, time.monotonic() - began
     return done
 
 
-def _remember(done: Pass, line: str) -> None:
-    if _SUMMARY.match(line):
-        done.summary = line
+def remember(done: Pass, printed: str) -> None:
+    """Keep a line that pytest printed where it is its last one, or tells what was skipped and why."""
+    line = _COLOUR.sub("", printed).strip()
+    if told := _SUMMARY.fullmatch(line):
+        done.summary = told[1]
     elif _SKIPPED.match(line):
         done.skipped.append(line)
 
@@ -112,7 +115,8 @@ def main(arguments: list[str]) -> int:
         print(f"\n{done.name}, {done.seconds:.0f} s, did not run:")
         print("\n".join(f"  {line}" for line in done.skipped) or "  nothing was left out.")
     for done in done_ones:
-        print(f"\n{done.name}:\n{done.summary}")
+        # With -qq pytest tells no numbers.
+        print(f"\n{done.name}:\n{done.summary or f'ended with exit code {done.code}'}")
     return code_of(done_ones)
 
 
