@@ -54,7 +54,7 @@ class Server:
 
 @contextmanager
 def serving(answer: Callable[[Request], Reply] | Reply) -> Iterator[Server]:
-    """Serve in a thread until the block is left."""
+    """Serve in a thread until the block is left, however it is left."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def _answer(self) -> None:
@@ -88,6 +88,9 @@ def serving(answer: Callable[[Request], Reply] | Reply) -> Iterator[Server]:
         told = Server(server.server_port)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
-        yield told
-        server.shutdown()
-        thread.join()
+        try:
+            yield told
+        finally:
+            # Also where the block fails: over a closed socket the loop would turn without a pause.
+            server.shutdown()
+            thread.join()
