@@ -1,7 +1,8 @@
 """Runs every test that this machine can run: `python -m tests.all [pytest's arguments]`, which is `make test`.
 
-First the pure parts by table, which take no two seconds; then everything else on SQLite; then what touches the
-database again on a private PostgreSQL with a private Redis. Where a file or folder is named, the first is left out.
+First the pure parts by table, which take no two seconds; then everything else on SQLite and, at the same time, what
+touches the database again on a private PostgreSQL with a private Redis: a pass waits for processes, servers and a
+browser half of its time. Where a file or folder is named, the first is left out.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
 """
 
@@ -12,9 +13,12 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 
 from tests.requirements import required
 from tests.services.servers import NotHere, postgres, redis
@@ -22,11 +26,20 @@ from tests.services.servers import NotHere, postgres, redis
 ROOT = Path(__file__).resolve().parent.parent
 PURE = ["-c", "tests/evaluators/pytest.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
 ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers"
+EMBEDDED: dict[str, str | None] = {"DATABASE_URL": None, "EVALHUB_BROKER_URL": None}
 NOTHING_COLLECTED = 5
 # With -q the last line comes without its frame.
 _SUMMARY = re.compile(r"(?:=+ )?((?:no tests|\d+[ /]).* in [\d.]+s(?: \([\d:]+\))?)(?: =+)?")
 _SKIPPED = re.compile(r"SKIPPED \[\d+\] .*")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+Tell = Callable[[str], object]
+"""Takes what is to be shown, with its line ends."""
+
+
+def show(text: str) -> None:
+    """Print at once."""
+    print(text, end="", flush=True)
 
 
 @dataclass
@@ -40,9 +53,9 @@ class Pass:
     seconds: float = 0.0
 
 
-def run(name: str, arguments: list[str], env: dict[str, str | None]) -> Pass:
-    """Run pytest, showing what it prints."""
-    print(f"\n*** {name}\n", flush=True)
+def run(name: str, arguments: list[str], env: dict[str, str | None], tell: Tell = show) -> Pass:
+    """Run pytest, telling what it prints."""
+    tell(f"\n*** {name}\n\n")
     began = time.monotonic()
     done = Pass(name)
     whole = {key: value for key, value in {**os.environ, **env}.items() if value is not None}
@@ -56,7 +69,7 @@ def run(name: str, arguments: list[str], env: dict[str, str | None]) -> Pass:
         errors="replace",
     ) as process:
         for line in process.stdout or ():
-            print(line, end="", flush=True)
+            tell(line)
             remember(done, line)
     done.code, done.seconds = process.returncode, time.monotonic() - began
     return done
@@ -77,18 +90,44 @@ def names_files(arguments: list[str]) -> bool:
 
 
 def passes(arguments: list[str]) -> list[Pass]:
-    """Run one pass after the other."""
-    embedded: dict[str, str | None] = {"DATABASE_URL": None, "EVALHUB_BROKER_URL": None}
-    if names_files(arguments):
-        return [run("SQLite and the embedded broker", arguments, embedded), second_pass(arguments)]
+    """Run the first pass by itself, for it is timed, and the two others side by side."""
+    named = names_files(arguments)
+    first = [] if named else [run("Pure parts by table", [*PURE, *arguments], EMBEDDED)]
+    rest = arguments if named else ["-m", "not table", *arguments]
     return [
-        run("Pure parts by table", [*PURE, *arguments], embedded),
-        run("SQLite and the embedded broker", ["-m", "not table", *arguments], embedded),
-        second_pass(arguments),
+        *first,
+        *side_by_side(
+            lambda tell: run("SQLite and the embedded broker", rest, EMBEDDED, tell),
+            lambda tell: second_pass(arguments, tell),
+            processors=os.cpu_count() or 1,
+        ),
     ]
 
 
-def second_pass(arguments: list[str]) -> Pass:
+def side_by_side(
+    one: Callable[[Tell], Pass], other: Callable[[Tell], Pass], *, processors: int
+) -> list[Pass]:
+    """Run two passes at the same time, and show what the other tells when the one is over."""
+    if processors == 1:
+        # Tests have limits of time, and each would have half of a processor.
+        return [one(show), other(show)]
+    kept: SimpleQueue[str | None] = SimpleQueue()
+
+    def beside() -> Pass:
+        try:
+            return other(kept.put)
+        finally:
+            kept.put(None)
+
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(beside)
+        done = one(show)
+        for text in iter(kept.get, None):
+            show(text)
+        return [done, running.result()]
+
+
+def second_pass(arguments: list[str], tell: Tell = show) -> Pass:
     """Run what touches the database on PostgreSQL and Redis; where one of them is missing, say so."""
     name = "PostgreSQL and Redis"
     with ExitStack() as stack:
@@ -100,7 +139,7 @@ def second_pass(arguments: list[str]) -> Pass:
             env["EVALHUB_BROKER_URL"] = stack.enter_context(redis())
         except NotHere as error:
             return _not_run(name, "redis", str(error))
-        return run(name, ["-m", ON_EVERY_DATABASE, *arguments], env)
+        return run(name, ["-m", ON_EVERY_DATABASE, *arguments], env, tell)
 
 
 def _not_run(name: str, program: str, sentence: str) -> Pass:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from tests.all import Pass, code_of, names_files, remember, run
+from tests.all import Pass, Tell, code_of, names_files, remember, run, side_by_side
 
 
 @pytest.mark.parametrize(
@@ -59,3 +60,38 @@ def test_only_the_last_line_is_taken_for_a_summary(line: str, kept: str) -> None
     done = Pass("one")
     remember(done, line)
     assert done.summary == kept
+
+
+def test_two_passes_run_at_the_same_time_and_are_told_one_after_the_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    met = threading.Barrier(2, timeout=10)
+
+    def of(name: str, tell: Tell) -> Pass:
+        tell(f"{name} begins\n")
+        met.wait()
+        tell(f"{name} ends\n")
+        return Pass(name)
+
+    done = side_by_side(lambda tell: of("one", tell), lambda tell: of("other", tell), processors=2)
+    assert [each.name for each in done] == ["one", "other"]
+    assert capsys.readouterr().out == "one begins\none ends\nother begins\nother ends\n"
+
+
+def test_one_processor_runs_one_pass_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    def of(name: str, tell: Tell) -> Pass:
+        tell(f"{name}\n")
+        return Pass(name, seconds=threading.get_ident())
+
+    done = side_by_side(lambda tell: of("one", tell), lambda tell: of("other", tell), processors=1)
+    assert {each.seconds for each in done} == {threading.get_ident()}
+    assert capsys.readouterr().out == "one\nother\n"
+
+
+def test_a_pass_that_cannot_start_does_not_hold_the_other() -> None:
+    def away(tell: Tell) -> Pass:
+        tell("no\n")
+        raise OSError("There is no room.")
+
+    with pytest.raises(OSError, match="There is no room"):
+        side_by_side(lambda tell: Pass("one"), away, processors=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from typing import Any
 
@@ -67,7 +68,8 @@ def test_a_gigabyte_of_output_is_cut(project):
 
 
 def test_children_left_behind_are_ended(project):
-    word = "98765.4321"
+    # Passes over other databases run at the same time.
+    word = f"98765.{os.getpid()}"
     trial = one(project, prompt=f"setsid sleep {word} & sleep {word} & echo left")
     assert (trial.outcome, trial.answer.strip()) == ("pass", "left")
     assert pids_with(word) == []
