@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import pytest
 
 from evalhub.teams.models import AuditEvent
 from runs.comparing import compare_with_baseline
-from runs.models import Alert
+from runs.models import Alert, Run
 from tests.builders import close, make_guidance, make_member, make_project, make_run, make_suite, make_trial
 
 ADDRESS = "/p/tools/regressions/"
@@ -183,6 +185,18 @@ def test_the_navigation_counts_what_waits(signed_in, version):
     ran(version, "export")
     text = signed_in().get("/p/tools/suites/").content.decode()
     assert 'class="count is-bad">1<span class="visually-hidden"> untriaged' in text
+
+
+@pytest.mark.parametrize(("waiting", "said"), [(99, "99"), (100, "99+"), (101, "99+")])
+def test_the_navigation_counts_to_a_hundred(signed_in, version, waiting, said):
+    ran(version)
+    run = ran(version, "export")
+    later = [copy(run) for _ in range(waiting - 1)]
+    for each in later:
+        each.pk = None
+    Alert.objects.bulk_create(Alert(project=run.project, run=each) for each in Run.objects.bulk_create(later))
+    text = signed_in().get("/p/tools/suites/").content.decode()
+    assert f'class="count is-bad">{said}<span' in text
 
 
 def test_it_pages_by_key(signed_in, version):
