@@ -5,9 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from csp.constants import HEADER
+from csp.utils import build_policy
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django_htmx.http import HttpResponseClientRedirect
+
+
+class ContentSecurityPolicy:
+    """Sends the one policy of all pages; django-csp's own middleware builds it anew for every answer."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+        self.policy = build_policy()
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        response.headers[HEADER] = self.policy
+        return response
 
 
 class SignInRequired(LoginRequiredMiddleware):

@@ -51,6 +51,8 @@ class Plan:
         columns = [column for column, _, _ in self._compiler.select[: self._compiler.col_count]]
         converters = _quick(self._compiler.get_converters(columns))
         self._compiler.get_converters = lambda expressions: converters
+        composite = self._compiler.has_composite_fields(columns)
+        self._compiler.has_composite_fields = lambda expressions: composite
 
     def rows(self, values: Sequence[Value]) -> list[Any]:
         """Return the statement's rows for values in the order of their stand-ins."""

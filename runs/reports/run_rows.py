@@ -72,7 +72,7 @@ def newest_values(project: int, below: int) -> QuerySet[Run, Any]:
 
 
 def rows_json(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the rows of `values_of` as JSON."""
+    """Return the rows of `values_of` as JSON, but for moments, which `pages.encoded` writes as `moment` does."""
     return [_json(RunValues._make(row)) for row in rows]
 
 
@@ -116,7 +116,8 @@ def run_row(run: Run) -> dict[str, Any]:
         stale=vars(run)["is_stale"],
         error=run.error,
     )
-    return _json(read)
+    row = _json(read)
+    return row | {name: moment(row[name]) for name in ("created", "started", "finished")}
 
 
 def _json(run: RunValues) -> dict[str, Any]:
@@ -132,9 +133,9 @@ def _json(run: RunValues) -> dict[str, Any]:
         "state": run.state,
         "outcome": run.outcome or None,
         "launch": run.launch,
-        "created": moment(run.created),
-        "started": moment(began),
-        "finished": moment(ended),
+        "created": run.created,
+        "started": began,
+        "finished": ended,
         "by": run.by,
         "trigger": run.trigger,
         "tags": run.tags,
