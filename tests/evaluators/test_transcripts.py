@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from evaluators.calls import calls
@@ -69,6 +70,42 @@ def test_it_reads_events_of_the_second_family() -> None:
 )  # fmt: skip
 def test_it_reads_each_kind_of_event(event: dict[str, Any], expected: Event) -> None:
     assert parse("events", lines(event)).events == (expected,)
+
+
+FIELDS = {
+    "id": 3,
+    "name": "Bash",
+    "input": {"command": "t x"},
+    "text": "hi",
+    "role": "user",
+    "error": "no",
+    "ts": 1.5,
+}
+
+
+@pytest.mark.parametrize(
+    "kind", ["tool_call", "tool_result", "message", "model_step", "error", "output", "dance"]
+)
+def test_a_kind_means_the_same_in_both_families(kind: str) -> None:
+    first, second = {"event": kind, **FIELDS}, {"type": kind, **FIELDS}
+    alone, mixed = parse("events", lines(first)).events, parse("events", lines(first, second)).events
+    assert [msgspec.structs.replace(event, metadata={}) for event in mixed] == [
+        msgspec.structs.replace(event, metadata={}) for event in alone * 2
+    ]
+
+
+def test_what_an_event_says_goes_before_its_type() -> None:
+    told = {"type": "message", "event": "tool_call", "name": "a"}
+    for log in (lines(told), lines({"type": "message"}, told), lines({"event": "message"}, told)):
+        assert parse("events", log).events[-1] == Event("tool_call", name="a")
+
+
+@pytest.mark.parametrize("family", ["event", "type"])
+def test_a_field_of_a_wrong_type_makes_a_known_event_raw(family: str) -> None:
+    wrong = {family: "message", "text": "hi", "exit_code": "none"}
+    found = parse("events", lines({family: "message"}, wrong))
+    assert found.events[1] == Event("raw", name="message", metadata=wrong)
+    assert found.unknown_events == 1
 
 
 def test_unknown_events_are_kept_and_counted() -> None:

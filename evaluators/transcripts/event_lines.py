@@ -1,0 +1,140 @@
+"""What a line of structured events says, and the event that it becomes.
+
+This runs for every line of what may be a very long log: a line of a known kind is decoded into a type of its own,
+which tells the kind without a text, and made an event by one function with positional arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial, reduce
+from operator import or_
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from evaluators.model import Event, EventType, Json
+from evaluators.traces import shell_command
+
+NO_METADATA: dict[str, Json] = {}
+"""Shared: a dictionary for each of a long log's events has the garbage collector look through them again and again."""
+
+
+class Line(Struct, gc=False):
+    """The fields of an event that mean something here; others are passed over."""
+
+    id: str | int | None = None
+    tool: str | None = None
+    name: str | None = None
+    command: Json = None
+    input: Json = None
+    role: str | None = None
+    exit_code: int | None = None
+    success: bool | None = None
+    output: Json = None
+    text: str | None = None
+    ts: str | float | None = None
+    timestamp: str | float | None = None
+    duration_ms: float | None = None
+    error: Json = None
+
+
+class AnyLine(Line, gc=False):
+    """A line of either family, and of any kind."""
+
+    event: str | None = None
+    type: str | None = None
+
+
+class _ByEvent(Line, gc=False):
+    """A line that says `event` what it is; its type may be anything that a type may be."""
+
+    type: str | None = None
+
+
+class _ByType(Line, gc=False):
+    """A line that says `type` what it is; an event would say otherwise."""
+
+    event: None = None
+
+
+def _tool_call(line: Line) -> Event:
+    key, at, name, command, given = line.id, line.timestamp, line.tool or line.name, line.command, line.input
+    if key is not None and not isinstance(key, str):
+        key = str(key)
+    if at is None:
+        at = line.ts
+    if at is not None and not isinstance(at, str):
+        at = str(at)
+    if not isinstance(command, str):
+        command = shell_command(name, given)
+    return Event("tool_call", key, name, command, given, None, None, None, None, None, at, None, NO_METADATA)
+
+
+def _tool_result(line: Line) -> Event:
+    key, at, output, code, success = line.id, line.timestamp, line.output, line.exit_code, line.success
+    if key is not None and not isinstance(key, str):
+        key = str(key)
+    if at is None:
+        at = line.ts
+    if at is not None and not isinstance(at, str):
+        at = str(at)
+    if (error := line.error) is not None:
+        output = error if output is None else output
+        success = False if success is None and code is None else success
+    if (seconds := line.duration_ms) is not None:
+        seconds /= 1000
+    name = line.tool or line.name
+    return Event(
+        "tool_result", key, name, None, None, output, None, None, code, success, at, seconds, NO_METADATA
+    )
+
+
+def _said(line: Line, type: EventType = "message") -> Event:
+    key, at, text = line.id, line.timestamp, line.text
+    if key is not None and not isinstance(key, str):
+        key = str(key)
+    if at is None:
+        at = line.ts
+    if at is not None and not isinstance(at, str):
+        at = str(at)
+    if text is None:
+        text = line.error if isinstance(line.error, str) else None
+    return Event(type, key, line.name, None, None, None, text, line.role, None, None, at, None, NO_METADATA)
+
+
+def _output(line: Line) -> Event:
+    at = line.timestamp if line.timestamp is not None else line.ts
+    at = str(at) if isinstance(at, float) else at
+    return Event("message", text=line.text, role="assistant", timestamp=at, metadata=NO_METADATA)
+
+
+MAKERS: Mapping[str, Callable[[Line], Event]] = {
+    "tool_call": _tool_call,
+    "tool_result": _tool_result,
+    "message": _said,
+    "model_step": partial(_said, type="model_step"),
+    "error": partial(_said, type="error"),
+    "output": _output,
+}
+"""What makes an event of a line, by what the line says that it is."""
+
+
+class Family(NamedTuple):
+    """The lines that name their kind in one field, each kind decoded into a type of its own."""
+
+    decode: Callable[[bytes], Line]
+    makers: Mapping[type[Struct], Callable[[Line], Event]]
+
+
+def _family(base: type[Line], field: str) -> Family:
+    kinds = {
+        msgspec.defstruct(kind, (), bases=(base,), tag_field=field, tag=kind, gc=False): maker
+        for kind, maker in MAKERS.items()
+    }
+    every: Any = reduce(or_, kinds)
+    return Family(msgspec.json.Decoder(every).decode, kinds)
+
+
+BY_EVENT, BY_TYPE = _family(_ByEvent, "event"), _family(_ByType, "type")
