@@ -37,25 +37,28 @@ def _code(event: Event) -> int | None:
 def calls(events: Sequence[Event]) -> list[Call]:
     """Return the tool calls in order, paired with their results by id, else first in, first out."""
     found: list[Call] = []
-    pending: dict[str | int, Call] = {}
+    pending: dict[str | int | None, Call] = {}
     for index, event in enumerate(events):
         kind = event.type
         if kind == "tool_call":
             call = Call(index, event)
             found.append(call)
             pending[event.id or index] = call
-        elif kind == "tool_result" or (kind == "error" and event.id in pending):
-            key: str | int | None = event.id
-            if key is None or key not in pending:
-                key = _other_key(event, pending)
-            if key is not None:
-                pending.pop(key).result = event
+        elif kind == "tool_result" or kind == "error":
+            # No call is pending under None.
+            paired = pending.pop(event.id, None)
+            if paired is None and kind == "tool_result":
+                paired = _other(event, pending)
+            if paired is not None:
+                paired.result = event
     return found
 
 
-def _other_key(result: Event, pending: dict[str | int, Call]) -> str | int | None:
-    """Return the key of the call that a result belongs to whose id none has; None when there is none."""
+def _other(result: Event, pending: dict[str | int | None, Call]) -> Call | None:
+    """Take the call that a result belongs to whose id none has; None when there is none."""
     if result.id is None:
-        return next(iter(pending), None)
-    # The calls may be recorded without the ids that their results have.
-    return next((key for key in pending if isinstance(key, int)), None)
+        key = next(iter(pending), None)
+    else:
+        # The calls may be recorded without the ids that their results have.
+        key = next((key for key in pending if isinstance(key, int)), None)
+    return None if key is None else pending.pop(key)
