@@ -74,14 +74,14 @@ class Task:
         return () if self.spec.bundle else self._carried
 
     @property
-    def bundle(self) -> tuple[FixtureFile, ...]:
-        """What lies beside the workspace."""
-        return self._carried if self.spec.bundle else ()
+    def bundle(self) -> tuple[FixtureFile, ...] | None:
+        """What lies beside the workspace; None where the scenario came with nothing."""
+        return self._carried if self.spec.bundle else None
 
     @property
     def guidelines(self) -> str:
         """The texts of the guideline files, as agents are given them."""
-        texts = {file.path: file.content.decode("utf-8", "replace") for file in self.bundle}
+        texts = {file.path: file.content.decode("utf-8", "replace") for file in self.bundle or ()}
         return "\n\n".join(
             f'<file path="{PurePosixPath(path).name}">\n{texts[path].strip()}\n</file>'
             for path in self.spec.guidelines

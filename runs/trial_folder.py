@@ -34,20 +34,24 @@ class TrialFolder:
 
 @contextmanager
 def trial_folder(
-    root: Path, files: tuple[FixtureFile, ...], bundle: tuple[FixtureFile, ...] = ()
+    root: Path, files: tuple[FixtureFile, ...], bundle: tuple[FixtureFile, ...] | None = None
 ) -> Iterator[TrialFolder]:
-    """Make the directories with these files in workspace and bundle, and remove all of it in the end."""
+    """Make the directories with these files in workspace and bundle, and remove all of it in the end.
+
+    There is no directory for a bundle that is None.
+    """
     base = fresh_folder(root, "trial-")
+    folder = TrialFolder(base / "workspace", base / "scratch", base / "bundle")
     try:
-        folder = TrialFolder(base / "workspace", base / "scratch", base / "bundle")
         folder.workspace.mkdir()
         folder.scratch.mkdir()
-        folder.bundle.mkdir()
         fill(folder.workspace, files)
-        fill(folder.bundle, bundle)
+        if bundle is not None:
+            folder.bundle.mkdir()
+            fill(folder.bundle, bundle)
         yield folder
     finally:
-        remove(base)
+        remove(base, folder.workspace, folder.scratch)
 
 
 @cache

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -25,12 +25,14 @@ SETUP_SECONDS = 300.0
 
 
 def fresh_folder(root: Path, prefix: str) -> Path:
-    """Return a new directory under `root`, which is made where it is not there yet."""
+    """Return a new directory under `root`, which is made where it is not there yet; only its owner enters it."""
+    folder = root / f"{prefix}{secrets.token_hex(8)}"
     try:
-        return Path(tempfile.mkdtemp(prefix=prefix, dir=root))
+        folder.mkdir(mode=0o700)
     except FileNotFoundError:
         root.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=prefix, dir=root))
+        folder.mkdir(mode=0o700)
+    return folder
 
 
 def fill(workspace: Path, files: Iterable[FixtureFile]) -> None:
@@ -39,8 +41,20 @@ def fill(workspace: Path, files: Iterable[FixtureFile]) -> None:
         _write(workspace, file)
 
 
-def remove(directory: Path) -> None:
-    """Remove a directory with everything in it, also what was made read-only; one that is gone is no error."""
+def remove(directory: Path, *folders: Path) -> None:
+    """Remove a directory with everything in it, also what was made read-only; one that is gone is no error.
+
+    `folders` are those of its folders that are often empty: then one call removes each, instead of fifteen.
+    """
+    try:
+        for folder in folders:
+            folder.rmdir()
+        directory.rmdir()
+    except OSError:
+        _remove_full(directory)
+
+
+def _remove_full(directory: Path) -> None:
     try:
         shutil.rmtree(directory)
     except OSError:

@@ -10,6 +10,7 @@ import pytest
 from evaluators.model import FileUnavailable
 from runs.providers.base import ProviderError
 from runs.sandbox import Level
+from runs.trial_folder import trial_folder
 from runs.workspace_contents import ChangedFile, archive, changed_files
 from runs.workspaces import LocalWorkspace, fill, fresh_folder, remove
 from scenarios.formats.parsed import FixtureFile
@@ -188,6 +189,34 @@ def test_it_archives_what_fits_and_names_the_rest(tmp_path):
         assert tar.getnames() == ["AGENTS.md", "docs/a.txt", "run.sh"]
     assert kept.left_out == ("large",)
     assert len(archive(path, max_bytes=12).left_out) == 3
+
+
+@pytest.mark.parametrize("left", [(), ("workspace/a/b",), ("scratch/log",), ("beside",)])
+def test_a_trials_directories_are_gone_in_the_end(tmp_path, left):
+    with trial_folder(tmp_path / "work", ()) as folder:
+        for name in left:
+            path = folder.workspace.parent / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("x")
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_workspace_that_became_a_link_is_removed_and_not_followed(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    with trial_folder(tmp_path / "work", ()) as folder:
+        folder.workspace.rmdir()
+        folder.workspace.symlink_to(tmp_path / "elsewhere")
+    assert list((tmp_path / "work").iterdir()) == []
+    assert (tmp_path / "elsewhere").is_dir()
+
+
+def test_a_bundle_has_a_directory_even_when_it_is_empty(tmp_path):
+    with trial_folder(tmp_path, FIXTURE) as without, trial_folder(tmp_path, (), ()) as empty:
+        assert (without.bundle.exists(), empty.bundle.is_dir()) == (False, True)
+
+
+def test_only_the_owner_enters_a_trials_directory(tmp_path):
+    assert fresh_folder(tmp_path / "new", "trial-").stat().st_mode & 0o777 == 0o700
 
 
 def test_it_removes_what_was_made_read_only(tmp_path):
