@@ -126,7 +126,7 @@ class ReadDetail(Struct, gc=False):
     diagnosis: list[dict[str, Any]] | None = None
 
 
-_scores = msgspec.json.Decoder(list[ReadScore])
+read_scores = msgspec.json.Decoder(list[ReadScore]).decode
 _detail = msgspec.json.Decoder(ReadDetail)
 _digest = msgspec.json.Decoder(Digest)
 
@@ -149,7 +149,7 @@ def digest_of(run: int) -> Digest:
     """
     trials, scores, findings = [], [], []
     for *own, error, scores_text, detail_text in _rows(run):
-        decoded = _scores.decode(scores_text)
+        decoded = read_scores(scores_text)
         trial = _trial(own, decoded, _lost(error, decoded, scores_text))
         trials.append(trial)
         if trial.is_finished:
