@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-import selectors
+import select
 import signal
 import subprocess
 import time
@@ -97,7 +98,9 @@ class Conversation:
 
     def __post_init__(self) -> None:
         self.streams = Streams.of(self.output_limit)
-        self._selector = selectors.PollSelector()
+        # Not `selectors`, whose bookkeeping costs as much as all the rest of a short conversation.
+        self._poll = select.poll()
+        self._waiting: dict[int, Callable[[], None]] = {}
         self._began = time.monotonic()
         self._deadline = self._began + self.stop.timeout_seconds
         self._kill_at = self._give_up_at = float("inf")
@@ -113,9 +116,9 @@ class Conversation:
         try:
             self._open()
             while not self._finished():
-                for key, _ in self._selector.select(self._patience()):
-                    key.data()
                 self._look()
+                for descriptor, _ in self._poll.poll(math.ceil(self._patience() * 1000)):
+                    self._waiting[descriptor]()
         finally:
             self._close()
 
@@ -131,7 +134,15 @@ class Conversation:
             self._feed(self.process.stdin, memoryview(self.stdin or b""))
         if hasattr(os, "pidfd_open"):
             self._pidfd = os.pidfd_open(self.process.pid)
-            self._selector.register(self._pidfd, selectors.EVENT_READ, self._end)
+            self._wait(self._pidfd, select.POLLIN, self._end)
+
+    def _wait(self, descriptor: int, event: int, then: Callable[[], None]) -> None:
+        self._poll.register(descriptor, event)
+        self._waiting[descriptor] = then
+
+    def _wait_no_more(self, descriptor: int) -> None:
+        self._poll.unregister(descriptor)
+        del self._waiting[descriptor]
 
     def _listen(self, pipe: IO[bytes], capture: Capture, name: Literal["stdout", "stderr"]) -> None:
         descriptor = pipe.fileno()
@@ -139,7 +150,7 @@ class Conversation:
         def take() -> None:
             chunk = os.read(descriptor, CHUNK)
             if not chunk:
-                self._selector.unregister(descriptor)
+                self._wait_no_more(descriptor)
                 return
             capture.add(chunk)
             self.streams.merged.add(chunk)
@@ -148,7 +159,7 @@ class Conversation:
             if self.log is not None:
                 self.log.take(name, chunk)
 
-        self._selector.register(descriptor, selectors.EVENT_READ, take)
+        self._wait(descriptor, select.POLLIN, take)
 
     def _feed(self, pipe: IO[bytes], rest: memoryview) -> None:
         descriptor = pipe.fileno()
@@ -161,10 +172,10 @@ class Conversation:
             except BrokenPipeError:  # it does not want to hear the rest
                 rest = rest[:0]
             if not rest:
-                self._selector.unregister(descriptor)
+                self._wait_no_more(descriptor)
                 pipe.close()
 
-        self._selector.register(descriptor, selectors.EVENT_WRITE, give)
+        self._wait(descriptor, select.POLLOUT, give)
 
     def _patience(self) -> float:
         """Seconds until something has to be looked at although nothing happens."""
@@ -243,12 +254,12 @@ class Conversation:
         self.seconds = time.monotonic() - self._began
         self._give_up_at = time.monotonic() + DRAIN_SECONDS
         if self._pidfd >= 0:
-            self._selector.unregister(self._pidfd)
+            self._wait_no_more(self._pidfd)
 
     def _finished(self) -> bool:
         if time.monotonic() >= self._give_up_at:
             return True
-        return self._ended and not self._selector.get_map()
+        return self._ended and not self._waiting
 
     def _close(self) -> None:
         if not self._ended:
@@ -260,7 +271,6 @@ class Conversation:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.exit_code = self.process.wait(timeout=1)
             self.seconds = time.monotonic() - self._began
-        self._selector.close()
         if self._pidfd >= 0:
             os.close(self._pidfd)
         if self._sink is not None:
