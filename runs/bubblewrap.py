@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 
@@ -51,19 +51,16 @@ def argv(
     nested: bool,
     tmp_bytes: int,
     readable: tuple[Path, ...],
-    writable: Mapping[Path, str],
+    writable: Mapping[str, str],
     cwd: str,
 ) -> tuple[str, ...]:
     """Return everything up to the command itself. The environment is inherited: argument lists are public.
 
     `writable` maps folders of the host to their places inside; `readable` are seen where they are.
     """
-    words = [*_isolation(program, network=network, nested=nested), *_system(network=network)]
-    words += _fresh(tmp_bytes)
-    for path in sorted(readable):
-        words += ["--ro-bind-try", str(path), str(path)]
+    words = [*_fixed(program, network=network, nested=nested, tmp_bytes=tmp_bytes, readable=readable)]
     for path, place in writable.items():
-        words += ["--bind", str(path), place]
+        words += ["--bind", path, place]
     # The root is a file system in memory without a size of its own; last, once every place is made.
     words += ["--remount-ro", "/", "--chdir", cwd]
     return tuple(words)
@@ -72,6 +69,18 @@ def argv(
 def rules(*, read: Iterable[str | Path], write: Iterable[str | Path], network: bool) -> str:
     """Return the rules for `runs.landlock`, which stands in where namespaces are not allowed."""
     return json.dumps({"read": [str(p) for p in read], "write": [str(p) for p in write], "network": network})
+
+
+@lru_cache(maxsize=64)
+def _fixed(
+    program: str, *, network: bool, nested: bool, tmp_bytes: int, readable: tuple[Path, ...]
+) -> tuple[str, ...]:
+    """Return what is mostly the same for all trials of a run: all but the folders that a command writes to."""
+    words = [*_isolation(program, network=network, nested=nested), *_system(network=network)]
+    words += _fresh(tmp_bytes)
+    for path in sorted(readable):
+        words += ["--ro-bind-try", str(path), str(path)]
+    return tuple(words)
 
 
 def _isolation(program: str, *, network: bool, nested: bool) -> list[str]:

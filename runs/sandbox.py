@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from runs import bubblewrap, landlock
@@ -85,7 +85,7 @@ class Containment:
     outbound: Outbound = field(default_factory=Outbound)
     """Which addresses the worker itself calls for a target (`EVALHUB_HTTP_ALLOW`)."""
 
-    @property
+    @cached_property
     def level(self) -> Level:
         """The best level that policy and machine allow."""
         if self.policy is Policy.OFF or not self.machine.prlimit:
@@ -94,7 +94,7 @@ class Containment:
             return Level.BWRAP
         return Level.LANDLOCK if self.machine.landlock else Level.LIMITS
 
-    @property
+    @cached_property
     def problem(self) -> str:
         """Why the policy cannot be met here and what to do, in a sentence; empty where it is met."""
         if self.policy is not Policy.REQUIRE or self.level in (Level.BWRAP, Level.LANDLOCK):
@@ -152,10 +152,10 @@ class Sandbox:
     network: bool
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
-    _places: Mapping[Path, str] = field(init=False, repr=False, compare=False)
+    _places: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        places = {self.workspace: WORKSPACE, self.scratch: SCRATCH} if self._bwrap else {}
+        places = {str(self.workspace): WORKSPACE, str(self.scratch): SCRATCH} if self._bwrap else {}
         object.__setattr__(self, "_places", places)
 
     @property
@@ -174,12 +174,11 @@ class Sandbox:
 
     def inside(self, path: Path) -> str:
         """Return the path by which a command knows a file of the host."""
+        text = str(path)
         for host, seen in self._places.items():
-            if path == host:
-                return seen
-            if path.is_relative_to(host):
-                return f"{seen}/{path.relative_to(host).as_posix()}"
-        return str(path)
+            if text == host or text.startswith(f"{host}/"):
+                return seen + text[len(host) :]
+        return text
 
     def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Spawn:
         """Return the command as the operating system is to start it; `cwd` is a path of the host."""
@@ -213,7 +212,7 @@ class Sandbox:
             nested=self.profile.nested,
             tmp_bytes=self.profile.tmp_bytes,
             readable=(*self.containment.readable_folders(), *self.readable),
-            writable={**{path: str(path) for path in self.writable}, **self._places},
+            writable={**{str(path): str(path) for path in self.writable}, **self._places},
             cwd=self.inside(cwd),
         )
 

@@ -8,6 +8,7 @@ import shutil
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from evaluators.model import CommandResult, FileUnavailable
@@ -16,7 +17,7 @@ from runs.beneath import LeadsOutside, exists_beneath, read_beneath
 from runs.profiles import AGENT, COMMAND, Profile
 from runs.providers.base import ProviderError
 from runs.providers.process import ProcessResult, run_process
-from runs.sandbox import Containment
+from runs.sandbox import Containment, Sandbox
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import PostScript
 
@@ -133,7 +134,11 @@ class LocalWorkspace:
 
     def inside(self, path: Path) -> str:
         """Return the absolute path by which commands know a file of the workspace or of the scratch directory."""
-        return self.containment.around(self.path, self.scratch).inside(path)
+        return self._place.inside(path)
+
+    @cached_property
+    def _place(self) -> Sandbox:
+        return self.containment.around(self.path, self.scratch)
 
     def run_setup(self, commands: Sequence[str], *, timeout_seconds: float = SETUP_SECONDS) -> None:
         """Run the commands before the agent, with its limits and network.

@@ -77,7 +77,9 @@ class Cli:
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Run the command. Raises `ProviderError` where it could not start or, without a workspace, failed."""
-        cwd = (invocation.folder or invocation.workspace) / (self._options.cwd or "")
+        cwd = invocation.folder or invocation.workspace
+        if self._options.cwd:
+            cwd /= self._options.cwd
         sandbox = self._sandbox(invocation, cwd)
         files = CliFiles.new(invocation)
         command = self._render(invocation, sandbox, files)
@@ -112,7 +114,7 @@ class Cli:
         # What came with the scenario holds the scripts of its judges: read, never written.
         bundle = [invocation.bundle] if invocation.bundle else []
         own = (invocation.workspace, *bundle)
-        elsewhere = not any(cwd.is_relative_to(folder) for folder in own)
+        elsewhere = cwd not in own and not any(cwd.is_relative_to(folder) for folder in own)
         return self._containment.around(
             invocation.workspace,
             invocation.scratch,

@@ -15,6 +15,9 @@ def read_answer(text: str | None) -> tuple[str | None, list[Mapping[str, Json]] 
     if text is None:
         return None, None
     text = text.replace("\r\n", "\n")
+    # Most answers are prose, and to be told where it is no JSON takes longer than to look for a brace.
+    if not text.lstrip().startswith("{"):
+        return text, None
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

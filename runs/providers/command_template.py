@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePath
 
 PLACEHOLDERS = (
@@ -39,14 +40,19 @@ class TemplateValues:
     model: str = ""
 
 
+@lru_cache(maxsize=256)
+def _placeholders(template: str) -> tuple[str, ...]:
+    return tuple(_PLACEHOLDER.findall(template))
+
+
 def uses(template: str, placeholder: str) -> bool:
     """Whether a template has a placeholder."""
-    return placeholder in _PLACEHOLDER.findall(template)
+    return placeholder in _placeholders(template)
 
 
 def refuse_unsupported(template: str) -> str:
     """Return the template. Raises `ValueError` with a sentence where a placeholder is none of ours."""
-    if unsupported := [name for name in _PLACEHOLDER.findall(template) if name not in PLACEHOLDERS]:
+    if unsupported := [name for name in _placeholders(template) if name not in PLACEHOLDERS]:
         known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
         raise ValueError(f"there is no placeholder {{{unsupported[0]}}}; the placeholders are {known}")
     return template
@@ -59,6 +65,8 @@ def quote(value: str) -> str:
 
 def render(template: str, values: TemplateValues, files_format: str = "{path}") -> str:
     """Return the shell line. What is filled in is escaped and not looked at again."""
+    if not _placeholders(template):
+        return template
     words = {
         "PROMPT": quote(values.prompt),
         "GUIDELINES": quote(values.guidelines),

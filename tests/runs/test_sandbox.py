@@ -131,6 +131,8 @@ def test_it_tells_the_paths_as_seen_inside(folders, level):
     seen = f"{sandbox.inside(workspace / 'a' / 'b.txt')} {sandbox.inside(scratch / 'events')}"
     assert run(sandbox, f"cat {seen}").stdout == b"12"
     assert sandbox.inside(Path("/usr/bin")) == "/usr/bin"
+    beside = workspace.with_name(f"{workspace.name}-beside") / "a"
+    assert sandbox.inside(beside) == str(beside)
 
 
 @pytest.mark.parametrize("level", CONTAINED)

@@ -11,6 +11,7 @@ import pytest
 from evaluators.model import CompletionError, CompletionRequest
 from runs.providers import make_provider
 from runs.providers.base import Invocation, Provider, ProviderError
+from runs.providers.cli_answer import read_answer
 from runs.providers.cli_judge import complete_through_command
 from runs.providers.command_template import TemplateValues, render
 from runs.sandbox import Level
@@ -79,6 +80,14 @@ def test_it_understands_an_answer_with_a_trace(tmp_path):
     recording = provider(f"echo '{printed}'").invoke(invocation(tmp_path))
     assert recording.answer == "42"
     assert json.loads(recording.events or b"") == {"type": "tool_call", "name": "s"}
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [(' \r\n{"text": "42"}', "42"), ('{"text": [1]}', "[1]"), ("{no JSON}", "{no JSON}"), ('["42"]', '["42"]'), ("", "")],
+)  # fmt: skip
+def test_only_an_object_with_a_text_is_more_than_its_words(text, answer):
+    assert read_answer(text) == (answer, None)
 
 
 def test_an_agent_that_fails_in_a_workspace_is_not_an_error(tmp_path):
