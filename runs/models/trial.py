@@ -95,11 +95,23 @@ class TranscriptRecord(models.Model):
     @staticmethod
     def pack(transcript: Transcript) -> bytes:
         """Return the transcript as it is stored."""
-        return zlib.compress(msgspec.json.encode(transcript), level=1)
+        return _compressed(msgspec.json.encode(transcript))
 
     def unpack(self) -> Transcript:
         """Return the stored transcript."""
         return msgspec.json.decode(zlib.decompress(self.data), type=Transcript)
+
+
+SHORT = 4096
+"""Bytes of a transcript for which small tables do as well."""
+
+
+def _compressed(content: bytes) -> bytes:
+    """Return the content as `zlib.decompress` takes it back; the usual tables of 256 KB take longer to make than to use."""
+    if len(content) > SHORT:
+        return zlib.compress(content, level=1)
+    deflate = zlib.compressobj(level=1, wbits=12, memLevel=5)
+    return deflate.compress(content) + deflate.flush()
 
 
 class CommandRecord(models.Model):

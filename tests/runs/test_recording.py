@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from evaluators.evaluate import Evaluation
 from evaluators.model import Score, Transcript, Usage
 from runs import recording
 from runs.models import RunMeasure, Trial
-from runs.models.trial import TranscriptRecord
+from runs.models.trial import SHORT, TranscriptRecord
 from tests.runs.carrying import claimed, passed, running
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +44,12 @@ def test_a_run_comes_to_the_worst_of_its_trials(outcomes, expected):
         recording.record(claimed(run), passed(outcome=outcome))
     run.refresh_from_db()
     assert run.outcome == expected
+
+
+@pytest.mark.parametrize("length", [0, 1, SHORT - 100, SHORT, 100_000])
+def test_a_stored_transcript_is_read_as_it_was(length):
+    transcript = Transcript(source="transcript", text=random.Random(1).randbytes(length).hex()[:length])
+    assert TranscriptRecord(data=TranscriptRecord.pack(transcript)).unpack() == transcript
 
 
 def test_the_rollups_are_those_done_by_hand():
