@@ -23,7 +23,7 @@ class Kept:
 
 def path_of(sha256: str) -> Path:
     """Return where the content with this hash lies."""
-    return Path(settings.ARTIFACTS_DIR) / sha256[:2] / sha256
+    return Path(f"{settings.ARTIFACTS_DIR}/{sha256[:2]}/{sha256}")
 
 
 def keep(name: str, content: bytes, media_type: str = "text/plain") -> Kept:

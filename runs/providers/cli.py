@@ -81,7 +81,7 @@ class Cli:
         if self._options.cwd:
             cwd /= self._options.cwd
         sandbox = self._sandbox(invocation, cwd)
-        files = CliFiles.new(invocation)
+        files = CliFiles(invocation.scratch, invocation.key, self._names_files)
         command = self._render(invocation, sandbox, files)
         ran = as_run(sandbox.inside(cwd), command, self._target.secrets) if self._options.verbose else ""
         try:
@@ -101,6 +101,10 @@ class Cli:
             return replace(recording, logs={"command": files.keep(ran)}) if ran else recording
         finally:
             files.remove()
+
+    @property
+    def _names_files(self) -> bool:
+        return self._writes_answer or uses(self._options.command_template, "EVENTS_FILE")
 
     @property
     def _writes_answer(self) -> bool:
@@ -130,9 +134,9 @@ class Cli:
             eval_id=invocation.key,
             attempt=invocation.attempt,
             files=tuple(sandbox.inside(path) for path in invocation.files),
-            output_file=sandbox.inside(files.output),
+            output_file=sandbox.inside(files.output) if files.named else "",
             workspace=sandbox.inside(invocation.workspace),
-            events_file=sandbox.inside(files.events),
+            events_file=sandbox.inside(files.events) if files.named else "",
             model=invocation.model or self._options.model or "",
         )
         command = render(self._options.command_template, values, self._options.files_format)

@@ -7,11 +7,11 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from evaluators.redaction import mask_values
 from runs.beneath import read_beneath
-from runs.providers.base import Invocation
 from runs.providers.command_template import quote
 
 
@@ -19,36 +19,42 @@ from runs.providers.command_template import quote
 class CliFiles:
     """Where one invocation writes beside the workspace."""
 
-    output: Path
-    events: Path
+    scratch: Path
+    key: str
+    named: bool = True
+    """Whether the command is told of the files; of names that it was not told nothing is looked for."""
 
-    @classmethod
-    def new(cls, invocation: Invocation) -> CliFiles:
-        """Return fresh names in the invocation's scratch folder."""
-        name = output_name(invocation.key)
-        events = name.removesuffix(".json") + "-events.jsonl"
-        return cls(invocation.scratch / name, invocation.scratch / events)
+    @cached_property
+    def output(self) -> Path:
+        """Where the answer goes, under a fresh name."""
+        return self.scratch / output_name(self.key)
+
+    @cached_property
+    def events(self) -> Path:
+        """Where structured events go."""
+        return self.output.with_name(self.output.name.removesuffix(".json") + "-events.jsonl")
 
     def told(self) -> bytes | None:
         """The structured events, None where nothing was written."""
-        if not self.events.exists():
+        if not (self.named and self.events.exists()):
             return None
         try:
-            return read_beneath(self.events.parent, self.events.name, limit=64 << 20) or None
+            return read_beneath(self.scratch, self.events.name, limit=64 << 20) or None
         except OSError:
             return None
 
     def keep(self, ran: str) -> Path:
         """Write down what was run, and return where; the command could write here, so the name is new to it."""
-        path = self.output.parent / f"command-{secrets.token_hex(8)}.log"
+        path = self.scratch / f"command-{secrets.token_hex(8)}.log"
         with path.open("x", encoding="utf-8", errors="replace") as stream:
             stream.write(f"{ran}\n")
         return path
 
     def remove(self) -> None:
         """Remove what the command wrote."""
-        self.output.unlink(missing_ok=True)
-        self.events.unlink(missing_ok=True)
+        if self.named:
+            self.output.unlink(missing_ok=True)
+            self.events.unlink(missing_ok=True)
 
 
 def as_run(cwd: str, command: str, values: Sequence[str]) -> str:

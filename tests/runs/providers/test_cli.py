@@ -58,6 +58,15 @@ def test_it_reads_events_from_outside_the_workspace_and_cleans_up(tmp_path):
     assert not [path for path in (tmp_path / "scratch").iterdir() if path.is_file()]
 
 
+@pytest.mark.parametrize("name", ["OUTPUT_FILE", "EVENTS_FILE"])
+def test_a_file_is_read_and_removed_also_where_the_other_is_not_named(tmp_path, name):
+    recording = provider(f"echo hi > {{{name}}}").invoke(invocation(tmp_path))
+    assert (recording.answer, recording.events) == (
+        ("hi\n", None) if name == "OUTPUT_FILE" else ("", b"hi\n")
+    )
+    assert not [path for path in (tmp_path / "scratch").iterdir() if path.is_file()]
+
+
 def test_what_it_ran_is_written_where_the_command_cannot_lead_elsewhere(tmp_path):
     template = "for n in 1 2; do ln -s ../workspace/kept {OUTPUT_FILE}-$n; done; echo hi"
     recording = provider(template, verbose=True).invoke(invocation(tmp_path))
