@@ -69,7 +69,7 @@ def untriaged(project: Project) -> int:
 
 
 @prepared
-def _untriaged(project: int) -> QuerySet[Alert, int]:
+def _untriaged(project: int) -> QuerySet[Alert, str]:
     waiting = Alert.objects.filter(project=project, state=AlertState.UNTRIAGED).order_by()
     return waiting.values_list("state", flat=True)[:MOST_COUNTED]
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import Any
 
 import msgspec
 from django.db.models import QuerySet
@@ -95,7 +96,7 @@ def _of_all(runs: tuple[int, ...]) -> list[tuple[int, str, int, int]]:
 
 
 @prepared
-def _digests(runs: tuple[int, ...]) -> QuerySet[RunDigest, tuple[int, bytes]]:
+def _digests(runs: tuple[int, ...]) -> QuerySet[RunDigest, Any]:
     return RunDigest.objects.filter(run__in=runs).values_list("run_id", "content")
 
 
