@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.template import defaultfilters
-from django.utils.html import json_script
 from django_htmx.jinja import htmx_script
 from jinja2 import ChainableUndefined, Environment
 from jinja2.compiler import CodeGenerator, Frame
@@ -17,11 +16,18 @@ from evalhub.web import words
 from runs.warehouse.alerts import untriaged
 
 FILTERS: tuple[Callable[..., Any], ...] = (
-    *(words.badge, words.cut, words.decimals, words.dots, words.format_name, words.in_json, words.line),
-    *(words.measured, words.visible, words.when),
+    *(
+        words.badge,
+        words.cut,
+        words.decimals,
+        words.dots,
+        words.format_name,
+        words.in_json,
+        words.json_script,
+    ),
+    *(words.line, words.measured, words.visible, words.when),
     *(words.duration, words.file_size, words.integer, words.money, words.percent),
     *(defaultfilters.date, defaultfilters.linebreaksbr, defaultfilters.pluralize, defaultfilters.urlencode),
-    json_script,
 )
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(words.current, words.interval, words.progress_bar, words.rate, words.score_bar, words.share_bar),

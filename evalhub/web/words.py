@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from functools import lru_cache, wraps
 from typing import Any
 
+import msgspec
 from django.conf import settings
 from django.templatetags.static import static as django_static
 from django.urls import get_script_prefix, reverse
 from django.utils.html import escape, format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from jinja2 import Undefined, pass_context
 from jinja2.runtime import Context
 
@@ -83,6 +84,18 @@ def in_json(value: Any) -> str:
     import json
 
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def json_script(value: Any, element: str) -> SafeString:
+    """Return plain data as a script element with this id, from which a page's own script reads it.
+
+    Django's filter of this name takes eight times as long over a figure of Plotly.
+    """
+    text = msgspec.json.encode(value).decode()
+    # What HTML would read in it is written as JSON's escapes, so that no text ends the element.
+    for sign in "&<>":
+        text = text.replace(sign, f"\\u{ord(sign):04X}")
+    return format_html('<script id="{}" type="application/json">{}</script>', element, mark_safe(text))  # noqa: S308
 
 
 @lru_cache(maxsize=512)

@@ -15,7 +15,7 @@ def trend_figure(trend: Trend) -> Figure:
 
     Colours are named by role (`role: new`); static/js/charts.js puts the tokens' values in.
     """
-    points = trend.points
+    points, marks = trend.points, trend.marks
     x = list(range(len(points)))
     return {
         "data": [*_band(points, is_share=trend.is_share), _line(points, x, trend.label)],
@@ -27,8 +27,8 @@ def trend_figure(trend: Trend) -> Figure:
                 "title": {"text": "Run"},
             },
             "yaxis": {"title": {"text": trend.label}, "rangemode": "tozero"},
-            "shapes": [_mark(at) for at, _ in trend.marks],
-            "annotations": [_flag(at, word) for at, word in trend.marks],
+            "shapes": [_mark(at) for at, _ in marks],
+            "annotations": [_flag(at, word) for at, word in marks],
             "showlegend": False,
         },
     }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
@@ -24,8 +24,7 @@ RUNS_FOR_MEASURES = 20
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A run's value of a measure: the mean of its scenarios' means."""
 
     run: int

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.template import engines
 
-from evalhub.web import drawing, numbers
+from evalhub.web import drawing, numbers, words
 from evalhub.web.visible import cut, visible
 
 NOW = datetime(2026, 11, 9, 12, 0, tzinfo=UTC)
@@ -20,6 +21,10 @@ NOW = datetime(2026, 11, 9, 12, 0, tzinfo=UTC)
         (numbers.percent(None), "·"),
         (numbers.decimals(-0.15), "−0.15"),
         (numbers.decimals(0), "0.00"),
+        (numbers.decimals(998.999), "999.00"),
+        (numbers.decimals(999.996), "1,000.00"),
+        (numbers.decimals(-1234.5, 1), "−1,234.5"),
+        (numbers.decimals(float("nan")), "nan"),
         (numbers.integer(1284), "1,284"),
         (numbers.money(6.84), "$6.84"),
         (numbers.money(0.107), "$0.107"),
@@ -136,3 +141,14 @@ def test_a_bar_of_nothing_is_empty():
 def test_templates_say_it_with_a_word(template, shown):
     page = engines["jinja2"].from_string(template)
     assert page.render({"text": "<b>\u202e\n  two"}) == shown
+
+
+def test_data_for_a_script_is_json_that_no_text_can_end():
+    given = {"text": "</script><!-- & '\"", "values": [1, 0.5, None, float("nan")], "<": "é"}
+    shown = words.json_script(given, "figure")
+    begin, end = '<script id="figure" type="application/json">', "</script>"
+    assert shown.startswith(begin) and shown.endswith(end)
+    text = shown[len(begin) : -len(end)]
+    assert not set("<>&") & set(text)
+    # What is no number of JSON is nothing.
+    assert json.loads(text) == given | {"values": [1, 0.5, None, None]}
