@@ -33,7 +33,7 @@ LONGEST = 400
 """Characters kept of a reason; a line of a table shows fewer."""
 
 
-class DigestedTrial(Struct, array_like=True, gc=False):
+class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     """A trial as its run's page has it."""
 
     key: str
@@ -94,7 +94,7 @@ class Finding(Struct, frozen=True):
         return self.pattern.replace("_", " ").capitalize()
 
 
-class Digest(Struct):
+class Digest(Struct, frozen=True):
     """What a run's trials come to."""
 
     trials: list[DigestedTrial] = []
@@ -128,18 +128,12 @@ class ReadDetail(Struct, gc=False):
 
 read_scores = msgspec.json.Decoder(list[ReadScore]).decode
 _detail = msgspec.json.Decoder(ReadDetail)
-_digest = msgspec.json.Decoder(Digest)
 
 
 def write_digest(run: Run) -> None:
     """Keep what a closed run's trials come to. The caller holds the transaction."""
     content = msgspec.json.encode(digest_of(run.pk))
     RunDigest.objects.update_or_create(run=run, defaults={"content": content})
-
-
-def kept_digest(content: bytes) -> Digest:
-    """Return what `write_digest` has kept."""
-    return _digest.decode(content)
 
 
 def digest_of(run: int) -> Digest:

@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-import msgspec
 from django.db.models import QuerySet
-from msgspec import Struct
 
 from evalhub.web.prepared import prepared
-from runs.digests import FINISHED, Digest, DigestedTrial, digest_of, kept_digest
-from runs.models import Run, RunDigest, Trial
+from runs.digests import Digest, DigestedTrial, digest_of
+from runs.kept_digests import contents_of, ended_trials, kept_digest
+from runs.models import Run, Trial
 from runs.models.trial import TrialState
-
-
-class Past(Struct, array_like=True, gc=False):
-    """What is read of a trial of the baseline: how a `DigestedTrial` begins."""
-
-    key: str
-    stands: str
-    outcome: str
-
-
-class PastDigest(Struct):
-    """What is read of the baseline's digest."""
-
-    trials: list[Past]
-
-
-_past = msgspec.json.Decoder(PastDigest)
 
 
 @dataclass(frozen=True)
@@ -53,24 +34,17 @@ class RunTrials:
 
 def trials_of(run: Run) -> RunTrials:
     """Return the trials of a run and what its baseline's came to. One query where both are closed."""
-    kept = _kept((run.pk, run.baseline_id)) if run.baseline_id else _kept((run.pk,))
-    digests = {pk: bytes(content) for pk, content in kept}
-    closed = not run.is_open and run.pk in digests
-    digest = kept_digest(digests[run.pk]) if closed else digest_of(run.pk)
-    return RunTrials(digest, _before(run.baseline_id, digests) if run.baseline_id else {})
+    kept = contents_of((run.pk, run.baseline_id) if run.baseline_id else (run.pk,))
+    closed = not run.is_open and run.pk in kept
+    digest = kept_digest(kept[run.pk]) if closed else digest_of(run.pk)
+    return RunTrials(digest, _before(run.baseline_id, kept) if run.baseline_id else {})
 
 
-@prepared
-def _kept(runs: tuple[int, ...]) -> QuerySet[RunDigest, Any]:
-    return RunDigest.objects.filter(run__in=runs).values_list("run_id", "content")
-
-
-def _before(baseline: int, digests: dict[int, bytes]) -> dict[str, list[str]]:
-    if baseline not in digests:
+def _before(baseline: int, kept: dict[int, bytes]) -> dict[str, list[str]]:
+    if baseline not in kept:
         # Closed by an evalhub that kept no digests.
         return _by_key(_outcomes(baseline))
-    ended = _past.decode(digests[baseline]).trials
-    return _by_key((trial.key, trial.outcome) for trial in ended if trial.stands == FINISHED)
+    return _by_key((trial.key, trial.outcome) for trial in ended_trials(kept[baseline]))
 
 
 @prepared

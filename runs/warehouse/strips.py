@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
 
-import msgspec
 from django.db.models import QuerySet
-from msgspec import Struct
 
 from evalhub.web.paging import LARGEST_KEY
 from evalhub.web.prepared import prepared
-from runs.digests import FINISHED
-from runs.models import Run, RunDigest, Trial
+from runs.kept_digests import contents_of, ended_trials
+from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.rates import Rate
 from scenarios.models import Suite
@@ -68,42 +65,16 @@ def _runs(
     return runs.values_list("pk", "tool_version", "guidance_id", "trials")[:LENGTH]
 
 
-class DigestedPast(Struct, array_like=True, gc=False):
-    """What is read of a trial in a digest: how a `DigestedTrial` begins."""
-
-    key: str
-    stands: str
-    outcome: str
-    pk: int
-    scenario: int
-
-
-class Past(Struct):
-    """What is read of a digest."""
-
-    trials: list[DigestedPast]
-
-
-_past = msgspec.json.Decoder(Past)
-
-
 def _of_all(runs: tuple[int, ...]) -> list[tuple[int, str, int, int]]:
     """Return the ended trials of some runs: of closed ones as their digests have them, of others by themselves."""
-    kept = dict(_digests(runs))
+    kept = contents_of(runs)
+    digested = [
+        (trial.scenario, trial.outcome, run, trial.pk)
+        for run, content in kept.items()
+        for trial in ended_trials(content)
+    ]
     missing = tuple([run for run in runs if run not in kept])
-    digested = [each for run, content in kept.items() for each in _kept(run, content)]
     return digested + _trials(missing) if missing else digested
-
-
-@prepared
-def _digests(runs: tuple[int, ...]) -> QuerySet[RunDigest, Any]:
-    return RunDigest.objects.filter(run__in=runs).values_list("run_id", "content")
-
-
-def _kept(run: int, content: bytes) -> Iterator[tuple[int, str, int, int]]:
-    for trial in _past.decode(content).trials:
-        if trial.stands == FINISHED:
-            yield trial.scenario, trial.outcome, run, trial.pk
 
 
 @prepared

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from runs.digests import LONGEST, digest_of, kept_digest
+from runs import kept_digests
+from runs.digests import LONGEST, digest_of
+from runs.kept_digests import ended_trials, kept_digest
 from runs.models import RunDigest, Trial
+from runs.rollups import write_rollups
 from runs.warehouse.run_trials import trials_of
 from tests.builders import close, make_judging, make_run, make_suite, make_trial
 
@@ -75,3 +78,26 @@ def test_an_open_run_is_read_from_its_trials_also_where_something_was_kept(versi
     Trial.objects.filter(run=run, outcome="fail").update(outcome="pass")
     run.state = "running"
     assert trials_of(run).trials[0].outcome == "pass"
+
+
+def test_a_digest_is_decoded_once_while_its_bytes_are_the_same(version):
+    run = make_run(version)
+    make_trial(run, "create")
+    close(run)
+    content = bytes(RunDigest.objects.get(run=run).content)
+    for read in (kept_digest, ended_trials):
+        assert read(content) is read(bytes(bytearray(content)))
+        # Longer than what is remembered: read alike, and anew.
+        padded = content + b" " * kept_digests.LONGEST
+        assert read(padded) == read(content)
+        assert read(padded) is not read(padded)
+
+
+def test_what_is_written_anew_is_read_anew(version):
+    run = make_run(version)
+    trial = make_trial(run, "create")
+    close(run)
+    assert [each.outcome for each in trials_of(run).trials] == ["pass"]
+    Trial.objects.filter(pk=trial.pk).update(outcome="fail")
+    write_rollups(run)
+    assert [each.outcome for each in trials_of(run).trials] == ["fail"]
