@@ -39,8 +39,11 @@ def execute_many(database: BaseDatabaseWrapper, sql: str, rows: Sequence[Sequenc
 
 
 def written_for(database: BaseDatabaseWrapper, sql: str, parameters: int) -> str:
-    """Return a statement of Django's compiler, with this many parameters, as the driver takes it."""
-    return sql % (("?",) * parameters) if database.vendor == "sqlite" else sql
+    """Return a statement of Django's compiler, with this many parameters, as `select` takes it."""
+    places = ["?"] * parameters
+    if database.vendor == "postgresql":
+        places = [f"${n}" for n in range(1, parameters + 1)]
+    return sql % tuple(places)
 
 
 def select(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -52,10 +55,10 @@ def select(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -
         if database.vendor == "sqlite":
             rows: list[tuple[Any, ...]] = database.connection.execute(sql, parameters).fetchall()
             return rows
-        from psycopg import Cursor
+        from psycopg import RawCursor
         from psycopg.types.numeric import Int8
 
         # One type for all numbers: each other would be another statement for the server.
         given = [Int8(each) if type(each) is int else each for each in parameters]
-        with Cursor(database.connection) as cursor:
+        with RawCursor(database.connection) as cursor:
             return cursor.execute(sql, given, prepare=True).fetchall()
