@@ -144,7 +144,7 @@ def get_trend(request: ApiRequest, query: Query[TrendQuery]) -> dict[str, Any]:
     found = trend(find_suite(request, query.suite), query.measure, target=query.target)
     return {
         "measure": measure_json(found.measure) if found.measure else None,
-        "points": [{**vars(point), "at": moment(point.at)} for point in found.points],
+        "points": [point._asdict() | {"at": moment(point.at)} for point in found.points],
     }
 
 
