@@ -33,8 +33,8 @@ class Step:
     help: bool = False
     retry: int = 0
     """Which retry of its attempt it is."""
-    root: int = 0
-    """Number of the tool's command that the attempt began with."""
+    root: int | None = None
+    """The tool's command, counted from 0, that the attempt began with; None of anything else."""
     subcommand: str = ""
 
     @property
@@ -206,7 +206,7 @@ def _end_of_attempts(steps: Sequence[Step], at: int) -> int:
     root = steps[at].root
     end = at
     for index in range(at + 1, len(steps)):
-        if root and steps[index].root == root:
+        if root is not None and steps[index].root == root:
             end = index
         elif not steps[index].help:
             break

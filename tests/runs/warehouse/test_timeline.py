@@ -63,6 +63,12 @@ def test_attempts_that_never_succeed_say_so():
     assert groups[0].caption == "2 attempts, failed to the end"
 
 
+def test_the_first_command_of_all_belongs_to_its_attempts():
+    commands = [command(0, failed=True), command(1, retry_of=0, failed=True)]
+    (group,) = timeline(None, commands).groups
+    assert ([step.number for step in group.steps], group.caption) == ([1, 2], "2 attempts, failed to the end")
+
+
 def test_one_attempt_is_one():
     commands = [command(1, failed=True), command(2), command(3, retry_of=1, failed=True)]
     assert timeline(None, commands).groups[-1].caption == "1 attempt, failed to the end"
