@@ -6,6 +6,8 @@ import os
 import sys
 
 YOUNG_OBJECTS = 50_000
+WRONG_USE = 2
+"""As of every command; a wrong setting must not look like a run that failed."""
 
 
 def main() -> None:
@@ -18,7 +20,8 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
-        sys.exit(f"{error}")
+        sys.stderr.write(f"{error}\n")
+        sys.exit(WRONG_USE)
     finally:
         # All of it goes with the process, and need not be looked through once more.
         gc.freeze()

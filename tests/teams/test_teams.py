@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import json
-import sys
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
-from django.core.management.base import CommandError
 from django.utils import timezone
 
 from evalhub.teams.access import default_project, local_owner, of_token, of_user
@@ -111,53 +106,6 @@ class TestSignInLink:
     def test_it_is_over_after_15_minutes(self):
         secret = SignInLink.issue(local_owner())
         assert SignInLink.use(secret, now=timezone.now() + timedelta(minutes=15)) is None
-
-    def test_the_command_prints_one_for_this_machine_only(self, settings):
-        out = io.StringIO()
-        call_command("signin_link", "--port", "9001", stdout=out)
-        assert "http://127.0.0.1:9001/sign-in/link/" in out.getvalue()
-        settings.EMBEDDED = False
-        with pytest.raises(CommandError, match="only in the embedded mode"):
-            call_command("signin_link")
-
-
-@pytest.mark.django_db
-class TestCommands:
-    def typed(self, monkeypatch, password: str) -> None:
-        monkeypatch.setattr(sys, "stdin", io.StringIO(password + "\n"))
-
-    def test_create_user_makes_a_member(self, monkeypatch):
-        self.typed(monkeypatch, "a long enough secret")
-        call_command("create_user", "ada", "--role", "author", stdout=io.StringIO())
-        ada = get_user_model().objects.get(username="ada")
-        assert ada.check_password("a long enough secret")
-        assert Membership.objects.get(user=ada).role == "author"
-        assert AuditEvent.objects.filter(action="member.role", subject="ada").exists()
-
-    def test_create_user_refuses_a_weak_password_and_makes_nobody(self, monkeypatch):
-        self.typed(monkeypatch, "1234")
-        with pytest.raises(CommandError, match="too short"):
-            call_command("create_user", "ada")
-        assert not get_user_model().objects.filter(username="ada").exists()
-
-    def test_create_user_changes_the_role_of_one_there_is(self):
-        make_member(default_project(), "viewer", "ada")
-        call_command("create_user", "ada", "--role", "admin", stdout=io.StringIO())
-        assert Membership.objects.get(user__username="ada").role == "admin"
-
-    def test_create_token_prints_the_secret_once(self):
-        out = io.StringIO()
-        call_command("create_token", "ci", "--role", "runner", "--json", stdout=out)
-        document = json.loads(out.getvalue())
-        token = ApiToken.find(document["token"], now=timezone.now())
-        assert token is not None
-        assert (token.role, token.project.slug, token.expires) == ("runner", "default", None)
-
-    def test_create_token_refuses_who_is_no_member(self):
-        make_member(make_project("others"), "admin", "eve")
-        default_project()
-        with pytest.raises(CommandError, match="no member"):
-            call_command("create_token", "ci", "--user", "eve")
 
 
 @pytest.mark.django_db

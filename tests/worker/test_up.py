@@ -135,7 +135,7 @@ def test_it_keeps_everything_running_and_stops_in_order(running: Running):
     until(lambda: running.worker() not in (None, killed))
 
     second = manage(running.data, "up", "--port", str(free_port()))
-    assert second.returncode != 0
+    assert second.returncode == 2
     assert "running in" in second.stderr
     assert "Stop it first, or give another directory in EVALHUB_DATA." in second.stderr
     assert "Traceback" not in second.stderr
@@ -163,6 +163,21 @@ def test_nothing_is_left_when_the_supervisor_is_killed(running: Running):
     until(lambda: not processes(running.data), 30)
 
 
+def test_a_program_reads_one_document(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "manage.py", "up", "--no-examples", "--once", "--json", "--port", str(free_port())],
+        cwd=ROOT,
+        env=environment(tmp_path / "data"),
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert (done.returncode, json.loads(done.stdout)) == (
+        0,
+        {"url": None, "sign_in": None, "examples": None},
+    )
+
+
 def refused(data: Path, port: int) -> str:
     done = subprocess.run(
         [sys.executable, "manage.py", "up", "--no-examples", "--port", str(port)],
@@ -172,7 +187,7 @@ def refused(data: Path, port: int) -> str:
         text=True,
         timeout=30,
     )
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert "Traceback" not in done.stderr
     return done.stderr.strip()
 
@@ -185,6 +200,10 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path):
         said = refused(tmp_path / "data", port)
     assert f"Port {port} cannot be used: Address already in use." in said
     assert f"make run PORT={port + 1}" in said
+
+
+def test_a_port_that_cannot_be_is_told_in_a_sentence(tmp_path: Path):
+    assert "99999 is no port: give a number from 1 to 65535." in refused(tmp_path / "data", 99_999)
 
 
 def test_a_data_directory_that_cannot_be_made_is_told_in_a_sentence(tmp_path: Path):

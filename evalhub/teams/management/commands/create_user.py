@@ -10,19 +10,18 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from evalhub.teams.access import default_project
 from evalhub.teams.models import Membership, Project, note
 from evalhub.teams.roles import Role
+from evalhub.web.commands import PlainCommand, Refused, Result, fitting
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = "Make a user, or give one a role; the password is asked for, or read from standard input."
-    requires_system_checks = []
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
         parser.add_argument(
             "--project", help="slug of the project (default: the default project; made when missing)"
@@ -30,19 +29,24 @@ class Command(BaseCommand):
         parser.add_argument("--role", choices=Role.values, default=Role.VIEWER)
 
     @transaction.atomic
-    def handle(self, *, name: str, project: str | None, role: str, **_: Any) -> None:
-        users = get_user_model().objects
+    def work(self, options: dict[str, Any]) -> Result:
+        name, role, users = options["name"], options["role"], get_user_model().objects
         user = users.filter(username=name).first()
+        room = _project(options["project"])
         if user is None:
+            fitting(get_user_model(), "username", name)
             user = users.create_user(name, password=_password(name))
-        room = (
-            Project.objects.get_or_create(slug=project, defaults={"name": project})[0]
-            if project
-            else default_project()
-        )
         Membership.objects.update_or_create(project=room, user=user, defaults={"role": role})
         note(room, None, "member.role", name, role=role)
-        self.stdout.write(f"{name} is {role} of {room.name}.")
+        document = {"name": name, "role": role, "project": room.slug}
+        return Result(f"{name} is {role} of {room.name}.", document)
+
+
+def _project(slug: str | None) -> Project:
+    if slug is None:
+        return default_project()
+    found = Project.objects.filter(slug=slug).first()
+    return found or Project.objects.create(slug=fitting(Project, "slug", slug), name=slug)
 
 
 def _password(name: str) -> str:
@@ -52,5 +56,5 @@ def _password(name: str) -> str:
     try:
         validate_password(password)
     except ValidationError as error:
-        raise CommandError(" ".join(error.messages)) from error
+        raise Refused(" ".join(error.messages)) from error
     return password

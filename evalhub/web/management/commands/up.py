@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import http.client
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from argparse import ArgumentParser
 from pathlib import Path
@@ -21,9 +23,10 @@ from django.db import connections
 
 from evalhub.broker import broker_directory
 from evalhub.supervisor import Service, Supervisor, tie_to_parent
-from evalhub.teams.management.commands.signin_link import PORT_FILE
+from evalhub.teams.management.commands.signin_link import PORT_FILE, new_link, told
 from evalhub.web import example_agent
 from evalhub.web.checks import TAG
+from evalhub.web.commands import HIGHEST_PORT, WRONG_USE, port_number
 
 LOOPBACK = "127.0.0.1"
 
@@ -33,12 +36,15 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=8000, help="port on 127.0.0.1 (default: 8000)")
+        parser.add_argument(
+            "--port", type=port_number, default=8000, help="port on 127.0.0.1 (default: 8000)"
+        )
         parser.add_argument("--once", action="store_true", help="exit after the summary of the examples")
         parser.add_argument("--no-examples", action="store_true", help="serve what is there, run nothing")
+        parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
-    def handle(self, *, port: int, once: bool, no_examples: bool, **_: Any) -> None:
-        self.began = time.monotonic()
+    def handle(self, *, port: int, once: bool, no_examples: bool, **options: Any) -> None:
+        self.began, self.json, self.told = time.monotonic(), options["json"], b"null"
         self.check(tags=[TAG])
         _check_port(port)
         lock = _lock(settings.DATA_DIR, port)
@@ -65,12 +71,14 @@ class Command(BaseCommand):
         for service in _workers(logs):
             supervisor.add(service)
         code = self._examples(supervisor) if examples else 0
-        if once or supervisor.stopping:
+        stays = not once and not supervisor.stopping
+        self._announce(port, serving=stays)
+        if not stays:
             return code
-        self._announce(port)
         while not supervisor.stopping:
             supervisor.watch(1.0)
-        self.stdout.write("Stopping.")
+        if not self.json:
+            self.stdout.write("Stopping.")
         return 0
 
     def _migrate(self) -> None:
@@ -83,26 +91,38 @@ class Command(BaseCommand):
 
     def _examples(self, supervisor: Supervisor) -> int:
         """Run the examples in a process of their own; return its exit code."""
-        examples = subprocess.Popen(
-            [sys.executable, "manage.py", "run_examples"],
-            cwd=settings.BASE_DIR,
-            preexec_fn=tie_to_parent,
-            process_group=0,
-        )
-        while examples.poll() is None:
-            supervisor.watch(0.2)
-            if supervisor.stopping:
-                examples.send_signal(signal.SIGINT)
-                examples.wait(10)
+        with tempfile.TemporaryFile() as document:
+            examples = subprocess.Popen(
+                [sys.executable, "manage.py", "run_examples", *(["--json"] if self.json else [])],
+                cwd=settings.BASE_DIR,
+                stdout=document if self.json else None,
+                preexec_fn=tie_to_parent,
+                process_group=0,
+            )
+            while examples.poll() is None:
+                supervisor.watch(0.2)
+                if supervisor.stopping:
+                    examples.send_signal(signal.SIGINT)
+                    examples.wait(10)
+            document.seek(0)
+            self.told = document.read() or self.told
         return examples.returncode
 
-    def _announce(self, port: int) -> None:
-        seconds = time.monotonic() - self.began
-        self.stdout.write(
-            f"\nServing on http://{LOOPBACK}:{port}/ after {seconds:.1f} s. Ctrl-C stops everything."
-        )
-        if settings.EMBEDDED:
-            call_command("signin_link", port=port, stdout=self.stdout)
+    def _announce(self, port: int, *, serving: bool) -> None:
+        """Say where the pages are while they are served; for programs also what became of the examples."""
+        address = f"http://{LOOPBACK}:{port}/" if serving else None
+        link = new_link(port) if serving and settings.EMBEDDED else None
+        if self.json:
+            self.stdout.write(
+                json.dumps({"url": address, "sign_in": link, "examples": json.loads(self.told)})
+            )
+        elif address:
+            seconds = time.monotonic() - self.began
+            self.stdout.write(f"\nServing on {address} after {seconds:.1f} s. Ctrl-C stops everything.")
+            if link:
+                self.stdout.write(told(link))
+        # A program reads it through a pipe while evalhub goes on.
+        self.stdout.flush()
 
 
 def _check_port(port: int) -> None:
@@ -113,7 +133,8 @@ def _check_port(port: int) -> None:
             probe.bind((LOOPBACK, port))
         except OSError as error:
             raise CommandError(
-                f"Port {port} cannot be used: {error.strerror}. Choose another one: make run PORT={port + 1}."
+                f"Port {port} cannot be used: {error.strerror}. Choose another one: make run PORT={port % HIGHEST_PORT + 1}.",
+                returncode=WRONG_USE,
             ) from error
 
 
@@ -124,7 +145,8 @@ def _lock(data: Path, port: int) -> IO[str]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise CommandError(
-            f"evalhub is running in {data} already. Stop it first, or give another directory in EVALHUB_DATA."
+            f"evalhub is running in {data} already. Stop it first, or give another directory in EVALHUB_DATA.",
+            returncode=WRONG_USE,
         ) from error
     lock.truncate(0)
     lock.write(str(port))

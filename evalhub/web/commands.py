@@ -1,0 +1,143 @@
+"""What every command has in common: `--json`, exit codes, and sentences instead of tracebacks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from django.apps import apps
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+from django.db import OperationalError, ProgrammingError
+from django.db.models import Model
+
+PASSED, FAILED, WRONG_USE, REGRESSED = 0, 1, 2, 3
+"""Exit codes of every command."""
+HIGHEST_PORT = 65_535
+
+
+class Told(Protocol):
+    """A problem of a file: a line for people, and a document for programs."""
+
+    def as_json(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command has to say: for people, for programs, and as an exit code."""
+
+    text: str
+    document: Any
+    code: int = PASSED
+
+
+class Refused(Exception):
+    """Wrong use or a wrong file: a sentence, and the problems of files where there are any."""
+
+    def __init__(
+        self, sentence: str, *, id: str = "command/wrong-use", problems: Sequence[Told] = ()
+    ) -> None:
+        super().__init__(sentence)
+        self.id = id
+        self.problems = problems
+
+
+class PlainCommand(BaseCommand):
+    """Base of the commands: a subclass writes `arguments` and `work`."""
+
+    # A check of every setting costs more than most commands; `manage.py check` and `up` do it.
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+        self.arguments(parser)
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Add the command's own arguments."""
+        raise NotImplementedError
+
+    def work(self, options: dict[str, Any]) -> Result:
+        """Do it. Raises `Refused` for wrong use."""
+        raise NotImplementedError
+
+    def carry_out(self, options: dict[str, Any]) -> Result:
+        """Do the work; a kind of commands says here what it refuses besides."""
+        return self.work(options)
+
+    def handle(self, **options: Any) -> None:
+        try:
+            ensure_database()
+            result = self.carry_out(options)
+        except Refused as error:
+            self._refuse(options, error)
+        except (OperationalError, ProgrammingError) as error:
+            self._refuse(options, _database_trouble(error))
+        else:
+            self.stdout.write(json.dumps(result.document) if options["json"] else result.text)
+            if result.code:
+                sys.exit(result.code)
+
+    def _refuse(self, options: dict[str, Any], error: Refused) -> None:
+        if options["json"]:
+            document = {
+                "detail": str(error),
+                "id": error.id,
+                "problems": [each.as_json() for each in error.problems],
+            }
+            self.stdout.write(json.dumps(document))
+        else:
+            for problem in error.problems:
+                self.stderr.write(str(problem))
+            self.stderr.write(str(error))
+        sys.exit(WRONG_USE)
+
+
+def _database_trouble(error: Exception) -> Refused:
+    told = str(error).strip().splitlines()[0]
+    return Refused(
+        f"The database cannot be used: {told}. Check DATABASE_URL, and run 'manage.py migrate' after an upgrade.",
+        id="database/unusable",
+    )
+
+
+def ensure_database() -> None:
+    """Make or upgrade the embedded database where it is not of this release, so that every command just works."""
+    if not settings.EMBEDDED or not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+        return
+    stamp, now = Path(settings.DATA_DIR) / "migrated", _migrations()
+    if (
+        not Path(settings.DATABASES["default"]["NAME"]).exists()
+        or not stamp.exists()
+        or stamp.read_text() != now
+    ):
+        call_command("migrate", verbosity=0, interactive=False)
+        stamp.write_text(now)
+
+
+def _migrations() -> str:
+    """Return the names of all migrations; reading them from the database takes as long as a whole command."""
+    folders = [Path(config.path) / "migrations" for config in apps.get_app_configs()]
+    return "\n".join(sorted(str(path.name) for folder in folders for path in folder.glob("0*.py")))
+
+
+def port_number(text: str) -> int:
+    """Return a port that was typed in. Raises ArgumentTypeError, which ends a command with a sentence."""
+    if not text.isdecimal() or not 1 <= int(text) <= HIGHEST_PORT:
+        raise ArgumentTypeError(f"{text} is no port: give a number from 1 to {HIGHEST_PORT}.")
+    return int(text)
+
+
+def fitting(model: type[Model], field: str, typed: str) -> str:
+    """Return a text that a model's field can hold; SQLite would keep any. Raises `Refused`."""
+    try:
+        cleaned: str = model._meta.get_field(field).clean(typed, None)  # type: ignore[union-attr]  # every name is a column's
+    except ValidationError as error:
+        raise Refused(f"The {field} '{typed[:40]}' cannot be taken. {' '.join(error.messages)}") from error
+    return cleaned

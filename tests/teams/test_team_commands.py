@@ -1,0 +1,109 @@
+"""People, tokens and sign-in links from the command line."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from evalhub.teams.access import default_project
+from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project
+from tests.builders import make_member, make_project
+from tests.commands.calling import call
+
+pytestmark = pytest.mark.django_db
+SECRET = "a long enough secret"
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, password: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(password + "\n"))
+
+
+def test_signin_link_prints_one_for_this_machine_only(settings):
+    assert "http://127.0.0.1:9001/sign-in/link/" in call("signin_link", "--port", "9001").out
+    assert (
+        call("signin_link", "--port", "9001", "--json").document["link"].startswith("http://127.0.0.1:9001/")
+    )
+    settings.EMBEDDED = False
+    ended = call("signin_link")
+    assert (ended.code, "only in the embedded mode" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("port", ["0", "-1", "65536", "99999999", "x"])
+def test_signin_link_refuses_what_is_no_port(port):
+    with pytest.raises(CommandError, match="is no port: give a number from 1 to 65535"):
+        call_command("signin_link", "--port", port)
+
+
+def test_create_user_makes_a_member(monkeypatch):
+    typed(monkeypatch, SECRET)
+    ended = call("create_user", "ada", "--role", "author", "--json")
+    ada = get_user_model().objects.get(username="ada")
+    assert ada.check_password(SECRET)
+    assert Membership.objects.get(user=ada).role == "author"
+    assert AuditEvent.objects.filter(action="member.role", subject="ada").exists()
+    assert ended.document == {"name": "ada", "role": "author", "project": "default"}
+
+
+def test_create_user_makes_a_project_that_is_missing(monkeypatch):
+    typed(monkeypatch, SECRET)
+    assert call("create_user", "ada", "--project", "tools").out.strip() == "ada is viewer of tools."
+
+
+@pytest.mark.parametrize(
+    ("name", "project", "password", "said"),
+    [
+        pytest.param("ada", None, "1234", "too short", id="password"),
+        pytest.param("", None, SECRET, "The username '' cannot be taken.", id="no name"),
+        pytest.param("a b", None, SECRET, "The username 'a b' cannot be taken.", id="name"),
+        pytest.param("x" * 200, None, SECRET, "at most 150 characters", id="long name"),
+        pytest.param("ada", "Bad slug!", SECRET, "The slug 'Bad slug!' cannot be taken.", id="slug"),
+    ],
+)
+def test_create_user_refuses_and_makes_nobody(monkeypatch, name, project, password, said):
+    typed(monkeypatch, password)
+    ended = call("create_user", name, *(["--project", project] if project else []))
+    assert (ended.code, said in ended.err) == (2, True)
+    assert not get_user_model().objects.exists()
+    assert not Project.objects.filter(slug="Bad slug!").exists()
+
+
+def test_create_user_changes_the_role_of_one_there_is():
+    make_member(default_project(), "viewer", "ada")
+    assert call("create_user", "ada", "--role", "admin").code == 0
+    assert Membership.objects.get(user__username="ada").role == "admin"
+
+
+def test_create_token_prints_the_secret_once():
+    document = call("create_token", "ci", "--role", "runner", "--json").document
+    token = ApiToken.find(document["token"], now=timezone.now())
+    assert token is not None
+    assert (token.role, token.project.slug, token.expires) == ("runner", "default", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(["", "--user", "ada"], "The name '' cannot be taken.", id="no name"),
+        pytest.param(["x" * 81, "--user", "ada"], "at most 80 characters", id="long name"),
+        pytest.param(["ci", "--user", "ada", "--role", "admin"], "Choose a lesser role.", id="role"),
+        pytest.param(["ci", "--user", "eve"], "eve is no member of a project 'default'", id="no member"),
+        pytest.param(["ci", "--user", "bob"], "There is no user 'bob'.", id="no user"),
+    ],
+)
+def test_create_token_refuses_and_makes_none(words, said):
+    make_member(make_project("others"), "admin", "eve")
+    make_member(default_project(), "runner", "ada")
+    ended = call("create_token", *words)
+    assert (ended.code, said in ended.err) == (2, True)
+    assert not ApiToken.objects.exists()
+
+
+@pytest.mark.parametrize("days", ["0", "-3", "99999999999", "x"])
+def test_create_token_refuses_what_is_no_number_of_days(days):
+    with pytest.raises(CommandError, match="is no number of days: give one from 1 to 36500"):
+        call_command("create_token", "ci", "--days", days)
