@@ -109,11 +109,12 @@ def _why_not(target: Target) -> str:
 
 def only_target(project: Project) -> Target:
     """Return the project's only target, for requests that name none. Raises `UnknownTarget`."""
-    targets = list(Target.objects.filter(project=project, accepted=True)[:2])
+    targets = list(Target.objects.filter(project=project, accepted=True).order_by("name"))
     if len(targets) == 1:
         return targets[0]
     if not targets:
         raise UnknownTarget(
             "The project has no target yet. Give a targets file, or make one on the targets page."
         )
-    raise UnknownTarget("Several targets could run this. Name one, for example with --target.")
+    names = ", ".join(target.name for target in targets)
+    raise UnknownTarget(f"Several targets could run this: {names}. Choose one.")

@@ -22,6 +22,7 @@ from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite, SuiteVersion
+from scenarios.one_file import read_whole
 from scenarios.storing import keep_guidance
 
 POLL_SECONDS = 0.3
@@ -70,7 +71,7 @@ def chosen_guidance(versions: Sequence[SuiteVersion], names: Sequence[str], *, b
 def _guidance(suite: Suite, name: str, by: Any) -> Guidance:
     path = Path(name)
     if path.is_file():
-        document = FixtureFile(path.name, path.read_bytes())
+        document = FixtureFile(path.name, _guidance_text(path))
         return keep_guidance(suite, (document,), by=by)[0]
     for guidance in suite.guidance.all():
         if name in (str(guidance.number), guidance.name) or (
@@ -83,10 +84,19 @@ def _guidance(suite: Suite, name: str, by: Any) -> Guidance:
     )
 
 
+def _guidance_text(path: Path) -> bytes:
+    try:
+        return read_whole(path)
+    except OSError as error:
+        raise RequestError(
+            f"{path}: The guidance cannot be read: {error.strerror}. Check the path."
+        ) from error
+
+
 def take_targets_file(project: Project, path: Path, *, by: Any) -> None:
     """Store the targets of a file; relative paths in it start from its folder."""
     try:
-        content = path.read_bytes()
+        content = read_whole(path)
     except OSError as error:
         raise RequestError(
             f"{path}: The targets cannot be read: {error.strerror}. Check the path."

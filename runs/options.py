@@ -15,7 +15,7 @@ class RunOptions(BaseModel):
     trials: int = Field(default=1, ge=1, le=1000)
     concurrency: int | None = Field(default=None, ge=1, le=1000)
     """None takes the target's `workers`, else 1."""
-    timeout_seconds: float | None = Field(default=None, gt=0)
+    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """For scenarios that have no limit of their own."""
     judge: bool = True
     judge_model: str = ""

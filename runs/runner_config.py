@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.errors import RequestError
+from scenarios.one_file import read_whole
 
 TARGET = "agent-endpoint"
 """Name of the target that a configuration's endpoint becomes."""
@@ -43,7 +44,7 @@ class RunnerConfig:
 def read_config(path: Path) -> RunnerConfig:
     """Read a configuration file. Raises `RequestError` saying what is wrong with it."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_whole(path))
     except OSError as error:
         raise RequestError(
             f"{path}: The configuration cannot be read: {error.strerror}. Check the path."

@@ -12,6 +12,7 @@ from evaluators.staleness import Registry
 from runs.errors import RequestError
 from runs.workspaces import LocalWorkspace
 from scenarios.formats.tool_registry import read_registry, registry_of
+from scenarios.one_file import read_whole
 
 COMMAND_SECONDS = 60.0
 _SOURCE_FILES = ("*.json", "*.ts", "*.js", "*.mts", "*.mjs", "*.cts", "*.cjs")
@@ -21,7 +22,7 @@ MOST_SOURCE_FILES = 5000
 def read_json_file(path: Path, what: str) -> Json:
     """Return a JSON file's value. Raises `RequestError` saying what was to be read."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(read_whole(path))
     except OSError as error:
         raise RequestError(f"{path}: {what} cannot be read: {error.strerror}. Check the path.") from error
     except ValueError as error:

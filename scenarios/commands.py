@@ -12,8 +12,11 @@ from evalhub.teams.access import default_project, local_owner
 from evalhub.teams.models import Project
 from evalhub.web.commands import FAILED, PASSED, REGRESSED, WRONG_USE, PlainCommand, Refused, Result
 from scenarios.formats.problems import ScenarioFileError
+from scenarios.one_file import read_whole
 
 __all__ = ["FAILED", "PASSED", "REGRESSED", "WRONG_USE", "EvalhubCommand", "Refused", "Result"]
+MAX_DOCUMENT_BYTES = 512 * 1024 * 1024
+"""Of evidence and of results, which hold transcripts."""
 
 
 class EvalhubCommand(PlainCommand):
@@ -60,7 +63,7 @@ def acting_user() -> Any:
 def read_bytes(path: str, what: str) -> bytes:
     """Return a file's content. Raises `Refused` saying what was to be read."""
     try:
-        return Path(path).read_bytes()
+        return read_whole(Path(path), most=MAX_DOCUMENT_BYTES)
     except OSError as error:
         raise Refused(
             f"{path}: {what} cannot be read: {error.strerror}. Check the path.", id="command/unreadable"

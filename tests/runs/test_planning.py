@@ -106,7 +106,7 @@ def test_a_proposal_is_no_target_yet(project):
 
 def test_several_targets_and_no_choice_are_refused(project):
     make_target(project, "other")
-    with pytest.raises(UnknownTarget, match="Name one"):
+    with pytest.raises(UnknownTarget, match=r"this: local, other\. Choose one"):
         plan(project, Request([make_suite(project)]))
 
 

@@ -182,13 +182,14 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
         launching.take_targets_file(project, Path(options["targets"]), by=by)
     check_choice(project.pk, options["baseline"])
     versions = launching.suite_versions(project, options["suites"], by=by, strict=options["strict"])
+    selection, run_options = _selection_and_options(options)
     return Request(
         suite_versions=versions,
         targets=options["target"],
         models=options["model"],
         guidance=launching.chosen_guidance(versions, options["guidance"], by=by),
-        selection=Selection(tags=tuple(options["tags"]), tier=options["tier"], only=tuple(options["only"])),
-        options=_run_options(options),
+        selection=selection,
+        options=run_options,
         tool_version=options["tool_version"],
         branch=options["branch"],
         commit=options["commit"],
@@ -196,9 +197,10 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     )
 
 
-def _run_options(options: dict[str, Any]) -> RunOptions:
+def _selection_and_options(options: dict[str, Any]) -> tuple[Selection, RunOptions]:
     try:
-        return RunOptions(
+        selection = Selection(tags=tuple(options["tags"]), tier=options["tier"], only=tuple(options["only"]))
+        return selection, RunOptions(
             trials=options["trials"],
             concurrency=options["concurrency"],
             timeout_seconds=options["timeout_seconds"],

@@ -1,0 +1,56 @@
+"""Options that cannot be: one sentence and 2, before anything runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalhub.teams.access import default_project
+from runs.models import Launch
+from tests.builders import make_suite, make_target
+from tests.commands.calling import call
+
+ENDLESS = "/dev/zero"
+TOO_LARGE = "cannot be read: it is larger than 20,971,520 bytes. Check the path."
+
+
+@pytest.fixture
+def suite(db: None) -> str:
+    project = default_project()
+    make_target(project, name="one")
+    make_target(project, name="two")
+    make_suite(project, name="small")
+    return "small"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--tier", "-1"], "--tier is -1: input should be greater than or equal to 0."),
+        (["--timeout-seconds", "inf"], "--timeout-seconds is inf: input should be a finite number."),
+        (["--trials", "0"], "--trials is 0: input should be greater than or equal to 1."),
+        (["--targets", ENDLESS], f"{ENDLESS}: The targets {TOO_LARGE}"),
+        (["--config", ENDLESS], f"{ENDLESS}: The configuration {TOO_LARGE}"),
+        (["--seed-manifest", ENDLESS], f"{ENDLESS}: The seed manifest {TOO_LARGE}"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["--now", "--dry-run"])
+def test_an_option_that_cannot_be_is_told_in_a_sentence(suite, words, said, mode):
+    ended = call("run_scenarios", suite, "--target", "one", *words, mode)
+    assert (ended.code, ended.err.strip()) == (2, said)
+    assert not Launch.objects.exists()
+
+
+def test_several_targets_are_named_to_choose_from(suite):
+    ended = call("run_scenarios", suite, "--dry-run")
+    assert (ended.code, ended.err.strip()) == (
+        2,
+        "Several targets could run this: one, two. Choose one.",
+    )
+
+
+def test_guidance_that_is_too_large_is_told_in_a_sentence(suite, tmp_path):
+    large = tmp_path / "AGENTS.md"
+    with large.open("wb") as file:
+        file.truncate(21 * 1024 * 1024)
+    ended = call("run_scenarios", suite, "--target", "one", "--guidance", str(large), "--dry-run")
+    assert (ended.code, ended.err.strip()) == (2, f"{large}: The guidance {TOO_LARGE}")
