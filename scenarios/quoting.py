@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from scenarios.formats.problems import Problem
 AROUND = 1
 """Lines quoted before and after."""
 WIDEST = 200
+_QUOTED = re.compile(r"'([^']+)'")
+_KEYS = re.compile(r"[^.\[\]\d][^.\[\]]*")
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,13 @@ class Line:
     number: int
     text: str
     here: bool
+    spot: str = ""
+    """The part of the line that the problem is about; empty where it is not known."""
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """What stands before the spot, the spot, and what stands after it."""
+        return self.text.partition(self.spot) if self.spot else (self.text, "", "")
 
 
 @dataclass(frozen=True)
@@ -49,4 +59,14 @@ def _lines(problem: Problem, lines: list[str]) -> tuple[Line, ...]:
         return ()
     first = max(1, problem.line - AROUND)
     last = min(len(lines), problem.line + AROUND)
-    return tuple(Line(n, lines[n - 1][:WIDEST], n == problem.line) for n in range(first, last + 1))
+    texts = [(n, lines[n - 1][:WIDEST]) for n in range(first, last + 1)]
+    return tuple(
+        Line(n, text, here=n == problem.line, spot=_spot(problem, text) if n == problem.line else "")
+        for n, text in texts
+    )
+
+
+def _spot(problem: Problem, text: str) -> str:
+    """Return what the problem's sentence quotes from the line, else the last key on the way to it."""
+    words = [*_QUOTED.findall(problem.what), *_KEYS.findall(problem.where)[-1:]]
+    return next((word for word in words if word in text), "")

@@ -53,7 +53,7 @@ def test_problems_are_told_with_line_fix_id_and_the_quoted_line(signed_in):
     text = response.content.decode()
     assert response.status_code == 422
     assert "list.yaml was not uploaded" in text
-    assert '<span data-line="11" class="here">    - type: file_exist</span>' in text
+    assert '<span data-line="11" class="here">    - type: <mark>file_exist</mark></span>' in text
     assert "file_exists" in text
     assert 'class="id">' in text
     assert not Suite.objects.exists()

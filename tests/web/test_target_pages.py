@@ -105,7 +105,7 @@ def test_problems_are_told_with_line_fix_and_the_quoted_line(signed_in):
     text = response.content.decode()
     assert response.status_code == 422
     assert "targets.yaml was not imported" in text
-    assert '<span data-line="3" class="here">    provider: mok</span>' in text
+    assert '<span data-line="3" class="here">    provider: <mark>mok</mark></span>' in text
     assert "targets/unknown-provider" in text
     assert not Target.objects.exists()
 

@@ -1,0 +1,31 @@
+"""The lines beneath a problem, and the spot in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from scenarios.formats.problems import Problem
+from scenarios.quoting import quoted
+
+FILE = b"task: {prompt: 5}\ngates:\n  - {type: file_exist, path: x}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "what", "parts"),
+    [
+        pytest.param(
+            3,
+            "gates[0].type",
+            "There is no gate called 'file_exist'.",
+            ("  - {type: ", "file_exist", ", path: x}"),
+            id="quoted",
+        ),
+        pytest.param(1, "task.prompt", "This must be text.", ("task: {", "prompt", ": 5}"), id="last key"),
+        pytest.param(2, "other[0]", "It is missing.", ("gates:", "", ""), id="not known"),
+    ],
+)
+def test_the_spot_is_what_is_quoted_else_the_last_key(line, where, what, parts):
+    (found,) = quoted([Problem("a.yaml", line, where, what)], {"a.yaml": FILE})
+    (here,) = [each for each in found.lines if each.here]
+    assert here.parts == parts
+    assert [each.spot for each in found.lines if not each.here] == [""] * (len(found.lines) - 1)
