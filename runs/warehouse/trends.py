@@ -55,6 +55,11 @@ class Trend:
         return label_of(self.measure) if self.measure else ""
 
     @property
+    def choices(self) -> list[tuple[Measure, str]]:
+        """What else can be drawn, with its layer and the name that its chart has."""
+        return [(each, f"{each.layer.capitalize()}: {label_of(each)}") for each in self.measures]
+
+    @property
     def is_share(self) -> bool:
         """Whether values lie between 0 and 1."""
         return self.measure is not None and self.measure.unit in ("rate", "score")

@@ -41,6 +41,15 @@ def test_any_measure_can_be_drawn(signed_in, version):
     assert figure(text)["data"][-1]["y"] == [0.25, 0.25]
 
 
+def test_measures_are_offered_by_the_names_of_their_charts(signed_in, version):
+    measured_run(version, "pass")
+    text = signed_in().get("/p/tools/trends/").content.decode()
+    assert '<option value="trial/pass" selected>Trial: Pass rate</option>' in text
+    assert (
+        '<option value="interaction/first_try_success_rate">Interaction: First-try success</option>' in text
+    )
+
+
 def test_new_versions_of_tool_and_guidance_are_marked_once(signed_in, version):
     measured_run(version, "pass", tool_version="1.0", guidance=make_guidance(version.suite, "v1"))
     measured_run(version, "fail", tool_version="2.0", guidance=make_guidance(version.suite, "v2"))
