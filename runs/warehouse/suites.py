@@ -103,6 +103,8 @@ class SuitePage:
     lines: list[ScenarioLine]
     versions: Sequence[SuiteVersion]
     guidance: Sequence[Guidance]
+    default_guidance: Guidance | None
+    """What a run takes that asks for none: that of the last upload, which need not be the newest."""
     retired: int
     targets: list[Target]
     target: Target | None
@@ -150,7 +152,7 @@ class SuitePage:
 
 
 def suite_page(suite: Suite, target: str = "") -> SuitePage:
-    """Return a suite's newest version, its scenarios' last trials on a target, and its history. Eight queries."""
+    """Return a suite's newest version, its scenarios' last trials on a target, and its history. Nine queries."""
     versions = list(
         suite.versions.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
     )
@@ -160,6 +162,7 @@ def suite_page(suite: Suite, target: str = "") -> SuitePage:
     if versions:
         entries = list(versions[0].entries.select_related("scenario_version__scenario"))
     last = strips(suite, target=chosen.pk if chosen else None)
+    upload = suite.uploads.select_related("guidance").first()
     return SuitePage(
         suite=suite,
         version=versions[0] if versions else None,
@@ -170,6 +173,7 @@ def suite_page(suite: Suite, target: str = "") -> SuitePage:
             .annotate(run_count=Count("runs"))
             .order_by("-number")[:30]
         ),
+        default_guidance=upload.guidance if upload else None,
         retired=suite.scenarios.filter(retired=True).count(),
         targets=targets,
         target=chosen,

@@ -177,6 +177,16 @@ def test_the_newest_guidance_stands_first(signed_in, project):
     assert [str(each) for each in page.guidance] == ["v2", "v1"]
 
 
+def test_the_guidance_of_the_last_upload_is_what_a_run_takes(signed_in, project):
+    suite = make_suite(project, name="Basics").suite
+    first, _ = make_guidance(suite, "v1"), make_guidance(suite, "v2")
+    suite.uploads.create(suite_version=suite.versions.get(), guidance=first)
+    text = signed_in().get("/p/tools/suites/basics/").content.decode()
+    assert "<dt>Guidance</dt><dd>v1</dd>" in text
+    assert 'v1 <span class="tag">last upload</span>' in text
+    assert text.count("last upload") == 1
+
+
 def test_viewers_see_no_upload_form(signed_in):
     assert "/p/tools/upload/" not in signed_in("viewer").get("/p/tools/suites/").content.decode()
 
