@@ -45,7 +45,7 @@ def trends(request: ProjectRequest) -> HttpResponse:
         "targets": target_names(project.pk),
         "target": target,
     }
-    return page_or_fragment(request, "runs/trends.html", "runs/_trend.html", context)
+    return page_or_fragment(request, "runs/trends.html", "runs/_trend_swapped.html", context)
 
 
 @require_GET

@@ -114,6 +114,22 @@ def test_a_trend_is_drawn_in_the_colours_of_the_page(as_admin: Page, live_server
     )
 
 
+def test_another_suite_offers_its_own_measures(as_admin: Page, live_server: Any, project: Any) -> None:
+    fill(project)
+    make_suite(project, name="Other")
+    as_admin.goto(f"{live_server.url}/p/tools/trends/?suite=taskmgr-basics")
+    suite, measure = (as_admin.locator(f"select[name={name}]") for name in ("suite", "measure"))
+    expect(measure.locator("option")).not_to_have_count(0)
+    suite.select_option("other")
+    expect(as_admin.get_by_text("Nothing to draw yet")).to_be_visible()
+    expect(measure.locator("option")).to_have_count(0)
+    suite.select_option("taskmgr-basics")
+    measure.focus()
+    measure.select_option("Judge: Judge")
+    expect(as_admin.locator("figcaption")).to_contain_text("Judge")
+    expect(measure).to_be_focused()
+
+
 def test_keys_lead_to_the_search_and_the_next_trial(as_admin: Page, live_server: Any, project: Any) -> None:
     run = make_run(make_suite(project))
     first, second = make_trial(run), make_trial(run)

@@ -83,8 +83,11 @@ def test_without_suites_both_pages_say_what_to_do(signed_in):
 
 def test_htmx_gets_the_trend_alone(signed_in, version):
     measured_run(version, "pass")
-    text = signed_in().get("/p/tools/trends/", headers={"HX-Request": "true"}).content.decode()
+    client = signed_in()
+    text = client.get("/p/tools/trends/", headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in text
+    assert '<select name="measure" id="measures" hx-swap-oob="true">' in text
+    assert "hx-swap-oob" not in client.get("/p/tools/trends/").content.decode().partition("<main")[2]
 
 
 def test_statements_are_counted_by_guidance(signed_in, version):
