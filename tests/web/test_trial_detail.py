@@ -35,6 +35,23 @@ def page(client, trial, query=""):
     return client.get(address(trial) + query).content.decode()
 
 
+def test_a_judge_that_is_missing_is_told_once_beside_the_gates(signed_in, run):
+    missing = "No judge is chosen."
+    judge = {
+        "layer": "judge",
+        "name": "judge",
+        "value": None,
+        "passed": None,
+        "message": missing,
+        "error": True,
+    }
+    trial = make_trial(run, outcome="fail", error=missing, scores=[judge])
+    make_judging(trial, content={"error": missing})
+    text = page(signed_in(), trial)
+    assert text.partition('aria-labelledby="judge"')[2].count(missing) == 1
+    assert "No command was seen." in text
+
+
 def test_it_works(signed_in, run):
     trial = make_trial(run, outcome="fail", answer="I exported 14 tasks.")
     make_judging(trial)
