@@ -39,9 +39,9 @@ PAGES = {
     "suite": "/p/default/suites/stock/",
     "run-new": "/p/default/runs/new/",
     "runs": "/p/default/runs/",
-    "run": "/runs/3/",
-    "run-regressed": "/runs/8/",
-    "trial": "/trials/1/",
+    "run": "/p/default/runs/3/",
+    "run-regressed": "/p/default/runs/8/",
+    "trial": "/p/default/trials/1/",
     "compare": "/p/default/compare/?runs=3,4",
     "trends": "/p/default/trends/",
     "reviews": "/p/default/reviews/",
@@ -50,7 +50,22 @@ PAGES = {
     "settings": "/p/default/settings/",
     "patterns": "/patterns/",
 }
-"""Name and address of each page; the examples always get the same numbers in a fresh database."""
+"""Name and address of each page of the documents; the examples get the same numbers in every fresh database."""
+NOT_FOUND = "not-found"
+MORE_PAGES = {
+    "projects": "/projects/",
+    "password": "/password/",
+    "search": "/p/default/search/?q=git",
+    "run-import": "/p/default/runs/import/",
+    "runs-nothing": "/p/default/runs/?q=nowhere",
+    "compare-none": "/p/default/compare/",
+    "target": "/p/default/targets/1/",
+    "settings-prices": "/p/default/settings/prices/",
+    "settings-audit": "/p/default/settings/audit/",
+    NOT_FOUND: "/p/default/nowhere/",
+}
+"""Pages that are drawn to be looked at only."""
+BEFORE_SIGNING_IN = {"sign-in": "/sign-in/"}
 
 
 @contextmanager
@@ -87,14 +102,16 @@ def draw(browser: Browser, link: str) -> None:
             screen = browser.new_context(
                 viewport={"width": width, "height": 900}, color_scheme=mode, storage_state=state
             )
-            _draw_all(screen.new_page(), home, f"{width}-{mode}")
+            _draw_all(screen.new_page(), home, f"{width}-{mode}", PAGES | MORE_PAGES)
+            screen.clear_cookies()
+            _draw_all(screen.new_page(), home, f"{width}-{mode}", BEFORE_SIGNING_IN)
             screen.close()
 
 
-def _draw_all(page: Page, home: str, suffix: str) -> None:
-    for name, address in PAGES.items():
+def _draw_all(page: Page, home: str, suffix: str, pages: dict[str, str]) -> None:
+    for name, address in pages.items():
         answer = page.goto(home + address, wait_until="networkidle")
-        if answer is None or answer.status != 200:
+        if answer is None or answer.status != (404 if name == NOT_FOUND else 200):
             raise RuntimeError(f"{address} answers {answer.status if answer else 'nothing'}")
         page.screenshot(path=ALL / f"{name}-{suffix}.png", full_page=True)
 
