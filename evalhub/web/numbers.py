@@ -90,3 +90,8 @@ def when(at: datetime, *, now: datetime) -> str:
 def _day(at: datetime, *, this_year: bool) -> str:
     day = f"{at.day} {at:%b}"
     return f"{day}, {at:%H:%M}" if this_year else f"{day} {at.year}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, in the plural but for one."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -45,7 +45,7 @@ def check_json_path(text: str) -> Any:
             path = parse(text)
     except (JSONPathError, ValueError, RecursionError, AttributeError, TypeError) as error:
         raise BadJsonPath(
-            f"'{text}' is not a JSONPath: {str(error).rstrip('.')}. Write one such as $.items[0].id."
+            f"'{text}' is not a JSONPath: {str(error).rstrip('.!')}. Write one such as $.items[0].id."
         ) from None
     if _intersects(path):
         raise BadJsonPath(

@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.numbers import counted
 from runs.errors import RequestError
 from runs.forms import ResultsFileForm
 from runs.importing import import_results
@@ -47,6 +48,6 @@ def run_import(request: ProjectRequest) -> HttpResponse:
         messages.success(request, f"{file.name} is run {runs[0].pk}.")
         return redirect(runs[0])
     messages.success(
-        request, f"{file.name} holds {len(runs)} runs: {', '.join(str(run.pk) for run in runs)}."
+        request, f"{file.name} holds {counted(len(runs), 'run')}: {', '.join(str(run.pk) for run in runs)}."
     )
     return redirect("run-list", request.access.project.slug)

@@ -49,7 +49,7 @@ def run_now(files: Path, *words: str):
 @pytest.mark.django_db
 class TestImportScenarios:
     def test_it_says_what_is_new_and_what_is_as_before(self, files):
-        assert "good v1 (new): 1 scenarios; 1 added" in call("import_scenarios", str(files / "good.yaml")).out
+        assert "good v1 (new): 1 scenario; 1 added" in call("import_scenarios", str(files / "good.yaml")).out
         again = call("import_scenarios", str(files / "good.yaml"), "--json").document
         assert (again["suites"][0]["new_version"], again["suites"][0]["unchanged"]) == (False, ["good"])
 

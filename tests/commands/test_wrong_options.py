@@ -54,3 +54,10 @@ def test_guidance_that_is_too_large_is_told_in_a_sentence(suite, tmp_path):
         file.truncate(21 * 1024 * 1024)
     ended = call("run_scenarios", suite, "--target", "one", "--guidance", str(large), "--dry-run")
     assert (ended.code, ended.err.strip()) == (2, f"{large}: The guidance {TOO_LARGE}")
+
+
+def test_counts_are_in_the_number_they_have(suite, tmp_path):
+    said = call("run_scenarios", suite, "--target", "one", "--only", "create", "--dry-run").out
+    assert said.strip() == "small v1 on one: 1 trial"
+    (tmp_path / "tab.yaml").write_text("a:\n\tb: 1\n")
+    assert call("check_scenarios", str(tmp_path / "tab.yaml")).out.strip().endswith("1 problem, 0 hints.")

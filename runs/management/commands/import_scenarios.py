@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from evalhub.teams.models import Project
+from evalhub.web.numbers import counted
 from runs.accepting import Brought, folder_on_disk, take_over_brought
 from runs.models import Target
 from scenarios.bundles import Bundle, read_path
@@ -77,7 +78,7 @@ def _told(imported: Imported) -> str:
     version = f"{imported.suite.slug} v{imported.version.number}"
     state = "new" if imported.new_version else "as before"
     lines = [
-        f"{version} ({state}): {len(changes.added) + len(changes.changed) + len(changes.unchanged)} scenarios"
+        f"{version} ({state}): {counted(len(changes.added) + len(changes.changed) + len(changes.unchanged), 'scenario')}"
     ]
     lines[0] += f"; {', '.join(parts)}" if imported.new_version and parts else ""
     if imported.guidance is not None:

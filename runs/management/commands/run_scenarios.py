@@ -11,6 +11,7 @@ from django.db import transaction
 from pydantic import ValidationError
 
 from evalhub.teams.models import Project
+from evalhub.web.numbers import counted
 from runs import launching, waiting
 from runs.baselines import check_choice
 from runs.errors import RequestError
@@ -241,7 +242,7 @@ def _planned(planned: tuple[PlannedRun, ...]) -> Result:
         f"{row['suite']} v{row['suite_version']} on {row['target']}"
         + (f", {row['model']}" if row["model"] else "")
         + (f", {row['guidance']}" if row["guidance"] else "")
-        + f": {row['trials']} trials"
-        for row in rows
+        + f": {counted(each.trial_count, 'trial')}"
+        for row, each in zip(rows, planned, strict=True)
     ]
     return Result("\n".join(lines), {"runs": rows})

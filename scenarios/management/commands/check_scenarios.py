@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from evalhub.web.numbers import counted
 from scenarios.checking import check_paths
 from scenarios.commands import FAILED, WRONG_USE, EvalhubCommand, Result
 
@@ -27,6 +28,7 @@ class Command(EvalhubCommand):
         lints = len(problems) - len(errors)
         code = WRONG_USE if errors else (FAILED if lints and options["strict"] else 0)
         lines = [str(problem) for problem in problems]
-        lines.append(f"{len(errors)} problems, {lints} hints." if problems else "Nothing to complain about.")
+        sums = f"{counted(len(errors), 'problem')}, {counted(lints, 'hint')}."
+        lines.append(sums if problems else "Nothing to complain about.")
         document = {"problems": [problem.as_json() for problem in problems]}
         return Result("\n".join(lines), document, code)
