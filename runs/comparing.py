@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from statistics import fmean
 
 from evaluators.suite_result import Comparison, compare_passes
 from runs.baselines import baseline_of
@@ -13,6 +14,7 @@ from runs.models.trial import TrialState
 from runs.options import RunOptions
 
 PASS = ("trial", "pass")
+_GRAVEST_FIRST = (Verdict.REGRESSED, Verdict.IMPROVED)
 
 
 def passes(run_id: int) -> dict[str, bool]:
@@ -54,12 +56,13 @@ def compare_with_baseline(run: Run) -> None:
 
 
 def _write_changes(run: Run, baseline: Run) -> bool:
-    """Store a change for each scenario whose verdict differs; True when any is a regression.
+    """Store a change for each scenario whose verdict differs, and one of the whole; True when any is a regression.
 
     Rates are over trials that are no errors, so that a scenario of which only errors are left has no verdict.
     """
     measure = measure_id(*PASS)
     before, after = _rates(baseline, measure), _rates(run, measure)
+    both = after.keys() & before.keys()
     changes = [
         Change(
             run=run,
@@ -70,11 +73,22 @@ def _write_changes(run: Run, baseline: Run) -> bool:
             before=before[scenario],
             after=after[scenario],
         )
-        for scenario in after.keys() & before.keys()
+        for scenario in both
         if (before[scenario] == 1.0) != (after[scenario] == 1.0)
     ]
+    verdicts = {change.verdict for change in changes}
+    if both:
+        whole = Change(
+            run=run,
+            baseline=baseline,
+            measure_id=measure,
+            verdict=next((each for each in _GRAVEST_FIRST if each in verdicts), Verdict.SAME),
+            before=fmean(before[scenario] for scenario in both),
+            after=fmean(after[scenario] for scenario in both),
+        )
+        changes.append(whole)
     Change.objects.bulk_create(changes)
-    return any(change.verdict == Verdict.REGRESSED for change in changes)
+    return Verdict.REGRESSED in verdicts
 
 
 def _rates(run: Run, measure: int) -> Mapping[int, float]:

@@ -116,7 +116,9 @@ class RunRow:
     @property
     def direction(self) -> str:
         """`better`, `worse` or `muted`: what the comparison with the baseline says."""
-        return {"regressed": "worse", "improved": "better"}.get(self.verdict, "muted")
+        told = {"regressed": "worse", "improved": "better"}.get(self.verdict, "muted")
+        # What one scenario lost, others may have won: then the rate itself is no worse.
+        return "muted" if told == "worse" and (self.change or 0.0) > 0 else told
 
     @property
     def state(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from runs.comparing import compare_with_baseline
 from runs.models import Measure
 from runs.models.comparison import Change
 from tests.builders import close, make_guidance, make_project, make_run, make_suite, make_target, make_trial
@@ -119,6 +120,17 @@ def test_it_escapes_names_and_shows_what_is_hidden_in_them(signed_in, project):
     text = signed_in().get(ADDRESS).content.decode()
     assert "&lt;b&gt;x&lt;/b&gt;⟨U+202E⟩exe" in text
     assert "<b>x</b>" not in text
+
+
+def test_a_run_that_lost_a_scenario_says_how_much_that_is(signed_in, version):
+    for outcome in ("pass", "fail"):
+        run = make_run(version)
+        make_trial(run, "create", outcome=outcome)
+        make_trial(run, "export")
+        compare_with_baseline(close(run))
+    newest, oldest = signed_in().get(ADDRESS).context["rows"]
+    assert (newest.state, newest.change, newest.direction) == ("regressed", -0.5, "worse")
+    assert (oldest.state, oldest.change) == ("pass", None)
 
 
 def test_it_shows_a_verdict_against_the_baseline(signed_in, version):
