@@ -152,7 +152,7 @@ class SuitePage:
 
 
 def suite_page(suite: Suite, target: str = "") -> SuitePage:
-    """Return a suite's newest version, its scenarios' last trials on a target, and its history. Nine queries."""
+    """Return a suite's newest version, its scenarios' last trials on a target, and its history. Eight queries."""
     versions = list(
         suite.versions.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
     )

@@ -66,7 +66,7 @@ READERS = {
     "progress": (0, lambda v: progress_of(v.runs.first())),
     "strips": (2, lambda v: strips(v.suite)),
     "suite rows": (5, lambda v: suite_rows(v.suite.project)),
-    "suite page": (7, lambda v: suite_page(v.suite)),
+    "suite page": (8, lambda v: suite_page(v.suite)),
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
     "readings": (2, lambda v: readings(v.suite)),
 }
