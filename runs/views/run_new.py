@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from evalhub.teams.models import Project
@@ -15,6 +16,7 @@ from runs.errors import RequestError
 from runs.forms import RunForm
 from runs.models.run import Trigger
 from runs.planning import PlannedRun, plan, request_runs
+from runs.warehouse.targets import target_rows
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,9 @@ def run_new(request: ProjectRequest) -> HttpResponse:
 def _show(request: ProjectRequest, form: RunForm, planned: Plan, *, status: int = 200) -> HttpResponse:
     template = "runs/_plan.html" if request.htmx else "runs/run_new.html"
     context = {"form": form, "plan": planned, "chosen_targets": form["targets"].value() or []}
+    if not request.htmx:
+        rows = target_rows(request.access.project, now=timezone.now())
+        context["targets"] = [row for row in rows if row.target.accepted and not row.target.is_imported]
     return render(request, template, context, status=status)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from runs.models import Run
+import pytest
+from django.utils import timezone
+
+from runs.models import Run, TargetCheck
 from tests.builders import make_guidance, make_project, make_suite, make_target
 
 ADDRESS = "/p/tools/runs/new/"
@@ -103,6 +106,28 @@ def test_the_form_takes_what_the_address_says(signed_in, version):
     text = signed_in().get(f"{ADDRESS}?suite=basics&targets=local&models=gpt-5").content.decode()
     assert 'value="gpt-5"' in text
     assert 'name="targets" value="local" checked' in text
+
+
+def test_a_target_says_whether_it_can_start_and_what_to_do(signed_in, version, project):
+    for name, available, sentence in (
+        ("ready", True, ""),
+        ("broken", False, "No executable 'codex' on PATH."),
+    ):
+        TargetCheck.objects.create(
+            target=make_target(project, name),
+            at=timezone.now(),
+            worker="eval-2",
+            available=available,
+            sentence=sentence,
+            version="2.1",
+        )
+    make_target(project, "proposed", accepted=False)
+    text = signed_in().get(ADDRESS).content.decode()
+    rows = dict(re.findall(r'<li><label>.*?value="(\w+)".*?badge [^>]*>([^<]*)<', text, re.DOTALL))
+    assert rows == {"local": "not checked", "ready": "ready", "broken": "cannot start"}
+    assert "No executable &#39;codex&#39; on PATH." in text
+    assert "Found on eval-2," in text
+    assert text.count("Found on") == 1
 
 
 def test_without_a_suite_it_says_what_to_do(signed_in):
