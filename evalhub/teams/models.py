@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from evalhub.teams.audit_words import sentence
 from evalhub.teams.roles import Role
 from evalhub.web.prepared import prepared
 
@@ -165,6 +166,11 @@ class AuditEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.subject}"
+
+    @property
+    def sentence(self) -> str:
+        """What was done, for people, to stand after a name."""
+        return sentence(self.action, self.subject)
 
 
 def note(project: Project | None, user: Any, action: str, subject: object = "", **detail: Any) -> None:

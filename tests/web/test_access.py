@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from tests.builders import close, make_project, make_run, make_suite, make_trial
+from evalhub.teams.models import note
+from tests.builders import close, make_member, make_project, make_run, make_suite, make_trial
 
 PAGES = {
     "home": "/p/tools/",
@@ -30,6 +31,11 @@ def addresses(project):
     trial = make_trial(run)
     close(run)
     return {name: path.format(run=run.pk, trial=trial.pk) for name, path in PAGES.items()}
+
+
+def test_the_home_says_what_people_did_lately(signed_in, project):
+    note(project, make_member(project, "author", "grace"), "suite.upload", "stock")
+    assert "grace uploaded the suite stock</li>" in signed_in().get("/p/tools/").content.decode()
 
 
 @pytest.mark.parametrize("name", PAGES)
