@@ -16,17 +16,10 @@ from evalhub.web import words
 from runs.warehouse.alerts import untriaged
 
 FILTERS: tuple[Callable[..., Any], ...] = (
-    *(
-        words.badge,
-        words.cut,
-        words.decimals,
-        words.dots,
-        words.format_name,
-        words.in_json,
-        words.json_script,
-    ),
-    *(words.line, words.measured, words.visible, words.when),
-    *(words.duration, words.file_size, words.integer, words.money, words.percent),
+    *(words.badge, words.cut, words.dots, words.format_name, words.line, words.visible, words.when),
+    *(words.decimals, words.duration, words.file_size, words.integer),
+    *(words.measured, words.money, words.percent),
+    *(words.in_json, words.json_script),
     *(defaultfilters.date, defaultfilters.linebreaksbr, defaultfilters.pluralize, defaultfilters.urlencode),
 )
 FUNCTIONS: tuple[Callable[..., Any], ...] = (

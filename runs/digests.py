@@ -18,7 +18,7 @@ from msgspec import Struct
 from evalhub.web.prepared import prepared
 from runs.models import Run, RunDigest, Trial
 from runs.models.trial import TrialState
-from runs.reasons import failed_scores, is_verdict
+from runs.reasons import is_verdict, reasons_of
 from runs.said import Statement, statements
 
 # Python looks a choice's value up anew each time, and a page asks for it of every trial.
@@ -196,8 +196,7 @@ def _lost(error: str, scores: Iterable[ReadScore], text: str) -> list[str]:
         return [error[:LONGEST]]
     if all(score.passed is not False for score in scores):
         return []
-    failed = failed_scores(msgspec.json.decode(text))[:MOST_LOST]
-    return [(score.get("message") or f"{score['name']} failed.")[:LONGEST] for score in failed]
+    return [reason[:LONGEST] for reason in reasons_of(msgspec.json.decode(text))[:MOST_LOST]]
 
 
 @lru_cache(maxsize=1024)

@@ -22,3 +22,9 @@ def failed_scores(scores: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
         if verdicts
         else failed
     )
+
+
+def reasons_of(scores: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what decided against a trial, each sentence once: two gates may miss the same file."""
+    said = (score.get("message") or f"{score['name']} failed." for score in failed_scores(scores))
+    return list(dict.fromkeys(said))

@@ -1,4 +1,4 @@
-"""Every page needs somebody who is signed in, unless its view says otherwise; programs get errors as JSON."""
+"""What every answer has: the one policy of what it may load, a person who is signed in, and JSON for programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 
 class ContentSecurityPolicy:
-    """Sends the one policy of all pages; django-csp's own middleware builds it anew for every answer."""
+    """Sends the one policy of all pages, unless a view says otherwise; django-csp's own builds it for every answer."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -21,7 +21,7 @@ class ContentSecurityPolicy:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        response.headers[HEADER] = self.policy
+        response.headers.setdefault(HEADER, self.policy)
         return response
 
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from runs.reasons import failed_scores
+from runs.reasons import reasons_of
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}
@@ -94,8 +94,7 @@ def reasons(trial: Mapping[str, Any]) -> list[str]:
     """Return why a trial did not pass: its error, else the messages of what decided against it."""
     if trial["outcome"] == "pass":
         return []
-    failed = [score["message"] for score in failed_scores(trial["scores"])]
-    return [trial["error"]] if trial["outcome"] == "error" else failed
+    return [trial["error"]] if trial["outcome"] == "error" else reasons_of(trial["scores"])
 
 
 def _gates(trial: Mapping[str, Any]) -> str:

@@ -32,7 +32,7 @@ def test_what_is_no_number_is_told() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="Only PostgreSQL prepares statements.")
 def test_the_connection_has_it() -> None:
-    if connection.vendor == "postgresql":
-        connection.ensure_connection()
-        assert connection.connection.prepare_threshold == 5
+    connection.ensure_connection()
+    assert connection.connection.prepare_threshold == 5

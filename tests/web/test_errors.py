@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.http import HttpResponse
 from django.test import Client
 
+from evalhub.web.middleware import ContentSecurityPolicy
 from runs.models import Worker
 from tests.builders import make_run, make_suite, make_trial
 
@@ -45,6 +47,14 @@ def test_every_page_has_the_policy(signed_in, path):
     assert "default-src 'none'" in policy
     assert "script-src 'self';" in policy + ";"
     assert "frame-ancestors 'none'" in policy
+
+
+def test_a_view_may_have_a_policy_of_its_own(rf):
+    own = HttpResponse(headers={"Content-Security-Policy": "sandbox"})
+    assert (
+        ContentSecurityPolicy(lambda request: own)(rf.get("/")).headers["Content-Security-Policy"]
+        == "sandbox"
+    )
 
 
 def test_health_answers_anybody(client, project):
