@@ -5,12 +5,15 @@ from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
 
-def _read_moments_quickly(connection: Any, **_: Any) -> None:
+def _read_quickly(connection: Any, **_: Any) -> None:
     # The driver of a database that is not used is not imported.
-    if connection.vendor == "postgresql" and connection.timezone is UTC:
-        from evalhub.web.postgres import MomentLoader
+    if connection.vendor == "postgresql":
+        from evalhub.web.postgres import JsonTextLoader, MomentLoader
 
-        connection.connection.adapters.register_loader("timestamptz", MomentLoader)
+        adapters = connection.connection.adapters
+        adapters.register_loader("jsonb", JsonTextLoader)
+        if connection.timezone is UTC:
+            adapters.register_loader("timestamptz", MomentLoader)
 
 
 class WebConfig(AppConfig):
@@ -21,4 +24,4 @@ class WebConfig(AppConfig):
         # Imported for what it registers.
         from evalhub.web import checks  # noqa: F401
 
-        connection_created.connect(_read_moments_quickly, dispatch_uid="evalhub.web.moments")
+        connection_created.connect(_read_quickly, dispatch_uid="evalhub.web.read_quickly")

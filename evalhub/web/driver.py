@@ -49,7 +49,8 @@ def written_for(database: BaseDatabaseWrapper, sql: str, parameters: int) -> str
 def select(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Return the rows of a statement that is carried out again and again, as they come from the driver.
 
-    PostgreSQL keeps how it carries the statement out, where `prepare_threshold` allows it. Raises Django's exceptions.
+    PostgreSQL keeps how it carries the statement out, where `prepare_threshold` allows it, and sends what it has in
+    its own form: bytes in text are twice as long and read one by one. Raises Django's exceptions.
     """
     with database.wrap_database_errors:
         if database.vendor == "sqlite":
@@ -61,4 +62,4 @@ def select(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -
         # One type for all numbers: each other would be another statement for the server.
         given = [Int8(each) if type(each) is int else each for each in parameters]
         with RawCursor(database.connection) as cursor:
-            return cursor.execute(sql, given, prepare=True).fetchall()
+            return cursor.execute(sql, given, prepare=True, binary=True).fetchall()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.pq import Format
 from psycopg.types.datetime import TimestamptzLoader
 
 
@@ -19,3 +21,12 @@ class MomentLoader(TimestamptzLoader):
             return datetime.fromisoformat(bytes(data).decode()).astimezone(UTC)
         except ValueError:
             return super().load(data).replace(tzinfo=UTC)
+
+
+class JsonTextLoader(Loader):
+    """Reads JSON in the server's binary form as the text it is, which Django decodes: a version and the text."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> str:
+        return bytes(data)[1:].decode()

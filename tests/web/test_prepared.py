@@ -6,8 +6,20 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import CharField, F, Func, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import (
+    BigIntegerField,
+    BinaryField,
+    BooleanField,
+    CharField,
+    DecimalField,
+    F,
+    FloatField,
+    Func,
+    Q,
+    QuerySet,
+    Value,
+)
+from django.db.models.functions import Cast, Coalesce
 from django.test.utils import CaptureQueriesContext
 
 from evalhub.teams.models import AuditEvent, Membership, Project, note
@@ -32,6 +44,11 @@ def _members(project: int) -> QuerySet[Membership]:
     return Membership.objects.select_related("project", "user").filter(project=project)
 
 
+def _plain(value: Any) -> tuple[type, Any]:
+    """Return a value with its type; the driver may give bytes as a view of them."""
+    return (bytes, bytes(value)) if isinstance(value, memoryview) else (type(value), value)
+
+
 def _distinct() -> QuerySet[Project, int]:
     # PostgreSQL has to select what it sorts by; nobody reads that.
     return Project.objects.order_by("slug").values_list("pk", flat=True).distinct()
@@ -42,7 +59,24 @@ def _values() -> QuerySet[AuditEvent, Any]:
     return AuditEvent.objects.order_by("pk").values_list("at", at, "detail", "detail__part", "subject")
 
 
+def _of_every_kind() -> QuerySet[Project, Any]:
+    return Project.objects.values_list(
+        Cast(Value("1.25"), DecimalField(max_digits=6, decimal_places=3)),
+        Cast(Value("2.5"), FloatField()),
+        Value(True, output_field=BooleanField()),
+        Value(bytes(range(256)), output_field=BinaryField()),
+        Value(None, output_field=CharField()),
+        Value(2**40, output_field=BigIntegerField()),
+        "created",
+    )
+
+
 class TestItsRows:
+    def test_values_of_every_kind_are_what_the_orm_gives(self) -> None:
+        make_project("one")
+        rows = prepared(_of_every_kind)()
+        assert [[*map(_plain, row)] for row in rows] == [[*map(_plain, row)] for row in _of_every_kind()]
+
     @pytest.mark.parametrize(
         "detail", [{}, {"part": None}, {"part": [1.5, "ü"]}, {"part": "text", "n": 2**70}]
     )
