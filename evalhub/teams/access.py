@@ -16,6 +16,7 @@ from evalhub.web.prepared import prepared
 
 DEFAULT_PROJECT = "default"
 LOCAL_OWNER = "owner"
+_READ = "memberships_read"
 
 
 @dataclass(frozen=True)
@@ -43,24 +44,40 @@ def access_among(memberships: Iterable[Membership], user: Any, slug: str) -> Acc
 
 
 def memberships_of(user: Any) -> list[Membership]:
-    """Return a person's memberships with their projects, by the projects' names. One query."""
-    return _memberships(user.pk)
+    """Return a person's memberships with their projects, by the projects' names.
+
+    One query, or none where `member` has read them with the person.
+    """
+    read: list[Membership] | None = getattr(user, _READ, None)
+    return _memberships(user.pk) if read is None else read
+
+
+def member(pk: int) -> Any:
+    """Return the person with this key, with their memberships; None where they are a member of nothing. One query."""
+    memberships = _memberships(pk)
+    if not memberships:
+        return None
+    user = memberships[0].user
+    setattr(user, _READ, memberships)
+    return user
 
 
 @prepared
 def _memberships(user: int) -> QuerySet[Membership]:
-    return Membership.objects.select_related("project").filter(user=user).order_by("project__name", "pk")
+    return (
+        Membership.objects.select_related("project", "user").filter(user=user).order_by("project__name", "pk")
+    )
 
 
 def of_token(token: ApiToken) -> Access | None:
     """Return a token's access to its project: never more than its owner's, None when the owner has left."""
-    roles = _roles(token.user_id, token.project_id)
-    return Access(token.project, token.user, lesser(token.role, roles[0])) if roles else None
+    role = token.owner_role if hasattr(token, "owner_role") else _owner_role(token)
+    return Access(token.project, token.user, lesser(token.role, role)) if role else None
 
 
-@prepared
-def _roles(user: int, project: int) -> QuerySet[Membership, str]:
-    return Membership.objects.filter(user=user, project=project).values_list("role", flat=True)
+def _owner_role(token: ApiToken) -> str | None:
+    memberships = Membership.objects.filter(user=token.user_id, project=token.project_id)
+    return memberships.values_list("role", flat=True).first()
 
 
 @transaction.atomic

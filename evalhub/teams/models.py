@@ -99,7 +99,10 @@ class ApiToken(models.Model):
 
     @classmethod
     def find(cls, secret: str, *, now: datetime) -> ApiToken | None:
-        """Return the valid token with this secret and note its use, at most once a minute; else None."""
+        """Return the valid token with this secret and note its use, at most once a minute; else None.
+
+        With it comes `owner_role`, its owner's role in the project, None for one who has left. One query.
+        """
         token = next(iter(_tokens(digest(secret))), None)
         if token is None or not token.user.is_active or (token.expires and token.expires <= now):
             return None
@@ -110,7 +113,10 @@ class ApiToken(models.Model):
 
 @prepared
 def _tokens(sha256: str) -> models.QuerySet[ApiToken]:
-    return ApiToken.objects.select_related("project", "user").filter(sha256=sha256, revoked=None).order_by()
+    memberships = Membership.objects.filter(user=models.OuterRef("user"), project=models.OuterRef("project"))
+    owner_role = models.Subquery(memberships.values("role")[:1])
+    tokens = ApiToken.objects.select_related("project", "user").annotate(owner_role=owner_role)
+    return tokens.filter(sha256=sha256, revoked=None).order_by()
 
 
 class SignInLink(models.Model):

@@ -11,6 +11,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from evalhub.teams.access import member
 from evalhub.web.prepared import prepared
 
 
@@ -35,9 +36,9 @@ class Users(ModelBackend):
     """Django's users with passwords."""
 
     def get_user(self, user_id: int) -> Any:
-        """Return the person with this key who may sign in, else None."""
-        found = _users(int(user_id))
-        return found[0] if found and self.user_can_authenticate(found[0]) else None
+        """Return the person with this key who may sign in, else None; with their memberships, which pages ask for."""
+        user = member(int(user_id)) or next(iter(_users(int(user_id))), None)
+        return user if user and self.user_can_authenticate(user) else None
 
 
 @prepared

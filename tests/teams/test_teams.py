@@ -8,9 +8,10 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from evalhub.teams.access import default_project, local_owner, of_token, of_user
+from evalhub.teams.access import default_project, local_owner, memberships_of, of_token, of_user
 from evalhub.teams.models import ApiToken, AuditEvent, Membership, SignInLink, note
 from evalhub.teams.roles import ACTIONS, Role, allows, lesser
+from evalhub.teams.sessions import Users
 from tests.builders import make_member, make_project
 
 
@@ -54,6 +55,35 @@ class TestAccess:
         token, _ = ApiToken.issue(project, owner, name="ci", role=Role.VIEWER)
         Membership.objects.filter(user=owner).delete()
         assert of_token(token) is None
+
+    def test_a_person_comes_with_their_memberships_in_one_query(self, django_assert_num_queries):
+        user = make_member(make_project("one"))
+        Membership.objects.create(project=make_project("another"), user=user, role=Role.ADMIN)
+        with django_assert_num_queries(1):
+            read = Users().get_user(user.pk)
+            mine = [(each.project.slug, each.role) for each in memberships_of(read)]
+        assert (read, mine) == (user, [("another", "admin"), ("one", "admin")])
+
+    def test_a_person_who_is_a_member_of_nothing_signs_in(self):
+        user = make_member(make_project())
+        user.memberships.all().delete()
+        assert Users().get_user(user.pk) == user
+        assert memberships_of(user) == []
+
+    def test_a_token_comes_with_its_owners_role_in_one_query(self, django_assert_num_queries):
+        project = make_project()
+        _, secret = ApiToken.issue(project, make_member(project, "runner"), name="ci", role=Role.ADMIN)
+        ApiToken.find(secret, now=timezone.now())  # notes its use
+        with django_assert_num_queries(1):
+            access = of_token(ApiToken.find(secret, now=timezone.now()))
+        assert access.role == "runner"
+
+    def test_the_token_found_of_somebody_who_left_opens_nothing(self):
+        project = make_project()
+        owner = make_member(project, "runner")
+        _, secret = ApiToken.issue(project, owner, name="ci", role=Role.ADMIN)
+        Membership.objects.filter(user=owner).delete()
+        assert of_token(ApiToken.find(secret, now=timezone.now())) is None
 
     def test_the_local_owner_is_made_once_and_has_no_password(self):
         assert local_owner() == local_owner()

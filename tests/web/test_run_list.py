@@ -150,5 +150,5 @@ def test_it_makes_as_many_queries_for_fifty_runs_as_for_one(
         close(make_run(version))
     client = signed_in()
     # Session, user, access, page, measures, changes, four for the choices, the menu's projects, the untriaged.
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(11):
         client.get(ADDRESS)
