@@ -10,22 +10,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 
 import yaml
 
 from evaluators.model import Json
 from scenarios.formats.positions import Document, Location, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.text import MAX_DEPTH, bad_character, decode, duplicate_key, empty, refuse, too_deep
-
-MAX_EVENTS = 200_000
-MAX_ALIASES = 200
-MAX_EXPANDED = 500_000
-"""Values that the document has once every alias is written out."""
+from scenarios.formats.text import decode, duplicate_key, empty, refuse
+from scenarios.formats.yaml_scan import Scan
 
 _CORE = "tag:yaml.org,2002:"
-_ALLOWED_TAGS = {None, "!", _CORE + "str"}
 
 
 class _Loader(yaml.CSafeLoader):
@@ -76,7 +70,7 @@ def read_yaml(content: bytes, file: str) -> Document:
     """Decode one YAML document. Raises `ScenarioFileError` with the line of what cannot be taken."""
     text = decode(content, file)
     try:
-        _Scan(file).check(text)
+        Scan(file).check(text)
         loader = _Loader(text)
         root = loader.get_single_node()
         if root is None:
@@ -90,101 +84,6 @@ def read_yaml(content: bytes, file: str) -> Document:
     if value is None:
         raise empty(file)
     return Document(file=file, value=value, positions=Positions(lines))
-
-
-@dataclass
-class _Scan:
-    """Counts what a document holds before it is composed."""
-
-    file: str
-    open: list[tuple[str | None, int]] = field(default_factory=list)
-    """Anchor and line of each collection that is not closed yet."""
-    counts: list[int] = field(default_factory=lambda: [0])
-    """Values in each open collection, the document itself first."""
-    sizes: dict[str, int] = field(default_factory=dict)
-    aliases: int = 0
-    documents: int = 0
-
-    def check(self, text: str) -> None:
-        for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
-            line = event.start_mark.line + 1 if event.start_mark else 1
-            if number > MAX_EVENTS:
-                raise self._too_big(line, f"The document has more than {MAX_EVENTS:,} parts.")
-            self._take(event, line)
-            if self.counts[-1] > MAX_EXPANDED:
-                raise self._too_big(
-                    line,
-                    f"Its aliases make it more than {MAX_EXPANDED:,} values.",
-                    id="format/expands-too-far",
-                )
-
-    def _take(self, event: yaml.Event, line: int) -> None:
-        if isinstance(event, yaml.DocumentStartEvent):
-            self._document(line)
-        elif isinstance(event, yaml.AliasEvent):
-            self._alias(event.anchor, line)
-        elif isinstance(event, yaml.ScalarEvent):
-            self._scalar(event, line)
-        elif isinstance(event, yaml.CollectionStartEvent):
-            self._enter(event, line)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            self._leave()
-
-    def _document(self, line: int) -> None:
-        self.documents += 1
-        if self.documents > 1:
-            raise refuse(
-                self.file,
-                line,
-                "The file holds more than one YAML document.",
-                fix="Write each scenario into a file of its own.",
-                id="format/several-documents",
-            )
-
-    def _alias(self, anchor: str | None, line: int) -> None:
-        self.aliases += 1
-        if self.aliases > MAX_ALIASES:
-            raise self._too_big(
-                line, f"The document uses more than {MAX_ALIASES} aliases.", id="format/too-many-aliases"
-            )
-        if any(anchor == name for name, _ in self.open):
-            raise self._too_big(line, f"The alias '{anchor}' holds itself.", id="format/expands-too-far")
-        self.counts[-1] += self.sizes.get(anchor or "", 1)
-
-    def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
-        self._check_tag(event.tag, line)
-        if "\0" in event.value:
-            raise bad_character(self.file, line)
-        if event.anchor:
-            self.sizes[event.anchor] = 1
-        self.counts[-1] += 1
-
-    def _enter(self, event: yaml.CollectionStartEvent, line: int) -> None:
-        self._check_tag(event.tag, line)
-        self.open.append((event.anchor, line))
-        if len(self.open) > MAX_DEPTH:
-            raise too_deep(self.file, line)
-        self.counts.append(1)
-
-    def _leave(self) -> None:
-        anchor, _ = self.open.pop()
-        size = self.counts.pop()
-        if anchor:
-            self.sizes[anchor] = size
-        self.counts[-1] += size
-
-    def _check_tag(self, tag: str | None, line: int) -> None:
-        if tag not in _ALLOWED_TAGS:
-            raise refuse(
-                self.file,
-                line,
-                f"The YAML tag '{tag}' is not allowed.",
-                fix="Remove the tag and write the value plainly.",
-                id="format/yaml-tag",
-            )
-
-    def _too_big(self, line: int, what: str, *, id: str = "format/too-many-nodes") -> ScenarioFileError:
-        return refuse(self.file, line, what, fix="Write the values out, or split the file.", id=id)
 
 
 def _walk(root: yaml.Node, file: str) -> tuple[dict[Location, int], list[Problem]]:
