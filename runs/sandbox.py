@@ -20,6 +20,7 @@ from runs.profiles import COMMAND, UNLIMITED, Limits, Profile
 from runs.providers.base import ProviderError
 from runs.providers.outbound import Outbound
 from runs.providers.process import Spawn
+from runs.readable_folders import readable_folders
 
 HOME = bubblewrap.HOME
 WORKSPACE = "/workspace"
@@ -137,7 +138,7 @@ class Containment:
 
     def readable_folders(self) -> tuple[Path, ...]:
         """Folders outside /usr that every command may read."""
-        return _readable_folders(self.path, self.read)
+        return readable_folders(self.path, self.read)
 
 
 @dataclass(frozen=True)
@@ -231,22 +232,3 @@ class Sandbox:
 @cache
 def _home() -> str:
     return str(Path.home())
-
-
-@cache
-def _readable_folders(path: str, read: tuple[Path, ...]) -> tuple[Path, ...]:
-    folders = [Path(sys.base_prefix), Path(sys.prefix), *read]
-    folders += [_with_what_it_starts(Path(name)) for name in path.split(":") if name.startswith("/")]
-    further = {folder for folder in folders if _is_further(folder)}
-    # One below another is there already, and every mount costs a sandbox time.
-    return tuple(sorted(folder for folder in further if further.isdisjoint(folder.parents)))
-
-
-def _with_what_it_starts(folder: Path) -> Path:
-    """Version managers put shims on PATH, which start what lies beside their folder."""
-    return folder.parent if folder.name == "shims" else folder
-
-
-def _is_further(folder: Path) -> bool:
-    known = folder == Path("/") or str(folder) in bubblewrap.SYSTEM or folder.is_relative_to("/usr")
-    return not known and folder.is_dir()
