@@ -6,7 +6,6 @@ import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import AliasChoices, Field, field_validator
@@ -18,7 +17,13 @@ from runs.providers.base import Availability, Invocation, ProviderError, Recordi
 from runs.providers.cli_answer import read_answer
 from runs.providers.cli_files import CliFiles, as_run
 from runs.providers.command_template import TemplateValues, quote, render, uses
-from runs.providers.healthcheck import CommandHealthcheck, HttpHealthcheck, Template, ask_address
+from runs.providers.healthcheck import (
+    CommandHealthcheck,
+    HttpHealthcheck,
+    Template,
+    ask_address,
+    ask_command,
+)
 from runs.providers.options import Options, ResolvedTarget, snake_case
 from runs.providers.process import ProcessResult, run_process
 
@@ -70,10 +75,14 @@ class Cli:
         """Whether the sandbox, the program and the health check allow to start."""
         if problem := self._containment.problem:
             return Availability(False, problem)
-        health = self._options.healthcheck
-        if isinstance(health, HttpHealthcheck):
-            return self._ask_address(health)
-        return self._ask_command(health) if health else Availability(True)
+        reason = self._unwell()
+        if not reason:
+            return Availability(True)
+        name = self._target.name
+        return Availability(
+            False,
+            f"The health check of the target '{name}' failed: {reason}. Start what it needs, or correct it.",
+        )
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Run the command. Raises `ProviderError` where it could not start or, without a workspace, failed."""
@@ -101,6 +110,23 @@ class Cli:
             return replace(recording, logs={"command": files.keep(ran)}) if ran else recording
         finally:
             files.remove()
+
+    def _unwell(self) -> str:
+        """Return why the health check fails, empty where it passes or there is none."""
+        health = self._options.healthcheck
+        if health is None:
+            return ""
+        seconds = health.timeout_seconds or self._timeout(DEFAULT_SECONDS)
+        if isinstance(health, HttpHealthcheck):
+            return ask_address(health.url, seconds, self._containment.outbound)
+        cwd = health.cwd or self._options.cwd
+        return ask_command(
+            health.command_template,
+            self._containment,
+            cwd=cwd,
+            env=self._options.env,
+            timeout_seconds=seconds,
+        )
 
     @property
     def _names_files(self) -> bool:
@@ -146,7 +172,7 @@ class Cli:
         """A command that never started is the target's failure; one that failed is the agent's own in a workspace."""
         if _never_started(result, self._options.command_template):
             raise ProviderError(
-                f"The target '{self._target.name}' cannot start: {_said(result)}. "
+                f"The target '{self._target.name}' cannot start: {result.said}. "
                 "Install the program on the worker, or correct `command_template`."
             )
         if invocation.in_workspace or result.cancelled:
@@ -162,7 +188,7 @@ class Cli:
         if result.exit_code != 0:
             raise ProviderError(
                 f"The command of the target '{self._target.name}' ended with exit code {result.exit_code}: "
-                f"{_said(result)}. Run the command by hand to see why.{told}",
+                f"{result.said}. Run the command by hand to see why.{told}",
                 kind="command",
             )
 
@@ -199,45 +225,6 @@ class Cli:
             notes.append(f"The command wrote no answer: {error.strerror}.")
             return None
 
-    def _ask_address(self, health: HttpHealthcheck) -> Availability:
-        seconds = health.timeout_seconds or self._timeout(DEFAULT_SECONDS)
-        reason = ask_address(health.url, seconds, self._containment.outbound)
-        return self._unhealthy(reason) if reason else Availability(True)
-
-    def _ask_command(self, health: CommandHealthcheck) -> Availability:
-        with TemporaryDirectory(prefix="evalhub-health-") as folder:
-            workspace, scratch = Path(folder, "workspace"), Path(folder, "scratch")
-            workspace.mkdir()
-            scratch.mkdir()
-            where = health.cwd or self._options.cwd
-            invocation = Invocation("", "healthcheck", workspace, scratch, DEFAULT_SECONDS)
-            cwd = Path(where) if where else workspace
-            return self._run_check(health, invocation, cwd)
-
-    def _run_check(self, health: CommandHealthcheck, invocation: Invocation, cwd: Path) -> Availability:
-        sandbox = self._sandbox(invocation, cwd)
-        command = render(health.command_template, TemplateValues(eval_id="healthcheck"))
-        try:
-            result = run_process(
-                command,
-                cwd=cwd,
-                env=self._options.env,
-                timeout_seconds=health.timeout_seconds or self._timeout(DEFAULT_SECONDS),
-                sandbox=sandbox,
-            )
-        except ProviderError as error:
-            return self._unhealthy(str(error).rstrip("."))
-        if result.exit_code == 0:
-            return Availability(True)
-        return self._unhealthy(result.error.rstrip(".") or f"exit code {result.exit_code}: {_said(result)}")
-
-    def _unhealthy(self, reason: str) -> Availability:
-        name = self._target.name
-        return Availability(
-            False,
-            f"The health check of the target '{name}' failed: {reason}. Start what it needs, or correct it.",
-        )
-
 
 def _never_started(result: ProcessResult, template: str) -> bool:
     """Whether the shell itself could not find or execute the command's program."""
@@ -249,8 +236,3 @@ def _never_started(result: ProcessResult, template: str) -> bool:
         return False
     said = result.output.decode("utf-8", "replace")
     return program in said and ("not found" in said or "ermission denied" in said or "No such file" in said)
-
-
-def _said(result: ProcessResult) -> str:
-    text = (result.stderr or result.stdout).decode("utf-8", "replace").strip()
-    return text[-500:].rstrip(".") or result.error.rstrip(".") or "it said nothing"

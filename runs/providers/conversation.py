@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import select
 import signal
@@ -11,9 +10,10 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import IO, Literal, Protocol
+from typing import Literal
 
 from runs.profiles import Limits
 from runs.providers.capture import Capture
@@ -27,23 +27,17 @@ from runs.providers.process_tree import (
     send,
     send_group,
 )
+from runs.providers.streams import Sink, Streams, Waiting
 from runs.providers.watchdog import INTERVAL_SECONDS, exceeded
 
 Reason = Literal["", "timeout", "cancelled", "flood", "limits"]
 
-CHUNK = 65536
 CANCEL_SECONDS = 0.15
 DRAIN_SECONDS = 1.0
 """How long the pipes are read on after the process has ended and what it left was killed."""
 UNKILLABLE_SECONDS = 5.0
 """A process that SIGKILL does not end for so long hangs in the kernel; it is given up."""
 WITHOUT_PIDFD_SECONDS = 0.02
-
-
-class Sink(Protocol):
-    """Gets what a process prints while it runs."""
-
-    def take(self, stream: Literal["stdout", "stderr"], chunk: bytes) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -55,25 +49,6 @@ class Stop:
     flood_limit: int
     cancelled: Callable[[], bool] | None
     limits: Limits
-
-
-@dataclass
-class Streams:
-    """What was printed, by stream and in order of arrival."""
-
-    stdout: Capture
-    stderr: Capture
-    merged: Capture
-
-    @classmethod
-    def of(cls, limit: int) -> Streams:
-        """Three empty captures."""
-        return cls(Capture(limit), Capture(limit), Capture(limit))
-
-    @property
-    def truncated(self) -> bool:
-        """Whether any stream lost its middle."""
-        return self.stdout.truncated or self.stderr.truncated or self.merged.truncated
 
 
 @dataclass
@@ -98,9 +73,7 @@ class Conversation:
 
     def __post_init__(self) -> None:
         self.streams = Streams.of(self.output_limit)
-        # Not `selectors`, whose bookkeeping costs as much as all the rest of a short conversation.
-        self._poll = select.poll()
-        self._waiting: dict[int, Callable[[], None]] = {}
+        self._waiting = Waiting()
         self._began = time.monotonic()
         self._deadline = self._began + self.stop.timeout_seconds
         self._kill_at = self._give_up_at = float("inf")
@@ -117,8 +90,7 @@ class Conversation:
             self._open()
             while not self._finished():
                 self._look()
-                for descriptor, _ in self._poll.poll(math.ceil(self._patience() * 1000)):
-                    self._waiting[descriptor]()
+                self._waiting.take_turns(self._patience())
         finally:
             self._close()
 
@@ -127,55 +99,22 @@ class Conversation:
         if self.stream_to is not None:
             self._sink = self.stream_to.open("wb", buffering=0)
         if self.process.stdout is not None:
-            self._listen(self.process.stdout, self.streams.stdout, "stdout")
+            self._waiting.listen(self.process.stdout, partial(self._take, "stdout", self.streams.stdout))
         if self.process.stderr is not None:
-            self._listen(self.process.stderr, self.streams.stderr, "stderr")
+            self._waiting.listen(self.process.stderr, partial(self._take, "stderr", self.streams.stderr))
         if self.process.stdin is not None:
-            self._feed(self.process.stdin, memoryview(self.stdin or b""))
+            self._waiting.feed(self.process.stdin, memoryview(self.stdin or b""))
         if hasattr(os, "pidfd_open"):
             self._pidfd = os.pidfd_open(self.process.pid)
-            self._wait(self._pidfd, select.POLLIN, self._end)
+            self._waiting.add(self._pidfd, select.POLLIN, self._end)
 
-    def _wait(self, descriptor: int, event: int, then: Callable[[], None]) -> None:
-        self._poll.register(descriptor, event)
-        self._waiting[descriptor] = then
-
-    def _wait_no_more(self, descriptor: int) -> None:
-        self._poll.unregister(descriptor)
-        del self._waiting[descriptor]
-
-    def _listen(self, pipe: IO[bytes], capture: Capture, name: Literal["stdout", "stderr"]) -> None:
-        descriptor = pipe.fileno()
-
-        def take() -> None:
-            chunk = os.read(descriptor, CHUNK)
-            if not chunk:
-                self._wait_no_more(descriptor)
-                return
-            capture.add(chunk)
-            self.streams.merged.add(chunk)
-            if self._sink is not None:
-                self._sink.write(chunk)
-            if self.log is not None:
-                self.log.take(name, chunk)
-
-        self._wait(descriptor, select.POLLIN, take)
-
-    def _feed(self, pipe: IO[bytes], rest: memoryview) -> None:
-        descriptor = pipe.fileno()
-        os.set_blocking(descriptor, False)
-
-        def give() -> None:
-            nonlocal rest
-            try:
-                rest = rest[os.write(descriptor, rest[:CHUNK]) :] if rest else rest
-            except BrokenPipeError:  # it does not want to hear the rest
-                rest = rest[:0]
-            if not rest:
-                self._wait_no_more(descriptor)
-                pipe.close()
-
-        self._wait(descriptor, select.POLLOUT, give)
+    def _take(self, name: Literal["stdout", "stderr"], capture: Capture, chunk: bytes) -> None:
+        capture.add(chunk)
+        self.streams.merged.add(chunk)
+        if self._sink is not None:
+            self._sink.write(chunk)
+        if self.log is not None:
+            self.log.take(name, chunk)
 
     def _patience(self) -> float:
         """Seconds until something has to be looked at although nothing happens."""
@@ -254,7 +193,7 @@ class Conversation:
         self.seconds = time.monotonic() - self._began
         self._give_up_at = time.monotonic() + DRAIN_SECONDS
         if self._pidfd >= 0:
-            self._wait_no_more(self._pidfd)
+            self._waiting.remove(self._pidfd)
 
     def _finished(self) -> bool:
         if time.monotonic() >= self._give_up_at:

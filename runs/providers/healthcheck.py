@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from runs.providers.command_template import refuse_unsupported
+from runs.profiles import AGENT
+from runs.providers.base import ProviderError
+from runs.providers.command_template import TemplateValues, refuse_unsupported, render
 from runs.providers.options import Settings
 from runs.providers.outbound import AddressRefused, Outbound
+from runs.providers.process import run_process
+
+if TYPE_CHECKING:  # runs.sandbox imports this package
+    from runs.sandbox import Containment
 
 Template = Annotated[str, Field(min_length=1), AfterValidator(refuse_unsupported)]
 
@@ -47,3 +56,34 @@ def ask_address(url: str, timeout_seconds: float, outbound: Outbound) -> str:
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return f"{url} does not answer ({error})"
     return "" if answer.is_success else f"{url} answers HTTP {answer.status_code} {answer.reason_phrase}"
+
+
+def ask_command(
+    template: str,
+    containment: Containment,
+    *,
+    cwd: str | None,
+    env: Mapping[str, str],
+    timeout_seconds: float,
+) -> str:
+    """Return why a command is not well, without a full stop; empty where it ends with exit code 0.
+
+    It runs contained as an agent is, in an empty folder unless `cwd` names another.
+    """
+    with TemporaryDirectory(prefix="evalhub-health-") as folder:
+        workspace, scratch = Path(folder, "workspace"), Path(folder, "scratch")
+        workspace.mkdir()
+        scratch.mkdir()
+        where = Path(cwd) if cwd else workspace
+        elsewhere = [] if where.is_relative_to(workspace) else [where]
+        sandbox = containment.around(workspace, scratch, profile=AGENT, writable=elsewhere)
+        command = render(template, TemplateValues(eval_id="healthcheck"))
+        try:
+            result = run_process(
+                command, cwd=where, env=env, timeout_seconds=timeout_seconds, sandbox=sandbox
+            )
+        except ProviderError as error:
+            return str(error).rstrip(".")
+    if result.exit_code == 0:
+        return ""
+    return result.error.rstrip(".") or f"exit code {result.exit_code}: {result.said}"

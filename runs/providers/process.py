@@ -16,8 +16,9 @@ from typing import Protocol
 
 from runs.profiles import UNLIMITED, Limits
 from runs.providers.base import ProviderError
-from runs.providers.conversation import Conversation, Sink, Stop
+from runs.providers.conversation import Conversation, Stop
 from runs.providers.process_tree import MARKER
+from runs.providers.streams import Sink
 
 OUTPUT_LIMIT = 10 << 20
 FLOOD_LIMIT = 256 << 20
@@ -60,6 +61,12 @@ class ProcessResult:
     """Why it was ended, in a sentence; empty where it ended by itself."""
     left_behind: int = 0
     """Processes that it left and that were ended."""
+
+    @property
+    def said(self) -> str:
+        """The end of what it printed, or why it was ended, without a full stop."""
+        text = (self.stderr or self.stdout).decode("utf-8", "replace").strip()
+        return text[-500:].rstrip(".") or self.error.rstrip(".") or "it said nothing"
 
 
 def run_process(
