@@ -9,6 +9,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 TRAJECTORY = "evaluators/test_agentv_spec_trajectory.py"
+AGGREGATION = "evaluators/test_agentv_spec_aggregation.py"
 JUDGES = "evaluators/test_agentv_spec_judges.py"
 GUIDELINES = "scenarios/formats/test_agentv_spec_guidelines.py"
 TRACES = "agentv/test_traces_in_runs.py"
@@ -90,7 +91,7 @@ REQUIREMENTS: dict[str, dict[str, tuple[str, ...]]] = {
         "Fewer actual calls than expected - FAIL": (TRAJECTORY,),
         "No trace but expected_messages has tool_calls - FAIL": (TRAJECTORY,),
     },
-    "Score Aggregation": {"Multiple evaluators aggregation": (TRAJECTORY,)},
+    "Score Aggregation": {"Multiple evaluators aggregation": (AGGREGATION,)},
 }
 """The specification's requirements, their scenarios, and the files in which these are tested."""
 

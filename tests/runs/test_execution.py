@@ -12,39 +12,17 @@ import pytest
 from evalhub.teams.models import Project
 from runs import lanes, launching
 from runs.artifacts import path_of
-from runs.models import Artifact, Run, Target, Trial
-from tests.builders import make_project
+from runs.models import Run, Target
+from tests.runs.carried import GOOD, carried, one, shell_project
 from tests.runs.carrying import launch, shell_target, suite_of
 from tests.runs.processes import pids_with
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-GOOD = {"prompt": "echo fine"}
-
 
 @pytest.fixture
 def project() -> Project:
-    made = make_project("default")
-    shell_target(made)
-    return made
-
-
-def carried(project: Project, **contents: dict[str, Any]) -> dict[str, Trial]:
-    """Carry these scenarios one after another in one lane, and then a good one; return the trials by key."""
-    version = suite_of(project, **contents, zz_afterwards=GOOD)
-    run = launch(version, targets=["shell"]).runs.get()
-    launching.carry_here(run.launch)
-    run.refresh_from_db()
-    assert run.state == "finished", run.error
-    trials = {trial.scenario.key: trial for trial in run.trial_set.select_related("scenario")}
-    last = trials.pop("zz_afterwards")
-    assert (last.outcome, last.answer.strip()) == ("pass", "fine"), last.error
-    return trials
-
-
-def one(project: Project, **content: Any) -> Trial:
-    (trial,) = carried(project, bad=content).values()
-    return trial
+    return shell_project()
 
 
 def gate(**fields: Any) -> dict[str, Any]:
@@ -197,79 +175,6 @@ def test_a_mistake_of_evalhub_itself_is_an_error_with_its_traceback(project):
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "internal")
     assert "no_such_field" in trial.detail["traceback"]
-
-
-def everything_stored(trial: Trial) -> bytes:
-    """Return all that is kept of a trial, files included and archives opened."""
-    import gzip
-
-    rows = [
-        Trial.objects.filter(pk=trial.pk).values().get(),
-        *trial.commands.values(),
-        *trial.judgings.values(),
-    ]
-    text = "".join(str(row) for row in rows).encode() + str(trial.transcript.unpack()).encode()
-    for artifact in Artifact.objects.filter(trial=trial):
-        content = path_of(artifact.sha256).read_bytes()
-        text += gzip.decompress(content) if artifact.media_type == "application/gzip" else content
-    return text
-
-
-def test_a_secret_is_masked_wherever_it_is_stored(project, monkeypatch):
-    secret = "hunter2-and-more"
-    monkeypatch.setenv("TOOL_KEY", secret)
-    script = (
-        'echo "key $TOOL_KEY"; echo "$TOOL_KEY" > left.txt; '
-        'printf \'{"type":"tool_call","id":"1","name":"bash","command":"git push %s"}\\n\' "$TOOL_KEY" > "$EVENTS"'
-    )
-    criteria = {
-        "tool": {"binary": "git", "env": {"TOOL_KEY": "${TOOL_KEY}"}},
-        "gates": [
-            {
-                "type": "command_output_contains",
-                "command": "cat left.txt; echo $TOOL_KEY >&2",
-                "substring": "no",
-            }
-        ],
-        "scripts": [{"name": "look", "command": "cat left.txt"}],
-    }
-    trial = one(project, prompt=script, criteria=criteria, post=[{"command": "echo $TOOL_KEY; exit 1"}])
-    stored = everything_stored(trial)
-    assert b"[REDACTED]" in stored
-    assert secret.encode() not in stored
-    assert {"events", "transcript", "workspace"} <= set(trial.artifacts.values_list("name", flat=True))
-
-
-def test_a_secret_in_an_error_is_masked(project, monkeypatch):
-    monkeypatch.setenv("TOOL_KEY", "hunter2-and-more")
-    trial = one(
-        project,
-        setup=["echo $TOOL_KEY >&2; exit 1"],
-        prompt="true",
-        criteria={"tool": {"env": {"TOOL_KEY": "${TOOL_KEY}"}}},
-    )
-    assert "[REDACTED]" in trial.error
-    assert "hunter2" not in trial.error
-
-
-def test_a_secret_of_the_judge_is_masked(project, monkeypatch):
-    monkeypatch.setenv("JUDGE_KEY", "judge-key-123456")
-    definition = {
-        "name": "leaky",
-        "provider": "cli",
-        "command_template": "echo the key is $JUDGE_KEY",
-        "env": {"JUDGE_KEY": "${{ JUDGE_KEY }}"},
-    }
-    Target.objects.create(project=project, name="leaky", provider="cli", definition=definition)
-    rubric = {"criteria": [{"id": "quality", "weight": 1.0}]}
-    trial = one(
-        project,
-        prompt="echo hi",
-        criteria={"judge": {"rubric": rubric, "pass_threshold": 0.5, "model": "leaky"}},
-    )
-    stored = everything_stored(trial)
-    assert b"the key is" in stored
-    assert b"judge-key-123456" not in stored
 
 
 def test_nothing_is_left_in_the_work_directory(project, settings):

@@ -1,5 +1,9 @@
 """Small llm-tool-test uploads to change in one place."""
 
+from scenarios.formats import parse_files
+
+SHORT = "name: a\ntask: Do it.\ntarget: {binary: t}\ngates: [{type: file_exists, path: x}]\n"
+CONFIG = "llm-tool-test-config.toml"
 SCENARIO = """\
 name: add-task
 description: Adds a task.
@@ -82,3 +86,15 @@ def changed(old, new):
     """Return the scenario with one text replaced."""
     assert SCENARIO.count(old) == 1, f"{old!r} must stand once in the scenario"
     return SCENARIO.replace(old, new)
+
+
+def read(files, **options):
+    """Return the one suite of some files."""
+    (suite,) = parse_files(files, name="tasks", **options)
+    return suite
+
+
+def read_one(files, **options):
+    """Return the one scenario of some files."""
+    (scenario,) = read(files, **options).scenarios
+    return scenario
