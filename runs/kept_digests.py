@@ -6,8 +6,10 @@ the digest's own bytes, so a digest that was written anew is read anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from operator import itemgetter
 from typing import TypeVar
 
 import msgspec
@@ -57,6 +59,20 @@ def kept_digest(content: bytes) -> Digest:
 def ended_trials(content: bytes) -> tuple[EndedTrial, ...]:
     """Return the trials that ended, in their order of work."""
     return tuple([trial for trial in _ended.decode(content).trials if trial.stands == FINISHED])
+
+
+@_remembering
+def ended_by_scenario(content: bytes) -> dict[int, list[tuple[int, str]]]:
+    """Return key and outcome of the trials that ended, by scenario, in the order of their keys."""
+    return by_scenario((trial.scenario, trial.pk, trial.outcome) for trial in ended_trials(content))
+
+
+def by_scenario(trials: Iterable[tuple[int, int, str]]) -> dict[int, list[tuple[int, str]]]:
+    """Return key and outcome of trials by scenario, in the order of their keys."""
+    found: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for scenario, pk, outcome in sorted(trials, key=itemgetter(1)):
+        found[scenario].append((pk, outcome))
+    return dict(found)
 
 
 def contents_of(runs: tuple[int, ...]) -> dict[int, bytes]:

@@ -25,6 +25,7 @@ from runs.warehouse.layers import layers_of, subcommands
 from runs.warehouse.progress import progress_of
 from runs.warehouse.run_detail import ScenarioRow, chosen, facets, part_of, scenario_rows
 from runs.warehouse.run_trials import trials_of
+from runs.warehouse.strips import recent_runs
 from runs.warehouse.verdicts import against_baseline, pins_of
 
 UNSHOWN = tuple(column for column in HEAVY if "__" in column)
@@ -70,8 +71,9 @@ def run_list(request: ProjectRequest) -> HttpResponse:
 def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show a run in three layers, or how far it is."""
     run = find_run(request, pk)
-    read = trials_of(run)
-    rows = scenario_rows(run, read)
+    recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
+    read = trials_of(run, also=recent)
+    rows = scenario_rows(read, recent)
     context = {"run": run, "facets": facets(rows), **_shown(request, rows)}
     if request.htmx and request.htmx.target == "trials":
         return render(request, "runs/_scenarios.html", context)

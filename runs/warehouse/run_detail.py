@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from runs.digests import DigestedTrial
-from runs.models import Run
 from runs.warehouse.rates import Rate
 from runs.warehouse.run_trials import RunTrials
-from runs.warehouse.strips import Strip, strips
+from runs.warehouse.strips import Strip, Version, strips_of
 
 MOST_ROWS = 50
 """Rows of scenarios and trials that a page fills before it leaves the rest to the next."""
@@ -111,12 +110,15 @@ FACETS: dict[str, tuple[str, str, str, Test]] = {
 }
 
 
-def scenario_rows(run: Run, read: RunTrials) -> list[ScenarioRow]:
-    """Return the run's scenarios in their order, with their trials. Two queries."""
+def scenario_rows(read: RunTrials, recent: Mapping[int, Version]) -> list[ScenarioRow]:
+    """Return a run's scenarios in their order, with their trials, and their strips over `recent` runs.
+
+    One query where not every digest of those was read with the run's trials.
+    """
     grouped: dict[int, list[DigestedTrial]] = {}
     for trial in read.trials:
         grouped.setdefault(trial.scenario, []).append(trial)
-    last = strips(run.suite, target=run.target_id, up_to=run.pk)
+    last = strips_of(recent, read.kept)
     return [
         _row(each, tuple(read.before.get(each[0].key, ())), last.get(pk, Strip()))
         for pk, each in grouped.items()

@@ -20,6 +20,8 @@ class RunTrials:
 
     digest: Digest
     before: dict[str, list[str]] = field(default_factory=dict)
+    kept: dict[int, bytes] = field(default_factory=dict, compare=False, repr=False)
+    """Digests by run, as they were read for it."""
 
     @property
     def trials(self) -> list[DigestedTrial]:
@@ -32,12 +34,16 @@ class RunTrials:
         return _by_key((trial.key, trial.outcome) for trial in self.trials if trial.is_finished)
 
 
-def trials_of(run: Run) -> RunTrials:
-    """Return the trials of a run and what its baseline's came to. One query where both are closed."""
-    kept = contents_of((run.pk, run.baseline_id) if run.baseline_id else (run.pk,))
+def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
+    """Return the trials of a run and what its baseline's came to. One query where both are closed.
+
+    With them come the digests of the runs in `also`, for whoever asks for those next.
+    """
+    wanted = {run.pk, *([run.baseline_id] if run.baseline_id else []), *also}
+    kept = contents_of(tuple(sorted(wanted)))
     closed = not run.is_open and run.pk in kept
     digest = kept_digest(kept[run.pk]) if closed else digest_of(run.pk)
-    return RunTrials(digest, _before(run.baseline_id, kept) if run.baseline_id else {})
+    return RunTrials(digest, _before(run.baseline_id, kept) if run.baseline_id else {}, kept)
 
 
 def _before(baseline: int, kept: dict[int, bytes]) -> dict[str, list[str]]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 from django.db.models import QuerySet
 
 from evalhub.web.paging import LARGEST_KEY
 from evalhub.web.prepared import prepared
-from runs.kept_digests import contents_of, ended_trials
+from runs.kept_digests import by_scenario, contents_of, ended_by_scenario
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.rates import Rate
@@ -41,18 +40,43 @@ class Strip:
         return Rate(passed, passed + failed)
 
 
+Version = tuple[str, int | None]
+"""Version of the tool, and key of the guidance."""
+
+
 def strips(
     suite: Suite, *, target: int | None = None, up_to: int | None = None, scenario: int | None = None
 ) -> dict[int, Strip]:
     """Return a strip for each scenario of a suite that was run lately, or for one of them. At most three queries."""
+    recent = recent_runs(suite.pk, target=target, up_to=up_to)
+    runs = tuple(recent)
+    if scenario is None:
+        return strips_of(recent, contents_of(runs))
+    return _strips(recent, _of_trials(_trials(runs, scenario)))
+
+
+def recent_runs(suite: int, *, target: int | None = None, up_to: int | None = None) -> dict[int, Version]:
+    """Return the versions of the newest runs, as many as fill the strips, newest first. One query.
+
+    A run of hundred trials fills them alone several times over: reading twenty of them would cost
+    a page more than everything else on it.
+    """
     newest = LARGEST_KEY if up_to is None else up_to
-    versions = _enough(_runs(suite.pk, newest) if target is None else _runs(suite.pk, newest, target))
-    keys = tuple(versions)
-    trials = _of_all(keys) if scenario is None else _trials(keys, scenario)
-    by_scenario: dict[int, list[tuple[str, int, int]]] = defaultdict(list)
-    for key, outcome, run, pk in sorted(trials, key=itemgetter(3)):
-        by_scenario[key].append((outcome, run, pk))
-    return {key: _strip(found[-LENGTH:], versions) for key, found in by_scenario.items()}
+    found: dict[int, Version] = {}
+    trials = 0
+    for pk, tool, guidance, own in _runs(suite, newest) if target is None else _runs(suite, newest, target):
+        if trials >= MOST_TRIALS:
+            break
+        found[pk] = (tool, guidance)
+        trials += own
+    return found
+
+
+def strips_of(recent: Mapping[int, Version], kept: Mapping[int, bytes]) -> dict[int, Strip]:
+    """Return the strips of runs: of closed ones as their digests have them, of others by their trials. One query."""
+    ended = {run: ended_by_scenario(kept[run]) for run in recent if run in kept}
+    missing = tuple([run for run in recent if run not in kept])
+    return _strips(recent, {**ended, **_of_trials(_trials(missing))} if missing else ended)
 
 
 @prepared
@@ -65,16 +89,15 @@ def _runs(
     return runs.values_list("pk", "tool_version", "guidance_id", "trials")[:LENGTH]
 
 
-def _of_all(runs: tuple[int, ...]) -> list[tuple[int, str, int, int]]:
-    """Return the ended trials of some runs: of closed ones as their digests have them, of others by themselves."""
-    kept = contents_of(runs)
-    digested = [
-        (trial.scenario, trial.outcome, run, trial.pk)
-        for run, content in kept.items()
-        for trial in ended_trials(content)
-    ]
-    missing = tuple([run for run in runs if run not in kept])
-    return digested + _trials(missing) if missing else digested
+Ended = Mapping[int, Mapping[int, Sequence[tuple[int, str]]]]
+"""Key and outcome of the trials that ended, by run and scenario, in the order of their keys."""
+
+
+def _of_trials(rows: Iterable[tuple[int, str, int, int]]) -> Ended:
+    by_run: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
+    for scenario, outcome, run, pk in rows:
+        by_run[run].append((scenario, pk, outcome))
+    return {run: by_scenario(trials) for run, trials in by_run.items()}
 
 
 @prepared
@@ -86,30 +109,26 @@ def _trials(runs: tuple[int, ...], scenario: int | None = None) -> QuerySet[Tria
     return trials.values_list("scenario_id", "outcome", "run_id", "pk")
 
 
-def _enough(runs: Iterable[tuple[int, str, int | None, int]]) -> dict[int, tuple[str, int | None]]:
-    """Return tool and guidance of the newest runs, as many as fill the strips.
+def _strips(recent: Mapping[int, Version], ended: Ended) -> dict[int, Strip]:
+    scenarios = dict.fromkeys(key for run in recent if run in ended for key in ended[run])
+    return {key: _strip(key, ended, recent) for key in scenarios}
 
-    A run of hundred trials fills them alone several times over: reading twenty of them would cost
-    a page more than everything else on it.
-    """
-    found: dict[int, tuple[str, int | None]] = {}
-    trials = 0
-    for pk, tool, guidance, own in runs:
-        if trials >= MOST_TRIALS:
+
+def _strip(scenario: int, ended: Ended, recent: Mapping[int, Version]) -> Strip:
+    """Return the last trials of a scenario in runs that come newest first."""
+    newest: list[tuple[int, str]] = []
+    after: Version | None = None
+    room = LENGTH
+    for run, version in recent.items():
+        own = ended[run].get(scenario) if run in ended else None
+        if not own:
+            continue
+        if after is not None and version != after:
+            newest.append((0, "gap"))
+        after = version
+        newest += own[: -room - 1 : -1]
+        room -= len(own)
+        if room <= 0:
             break
-        found[pk] = (tool, guidance)
-        trials += own
-    return found
-
-
-def _strip(found: Sequence[tuple[str, int, int]], versions: Mapping[int, tuple[str, int | None]]) -> Strip:
-    outcomes, trials = list[str](), list[int]()
-    before = found[0][1]
-    for outcome, run, pk in found:
-        if run != before and versions[run] != versions[before]:
-            outcomes.append("gap")
-            trials.append(0)
-        before = run
-        outcomes.append(outcome)
-        trials.append(pk)
-    return Strip(tuple(outcomes), tuple(trials))
+    newest.reverse()
+    return Strip(tuple([outcome for _, outcome in newest]), tuple([pk for pk, _ in newest]))

@@ -220,7 +220,7 @@ def test_it_makes_as_many_queries_for_many_trials_as_for_few(
         make_judging(make_trial(run, "create"))
     close(run)
     client = signed_in()
-    with django_assert_max_num_queries(11):
+    with django_assert_max_num_queries(9):
         client.get(address(run))
 
 
@@ -238,7 +238,7 @@ def test_many_scenarios_are_shown_in_parts(signed_in, project):
     assert "Next scenarios" not in second
 
 
-def test_a_run_with_a_baseline_that_is_one_takes_at_most_twelve_queries(
+def test_a_run_with_a_baseline_that_is_one_takes_at_most_ten_queries(
     signed_in, version, django_assert_max_num_queries
 ):
     before = make_run(version)
@@ -247,7 +247,7 @@ def test_a_run_with_a_baseline_that_is_one_takes_at_most_twelve_queries(
     make_trial(run, "create", outcome="fail")
     client, run = signed_in(), close(run)
     set_baseline(run, by=None)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(10):
         page(client, run)
 
 

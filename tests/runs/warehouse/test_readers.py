@@ -20,7 +20,7 @@ from runs.warehouse.progress import progress_of
 from runs.warehouse.rationales import readings
 from runs.warehouse.run_detail import facets, part_of, scenario_rows
 from runs.warehouse.run_trials import RunTrials, trials_of
-from runs.warehouse.strips import strips
+from runs.warehouse.strips import recent_runs, strips
 from runs.warehouse.suites import suite_page, suite_rows
 from runs.warehouse.trends import trend
 from runs.warehouse.trial_detail import find_trial, trial_page
@@ -38,6 +38,12 @@ from tests.builders import (
 @pytest.fixture
 def version(project):
     return make_suite(project, ("create", "export"), name="Basics")
+
+
+def rows_of(run):
+    """Return the rows of a run's page."""
+    recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
+    return scenario_rows(trials_of(run, also=recent), recent)
 
 
 def history(version, count=3):
@@ -59,10 +65,8 @@ READERS = {
     "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()))),
     "trials": (1, lambda v: trials_of(v.runs.first())),
     "subcommands": (1, lambda v: subcommands(v.runs.first())),
-    "scenario rows": (
-        2,
-        lambda v: scenario_rows(v.runs.select_related("suite").first(), RunTrials(Digest())),
-    ),
+    "recent runs": (1, lambda v: recent_runs(v.suite.pk)),
+    "scenario rows": (0, lambda v: rows_of(v.runs.first())),
     "progress": (0, lambda v: progress_of(v.runs.first())),
     "strips": (2, lambda v: strips(v.suite)),
     "suite rows": (5, lambda v: suite_rows(v.suite.project)),
@@ -70,7 +74,7 @@ READERS = {
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
     "readings": (2, lambda v: readings(v.suite)),
 }
-OF_THE_CALLER = {"layers": 1, "subcommands": 1, "scenario rows": 1, "progress": 1, "trials": 1}
+OF_THE_CALLER = {"layers": 1, "subcommands": 1, "scenario rows": 3, "progress": 1, "trials": 1}
 """Queries that fetch what the reader is given."""
 
 
@@ -171,7 +175,7 @@ def test_chips_count_what_they_leave(version):
     run = make_run(version)
     make_trial(run, "create")
     make_trial(run, "export", outcome="fail")
-    counted = {chip.name: chip.n for chip in facets(scenario_rows(run, trials_of(run))).chips}
+    counted = {chip.name: chip.n for chip in facets(rows_of(run)).chips}
     assert counted == {"": 2, "failing": 1}
 
 
@@ -206,7 +210,7 @@ def test_a_page_is_filled_with_scenarios_and_their_shown_trials(project):
     run = make_run(make_suite(project, keys))
     for n, key in enumerate(keys):
         make_trial(run, key, outcome="fail" if n < 10 else "pass")
-    rows = scenario_rows(run, trials_of(run))
+    rows = rows_of(run)
     first = part_of(rows, 0, "")
     assert [len(first.rows), first.following] == [40, 40]
     assert [part_of(rows, 40, "").following, part_of(rows, 99, "").rows] == [None, []]
