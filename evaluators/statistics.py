@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import sqrt
+from statistics import NormalDist
 
 from msgspec import Struct
 
@@ -34,3 +35,24 @@ def wilson(passes: int, total: int, z: float = Z_95) -> Interval:
     center = (rate + share / 2) / (1 + share)
     half = z / (1 + share) * sqrt(rate * (1 - rate) / total + share / (4 * total))
     return Interval(max(0.0, center - half), min(1.0, center + half), center)
+
+
+@lru_cache(maxsize=4096)
+def student_quantile(probability: float, freedom: int) -> float:
+    """Return the quantile of Student's t distribution with so many degrees of freedom.
+
+    By the Cornish-Fisher expansion about the normal quantile (Abramowitz and Stegun 1964, 26.7.5): within 1 % of the
+    exact value for probabilities from 0.025 to 0.975. Raises `ValueError` below two degrees of freedom, where the
+    expansion does not hold.
+    """
+    if freedom < 2:
+        raise ValueError(f"{freedom} is too few degrees of freedom: give 2 or more.")
+    z = NormalDist().inv_cdf(probability)
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return sum(term / float(freedom) ** power for power, term in enumerate(terms))

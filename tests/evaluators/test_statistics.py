@@ -1,6 +1,6 @@
 import pytest
 
-from evaluators.statistics import wilson
+from evaluators.statistics import student_quantile, wilson
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,27 @@ def test_without_trials_everything_is_possible():
 def test_it_refuses_what_is_no_rate(passes, total):
     with pytest.raises(ValueError, match="is no rate"):
         wilson(passes, total)
+
+
+@pytest.mark.parametrize(
+    ("probability", "freedom", "published"),
+    [
+        # Tables of Student's t, as in every textbook.
+        (0.975, 2, 4.303),
+        (0.975, 4, 2.776),
+        (0.975, 9, 2.262),
+        (0.975, 19, 2.093),
+        (0.975, 120, 1.980),
+        (0.8, 2, 1.061),
+        (0.8, 4, 0.941),
+        (0.8, 19, 0.861),
+        (0.5, 7, 0.0),
+    ],
+)
+def test_quantiles_are_students_within_a_hundredth(probability, freedom, published):
+    assert student_quantile(probability, freedom) == pytest.approx(published, rel=0.01, abs=1e-9)
+
+
+def test_one_degree_of_freedom_is_refused():
+    with pytest.raises(ValueError, match="too few degrees"):
+        student_quantile(0.975, 1)
