@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from django.db.models import QuerySet
+
 from evalhub.teams.models import Project
+from evalhub.web.prepared import prepared
 from runs.errors import NothingToRun, UnknownTarget
 from runs.models import Target
 from runs.options import Selection
-from scenarios.models import SuiteVersion
+from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion
 
 
 @dataclass(frozen=True)
@@ -29,19 +32,29 @@ class ChosenScenario:
     """Targets and the models to run on each; None where it names none."""
 
 
-def chosen_scenarios(version: SuiteVersion, selection: Selection) -> tuple[ChosenScenario, ...]:
-    """Return the scenarios that take part, in order. Raises `NothingToRun` where none does. One query."""
-    rows = version.entries.order_by("position").values_list(
-        "scenario_version_id", "scenario_version__scenario_id", "scenario_version__content"
-    )
-    found = [_scenario(*row) for row in rows]
+def scenarios_of(version: SuiteVersion) -> tuple[ChosenScenario, ...]:
+    """Return all scenarios of a suite version, in order. One query."""
+    return tuple(_scenario(*row) for row in _entries(version.pk))
+
+
+@prepared
+def _entries(version: int) -> QuerySet[SuiteEntry, Any]:
+    found = SuiteEntry.objects.filter(suite_version=version).order_by("position")
+    columns = ("scenario_version_id", "scenario_version__scenario_id", "scenario_version__content")
+    return found.values_list(*columns)
+
+
+def chosen_among(
+    found: Sequence[ChosenScenario], selection: Selection, suite: str
+) -> tuple[ChosenScenario, ...]:
+    """Return those of a suite's scenarios that take part. Raises `NothingToRun` where none does."""
     unknown = set(selection.only) - {each.key for each in found}
     if unknown:
         keys = ", ".join(sorted(each.key for each in found))
-        raise NothingToRun(f"{version.suite.name} has no scenario '{min(unknown)}'. It has: {keys}.")
+        raise NothingToRun(f"{suite} has no scenario '{min(unknown)}'. It has: {keys}.")
     chosen = tuple(each for each in found if selection.takes(key=each.key, tags=each.tags, tier=each.tier))
     if not chosen:
-        raise NothingToRun(f"No scenario of {version.suite.name} is left by the chosen tags, tier and keys.")
+        raise NothingToRun(f"No scenario of {suite} is left by the chosen tags, tier and keys.")
     return chosen
 
 
@@ -58,12 +71,40 @@ def _scenario(version_id: int, scenario_id: int, content: dict[str, Any]) -> Cho
     )
 
 
-class TargetsOf:
-    """The accepted targets of a project, each looked up once."""
+def last_guidance(suite: Suite) -> Guidance | None:
+    """Return the guidance of the suite's last upload, which a run takes that asks for none."""
+    upload = suite.uploads.select_related("guidance").first()
+    return upload.guidance if upload else None
 
-    def __init__(self, project: Project) -> None:
+
+class Known:
+    """What planning reads of a project, each thing once; a page gives what it has read already."""
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        targets: Sequence[Target] | None = None,
+        guidance: Mapping[int, Guidance | None] | None = None,
+    ) -> None:
+        """Take all accepted targets, and the guidance of the last upload by the suite's key."""
         self._project = project
-        self._found: dict[str, Target] = {}
+        self._accepted = targets
+        self._found = {target.name: target for target in targets or ()}
+        self._guidance = dict(guidance or {})
+        self._scenarios: dict[int, tuple[ChosenScenario, ...]] = {}
+
+    def scenarios(self, version: SuiteVersion) -> tuple[ChosenScenario, ...]:
+        """Return all scenarios of a suite version."""
+        if version.pk not in self._scenarios:
+            self._scenarios[version.pk] = scenarios_of(version)
+        return self._scenarios[version.pk]
+
+    def guidance(self, suite: Suite) -> Guidance | None:
+        """Return what a run of the suite takes that asks for none."""
+        if suite.pk not in self._guidance:
+            self._guidance[suite.pk] = last_guidance(suite)
+        return self._guidance[suite.pk]
 
     def arms(
         self, scenario: ChosenScenario, targets: Sequence[str], models: Sequence[str]
@@ -80,8 +121,14 @@ class TargetsOf:
 
     def _named(self, name: str) -> Target:
         if name not in self._found:
-            self._found[name] = find_target(self._project, name) if name else only_target(self._project)
+            self._found[name] = find_target(self._project, name) if name else self._only()
         return self._found[name]
+
+    def _only(self) -> Target:
+        accepted = self._accepted
+        if accepted is None:
+            accepted = list(Target.objects.filter(project=self._project, accepted=True))
+        return only_of(sorted(accepted, key=lambda target: target.name))
 
 
 def find_target(project: Project, name: str) -> Target:
@@ -107,9 +154,8 @@ def _why_not(target: Target) -> str:
     return f"The target '{target.name}' is a proposal. An admin has to accept it on the targets page first."
 
 
-def only_target(project: Project) -> Target:
-    """Return the project's only target, for requests that name none. Raises `UnknownTarget`."""
-    targets = list(Target.objects.filter(project=project, accepted=True).order_by("name"))
+def only_of(targets: Sequence[Target]) -> Target:
+    """Return a project's only target, for requests that name none. Raises `UnknownTarget`."""
     if len(targets) == 1:
         return targets[0]
     if not targets:

@@ -10,13 +10,13 @@ from django.db import transaction
 
 from evalhub.teams.models import Project, note
 from runs import statements, wakeups
-from runs.choosing import ChosenScenario, TargetsOf, chosen_scenarios
+from runs.choosing import ChosenScenario, Known, chosen_among
 from runs.claims import make_slots
 from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Trigger
 from runs.options import RunOptions, Selection
-from scenarios.models import Guidance, Suite, SuiteVersion
+from scenarios.models import Guidance, SuiteVersion
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,9 @@ class PlannedRun:
     guidance: Guidance | None
     scenarios: tuple[ChosenScenario, ...]
     trials: int
+    """Of each scenario."""
+    concurrency: int = 1
+    """Trials at once."""
 
     @property
     def trial_count(self) -> int:
@@ -54,29 +57,34 @@ class PlannedRun:
         return len(self.scenarios) * self.trials
 
 
-def last_guidance(suite: Suite) -> Guidance | None:
-    """Return the guidance of the suite's last upload, which a run takes that asks for none."""
-    upload = suite.uploads.select_related("guidance").first()
-    return upload.guidance if upload else None
+def plan(project: Project, request: Request, known: Known | None = None) -> tuple[PlannedRun, ...]:
+    """Return the runs that the request would make, with nothing stored. Raises `RequestError`.
 
-
-def plan(project: Project, request: Request) -> tuple[PlannedRun, ...]:
-    """Return the runs that the request would make, with nothing stored. Raises `RequestError`."""
+    What the caller knows is not read again.
+    """
     planned: list[PlannedRun] = []
-    known = TargetsOf(project)
+    known = known or Known(project)
     for version in request.suite_versions:
         if version.suite.project_id != project.pk:
             raise RequestError(f"{version.suite.name} belongs to another project.")
         arms: dict[tuple[int, str], list[ChosenScenario]] = {}
         targets: dict[int, Target] = {}
-        for scenario in chosen_scenarios(version, request.selection):
+        for scenario in chosen_among(known.scenarios(version), request.selection, version.suite.name):
             for target, model in known.arms(scenario, request.targets, request.models):
                 targets[target.pk] = target
                 arms.setdefault((target.pk, model), []).append(scenario)
-        guidance: Sequence[Guidance | None] = request.guidance or (last_guidance(version.suite),)
+        guidance: Sequence[Guidance | None] = request.guidance or (known.guidance(version.suite),)
         own = [each for each in guidance if each is None or each.suite_id == version.suite_id]
         planned += [
-            PlannedRun(version, targets[pk], model, each, tuple(scenarios), request.options.trials)
+            PlannedRun(
+                version,
+                targets[pk],
+                model,
+                each,
+                tuple(scenarios),
+                request.options.trials,
+                request.options.concurrency or targets[pk].workers or 1,
+            )
             for (pk, model), scenarios in arms.items()
             for each in own
         ]
@@ -135,7 +143,7 @@ def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         guidance=planned.guidance,
         tool_version=request.tool_version,
         options=_options(planned, request),
-        concurrency=request.options.concurrency or planned.target.workers or 1,
+        concurrency=planned.concurrency,
         trials=trials,
         open=trials,
         branch=request.branch,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,21 +10,20 @@ from typing import Any
 from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
 
 from evalhub.teams.models import Project
+from evalhub.web.prepared import prepared
 from runs.models import Run, Target, TargetCheck, Worker
 
 DAYS = 7
 
 
 @dataclass(frozen=True)
-class TargetRow:
-    """A target in the list."""
+class CheckedTarget:
+    """A target with what workers found of it."""
 
     target: Target
     check: TargetCheck | None
     """The last one that was asked for."""
     is_waiting: bool
-    trials: int
-    errors: int
 
     @property
     def state(self) -> str:
@@ -49,39 +49,72 @@ class TargetRow:
         return _word(self.target.definition, "judge_target", "judgeTarget")
 
 
+@dataclass(frozen=True)
+class TargetRow(CheckedTarget):
+    """A target in the list."""
+
+    trials: int
+    errors: int
+
+
 def _word(definition: dict[str, Any], *names: str) -> str:
     return next((str(definition[name]) for name in names if definition.get(name)), "")
 
 
-def targets_of(project: Project) -> QuerySet[Target]:
-    """Return a project's targets, proposals first."""
-    return Target.objects.filter(project=project).order_by("accepted", "name")
-
-
 def target_rows(project: Project, *, now: datetime) -> list[TargetRow]:
-    """Return a project's targets for its list. Three queries."""
-    return _rows(targets_of(project), now)
+    """Return a project's targets for its list, proposals first. Three queries."""
+    return _rows(_checked(Target.objects.filter(project=project).order_by("accepted", "name")), now)
 
 
 def target_row(target: Target, *, now: datetime) -> TargetRow:
     """Return one target as the list has it. Three queries."""
-    return _rows(Target.objects.filter(pk=target.pk), now)[0]
+    return _rows(_checked(Target.objects.filter(pk=target.pk)), now)[0]
+
+
+def startable_targets(project: Project, *, now: datetime) -> list[CheckedTarget]:
+    """Return the targets on which runs can be asked for, by name. Two queries."""
+    return [each for each in _with_checks(_accepted(project.pk), now=now) if not each.target.is_imported]
+
+
+@prepared
+def _accepted(project: int) -> QuerySet[Target]:
+    return _checked(Target.objects.filter(project=project, accepted=True).order_by("name"))
+
+
+def _checked(targets: QuerySet[Target]) -> QuerySet[Target]:
+    """Return the targets with the key of their last check as `newest_check`."""
+    newest = TargetCheck.objects.filter(target=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    return targets.annotate(newest_check=Subquery(newest))
+
+
+@prepared
+def _checks(keys: tuple[int, ...]) -> QuerySet[TargetCheck]:
+    return TargetCheck.objects.filter(pk__in=keys)
+
+
+def _with_checks(targets: Iterable[Target], *, now: datetime) -> list[CheckedTarget]:
+    """Return targets of `_checked` with their last checks. One query."""
+    found = [(each, getattr(each, "newest_check", None)) for each in targets]
+    checks = {check.pk: check for check in _checks(tuple(key for _, key in found if key))}
+    return [_with_check(each, checks.get(key or 0), now) for each, key in found]
+
+
+def _with_check(target: Target, check: TargetCheck | None, now: datetime) -> CheckedTarget:
+    return CheckedTarget(target, check, check is not None and check.is_waiting(now=now))
 
 
 def _rows(targets: QuerySet[Target], now: datetime) -> list[TargetRow]:
-    newest = TargetCheck.objects.filter(target=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    found = list(targets.annotate(newest_check=Subquery(newest)))
-    checks = TargetCheck.objects.in_bulk([each.newest_check for each in found if each.newest_check])
-    runs = Run.objects.filter(target__in=found, created__gte=now - timedelta(days=DAYS)).order_by()
+    found = _with_checks(targets, now=now)
+    keys = [each.target.pk for each in found]
+    runs = Run.objects.filter(target__in=keys, created__gte=now - timedelta(days=DAYS)).order_by()
     summed = runs.values("target").annotate(
         done=Sum(F("passed") + F("failed") + F("errors")), broken=Sum("errors")
     )
     sums = {pk: (done, broken) for pk, done, broken in summed.values_list("target", "done", "broken")}
-    return [_row(each, checks.get(each.newest_check), sums.get(each.pk, (0, 0)), now) for each in found]
-
-
-def _row(target: Target, check: TargetCheck | None, sums: tuple[int, int], now: datetime) -> TargetRow:
-    return TargetRow(target, check, check is not None and check.is_waiting(now=now), *sums)
+    return [
+        TargetRow(each.target, each.check, each.is_waiting, *sums.get(each.target.pk, (0, 0)))
+        for each in found
+    ]
 
 
 @dataclass(frozen=True)
