@@ -80,6 +80,8 @@ TEMPLATES = [
         },
     }
 ]
+# Fields are drawn by compiled templates, too, in half of the time.
+FORM_RENDERER = "django.forms.renderers.Jinja2"
 
 AUTHENTICATION_BACKENDS = ["evalhub.teams.sessions.Users"]
 SESSION_ENGINE = "evalhub.teams.sessions"

@@ -18,12 +18,13 @@ from runs.warehouse.alerts import untriaged
 FILTERS: tuple[Callable[..., Any], ...] = (
     *(words.badge, words.cut, words.dots, words.format_name, words.line, words.visible, words.when),
     *(words.decimals, words.duration, words.file_size, words.integer),
-    *(words.measured, words.money, words.percent),
+    *(words.measured, words.money, words.percent, words.points),
     *(words.in_json, words.json_script),
     *(defaultfilters.date, defaultfilters.linebreaksbr, defaultfilters.pluralize, defaultfilters.urlencode),
 )
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(words.current, words.interval, words.progress_bar, words.rate, words.score_bar, words.share_bar),
+    *(words.current, words.interval, words.length_bar, words.progress_bar, words.rate),
+    *(words.score_bar, words.share_bar),
     *(words.spark, words.static, words.url),
     *(htmx_script, untriaged),
 )

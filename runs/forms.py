@@ -1,4 +1,4 @@
-"""The forms of runs: asking for some, targets, and what is decided about regressions."""
+"""The forms of targets, results and prices, and of what is decided about regressions."""
 
 from __future__ import annotations
 
@@ -7,85 +7,11 @@ from datetime import date
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
 from django.http import QueryDict
 
 from evalhub.teams.models import Project
-from runs.models import Alert, ModelPrice, Target
+from runs.models import Alert, ModelPrice
 from runs.models.comparison import AlertState
-from runs.options import RunOptions, Selection
-from runs.planning import Request
-from scenarios.models import Guidance, Suite
-
-NUMBER = {"invalid": "Write a whole number, such as 3."}
-
-
-def words(text: str) -> tuple[str, ...]:
-    """Return the words of a comma list."""
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-class RunForm(forms.Form):
-    """What to run, on what, how often."""
-
-    suite = forms.ModelChoiceField(Suite.objects.none(), to_field_name="slug", empty_label=None)
-    guidance = forms.ModelChoiceField(Guidance.objects.none(), required=False, empty_label="As last uploaded")
-    targets = forms.ModelMultipleChoiceField(
-        Target.objects.none(),
-        to_field_name="name",
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        error_messages={"invalid_choice": "There is no target called “%(value)s” that could run this."},
-    )
-    models = forms.CharField(required=False, max_length=1000)
-    trials = forms.IntegerField(min_value=1, max_value=1000, initial=1, error_messages=NUMBER)
-    concurrency = forms.IntegerField(min_value=1, max_value=1000, required=False, error_messages=NUMBER)
-    tags = forms.CharField(required=False, max_length=500)
-    tier = forms.IntegerField(min_value=0, required=False, error_messages=NUMBER)
-    only = forms.CharField(required=False, max_length=2000)
-    run_tags = forms.CharField(required=False, max_length=300)
-    judge = forms.BooleanField(required=False, initial=True)
-
-    def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._choose_from("suite", Suite.objects.filter(project=project))
-        self._choose_from("guidance", Guidance.objects.filter(suite__project=project).select_related("suite"))
-        self._choose_from("targets", Target.objects.filter(project=project, accepted=True))
-        for name, field in self.fields.items():
-            field.widget.attrs["aria-describedby"] = f"{name}-note"
-
-    def _choose_from(self, name: str, rows: QuerySet[Any]) -> None:
-        field = self.fields[name]
-        if isinstance(field, forms.ModelChoiceField):
-            field.queryset = rows
-
-    def clean(self) -> dict[str, Any]:
-        given = super().clean() or self.cleaned_data
-        suite, guidance = given.get("suite"), given.get("guidance")
-        if suite and guidance and guidance.suite_id != suite.pk:
-            self.add_error(
-                "guidance", f"This guidance belongs to {guidance.suite.name}. Choose one of {suite.name}."
-            )
-        if suite and not suite.versions.exists():
-            self.add_error("suite", f"{suite.name} has no version yet. Upload its files first.")
-        return given
-
-    def request(self) -> Request:
-        """Return what is asked for; the form has to be valid."""
-        given = self.cleaned_data
-        return Request(
-            suite_versions=[given["suite"].versions.select_related("suite__project").first()],
-            targets=[target.name for target in given["targets"]],
-            models=words(given["models"]),
-            guidance=[given["guidance"]] if given["guidance"] else (),
-            selection=Selection(
-                tags=(given["tags"],) if given["tags"] else (), tier=given["tier"], only=words(given["only"])
-            ),
-            options=RunOptions(
-                trials=given["trials"], concurrency=given["concurrency"], judge=given["judge"]
-            ),
-            tags=words(given["run_tags"]),
-        )
 
 
 class TargetsFileForm(forms.Form):

@@ -37,7 +37,7 @@ PAGES = {
     "home": "/p/default/",
     "suites": "/p/default/suites/",
     "suite": "/p/default/suites/stock/",
-    "run-new": "/p/default/runs/new/",
+    "run-new": "/p/default/runs/new/?suite=git-basics&targets=scripted-agent&trials=3",
     "runs": "/p/default/runs/",
     "run": "/p/default/runs/3/",
     "run-regressed": "/p/default/runs/8/",

@@ -13,6 +13,13 @@ def percent(value: float | None) -> str:
     return UNMEASURED if value is None else f"{value * 100:.1f}%"
 
 
+def points(value: float | None) -> str:
+    """Return a change of a rate, 0 to 1, in percentage points either way; one that no rate can make is `none`."""
+    if value is None:
+        return UNMEASURED
+    return f"± {value * 100:.0f} pts" if value < 1 else "none"
+
+
 def decimals(value: float | None, places: int = 2) -> str:
     """Return a number with fixed decimals, so that columns align."""
     if value is None:

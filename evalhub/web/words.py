@@ -38,8 +38,12 @@ def _number(show: Callable[[Any], str]) -> Callable[[Any], str]:
     return shown
 
 
-percent, integer, money, duration, file_size = map(
-    _number, (numbers.percent, numbers.integer, numbers.money, numbers.duration, numbers.file_size)
+percent, points, integer, money, duration, file_size = map(
+    _number,
+    (
+        *(numbers.percent, numbers.points, numbers.integer),
+        *(numbers.money, numbers.duration, numbers.file_size),
+    ),
 )
 
 
@@ -166,6 +170,15 @@ def score_bar(score: float, threshold: float | None = None) -> SafeString:
         label=said,
         threshold=None if threshold is None else threshold * 100,
     )
+
+
+@lru_cache(maxsize=4096)
+def length_bar(share: float | None, longest: float) -> SafeString:
+    """Return a bar of a change of a rate against the longest one beside it; nothing where it is not known."""
+    if share is None:
+        return mark_safe("")
+    said = f"{share * 100:.0f} points"
+    return drawing.bar([("new", round(share * 100, 1))], total=round(longest * 105, 1), label=said)
 
 
 def progress_bar(run: Any) -> SafeString:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
+from runs.as_command import as_command
+from runs.choosing import ChosenScenario, Known
 from runs.errors import RequestError
-from runs.forms import RunForm
+from runs.estimating import PlanEstimate, estimated
 from runs.models.run import Trigger
+from runs.narrowing import FAILED_LAST, chips, failed_keys
 from runs.planning import PlannedRun, plan, request_runs
-from runs.warehouse.targets import target_rows
+from runs.run_form import RunForm
+from runs.warehouse.offer import Offer, offer_of
+from runs.warehouse.past import Past, past_of
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,8 @@ class Plan:
     """What a request comes to, or why it comes to nothing."""
 
     runs: tuple[PlannedRun, ...] = ()
+    estimate: PlanEstimate | None = None
+    command: str = ""
     problem: str = ""
     id: str = ""
 
@@ -32,45 +40,102 @@ class Plan:
         return sum(run.trial_count for run in self.runs)
 
 
-def plan_of(project: Project, form: RunForm) -> Plan:
-    """Return the plan of a form; the sentence of a request that cannot be carried out is part of it."""
-    if not form.is_valid():
-        return Plan(problem="The form has a mistake, which is told beside its field.", id="request/form")
-    try:
-        return Plan(plan(project, form.request()))
-    except RequestError as error:
-        return Plan(problem=str(error), id=error.id)
+@dataclass(frozen=True)
+class Desk:
+    """What lies before somebody who asks for runs."""
+
+    project: Project
+    offer: Offer
+    known: Known
+    scenarios: Sequence[ChosenScenario]
+    """All of the chosen suite."""
+    past: Past
+    form: RunForm
+    given: QueryDict
+
+    def plan(self) -> Plan:
+        """Return what the form comes to; the sentence of a request that cannot be carried out is part of it."""
+        if not self.form.is_valid():
+            return Plan(problem="The form has a mistake, which is told beside its field.", id="request/form")
+        request = self.form.request()
+        try:
+            planned = plan(self.project, request, self.known)
+        except RequestError as error:
+            return Plan(problem=str(error), id=error.id)
+        estimate = estimated(planned, self.past, judged=request.options.judge)
+        guidance = self.offer.guidance_of(self.form.version.suite)
+        return Plan(planned, estimate, as_command(request, guidance))
+
+
+def _desk(project: Project, asked: QueryDict, *, is_new: bool) -> Desk:
+    """Return the form for what is asked, with what is known of it. Eight queries."""
+    offer = offer_of(project, now=timezone.now())
+    given = _with_defaults(asked, offer) if is_new else asked
+    targets = [each.target for each in offer.targets]
+    known = Known(project, targets=targets, guidance=offer.defaults)
+    version = offer.versions.get(given.get("suite", ""))
+    scenarios = known.scenarios(version) if version else ()
+    chosen = {target.pk for target in targets if target.name in given.getlist("targets")}
+    past = past_of(
+        project.pk, version.suite_id if version else 0, [each.scenario_id for each in scenarios], chosen
+    )
+    if is_new and FAILED_LAST in given:
+        given["only"] = failed_keys(scenarios, past.failed)
+    return Desk(project, offer, known, scenarios, past, RunForm(offer, given), given)
+
+
+def _with_defaults(asked: QueryDict, offer: Offer) -> QueryDict:
+    """Return what an address asks for, with what it leaves out as the form first has it."""
+    given = asked.copy()
+    given.setdefault("suite", next(iter(offer.versions), ""))
+    given.setdefault("trials", "1")
+    given.setdefault("judge", "true")
+    return given
 
 
 @require_http_methods(["GET", "POST"])
 @project_page("run")
 def run_new(request: ProjectRequest) -> HttpResponse:
     """Show the form with its plan; start the runs when that is what the button said."""
-    project = request.access.project
-    if request.method == "GET":
-        return _show(request, RunForm(project, initial=request.GET.dict()), Plan())
-    form = RunForm(project, request.POST)
-    planned = plan_of(project, form)
-    if planned.problem or "start" not in request.POST:
-        return _show(request, form, planned, status=422 if planned.problem and not request.htmx else 200)
-    return _start(request, form)
+    is_new = request.method == "GET"
+    desk = _desk(request.access.project, request.GET if is_new else request.POST, is_new=is_new)
+    planned = desk.plan()
+    if is_new or "start" not in request.POST:
+        wrong = planned.problem and not is_new and not request.htmx
+        return _show(request, desk, planned, status=422 if wrong else 200)
+    if planned.problem:
+        return _show(request, desk, planned, status=422)
+    if request.POST.get("planned", str(planned.trials)) != str(planned.trials):
+        # The button named another number: whoever pressed it has not seen this plan.
+        return _show(request, desk, planned, status=409)
+    return _start(request, desk)
 
 
-def _show(request: ProjectRequest, form: RunForm, planned: Plan, *, status: int = 200) -> HttpResponse:
-    template = "runs/_plan.html" if request.htmx else "runs/run_new.html"
-    context = {"form": form, "plan": planned, "chosen_targets": form["targets"].value() or []}
-    if not request.htmx:
-        rows = target_rows(request.access.project, now=timezone.now())
-        context["targets"] = [row for row in rows if row.target.accepted and not row.target.is_imported]
+def _show(request: ProjectRequest, desk: Desk, planned: Plan, *, status: int = 200) -> HttpResponse:
+    context = {
+        "form": desk.form,
+        "plan": planned,
+        "offer": desk.offer,
+        "past": desk.past,
+        "chosen_targets": desk.given.getlist("targets"),
+        "chips": chips(desk.scenarios, desk.past.failed, desk.given),
+        "has_changed": status == 409,
+        "swapped": bool(request.htmx),
+        # A number that somebody is typing stays as it is.
+        "sets_trials": bool(request.htmx) and request.htmx.trigger_name == "trials",
+    }
+    template = "runs/_plan_swapped.html" if request.htmx else "runs/run_new.html"
     return render(request, template, context, status=status)
 
 
-def _start(request: ProjectRequest, form: RunForm) -> HttpResponse:
+def _start(request: ProjectRequest, desk: Desk) -> HttpResponse:
     try:
-        launch = request_runs(request.access.project, form.request(), by=request.user, trigger=Trigger.WEB)
+        launch = request_runs(
+            request.access.project, desk.form.request(), by=request.user, trigger=Trigger.WEB
+        )
     except RequestError as error:
         # What there is to run may have changed since the plan was made.
-        return _show(request, form, Plan(problem=str(error), id=error.id), status=422)
+        return _show(request, desk, Plan(problem=str(error), id=error.id), status=422)
     runs = list(launch.runs.order_by("pk"))
     if len(runs) == 1:
         return redirect(runs[0])

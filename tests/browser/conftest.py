@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from pytest_django.live_server_helper import LiveServer
 
 from runs import measures
@@ -106,3 +106,11 @@ def as_admin(page: Page, live_server: LiveServer, project: Any, complaints: list
     page.context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
     page.set_default_timeout(10_000)
     return page
+
+
+@pytest.fixture
+def without_script(browser: Browser, as_admin: Page) -> Iterator[Page]:
+    """Return a page of the same person in a browser that runs no script."""
+    context = browser.new_context(java_script_enabled=False, storage_state=as_admin.context.storage_state())
+    yield context.new_page()
+    context.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -87,20 +86,6 @@ def test_files_can_be_dropped(as_admin: Page, live_server: Any, project: Any) ->
     expect(as_admin.get_by_text("is version 1")).to_be_visible()
 
 
-def test_the_plan_follows_the_form_and_the_button_starts_it(
-    as_admin: Page, live_server: Any, project: Any
-) -> None:
-    make_target(project)
-    make_suite(project, ("a", "b"), name="Basics")
-    as_admin.goto(f"{live_server.url}/p/tools/runs/new/")
-    expect(as_admin.get_by_role("button", name="Start 2 trials")).to_be_visible()
-    as_admin.get_by_label("Trials each").fill("3")
-    as_admin.get_by_label("Trials each").blur()
-    as_admin.get_by_role("button", name="Start 6 trials").click()
-    as_admin.wait_for_url(f"{live_server.url}/p/tools/runs/*/")
-    assert Run.objects.get().trials == 6
-
-
 def test_a_trend_is_drawn_in_the_colours_of_the_page(as_admin: Page, live_server: Any, project: Any) -> None:
     fill(project)
     as_admin.goto(f"{live_server.url}/p/tools/trends/")
@@ -148,14 +133,6 @@ def test_the_keyboard_reaches_the_content_first(as_admin: Page, live_server: Any
     expect(as_admin.get_by_role("link", name="Skip to content")).to_be_focused()
 
 
-@pytest.fixture
-def without_script(browser: Any, as_admin: Page) -> Any:
-    """Return a page of the same person in a browser that runs no script."""
-    context = browser.new_context(java_script_enabled=False, storage_state=as_admin.context.storage_state())
-    yield context.new_page()
-    context.close()
-
-
 def test_runs_can_be_filtered_without_a_script(without_script: Page, live_server: Any, project: Any) -> None:
     for name in ("Alpha", "Beta"):
         make_run(make_suite(project, name=name))
@@ -163,15 +140,6 @@ def test_runs_can_be_filtered_without_a_script(without_script: Page, live_server
     without_script.get_by_label("Text").fill("alp")
     without_script.get_by_role("button", name="Show").click()
     expect(without_script.locator("#results tbody tr")).to_have_count(1)
-
-
-def test_a_run_can_be_started_without_a_script(without_script: Page, live_server: Any, project: Any) -> None:
-    make_target(project)
-    make_suite(project, name="Basics")
-    without_script.goto(f"{live_server.url}/p/tools/runs/new/")
-    without_script.get_by_role("button", name="Show the plan").click()
-    without_script.get_by_role("button", name="Start 2 trials").click()
-    expect(without_script.get_by_text("Waiting for a worker.")).to_be_visible()
 
 
 def test_a_file_can_be_uploaded_without_a_script(

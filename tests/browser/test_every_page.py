@@ -20,6 +20,8 @@ PAGES = {
     "run-running": "/p/tools/runs/{running}/",
     "run-unprepared": "/p/tools/runs/{unprepared}/",
     "run-new": "/p/tools/runs/new/?targets=claude-code%20·%20sonnet",
+    "run-new-several": "/p/tools/runs/new/?targets=claude-code%20·%20sonnet&targets=gemini-flash&trials=7",
+    "run-new-wrong": "/p/tools/runs/new/?targets=nowhere&trials=0&models=a",
     "trial": "/p/tools/trials/{trial}/",
     "trial-messages": "/p/tools/trials/{trial}/?part=messages",
     "trial-raw": "/p/tools/trials/{trial}/?part=raw",

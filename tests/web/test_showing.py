@@ -19,6 +19,9 @@ NOW = datetime(2026, 11, 9, 12, 0, tzinfo=UTC)
     [
         (numbers.percent(0.6207), "62.1%"),
         (numbers.percent(None), "·"),
+        (numbers.points(0.2157), "± 22 pts"),
+        (numbers.points(1.03), "none"),
+        (numbers.points(None), "·"),
         (numbers.decimals(-0.15), "−0.15"),
         (numbers.decimals(0), "0.00"),
         (numbers.decimals(998.999), "999.00"),

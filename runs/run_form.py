@@ -1,0 +1,115 @@
+"""The form that asks for runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from runs.options import RunOptions, Selection
+from runs.planning import Request
+from runs.warehouse.offer import Offer
+from scenarios.models import Guidance, SuiteVersion
+
+NUMBER = {
+    "invalid": "Write a whole number, such as 3.",
+    "min_value": "Write %(limit_value)s or more.",
+    "max_value": "Write %(limit_value)s or less.",
+}
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a comma list, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+class RunForm(forms.Form):
+    """What to run, on what, how often."""
+
+    suite = forms.ChoiceField()
+    guidance = forms.ChoiceField(required=False)
+    targets = forms.MultipleChoiceField(
+        required=False,
+        error_messages={"invalid_choice": "There is no target called “%(value)s” that could run this."},
+    )
+    models = forms.CharField(
+        required=False, max_length=1000, help_text="By commas; empty leaves it to the target."
+    )
+    trials = forms.IntegerField(
+        label="Trials each", min_value=1, max_value=1000, initial=1, error_messages=NUMBER
+    )
+    concurrency = forms.IntegerField(
+        label="At once",
+        min_value=1,
+        max_value=1000,
+        required=False,
+        error_messages=NUMBER,
+        help_text="Empty: as the target has it.",
+    )
+    tags = forms.CharField(
+        label="Scenario tags", required=False, max_length=500, help_text="Any of these, by commas."
+    )
+    tier = forms.IntegerField(label="Up to tier", min_value=0, required=False, error_messages=NUMBER)
+    only = forms.CharField(
+        label="Only these scenarios", required=False, max_length=50_000, help_text="Keys, by commas."
+    )
+    run_tags = forms.CharField(
+        label="Tags of the run", required=False, max_length=300, help_text="By commas."
+    )
+    judge = forms.BooleanField(required=False, initial=True)
+
+    def __init__(self, offer: Offer, data: QueryDict) -> None:
+        super().__init__(data)
+        self._offer = offer
+        self._choose_from("suite", [(suite.slug, suite.name) for suite in offer.suites])
+        by_suite = [
+            (suite.name, [(str(each.pk), str(each)) for each in offer.guidance_of(suite)])
+            for suite in offer.suites
+        ]
+        self._choose_from("guidance", [("", "As last uploaded"), *(each for each in by_suite if each[1])])
+        self._choose_from("targets", [(each.target.name, each.target.name) for each in offer.targets])
+        for name, field in self.fields.items():
+            field.widget.attrs["aria-describedby"] = f"{name}-note"
+
+    def _choose_from(self, name: str, choices: list[Any]) -> None:
+        field = self.fields[name]
+        if isinstance(field, forms.ChoiceField):
+            field.choices = choices
+
+    def clean_guidance(self) -> Guidance | None:
+        """Return the chosen guidance, None for that of the last upload."""
+        chosen = self.cleaned_data["guidance"]
+        return next((each for each in self._offer.guidance if str(each.pk) == chosen), None)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        version, guidance = self._offer.versions.get(given.get("suite", "")), given.get("guidance")
+        if version and guidance and guidance.suite_id != version.suite_id:
+            owner = next(suite for suite in self._offer.suites if suite.pk == guidance.suite_id)
+            self.add_error(
+                "guidance", f"This guidance belongs to {owner.name}. Choose one of {version.suite.name}."
+            )
+        return given
+
+    @property
+    def version(self) -> SuiteVersion:
+        """The suite version that was uploaded last; the form has to be valid."""
+        return self._offer.versions[self.cleaned_data["suite"]]
+
+    def request(self) -> Request:
+        """Return what is asked for; the form has to be valid."""
+        given = self.cleaned_data
+        return Request(
+            suite_versions=[self.version],
+            targets=list(dict.fromkeys(given["targets"])),
+            models=words(given["models"]),
+            guidance=[given["guidance"]] if given["guidance"] else (),
+            selection=Selection(
+                tags=(given["tags"],) if given["tags"] else (), tier=given["tier"], only=words(given["only"])
+            ),
+            options=RunOptions(
+                trials=given["trials"], concurrency=given["concurrency"], judge=given["judge"]
+            ),
+            tags=words(given["run_tags"]),
+        )

@@ -1,0 +1,155 @@
+"""Asking for runs in a browser: the plan follows the form, and nothing needs a script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from runs.models import Run
+from tests.builders import make_suite, make_target
+from tests.runs.past_runs import past_run
+
+KEYS = ("a", "b", "c", "d", "e", "f")
+
+
+@pytest.fixture
+def history(project: Any) -> Any:
+    """Return a suite that ran three times on one of two targets."""
+    target = make_target(project)
+    make_target(project, "other")
+    version = make_suite(project, KEYS, name="Basics", tags=["smoke"])
+    for failing in ("a", "b", "c"):
+        outcomes = {key: ["fail" if key == failing else "pass"] * 3 for key in KEYS}
+        past_run(version, outcomes, seconds=30.0, target=target)
+    return version
+
+
+@pytest.fixture
+def form(as_admin: Page, live_server: Any, history: Any) -> Page:
+    """Return the page of a new run on the target that is known."""
+    as_admin.goto(f"{live_server.url}/p/tools/runs/new/?targets=local")
+    return as_admin
+
+
+def enter_starts_nothing(page: Page) -> None:
+    before = Run.objects.count()
+    page.get_by_label("Tags of the run").fill("nightly")
+    page.get_by_label("Tags of the run").press("Enter")
+    expect(page.get_by_role("button", name="Start 6 trials")).to_be_visible()
+    expect(page.get_by_label("Tags of the run")).to_have_value("nightly")
+    assert Run.objects.count() == before
+
+
+def test_the_plan_follows_the_form_and_the_button_starts_it(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    make_target(project)
+    make_suite(project, ("a", "b"), name="Basics")
+    as_admin.goto(f"{live_server.url}/p/tools/runs/new/")
+    expect(as_admin.get_by_role("button", name="Start 2 trials")).to_be_visible()
+    as_admin.get_by_label("Trials each").fill("3")
+    as_admin.get_by_label("Trials each").blur()
+    as_admin.get_by_role("button", name="Start 6 trials").click()
+    as_admin.wait_for_url(f"{live_server.url}/p/tools/runs/*/")
+    assert Run.objects.get().trials == 6
+
+
+def test_the_plan_follows_the_form(form: Page, complaints: list[str]) -> None:
+    expect(form.locator("#plan")).to_contain_text("$0.600")
+    form.get_by_label("Trials each").fill("4")
+    form.get_by_label("Trials each").blur()
+    expect(form.get_by_role("button", name="Start 24 trials")).to_be_visible()
+    expect(form.locator("#plan")).to_contain_text("$2.40")
+    form.get_by_label("other").check()
+    expect(form.get_by_role("button", name="Start 48 trials")).to_be_visible()
+    expect(form.locator("#plan")).to_contain_text("other: not run yet on this target, so no estimate.")
+    assert [*complaints, *form.evaluate("window.violations")] == []
+
+
+def test_a_number_of_trials_is_one_press(form: Page, complaints: list[str]) -> None:
+    form.get_by_role("button", name="Plan with 10 trials each").click()
+    expect(form.get_by_role("button", name="Start 60 trials")).to_be_visible()
+    expect(form.get_by_label("Trials each")).to_have_value("10")
+    pressed = form.get_by_role("button", name="Plan with 10 trials each")
+    expect(pressed).to_have_attribute("aria-pressed", "true")
+    expect(pressed).to_be_focused()
+    form.get_by_label("Trials each").fill("2")
+    form.get_by_label("Trials each").blur()
+    expect(form.get_by_role("button", name="Start 12 trials")).to_be_visible()
+    form.get_by_role("button", name="Start 12 trials").click()
+    expect(form.get_by_text("Waiting for a worker.")).to_be_visible()
+    assert Run.objects.latest("pk").trials == 12
+    assert complaints == []
+
+
+def test_a_mistake_appears_beside_its_field_and_goes(form: Page, complaints: list[str]) -> None:
+    trials = form.get_by_label("Trials each")
+    trials.fill("0")
+    trials.blur()
+    expect(form.locator("#trials-note")).to_have_text("Write 1 or more.")
+    expect(trials).to_have_accessible_description("Write 1 or more.")
+    trials.fill("3")
+    trials.blur()
+    expect(form.locator("#trials-note")).to_have_text("")
+    expect(form.get_by_role("button", name="Start 18 trials")).to_be_visible()
+    assert complaints == []
+
+
+def test_chips_follow_the_suite_and_narrow_it(form: Page, project: Any, complaints: list[str]) -> None:
+    make_suite(project, ("x", "y"), name="Second", tags=["slow"])
+    form.reload()
+    expect(form.locator("#only")).to_contain_text("smoke 6")
+    form.get_by_label("Trials each").fill("3")
+    form.locator("#id_suite").select_option("second")
+    expect(form.locator("#only")).to_contain_text("slow 2")
+    form.locator("#id_suite").select_option("basics")
+    form.get_by_role("link", name="failed last time 1").click()
+    expect(form.get_by_label("Only these scenarios")).to_have_value("c")
+    expect(form.get_by_label("Trials each")).to_have_value("3")
+    expect(form.get_by_role("button", name="Start 3 trials")).to_be_visible()
+    assert complaints == []
+
+
+def test_enter_in_a_field_starts_nothing(form: Page) -> None:
+    enter_starts_nothing(form)
+
+
+def test_a_run_can_be_started_without_a_script(without_script: Page, live_server: Any, project: Any) -> None:
+    make_target(project)
+    make_suite(project, name="Basics")
+    without_script.goto(f"{live_server.url}/p/tools/runs/new/")
+    without_script.get_by_role("button", name="Show the plan").click()
+    without_script.get_by_role("button", name="Start 2 trials").click()
+    expect(without_script.get_by_text("Waiting for a worker.")).to_be_visible()
+
+
+def test_the_plan_is_made_without_a_script(without_script: Page, live_server: Any, history: Any) -> None:
+    page = without_script
+    page.goto(f"{live_server.url}/p/tools/runs/new/?targets=local")
+    expect(page.locator("#plan")).to_contain_text("$0.600")
+    enter_starts_nothing(page)
+    page.get_by_role("button", name="Plan with 5 trials each").click()
+    expect(page.get_by_label("Trials each")).to_have_value("5")
+    expect(page.get_by_role("button", name="Start 30 trials")).to_be_visible()
+    page.get_by_role("link", name="failed last time 1").click()
+    expect(page.get_by_role("button", name="Start 5 trials")).to_be_visible()
+    page.get_by_text("As a command").click()
+    command = (
+        "manage.py run_scenarios basics --project tools --target local --only c --trials 5 --run-tag nightly"
+    )
+    expect(page.locator("#plan pre")).to_have_text(command)
+
+
+def test_no_more_is_started_than_the_button_said(
+    without_script: Page, live_server: Any, history: Any
+) -> None:
+    page, before = without_script, Run.objects.count()
+    page.goto(f"{live_server.url}/p/tools/runs/new/?targets=local")
+    page.get_by_label("Trials each").fill("20")
+    page.get_by_role("button", name="Start 6 trials").click()
+    expect(page.get_by_role("alert")).to_contain_text("It comes to 120 now.")
+    assert Run.objects.count() == before
+    page.get_by_role("button", name="Start 120 trials").click()
+    expect(page.get_by_text("Waiting for a worker.")).to_be_visible()
