@@ -34,6 +34,11 @@ PAGES: dict[str, tuple[str, float, str]] = {
     "run list, JSON": ("/api/v1/runs", 3.0, "phoenix 8.4 without scores"),
     "run, first 50 trials": ("/p/made-up/runs/{run}/", 8.0, "promptfoo 9.6, inspect 168"),
     "trial": ("/p/made-up/trials/{trial}/", 10.0, "-"),
+    "new run, with its plan": (
+        "/p/made-up/runs/new/?suite=taskmgr-basics&targets=claude-code%20%C2%B7%20sonnet&trials=3",
+        20.0,
+        "-",
+    ),
     "trends": ("/p/made-up/trends/", 10.0, "promptfoo 1.3 (values alone, as JSON)"),
 }
 """Address, target of the median in milliseconds, and what peers were measured at for the same task."""
