@@ -46,7 +46,8 @@ def assess(
     workspace: LocalWorkspace | None = None,
 ) -> TrialResult:
     """Return the trial's result. Output that its reader cannot read is an error, and is kept."""
-    described = describe(recording, keep_files(recording, folder, task.secrets))
+    kept = keep_files(recording, folder, task.secrets, task.files if folder else ())
+    described = describe(recording, kept.rows, {"workspace": kept.told} if kept.told else {})
     try:
         transcript = parse(recording.parser, recording.raw, recording.events)
     except UnreadableTranscript as error:
@@ -62,8 +63,10 @@ def assess(
     return judged(described, task.criteria, evidence, recording, post)
 
 
-def describe(recording: Recording, artifacts: tuple[Kept, ...] = ()) -> TrialResult:
-    """Return what a recording says by itself, before anything is read or judged."""
+def describe(
+    recording: Recording, artifacts: tuple[Kept, ...] = (), detail: dict[str, Json] | None = None
+) -> TrialResult:
+    """Return what a recording says by itself, before anything is read or judged; `detail` is kept as it is."""
     return TrialResult(
         outcome="",
         timed_out=recording.timed_out,
@@ -72,13 +75,14 @@ def describe(recording: Recording, artifacts: tuple[Kept, ...] = ()) -> TrialRes
         usage=recording.usage,
         cost_usd=recording.cost_usd,
         artifacts=artifacts,
+        detail=detail or {},
     )
 
 
 def unreadable(described: TrialResult, recording: Recording, error: UnreadableTranscript) -> TrialResult:
     """Return the result of a trial whose output could not be read."""
-    notes = {"notes": list(recording.notes)}
-    return replace(described, outcome="error", error=str(error), error_kind="transcript", detail=notes)
+    detail = described.detail | {"notes": list(recording.notes)}
+    return replace(described, outcome="error", error=str(error), error_kind="transcript", detail=detail)
 
 
 def judged(
@@ -104,7 +108,7 @@ def judged(
         usage=evidence.usage,
         cost_usd=recording.cost_usd if recording.cost_usd is not None else told,
         answer=evidence.answer,
-        detail=_detail(evidence, evaluation, recording, post),
+        detail=described.detail | _detail(evidence, evaluation, recording, post),
     )
 
 

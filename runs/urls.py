@@ -39,6 +39,7 @@ project_urls = [
     path("trials/<int:pk>/", trials.trial_detail, name="trial-detail"),
     path("trials/<int:pk>/transcript/", trials.transcript_text, name="trial-transcript"),
     path("trials/<int:pk>/artifacts/<str:name>/", trials.artifact, name="trial-artifact"),
+    path("trials/<int:pk>/files/<int:number>/", trials.workspace_file, name="trial-file"),
     path("targets/", targets.target_list, name="target-list"),
     path("targets/import/", targets.target_import, name="target-import"),
     path("targets/<int:pk>/", targets.target_edit, name="target-edit"),

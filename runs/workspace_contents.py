@@ -20,12 +20,16 @@ MAX_FILE_BYTES = 5 << 20
 MAX_ARCHIVE_BYTES = 50 << 20
 
 
+Change = Literal["added", "changed", "removed"]
+KINDS: tuple[Change, ...] = ("added", "changed", "removed")
+
+
 @dataclass(frozen=True, order=True)
 class ChangedFile:
     """One file that is not as the fixture had it."""
 
     path: str
-    change: Literal["added", "changed", "removed"]
+    change: Change
     size: int | None = None
     """Bytes now; None where it is removed."""
 

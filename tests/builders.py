@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import itertools
-from collections.abc import Sequence
+import tarfile
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -11,7 +13,9 @@ from django.utils import timezone
 
 from evalhub.teams.models import Membership, Project
 from evaluators.model import Event, Transcript
+from runs.artifacts import keep
 from runs.models import (
+    Artifact,
     CommandRecord,
     JudgingRecord,
     Launch,
@@ -222,3 +226,15 @@ def make_command(trial: Trial, n: int, line: str, **changes: Any) -> CommandReco
 
 def make_subcommand(run: Run, name: str = "export", **counts: int) -> SubcommandMeasure:
     return SubcommandMeasure.objects.create(run=run, subcommand=name, **{"calls": 10, "errors": 5, **counts})
+
+
+def make_workspace(trial: Trial, files: Mapping[str, bytes]) -> Artifact:
+    """Keep these files as the workspace that a trial left."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for path, content in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    kept = keep("workspace", buffer.getvalue(), "application/gzip")
+    return Artifact.objects.create(trial=trial, **vars(kept))

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, render
+from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.paging import key_of
 from evaluators.redaction import redact_patterns
 from runs.artifacts import path_of
+from runs.kept_workspace import UNREADABLE, kept_file
 from runs.models import Artifact, Trial
 from runs.warehouse.trial_detail import find_trial, trial_page
+from runs.warehouse.workspace_changes import ARTIFACT as WORKSPACE
+from runs.warehouse.workspace_changes import workspace_changes
 
-PARTS = ("commands", "messages", "raw")
+PARTS = ("commands", "messages", "files", "raw")
 
 
 def _trial(request: ProjectRequest, pk: int) -> Trial:
@@ -29,9 +33,11 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show what the agent did, and why that passed or failed."""
     part = request.GET.get("part", "")
     start = key_of(request.GET.get("from", "")) or 0
+    page = trial_page(_trial(request, pk), start)
     context = {
-        "page": trial_page(_trial(request, pk), start),
+        "page": page,
         "part": part if part in PARTS else PARTS[0],
+        "files": workspace_changes(page.trial, page.artifacts) if part == "files" else None,
         "start": start,
         "may_download": request.access.may("read unredacted"),
     }
@@ -51,6 +57,28 @@ def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
     response = FileResponse(path.open("rb"), as_attachment=True, filename=f"trial-{pk}-{kept.name}")
     response["Content-Type"] = "application/octet-stream"
     return response
+
+
+@require_GET
+@project_page("read unredacted")
+def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpResponse:
+    """Send one file of the kept workspace, as it is, as a download."""
+    kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=WORKSPACE)
+    try:
+        found = kept_file(path_of(kept.sha256), number)
+    except UNREADABLE as error:
+        raise Http404 from error
+    if found is None:
+        raise Http404
+    file, content = found
+    disposition = content_disposition_header(True, _plain_name(file.path)) or "attachment"
+    headers = {"Content-Disposition": disposition}
+    return HttpResponse(content, content_type="application/octet-stream", headers=headers)
+
+
+def _plain_name(path: str) -> str:
+    """Return a file's name as a header can hold it, whatever stands in it."""
+    return "".join(each if each.isprintable() else "_" for each in path.rpartition("/")[2])
 
 
 @require_GET

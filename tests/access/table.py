@@ -49,6 +49,7 @@ PAGES: dict[str, Page] = {
     "trial-detail": Page("/p/tools/trials/{trial_id}/", "viewer"),
     "trial-transcript": Page("/p/tools/trials/{trial_id}/transcript/", "viewer"),
     "trial-artifact": Page("/p/tools/trials/{trial_id}/artifacts/{artifact}/", "author"),
+    "trial-file": Page("/p/tools/trials/{trial_id}/files/0/", "author"),
     "target-list": Page("/p/tools/targets/", "viewer"),
     "target-import": Page("/p/tools/targets/import/", "author", "POST", answers=(422,)),
     "target-edit": Page("/p/tools/targets/{target_id}/", "admin"),

@@ -14,6 +14,7 @@ NO_PAGE_OF_ITS_OWN = {
     "run-download": "is a file",
     "trial-transcript": "is a file",
     "trial-artifact": "is a file",
+    "trial-file": "is a file",
 }
 
 

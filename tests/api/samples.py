@@ -18,6 +18,7 @@ from tests.builders import (
     make_suite,
     make_transcript,
     make_trial,
+    make_workspace,
     shell,
 )
 
@@ -32,6 +33,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     make_transcript(trial, shell("tool export", "no", 1), text="$ tool export\nno\n")
     kept = artifacts.keep("transcript", b"$ tool export\n")
     Artifact.objects.create(trial=trial, **vars(kept))
+    make_workspace(trial, {"out.txt": b"no\n"})
     judging = make_judging(trial)
     close(close(before) and run)
     member = make_member(project, "viewer")

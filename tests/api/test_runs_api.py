@@ -72,7 +72,11 @@ def test_it_gives_a_run_with_its_trials(api, keys):
     whole = api("viewer").get(f"/runs/{keys['run_id']}", expand="trials").json()
     assert whole["run"] == alone["run"]
     (trial,) = whole["trials"]
-    assert (trial["id"], trial["outcome"], trial["artifacts"]) == (keys["trial_id"], "fail", ["transcript"])
+    assert (trial["id"], trial["outcome"], trial["artifacts"]) == (
+        keys["trial_id"],
+        "fail",
+        ["transcript", "workspace"],
+    )
     assert trial["gates"][0]["passed"] is False
 
 

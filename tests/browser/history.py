@@ -11,7 +11,9 @@ from evalhub.teams.models import ApiToken, Project, note
 from evaluators.model import Event
 from runs.artifacts import keep
 from runs.comparing import compare_with_baseline
-from runs.models import Artifact, Baseline, ModelPrice, Run, Target, TargetCheck, Worker
+from runs.models import Artifact, Baseline, ModelPrice, Run, Target, TargetCheck, Trial, Worker
+from scenarios.formats.parsed import FixtureFile
+from scenarios.storing import keep_fixture
 from tests.builders import (
     close,
     make_command,
@@ -24,6 +26,7 @@ from tests.builders import (
     make_target,
     make_transcript,
     make_trial,
+    make_workspace,
     shell,
 )
 
@@ -123,6 +126,25 @@ def _running(version: Any, target: Any) -> Run:
     return run
 
 
+def _leave_files(trial: Trial) -> None:
+    """Let the trial have changed one file of its fixture, added two, and removed one."""
+    log = "".join(f"{n} list --tag infra\n" for n in range(40))
+    start = (FixtureFile("history.log", log.encode()), FixtureFile("draft.txt", b"Not yet.\n"))
+    version = trial.scenario_version
+    version.fixture = keep_fixture(trial.run.project, start)
+    version.save()
+    added = json.dumps([{"id": 7, "title": f"Rotate the token {HOSTILE}"}] * 3, indent=1)
+    left = {
+        "history.log": (log + "41 export\n").encode(),
+        f"infra {HOSTILE}.json": (added + "z" * 50_000).encode(),
+        "picture.png": bytes(range(256)) * 4,
+    }
+    make_workspace(trial, left)
+    files = [{"path": path, "change": "added", "size": len(content)} for path, content in left.items()]
+    counts = {"added": 2, "changed": 1, "removed": 1, "left_out": []}
+    trial.detail = {**trial.detail, "workspace": {**counts, "files": files}}
+
+
 def told(run: Run) -> Any:
     """Return a failed trial of a run, with a transcript, commands and everything a trial can have."""
     trial = run.trial_set.filter(outcome="fail").first()
@@ -141,6 +163,7 @@ def told(run: Run) -> Any:
     make_command(trial, 1, lines[1][0], subcommand="export", exit_code=2, failed=True, event=3)
     make_command(trial, 2, lines[2][0], subcommand="export", exit_code=0, help=True, event=5)
     make_command(trial, 3, lines[3][0], subcommand="export", exit_code=0, retry_of=1, event=7)
+    _leave_files(trial)
     evidence = ["3 of 4 errors are about --output-format"]
     sentence = "The agent believes it knows the syntax; likely an example in the guidance is wrong."
     trial.detail = {

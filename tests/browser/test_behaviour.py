@@ -210,3 +210,16 @@ def test_a_role_is_kept_when_it_is_chosen(as_admin: Page, live_server: Any, proj
         as_admin.get_by_label("Role of grace").select_option("author")
     member.refresh_from_db()
     assert member.role == "author"
+
+
+def test_the_files_of_a_trial_come_into_its_tab(as_admin: Page, live_server: Any, project: Any) -> None:
+    trial = fill(project)["trial"]
+    as_admin.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/")
+    expect(as_admin.get_by_text("2 added, 1 changed, 1 removed")).to_be_visible()
+    as_admin.get_by_label("Transcript").get_by_role("link", name="Files").first.click()
+    changed = as_admin.get_by_role("region", name="history.log")
+    expect(changed.locator("tr.added")).to_have_text("41+41 export")
+    expect(as_admin.get_by_text("It is no text, so only sizes are compared.")).to_be_visible()
+    with as_admin.expect_download() as download:
+        changed.get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename == "history.log"

@@ -24,6 +24,7 @@ PAGES = {
     "run-new-wrong": "/p/tools/runs/new/?targets=nowhere&trials=0&models=a",
     "trial": "/p/tools/trials/{trial}/",
     "trial-messages": "/p/tools/trials/{trial}/?part=messages",
+    "trial-files": "/p/tools/trials/{trial}/?part=files",
     "trial-raw": "/p/tools/trials/{trial}/?part=raw",
     "suites": "/p/tools/suites/",
     "suite": "/p/tools/suites/taskmgr-basics/",

@@ -1,0 +1,216 @@
+"""What a trial left in its workspace against what that started from, file by file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Case, F, QuerySet, When
+
+from evalhub.web.prepared import prepared
+from evalhub.web.visible import visible
+from evaluators.redaction import redact_patterns
+from runs.artifacts import path_of
+from runs.kept_workspace import UNREADABLE, KeptFile, kept_files
+from runs.models import Artifact, Trial
+from runs.text_difference import TextDifference, lines_of, text_difference
+from runs.workspace_contents import Change
+from scenarios.formats.parsed import FixtureFile
+from scenarios.guidance import lay_over
+from scenarios.models import ScenarioVersion
+from scenarios.storing import guidance_files, unpack
+
+ARTIFACT = "workspace"
+LONGEST = 100_000
+"""Bytes of a file whose text is compared and shown."""
+MOST_FILES = 200
+"""Changed files that are listed."""
+MOST_DIFFERENCES = 30
+"""Files of which the text is shown."""
+MOST_TEXT = 300_000
+"""Bytes of text that are compared for one page."""
+
+IMPORTED = "These results were imported, so neither the workspace nor what it started from is known here."
+NOT_YET = "The workspace is kept once the agent has ended."
+NONE_KEPT = "No workspace is kept of this trial: it had none, or old files were pruned."
+GONE = "The kept workspace cannot be read any more: its file is gone or damaged. Restore it from a backup."
+AFTER_SETUP = "The scenario's setup commands ran before the agent, so what they wrote is among these changes."
+EMPTY = "It is empty."
+NO_TEXT = "It is no text, so only sizes are compared."
+LARGE = "It is larger than 100 KB, so its text is not compared here."
+LONG = "It has more than 1,000 lines, so its text is not compared here."
+MANY = "Much has changed, so the text of this file is not compared here."
+UNSEEN = "The texts differ only in what is not shown: a secret, or the end of the last line."
+EMPTY_START = "The workspace started empty; the files that came with the scenario lay beside it."
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file that is not as the workspace had it at first."""
+
+    path: str
+    change: Change
+    before: int | None
+    """Bytes, None where there was no such file."""
+    after: int | None
+    number: int | None
+    """Its place in the kept workspace, None where it is not there."""
+    difference: TextDifference | None = None
+    note: str = ""
+    """Why no difference is shown, in a sentence."""
+
+
+@dataclass(frozen=True)
+class WorkspaceChanges:
+    """What became of a workspace, or why that is not known."""
+
+    files: tuple[FileChange, ...] = ()
+    """The first of them, by path."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Of all of them, by what became of each."""
+    unchanged: int = 0
+    left_out: tuple[str, ...] = ()
+    """Files that were too large to keep, of which nothing else is known."""
+    problem: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+def workspace_changes(trial: Trial, artifacts: list[Artifact]) -> WorkspaceChanges:
+    """Return what differs in a trial's workspace. One query; expects the run's guidance and target to be loaded."""
+    kept = next((each for each in artifacts if each.name == ARTIFACT), None)
+    told = trial.detail.get("workspace")
+    if kept is None and not (told or {}).get("empty"):
+        return WorkspaceChanges(problem=_why_none(trial))
+    left_out = tuple(told["left_out"]) if told else ()
+    start = {file.path: file.content for file in _start(trial) if file.path not in left_out}
+    try:
+        changes = sorted(_changes(kept, start), key=lambda change: change.path)
+    except UNREADABLE:
+        return WorkspaceChanges(problem=GONE)
+    return WorkspaceChanges(
+        files=tuple(changes[:MOST_FILES]),
+        counts=Counter(change.change for change in changes),
+        unchanged=len(start) - sum(change.before is not None for change in changes),
+        left_out=left_out,
+        remarks=tuple(_remarks(trial.scenario_version.content)),
+    )
+
+
+def _why_none(trial: Trial) -> str:
+    if trial.run.target.is_imported:
+        return IMPORTED
+    return NONE_KEPT if trial.outcome or trial.state == "cancelled" else NOT_YET
+
+
+def _remarks(content: Mapping[str, Any]) -> Iterator[str]:
+    if content.get("setup"):
+        yield AFTER_SETUP
+    if content.get("bundle"):
+        yield EMPTY_START
+
+
+def _start(trial: Trial) -> tuple[FixtureFile, ...]:
+    """Return what the workspace started from: the scenario's fixture with the run's guidance laid over it."""
+    content = trial.scenario_version.content
+    if content.get("bundle"):
+        return ()
+    rows = _carried(trial.run.suite_version_id, trial.scenario_version_id)
+    archive = next((bytes(row[2]) for row in rows if row[2] is not None), None)
+    return lay_over(
+        unpack(archive) if archive is not None else (),
+        guidance_files(trial.run.guidance),
+        name=content.get("fixture") or "",
+        names={name for row in rows for name in row[:2] if name},
+    )
+
+
+@prepared
+def _carried(suite_version: int, mine: int) -> QuerySet[ScenarioVersion, Any]:
+    """The names of what a suite's scenarios came with, and the files themselves of one of them."""
+    carrying = ScenarioVersion.objects.filter(suite_versions=suite_version, fixture__isnull=False)
+    own = Case(When(pk=mine, then=F("fixture__archive")))
+    return carrying.order_by().values_list("content__fixture", "content__bundle", own)
+
+
+def _changes(kept: Artifact | None, start: Mapping[str, bytes]) -> Iterator[FileChange]:
+    """Yield what is not as it was. Raises one of `UNREADABLE`."""
+    seen, room = set[str](), _Room()
+
+    def is_read(file: KeptFile) -> bool:
+        return file.size <= LONGEST or file.size == len(start.get(file.path, b""))
+
+    for file, content in kept_files(path_of(kept.sha256), is_read) if kept else ():
+        seen.add(file.path)
+        before = start.get(file.path)
+        if not is_read(file) or before != content:
+            change: Change = "added" if before is None else "changed"
+            yield _change(file.path, change, before, content, file.size, file.number, room)
+    for path in sorted(start.keys() - seen):
+        yield _change(path, "removed", start[path], None, None, None, room)
+
+
+@dataclass
+class _Room:
+    """How much text the page still takes: comparing and redacting it takes time."""
+
+    files: int = MOST_DIFFERENCES
+    characters: int = MOST_TEXT
+
+    def takes(self, size: int) -> bool:
+        """Tell whether so much more fits, and take it."""
+        fits = self.files > 0 and self.characters >= size
+        if fits:
+            self.files -= 1
+            self.characters -= size
+        return fits
+
+
+def _change(
+    path: str,
+    change: Change,
+    before: bytes | None,
+    after: bytes | None,
+    size: int | None,
+    number: int | None,
+    room: _Room,
+) -> FileChange:
+    old = None if before is None else len(before)
+    difference: TextDifference | None = None
+    if max(old or 0, size or 0) > LONGEST:
+        note = LARGE
+    elif not room.takes((old or 0) + (size or 0)):
+        note = MANY
+    else:
+        difference, note = _difference(before or b"", after or b"")
+    return FileChange(path, change, old, size, number, difference, note)
+
+
+def _difference(before: bytes, after: bytes) -> tuple[TextDifference | None, str]:
+    """Return what differs between two contents, or why that is not shown."""
+    texts = [_text(content) for content in (before, after)]
+    if None in texts:
+        return None, NO_TEXT
+    difference = text_difference(*(lines_of(_shown(text)) for text in texts if text is not None))
+    if difference is None:
+        return None, LONG
+    return (difference, "") if difference.hunks else (None, UNSEEN if before or after else EMPTY)
+
+
+def _text(content: bytes) -> str | None:
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _shown(text: str) -> str:
+    """Return a text as pages show it, line for line; secrets may go over several lines."""
+    return redact_patterns("\n".join(map(visible, text.split("\n"))))

@@ -1,0 +1,54 @@
+"""What a trial tells of the files that its agent left."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalhub.teams.models import Project
+from runs import launching
+from scenarios.formats.parsed import FixtureFile
+from scenarios.storing import keep_fixture
+from tests.runs.carried import one, shell_project
+from tests.runs.carrying import launch, suite_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def project() -> Project:
+    return shell_project()
+
+
+def test_it_is_told_how_the_workspace_differs_from_its_fixture(project):
+    files = (FixtureFile("notes.txt", b"one\n"), FixtureFile("old.txt", b"goes\n"))
+    version = suite_of(project, edits={"prompt": "echo two >> notes.txt; rm old.txt; echo x > new.txt"})
+    version.scenario_versions.update(fixture=keep_fixture(project, files))
+    run = launch(version, targets=["shell"]).runs.get()
+    launching.carry_here(run.launch)
+    assert run.trial_set.get().detail["workspace"] == {
+        "added": 1,
+        "changed": 1,
+        "removed": 1,
+        "files": [
+            {"path": "new.txt", "change": "added", "size": 2},
+            {"path": "notes.txt", "change": "changed", "size": 8},
+            {"path": "old.txt", "change": "removed", "size": None},
+        ],
+        "left_out": [],
+    }
+
+
+def test_an_emptied_workspace_is_told_to_be_empty(project):
+    version = suite_of(project, empties={"prompt": "rm notes.txt"})
+    version.scenario_versions.update(fixture=keep_fixture(project, (FixtureFile("notes.txt", b"x"),)))
+    run = launch(version, targets=["shell"]).runs.get()
+    launching.carry_here(run.launch)
+    trial = run.trial_set.get()
+    assert (trial.detail["workspace"]["removed"], trial.detail["workspace"]["empty"]) == (1, True)
+    assert "workspace" not in trial.artifacts.values_list("name", flat=True)
+
+
+def test_a_file_too_large_to_keep_is_named(project):
+    trial = one(project, prompt="head -c 6000000 /dev/zero > large.bin; echo x > small.txt")
+    told = trial.detail["workspace"]
+    assert (told["added"], told["left_out"]) == (2, ["large.bin"])
