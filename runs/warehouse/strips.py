@@ -40,19 +40,22 @@ class Strip:
         return Rate(passed, passed + failed)
 
 
+@dataclass(frozen=True, order=True)
+class Sibling:
+    """A trial of the same scenario in the same run."""
+
+    index: int
+    pk: int
+
+
 Version = tuple[str, int | None]
 """Version of the tool, and key of the guidance."""
 
 
-def strips(
-    suite: Suite, *, target: int | None = None, up_to: int | None = None, scenario: int | None = None
-) -> dict[int, Strip]:
-    """Return a strip for each scenario of a suite that was run lately, or for one of them. At most three queries."""
+def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None) -> dict[int, Strip]:
+    """Return a strip for each scenario of a suite that was run lately. At most three queries."""
     recent = recent_runs(suite.pk, target=target, up_to=up_to)
-    runs = tuple(recent)
-    if scenario is None:
-        return strips_of(recent, contents_of(runs))
-    return _strips(recent, _of_trials(_trials(runs, scenario)))
+    return strips_of(recent, contents_of(tuple(recent)))
 
 
 def recent_runs(suite: int, *, target: int | None = None, up_to: int | None = None) -> dict[int, Version]:
@@ -79,6 +82,23 @@ def strips_of(recent: Mapping[int, Version], kept: Mapping[int, bytes]) -> dict[
     return _strips(recent, {**ended, **_of_trials(_trials(missing))} if missing else ended)
 
 
+def strip_around(trial: Trial) -> tuple[Strip, list[Sibling]]:
+    """Return the strip of a trial's scenario on its target, and its scenario's trials in its run by index.
+
+    Two queries; expects the trial's run to be loaded.
+    """
+    run, scenario = trial.run, trial.scenario_id
+    recent = recent_runs(run.suite_id, target=run.target_id)
+    trials = _of_scenario(tuple({*recent, run.pk}), scenario)
+    siblings = sorted([Sibling(index, pk) for owner, pk, index, _, _ in trials if owner == run.pk])
+    ended = [
+        (scenario, outcome, owner, pk)
+        for owner, pk, _, state, outcome in trials
+        if state == TrialState.FINISHED
+    ]
+    return _strip(scenario, _of_trials(ended), recent), siblings
+
+
 @prepared
 def _runs(
     suite: int, newest: int, target: int | None = None
@@ -101,12 +121,16 @@ def _of_trials(rows: Iterable[tuple[int, str, int, int]]) -> Ended:
 
 
 @prepared
-def _trials(runs: tuple[int, ...], scenario: int | None = None) -> QuerySet[Trial, tuple[int, str, int, int]]:
-    # In no order: else SQLite goes through all trials that the scenario ever had, for they are in order already.
+def _trials(runs: tuple[int, ...]) -> QuerySet[Trial, tuple[int, str, int, int]]:
     trials = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by()
-    if scenario is not None:
-        trials = trials.filter(scenario=scenario)
     return trials.values_list("scenario_id", "outcome", "run_id", "pk")
+
+
+@prepared
+def _of_scenario(runs: tuple[int, ...], scenario: int) -> QuerySet[Trial, tuple[int, int, int, str, str]]:
+    # In no order: else SQLite goes through all trials that the scenario ever had, for they are in order already.
+    trials = Trial.objects.filter(run__in=runs, scenario=scenario).order_by()
+    return trials.values_list("run_id", "pk", "index", "state", "outcome")
 
 
 def _strips(recent: Mapping[int, Version], ended: Ended) -> dict[int, Strip]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -14,8 +14,9 @@ from runs.digests import DECIDING
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
 from runs.warehouse.layers import CRITERION, INTERACTION
 from runs.warehouse.rates import Rate
-from runs.warehouse.strips import Strip, strips
+from runs.warehouse.strips import Sibling, Strip, strip_around
 from runs.warehouse.timeline import Timeline, timeline
+from runs.warehouse.usual import Median, Usual, usual
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,15 @@ class JudgedCriterion:
     description: str
 
 
+class MeasuredHere(NamedTuple):
+    """A measure of layer 1 in a trial, beside what is usual for its scenario."""
+
+    label: str
+    unit: str
+    value: float | None
+    usual: Median
+
+
 @dataclass(frozen=True)
 class TrialPage:
     """A trial and what belongs to it."""
@@ -36,11 +46,12 @@ class TrialPage:
     commands: list[CommandRecord]
     judgings: list[JudgingRecord]
     artifacts: list[Artifact]
-    siblings: list[Trial]
+    siblings: list[Sibling]
     """The scenario's trials in this run, by index."""
     timeline: Timeline
     transcript: Transcript | None
     strip: Strip
+    usual: Usual
 
     def _layer(self, *names: str) -> list[dict[str, Any]]:
         return [score for score in self.trial.scores if score["layer"] in names]
@@ -73,12 +84,12 @@ class TrialPage:
         return dict(self.trial.detail.get("interaction") or {})
 
     @property
-    def metrics(self) -> list[tuple[str, str, Any]]:
-        """Label, unit and value of layer 1's measures, without those that were not measured."""
+    def metrics(self) -> list[MeasuredHere]:
+        """Layer 1's measures in the order of the page, without those that were not measured."""
         found = {score["name"]: score.get("value") for score in self._layer("interaction")}
         counts = ("help_seeking", "total_commands")
         return [
-            (label, "commands" if name in counts else "rate", found[name])
+            MeasuredHere(label, "commands" if name in counts else "rate", found[name], self.usual.of(name))
             for name, label in INTERACTION.items()
             if name in found and name != "completed"
         ]
@@ -118,12 +129,12 @@ class TrialPage:
         return str(self.trial.scenario_version.content.get("prompt", ""))
 
     @property
-    def previous(self) -> Trial | None:
+    def previous(self) -> Sibling | None:
         """The scenario's trial before this one."""
         return next((each for each in self.siblings[::-1] if each.index < self.trial.index), None)
 
     @property
-    def following(self) -> Trial | None:
+    def following(self) -> Sibling | None:
         """The scenario's trial after this one."""
         return next((each for each in self.siblings if each.index > self.trial.index), None)
 
@@ -164,24 +175,20 @@ def _artifacts(trial: int) -> QuerySet[Artifact]:
     return Artifact.objects.filter(trial=trial)
 
 
-@prepared
-def _siblings(run: int, scenario: int) -> QuerySet[Trial]:
-    return Trial.objects.filter(run=run, scenario=scenario).only("pk", "index").order_by("index")
-
-
 def trial_page(trial: Trial, start: int = 0) -> TrialPage:
     """Return what belongs to a trial, its timeline from a step on. Six queries where its transcript is loaded."""
     record: TranscriptRecord | None = getattr(trial, "transcript", None)
     transcript = record.unpack() if record else None
     commands = _commands(trial.pk)
-    found = strips(trial.run.suite, target=trial.run.target_id, scenario=trial.scenario_id)
+    strip, siblings = strip_around(trial)
     return TrialPage(
         trial=trial,
         commands=commands,
         judgings=_judgings(trial.pk),
         artifacts=_artifacts(trial.pk),
-        siblings=_siblings(trial.run_id, trial.scenario_id),
+        siblings=siblings,
         timeline=timeline(transcript, commands, start),
         transcript=transcript,
-        strip=found.get(trial.scenario_id, Strip()),
+        strip=strip,
+        usual=usual(trial),
     )

@@ -20,10 +20,11 @@ from runs.warehouse.progress import progress_of
 from runs.warehouse.rationales import readings
 from runs.warehouse.run_detail import facets, part_of, scenario_rows
 from runs.warehouse.run_trials import RunTrials, trials_of
-from runs.warehouse.strips import recent_runs, strips
+from runs.warehouse.strips import recent_runs, strip_around, strips
 from runs.warehouse.suites import suite_page, suite_rows
 from runs.warehouse.trends import trend
 from runs.warehouse.trial_detail import find_trial, trial_page
+from runs.warehouse.usual import usual
 from tests.builders import (
     close,
     make_guidance,
@@ -228,9 +229,9 @@ def test_trials_of_the_baseline_are_told_apart(version):
 
 
 def test_a_strip_is_read_from_an_index_however_long_the_history_is(version):
-    trial = history(version)[-1].trial_set.first()
+    trial = history(version)[-1].trial_set.select_related("run").first()
     with CaptureQueriesContext(connection) as asked:
-        assert strips(version.suite, scenario=trial.scenario_id)
+        assert strip_around(trial)
     statement = asked[-1]["sql"]
     (index,) = [each for each in Trial._meta.indexes if each.name == "trial_of_run"]
     held = {"id", *(Trial._meta.get_field(name).column for name in index.fields)}
@@ -242,7 +243,24 @@ def test_a_strip_is_read_from_an_index_however_long_the_history_is(version):
         assert "COVERING INDEX trial_of_run (run_id=? AND scenario_id=?)" in plan[-1]
 
 
-def test_a_strip_can_be_of_one_scenario_alone(version):
-    (run, *_) = history(version, 1)
-    wanted = run.trial_set.get(scenario__key="export").scenario_id
-    assert list(strips(version.suite, scenario=wanted)) == [wanted]
+def test_a_strip_around_a_trial_is_of_its_scenario_alone(version):
+    runs = history(version)
+    make_trial(runs[0], "export", outcome="", state="cancelled")
+    trial = runs[0].trial_set.select_related("run").get(scenario__key="export", outcome="fail")
+    strip, siblings = strip_around(trial)
+    assert strip == strips(version.suite)[trial.scenario_id]
+    assert [sibling.index for sibling in siblings] == [0, 1]
+    assert siblings[0].pk == trial.pk
+
+
+def test_what_is_usual_is_found_by_an_index_however_long_the_history_is(version):
+    trial = history(version)[-1].trial_set.select_related("run").first()
+    with CaptureQueriesContext(connection) as asked:
+        usual(trial)
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            plan = [row[-1] for row in cursor.execute(f"EXPLAIN QUERY PLAN {asked[0]['sql']}")]
+        assert any("COVERING INDEX trial_of_run (run_id=? AND scenario_id=?)" in step for step in plan)
+        assert any("INDEX run_by_suite (suite_id=? AND target_id=?" in step for step in plan)
+        assert not any("trial_by_scenario" in step for step in plan)
+    assert len(asked) == 1
