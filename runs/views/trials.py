@@ -13,6 +13,7 @@ from evaluators.redaction import redact_patterns
 from runs.artifacts import path_of
 from runs.kept_workspace import UNREADABLE, kept_file
 from runs.models import Artifact, Trial
+from runs.warehouse.citations import Citations
 from runs.warehouse.trial_detail import find_trial, trial_page
 from runs.warehouse.workspace_changes import ARTIFACT as WORKSPACE
 from runs.warehouse.workspace_changes import workspace_changes
@@ -31,12 +32,14 @@ def _trial(request: ProjectRequest, pk: int) -> Trial:
 @project_page()
 def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show what the agent did, and why that passed or failed."""
-    part = request.GET.get("part", "")
+    asked = request.GET.get("part", "")
+    part = asked if asked in PARTS else PARTS[0]
     start = key_of(request.GET.get("from", "")) or 0
     page = trial_page(_trial(request, pk), start)
     context = {
         "page": page,
-        "part": part if part in PARTS else PARTS[0],
+        "part": part,
+        "citations": Citations(page.timeline.every, start if part == PARTS[0] else None),
         "files": workspace_changes(page.trial, page.artifacts) if part == "files" else None,
         "start": start,
         "may_download": request.access.may("read unredacted"),

@@ -76,6 +76,8 @@ class Timeline:
     steps: int
     next: int | None
     """The step that the next part begins with."""
+    every: Sequence[Step] = ()
+    """All steps, in one list."""
 
 
 def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], start: int = 0) -> Timeline:
@@ -84,7 +86,7 @@ def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], s
     shown = steps[start : start + AT_ONCE]
     after = start + AT_ONCE
     total = sum(step.number > 0 for step in steps)
-    return Timeline(list(_grouped(shown)), total, len(steps), after if after < len(steps) else None)
+    return Timeline(list(_grouped(shown)), total, len(steps), after if after < len(steps) else None, steps)
 
 
 def _steps(transcript: Transcript | None, commands: Sequence[CommandRecord]) -> Iterator[Step]:

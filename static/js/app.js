@@ -25,6 +25,14 @@ document.addEventListener("keydown", (event) => {
   menu.querySelector("summary").focus();
 });
 
+/* A cited command that is not drawn, as another tab is open: the page is loaded with it. */
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a.cite[href^='#c']");
+  if (!link || document.getElementById(link.hash.slice(1))) return;
+  event.preventDefault();
+  location.assign(`?part=commands${link.hash}`);
+});
+
 document.addEventListener("dragover", (event) => {
   if (event.target.closest("[data-drop]")) event.preventDefault();
 });

@@ -12,7 +12,16 @@ from runs.models import Run, TargetCheck, Trial
 from runs.recording import close_if_done
 from scenarios.models import Suite
 from tests.browser.history import fill
-from tests.builders import make_member, make_run, make_suite, make_target, make_trial
+from tests.builders import (
+    make_judging,
+    make_member,
+    make_run,
+    make_suite,
+    make_target,
+    make_transcript,
+    make_trial,
+    shell,
+)
 
 BAD = (
     b"name: x\ntask:\n  prompt: Do it.\nevaluation:\n  gates:\n    - type: file_exist\n      path: out.txt\n"
@@ -223,3 +232,17 @@ def test_the_files_of_a_trial_come_into_its_tab(as_admin: Page, live_server: Any
     with as_admin.expect_download() as download:
         changed.get_by_role("link", name="Download").click()
     assert download.value.suggested_filename == "history.log"
+
+
+def test_a_cited_command_is_led_to_from_any_tab(as_admin: Page, live_server: Any, project: Any) -> None:
+    trial = make_trial(make_run(make_suite(project)), outcome="fail")
+    make_transcript(trial, [*shell("tool list"), *shell("tool export --bad", "no", 2, number=1)])
+    make_judging(trial, content={"negatives": ["Guessed `--bad`."]})
+    as_admin.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/")
+    cited = as_admin.locator(".statements").get_by_role("link", name="command 2")
+    cited.click()
+    expect(as_admin.locator("#c2:target")).to_be_visible()
+    as_admin.get_by_label("Transcript").get_by_role("link", name="Messages").click()
+    expect(as_admin.locator("#c2")).to_have_count(0)
+    cited.click()
+    expect(as_admin.locator("#c2:target")).to_be_visible()
