@@ -42,6 +42,7 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "citations": Citations(page.timeline.every, start if part == PARTS[0] else None),
         "files": workspace_changes(page.trial, page.artifacts) if part == "files" else None,
         "start": start,
+        "may_run": request.access.may("run"),
         "may_download": request.access.may("read unredacted"),
     }
     target = request.htmx.target if request.htmx else None

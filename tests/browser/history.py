@@ -69,12 +69,14 @@ def fill(project: Project) -> dict[str, Any]:
     ModelPrice.objects.create(project=project, model="openai/gpt-5-mini", **prices)
     broken = "The target 'codex' cannot start: no executable 'codex' on PATH. Install it on the worker."
     failed = make_run(version, target=target, error=broken, outcome="error")
+    _broken(runs[1])
     return {
         "version": version,
         "runs": runs,
         "running": _running(version, target),
         "unprepared": failed,
         "trial": told(runs[-1]),
+        "errored": runs[1].trial_set.get(outcome="error"),
     }
 
 
@@ -126,6 +128,15 @@ def _running(version: Any, target: Any) -> Run:
     return run
 
 
+def _broken(run: Run) -> None:
+    """Say of a run's error what went wrong, at length."""
+    trial = run.trial_set.get(outcome="error")
+    trial.error = f"The provider answered “overloaded” three times. {HOSTILE}\n" + "HTTP 529 " * 40
+    trial.error_kind, trial.starts = "provider", 3
+    trial.detail = {"traceback": "Traceback (most recent call last):\n" * 3, "notes": ["Waited 20 s."]}
+    trial.save()
+
+
 def _leave_files(trial: Trial) -> None:
     """Let the trial have changed one file of its fixture, added two, and removed one."""
     log = "".join(f"{n} list --tag infra\n" for n in range(40))
@@ -141,6 +152,8 @@ def _leave_files(trial: Trial) -> None:
     }
     make_workspace(trial, left)
     files = [{"path": path, "change": "added", "size": len(content)} for path, content in left.items()]
+    files[0]["change"] = "changed"
+    files.append({"path": "draft.txt", "change": "removed", "size": None})
     counts = {"added": 2, "changed": 1, "removed": 1, "left_out": []}
     trial.detail = {**trial.detail, "workspace": {**counts, "files": files}}
 

@@ -24,6 +24,7 @@ PAGES = {
     "run-new-wrong": "/p/tools/runs/new/?targets=nowhere&trials=0&models=a",
     "trial": "/p/tools/trials/{trial}/",
     "trial-messages": "/p/tools/trials/{trial}/?part=messages",
+    "trial-error": "/p/tools/trials/{errored}/",
     "trial-files": "/p/tools/trials/{trial}/?part=files",
     "trial-raw": "/p/tools/trials/{trial}/?part=raw",
     "suites": "/p/tools/suites/",
@@ -55,6 +56,7 @@ def numbers(project: Any) -> dict[str, int]:
         "running": filled["running"].pk,
         "unprepared": filled["unprepared"].pk,
         "trial": filled["trial"].pk,
+        "errored": filled["errored"].pk,
         "base": filled["runs"][0].pk,
         "target": filled["runs"][0].target_id,
     }
