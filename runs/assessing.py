@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from evaluators.attempts import attempts
 from evaluators.criteria import Criteria
 from evaluators.diagnosis import diagnose
 from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
@@ -154,6 +155,7 @@ def _detail(
     """Return what pages of one trial show beside the scores, as JSON."""
     return {
         "interaction": evidence.interaction.as_json(),
+        "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
         "diagnosis": json_of(diagnose(evidence.interaction)),
         "tools_called": [call.name for call in tool_calls(evidence.transcript)],
         "composite_weights": evaluation.composite_weights,

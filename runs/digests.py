@@ -16,10 +16,12 @@ from django.db.models.functions import Cast
 from msgspec import Struct
 
 from evalhub.web.prepared import prepared
+from evaluators.attempts import Attempts
 from runs.models import Run, RunDigest, Trial
 from runs.models.trial import TrialState
 from runs.reasons import is_verdict, reasons_of
 from runs.said import Statement, statements
+from runs.subcommands import ReadInteraction, SubcommandTotal, totals
 
 # Python looks a choice's value up anew each time, and a page asks for it of every trial.
 FINISHED, RUNNING = TrialState.FINISHED.value, TrialState.RUNNING.value
@@ -109,6 +111,8 @@ class Digest(Struct, frozen=True):
     """Judgings that count."""
     diagnosis: list[Finding] = []
     """The most frequent first."""
+    subcommands: list[SubcommandTotal] | None = None
+    """By name; None where the digest was written before they were in it."""
 
 
 class ReadScore(Struct, gc=False):
@@ -124,6 +128,8 @@ class ReadDetail(Struct, gc=False):
     """What is read of a trial's detail."""
 
     diagnosis: list[dict[str, Any]] | None = None
+    interaction: ReadInteraction | None = None
+    attempts: dict[str, Attempts] = {}
 
 
 read_scores = msgspec.json.Decoder(list[ReadScore]).decode
@@ -141,14 +147,17 @@ def digest_of(run: int) -> Digest:
 
     Texts of JSON columns are decoded here: Django's own decoding takes ten times as long.
     """
-    trials, scores, findings = [], [], []
+    trials, scores, findings, used = [], [], [], []
     for *own, error, scores_text, detail_text in _rows(run):
         decoded = read_scores(scores_text)
         trial = _trial(own, decoded, _lost(error, decoded, scores_text))
         trials.append(trial)
         if trial.is_finished:
             scores.append([score for score in decoded if _is_single(score.layer, score.name)])
-            findings += [(trial.pk, each) for each in _detail.decode(detail_text).diagnosis or ()]
+            detail = _detail.decode(detail_text)
+            findings += [(trial.pk, each) for each in detail.diagnosis or ()]
+            if trial.outcome != "error":
+                used.append((detail.interaction, detail.attempts))
     issues, highlights, judged = statements([run])
     return Digest(
         trials=trials,
@@ -158,6 +167,7 @@ def digest_of(run: int) -> Digest:
         highlights=highlights[:MOST_SAID],
         judged=judged,
         diagnosis=_diagnosis(findings),
+        subcommands=totals(used),
     )
 
 

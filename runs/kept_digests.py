@@ -19,6 +19,7 @@ from msgspec import Struct
 from evalhub.web.prepared import prepared
 from runs.digests import FINISHED, Digest
 from runs.models import RunDigest
+from runs.subcommands import SubcommandTotal
 
 Read = TypeVar("Read")
 REMEMBERED = 32
@@ -40,8 +41,13 @@ class _Ended(Struct):
     trials: list[EndedTrial]
 
 
+class _Subcommands(Struct):
+    subcommands: list[SubcommandTotal] | None = None
+
+
 _digest = msgspec.json.Decoder(Digest)
 _ended = msgspec.json.Decoder(_Ended)
+_subcommands = msgspec.json.Decoder(_Subcommands)
 
 
 def _remembering(decode: Callable[[bytes], Read]) -> Callable[[bytes], Read]:
@@ -73,6 +79,12 @@ def by_scenario(trials: Iterable[tuple[int, int, str]]) -> dict[int, list[tuple[
     for scenario, pk, outcome in sorted(trials, key=itemgetter(1)):
         found[scenario].append((pk, outcome))
     return dict(found)
+
+
+@_remembering
+def subcommand_totals(content: bytes) -> list[SubcommandTotal] | None:
+    """Return the run's subcommands, None where the digest was written before they were in it."""
+    return _subcommands.decode(content).subcommands
 
 
 def contents_of(runs: tuple[int, ...]) -> dict[int, bytes]:

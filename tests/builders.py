@@ -148,6 +148,11 @@ INTERACTION = {
 }
 
 
+def used(*subcommands: dict[str, Any], **attempts: dict[str, dict[str, int]]) -> dict[str, Any]:
+    """Return the detail of a trial that called these subcommands, and how the attempts at them went."""
+    return {"interaction": {**INTERACTION, "subcommands": list(subcommands)}, "attempts": attempts}
+
+
 def make_trial(
     run: Run, key: str = "", *, outcome: str = "pass", index: int | None = None, **changes: Any
 ) -> Trial:

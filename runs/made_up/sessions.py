@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 
+from evaluators.attempts import attempts
 from evaluators.criteria import Criteria, Tool
 from evaluators.diagnosis import diagnose
 from evaluators.evidence import Evidence
@@ -33,6 +34,7 @@ class Session:
     """Of layer 1."""
     told: Json
     diagnosis: Json
+    attempts: Json
     answer: str
     kept: Kept
 
@@ -54,6 +56,7 @@ def session(tool: int, place: int, failures: int, passed: bool, variant: int) ->
         scores=scores(Criteria(), evidence, ()),
         told=interaction.as_json(),
         diagnosis=json_of(diagnose(interaction)),
+        attempts=json_of(attempts(transcript, interaction.commands)),
         answer=answer,
         kept=keep(
             "transcript", "\n".join(event.command or str(event.output or "") for event in events).encode()

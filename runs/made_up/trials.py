@@ -51,7 +51,7 @@ def made_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> 
         usage=Usage(input=tokens, output=tokens // 9),
         answer=told.answer,
         artifacts=(told.kept,),
-        detail={"interaction": told.told, "diagnosis": told.diagnosis},
+        detail={"interaction": told.told, "diagnosis": told.diagnosis, "attempts": told.attempts},
     )
     return MadeTrial(result, told)
 

@@ -21,11 +21,12 @@ from runs.reports.exports import EXPORTS
 from runs.warehouse.choices import choices
 from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.history import HEAVY, RELATED, STATES, Filters, page_of_runs, runs_of
-from runs.warehouse.layers import layers_of, subcommands
+from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of
 from runs.warehouse.run_detail import ScenarioRow, chosen, facets, part_of, scenario_rows
 from runs.warehouse.run_trials import trials_of
 from runs.warehouse.strips import recent_runs
+from runs.warehouse.subcommands import subcommands
 from runs.warehouse.verdicts import against_baseline, pins_of
 
 UNSHOWN = tuple(column for column in HEAVY if "__" in column)
@@ -80,7 +81,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     context |= {
         "progress": progress_of(run),
         "layers": layers_of(run, read),
-        "subcommands": subcommands(run),
+        "subcommands": subcommands(run, read),
         "diagnosis": read.digest.diagnosis,
         "against": None if run.is_open else against_baseline(run, read, rows),
         "fingerprint": fingerprint_parts(run),

@@ -11,7 +11,7 @@ from evalhub.web.prepared import prepared
 from evaluators.scoring.base import LAYER as SCORING
 from evaluators.scoring.layer import NAME as AGGREGATE
 from runs.digests import GateKind
-from runs.models import Run, RunMeasure, SubcommandMeasure
+from runs.models import Run, RunMeasure
 from runs.said import Statement
 from runs.warehouse.run_trials import RunTrials
 
@@ -26,7 +26,6 @@ INTERACTION = {
 }
 """Measures of layer 1 in the order of the page, with their names for people."""
 CRITERION = "criterion."
-SHORTEST_LIST = 5
 
 
 @dataclass(frozen=True)
@@ -112,45 +111,4 @@ def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
     found = RunMeasure.objects.filter(run__in=runs, scenario=None)
     return found.values_list(
         "run", "mean", *(f"measure__{name}" for name in ("layer", "name", "unit", "better"))
-    )
-
-
-@dataclass(frozen=True)
-class SubcommandRow:
-    """How one subcommand of the tool went; rates are of its calls."""
-
-    name: str
-    calls: int
-    errors: float
-    first_tries: float
-    retries: float
-    helps: int
-    few: bool
-    heat: int
-    """1 to 5: the share of failing calls, in fifths of one half."""
-
-
-def subcommands(run: Run) -> list[SubcommandRow]:
-    """Return the run's subcommands, those that fail most first. One query."""
-    rows = [_subcommand(each) for each in _subcommands(run.pk)]
-    return sorted(rows, key=lambda row: (row.few, -row.errors, row.name))
-
-
-@prepared
-def _subcommands(run: int) -> QuerySet[SubcommandMeasure]:
-    return SubcommandMeasure.objects.filter(run=run, scenario=None)
-
-
-def _subcommand(each: SubcommandMeasure) -> SubcommandRow:
-    calls = each.calls or 1
-    share = each.errors / calls
-    return SubcommandRow(
-        name=each.subcommand,
-        calls=each.calls,
-        errors=share,
-        first_tries=each.first_tries / calls,
-        retries=each.retries_after_failure / calls,
-        helps=each.helps,
-        few=each.calls < SHORTEST_LIST,
-        heat=min(5, 1 + int(share * 10)),
     )

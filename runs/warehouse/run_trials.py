@@ -9,9 +9,10 @@ from django.db.models import QuerySet
 
 from evalhub.web.prepared import prepared
 from runs.digests import Digest, DigestedTrial, digest_of
-from runs.kept_digests import contents_of, ended_trials, kept_digest
+from runs.kept_digests import contents_of, ended_trials, kept_digest, subcommand_totals
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
+from runs.subcommands import SubcommandTotal
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class RunTrials:
     before: dict[str, list[str]] = field(default_factory=dict)
     kept: dict[int, bytes] = field(default_factory=dict, compare=False, repr=False)
     """Digests by run, as they were read for it."""
+    subcommands_before: list[SubcommandTotal] | None = None
+    """The baseline's; None where its digest does not tell them."""
 
     @property
     def trials(self) -> list[DigestedTrial]:
@@ -43,7 +46,11 @@ def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
     kept = contents_of(tuple(sorted(wanted)))
     closed = not run.is_open and run.pk in kept
     digest = kept_digest(kept[run.pk]) if closed else digest_of(run.pk)
-    return RunTrials(digest, _before(run.baseline_id, kept) if run.baseline_id else {}, kept)
+    if not run.baseline_id:
+        return RunTrials(digest, kept=kept)
+    content = kept.get(run.baseline_id)
+    told = None if content is None else subcommand_totals(content)
+    return RunTrials(digest, _before(run.baseline_id, kept), kept, told)
 
 
 def _before(baseline: int, kept: dict[int, bytes]) -> dict[str, list[str]]:

@@ -21,13 +21,13 @@ from tests.builders import (
     make_judging,
     make_member,
     make_run,
-    make_subcommand,
     make_suite,
     make_target,
     make_transcript,
     make_trial,
     make_workspace,
     shell,
+    used,
 )
 
 KEYS = (
@@ -108,15 +108,30 @@ def _finished(version: Any, number: int, **changes: Any) -> Run:
             outcome = (
                 "fail" if worse and index != 1 else "error" if (place, index, number) == (3, 2, 2) else "pass"
             )
-            trial = make_trial(run, key, outcome=outcome, index=index, cost_usd=0.12)
+            detail = _used(number) if (place, index) == (0, 0) else used()
+            trial = make_trial(run, key, outcome=outcome, index=index, cost_usd=0.12, detail=detail)
             if outcome != "error":
                 make_judging(trial)
     close(run)
-    run.subcommands.all().delete()
-    for name, calls, errors in (("export", 74, 46), ("list", 138, 40), ("create", 112, 10), ("undo", 3, 1)):
-        counts = {"first_tries": calls - errors, "helps": 2, "retries_after_failure": errors // 2}
-        make_subcommand(run, name, calls=calls, errors=errors, **counts)
     return run
+
+
+def _used(number: int) -> dict[str, Any]:
+    """Return the detail of a trial that called some subcommands, more of them in vain from run to run."""
+    counts = (("export", 74, 40 + number), ("list", 138, 40 - number), ("create", 112, 10), ("undo", 3, 1))
+    attempts = {"tries": {"1": 4, "3": 9}, "errors": {f"unexpected argument '--all' {HOSTILE}": 29}}
+    rows = [
+        {
+            "name": name,
+            "calls": calls,
+            "errors": errors,
+            "first_tries": calls - errors,
+            "helps": 2,
+            "retries_after_failure": errors // 2,
+        }
+        for name, calls, errors in counts
+    ]
+    return used(*rows, export=attempts)
 
 
 def _running(version: Any, target: Any) -> Run:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from runs import kept_digests
 from runs.digests import LONGEST, digest_of
-from runs.kept_digests import ended_trials, kept_digest
+from runs.kept_digests import ended_trials, kept_digest, subcommand_totals
 from runs.models import RunDigest, Trial
 from runs.rollups import write_rollups
+from runs.subcommands import SubcommandTotal
 from runs.warehouse.run_trials import trials_of
-from tests.builders import close, make_judging, make_run, make_suite, make_trial
+from tests.builders import close, make_judging, make_run, make_suite, make_trial, used
 
 pytestmark = pytest.mark.django_db
 FAILED = [
@@ -70,7 +72,8 @@ def test_a_run_that_was_closed_without_a_digest_is_read_from_its_trials(version,
     run = close(run_of_three(version, baseline=before))
     whole = trials_of(run)
     RunDigest.objects.filter(run=run if lacks == "run" else before).delete()
-    assert trials_of(run) == whole
+    read = trials_of(run)
+    assert (read.digest, read.before) == (whole.digest, whole.before)
 
 
 def test_an_open_run_is_read_from_its_trials_also_where_something_was_kept(version):
@@ -101,3 +104,32 @@ def test_what_is_written_anew_is_read_anew(version):
     Trial.objects.filter(pk=trial.pk).update(outcome="fail")
     write_rollups(run)
     assert [each.outcome for each in trials_of(run).trials] == ["fail"]
+
+
+def test_it_tells_subcommands_of_trials_that_are_no_errors(version):
+    run = make_run(version)
+    export = {
+        "name": "export",
+        "calls": 3,
+        "errors": 2,
+        "first_tries": 1,
+        "helps": 1,
+        "retries_after_failure": 1,
+    }
+    attempts = {"tries": {"1": 2, "4": 1}, "errors": {"no flag": 2}}
+    for outcome in ("pass", "fail", "error"):
+        make_trial(run, "create", outcome=outcome, detail=used(export, {"name": "list"}, export=attempts))
+    assert digest_of(run.pk).subcommands == [
+        SubcommandTotal("export", 6, 4, 2, 2, 2, 1.0, "no flag", 4),
+        SubcommandTotal("list"),
+    ]
+
+
+def test_a_digest_from_before_there_were_subcommands_in_it_is_read(version):
+    run = close(run_of_three(version))
+    content = msgspec.json.decode(bytes(RunDigest.objects.get(run=run).content))
+    del content["subcommands"]
+    older = msgspec.json.encode(content)
+    assert kept_digest(older).subcommands is None
+    assert subcommand_totals(older) is None
+    assert kept_digest(older).trials == trials_of(run).trials

@@ -15,12 +15,13 @@ from runs.said import statements
 from runs.warehouse.choices import choices
 from runs.warehouse.history import Filters, page_of_runs
 from runs.warehouse.home import glance, running_now
-from runs.warehouse.layers import layers_of, subcommands
+from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of
 from runs.warehouse.rationales import readings
 from runs.warehouse.run_detail import facets, part_of, scenario_rows
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.strips import recent_runs, strip_around, strips
+from runs.warehouse.subcommands import subcommands
 from runs.warehouse.suites import suite_page, suite_rows
 from runs.warehouse.trends import trend
 from runs.warehouse.trial_detail import find_trial, trial_page
@@ -65,7 +66,7 @@ READERS = {
     "running now": (1, lambda v: running_now(v.suite.project)),
     "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()))),
     "trials": (1, lambda v: trials_of(v.runs.first())),
-    "subcommands": (1, lambda v: subcommands(v.runs.first())),
+    "subcommands": (1, lambda v: subcommands(v.runs.first(), RunTrials(Digest()))),
     "recent runs": (1, lambda v: recent_runs(v.suite.pk)),
     "scenario rows": (0, lambda v: rows_of(v.runs.first())),
     "progress": (0, lambda v: progress_of(v.runs.first())),
@@ -184,7 +185,7 @@ def test_a_subcommand_with_few_calls_comes_last(version):
     run = make_run(version)
     make_subcommand(run, "rare", calls=2, errors=2)
     make_subcommand(run, "often", calls=20, errors=2)
-    assert [(row.name, row.few, row.heat) for row in subcommands(run)] == [
+    assert [(row.name, row.few, row.heat) for row in subcommands(run, RunTrials(Digest()))] == [
         ("often", False, 2),
         ("rare", True, 5),
     ]

@@ -1,0 +1,95 @@
+"""How often each subcommand had to be tried until it worked, and what its failures said."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, field
+
+from evaluators.calls import Call, calls
+from evaluators.model import Command, Json, Transcript
+from evaluators.shell import without_ansi
+
+MOST_ERRORS = 5
+"""Different messages that are kept of one subcommand, those that came most often."""
+LONGEST_MESSAGE = 160
+"""Characters."""
+LOOKED_AT = 20_000
+"""Characters of an output's beginning and of its end in which its message is sought."""
+
+_TELLING = re.compile(
+    r"(?i)error\b|\b(?:fatal|fail(?:ed|ure)|cannot|can't|unknown|unexpected|invalid|no such|not found|denied|missing)\b"
+)
+_PREFIX = re.compile(r"(?i)^(?:[\w.-]+:\s+)?(?:error|fatal):\s*")
+_TRACEBACK = "Traceback (most recent call last)"
+
+
+class Attempts(Struct, frozen=True, omit_defaults=True):
+    """The attempts at one subcommand in a trial."""
+
+    tries: dict[str, int] = field(default_factory=dict)
+    """How often it worked at the first try, at the second and so on, by the number of the try."""
+    errors: dict[str, int] = field(default_factory=dict)
+    """How often it failed with which message."""
+
+
+def attempts(transcript: Transcript, commands: Sequence[Command]) -> dict[str, Attempts]:
+    """Return the attempts at each subcommand, as `numbered` gives the commands. Help is no attempt.
+
+    Messages are known only where the commands are calls in the transcript's events.
+    """
+    tries = _tries(commands)
+    errors = _errors(transcript, commands)
+    return {name: Attempts(tries.get(name, {}), errors.get(name, {})) for name in sorted({*tries, *errors})}
+
+
+def _tries(commands: Sequence[Command]) -> dict[str, dict[str, int]]:
+    reached: dict[int, int] = {}
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for command in commands:
+        number = reached.get(command.retry_of, 0) + 1 if command.retry_of is not None else 1
+        if command.failed:
+            reached[command.n] = number
+        elif command.subcommand and command.exit_code == 0 and not command.help:
+            found[command.subcommand][str(number)] += 1
+    return {name: dict(counts) for name, counts in found.items()}
+
+
+def _errors(transcript: Transcript, commands: Sequence[Command]) -> dict[str, dict[str, int]]:
+    failed = [each for each in commands if each.failed and each.subcommand and not each.help]
+    if not failed or not transcript.events:
+        return {}
+    paired = {call.index: call for call in calls(transcript.events)}
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for command in failed:
+        call = paired.get(command.event) if command.event is not None else None
+        message = error_message(_output(call)) if call else ""
+        if message:
+            found[command.subcommand or ""][message] += 1
+    return {name: dict(counts.most_common(MOST_ERRORS)) for name, counts in found.items()}
+
+
+def _output(call: Call) -> Json:
+    result = call.result
+    if result is not None and (result.output is not None or result.text):
+        return result.output if result.output is not None else result.text
+    return call.event.output
+
+
+def error_message(output: Json) -> str:
+    """Return the line of a failed command's output that says why, without what marks it as an error.
+
+    Of streams it is sought in stderr first. Empty where nothing was printed.
+    """
+    if isinstance(output, Mapping):
+        return next(filter(None, (error_message(output.get(name)) for name in ("stderr", "stdout"))), "")
+    if not isinstance(output, str):
+        return ""
+    text = output if len(output) <= 2 * LOOKED_AT else f"{output[:LOOKED_AT]}\n{output[-LOOKED_AT:]}"
+    lines = [" ".join(line.split()) for line in without_ansi(text).split("\n") if line.strip()]
+    if not lines:
+        return ""
+    telling = None if _TRACEBACK in text else next(filter(_TELLING.search, lines), None)
+    return _PREFIX.sub("", telling or lines[-1])[:LONGEST_MESSAGE]

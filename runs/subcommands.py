@@ -1,0 +1,97 @@
+"""How the tool's subcommands went over the trials of a run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
+
+from msgspec import Struct
+
+from evaluators.attempts import Attempts
+from evaluators.interaction import Subcommand
+
+
+class SubcommandTotal(Struct, array_like=True, frozen=True, gc=False):
+    """One subcommand over a run's trials that are not errors."""
+
+    name: str
+    calls: int = 0
+    errors: int = 0
+    first_tries: int = 0
+    helps: int = 0
+    retries_after_failure: int = 0
+    tries: float | None = None
+    """Median of the tries until it worked; None where it never did, or where nobody counted."""
+    message: str = ""
+    """What its failures said most often."""
+    messages: int = 0
+    """How often they did."""
+
+
+class ReadInteraction(Struct, gc=False):
+    """What is read of a trial's layer 1; the rest of its JSON is skipped."""
+
+    subcommands: list[Subcommand] = []
+
+
+def totals(
+    trials: Iterable[tuple[ReadInteraction | None, Mapping[str, Attempts]]],
+) -> list[SubcommandTotal]:
+    """Return the subcommands over some trials by name, from layer 1 and from the attempts of each."""
+    counts: dict[str, Subcommand] = {}
+    tries: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    messages: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for interaction, attempts in trials:
+        for own in interaction.subcommands if interaction else ():
+            _add(counts.get(own.name) or counts.setdefault(own.name, Subcommand(own.name)), own)
+        for name, told in attempts.items():
+            _count(tries[name], told.tries)
+            _count(messages[name], told.errors)
+    return [_total(own, tries[name], messages[name]) for name, own in sorted(counts.items())]
+
+
+def _count(total: dict[str, int], own: Mapping[str, int]) -> None:
+    # A counter's own update takes five times as long over one or two names.
+    for name, often in own.items():
+        total[name] = total.get(name, 0) + often
+
+
+def _add(total: Subcommand, own: Subcommand) -> None:
+    total.calls += own.calls
+    total.errors += own.errors
+    total.first_tries += own.first_tries
+    total.helps += own.helps
+    total.retries_after_failure += own.retries_after_failure
+
+
+def _total(counts: Subcommand, tries: Mapping[str, int], messages: Mapping[str, int]) -> SubcommandTotal:
+    message, often = max(messages.items(), key=itemgetter(1), default=("", 0))
+    return SubcommandTotal(
+        counts.name,
+        counts.calls,
+        counts.errors,
+        counts.first_tries,
+        counts.helps,
+        counts.retries_after_failure,
+        _median({int(number): often for number, often in tries.items()}),
+        message,
+        often,
+    )
+
+
+def _median(counted: Mapping[int, int]) -> float | None:
+    """Return the median of numbers that are given with how often each came; None of none."""
+    whole = sum(counted.values())
+    if not whole:
+        return None
+    middle = ((whole - 1) // 2, whole // 2)
+    return sum(_at(counted, place) for place in middle) / 2
+
+
+def _at(counted: Mapping[int, int], place: int) -> int:
+    for number in sorted(counted):
+        place -= counted[number]
+        if place < 0:
+            return number
+    raise IndexError("There are fewer numbers.")

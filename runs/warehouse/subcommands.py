@@ -1,0 +1,85 @@
+"""The subcommands of the tool in one run, beside its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from evalhub.web.prepared import prepared
+from runs.models import Run, SubcommandMeasure
+from runs.subcommands import SubcommandTotal
+from runs.warehouse.run_trials import RunTrials
+
+FEWEST_CALLS = 5
+"""Calls below which rates say little."""
+
+
+@dataclass(frozen=True)
+class SubcommandRow:
+    """How one subcommand of the tool went; rates are of its calls."""
+
+    name: str
+    calls: int
+    errors: float
+    change: float | None
+    """Of the rate of errors against the baseline's; None where that did not call it."""
+    first_tries: float
+    retries: float
+    helps: int
+    tries: float | None
+    """Median of the tries until it worked."""
+    message: str
+    """What its failures said most often."""
+    messages: int
+    """How often they did."""
+    few: bool
+    heat: int
+    """1 to 5: the share of failing calls, in fifths of one half."""
+
+
+def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
+    """Return the run's subcommands, those that fail most first. One query where a digest does not tell them."""
+    told = {run.pk: read.digest.subcommands}
+    if run.baseline_id:
+        told[run.baseline_id] = read.subcommands_before
+    missing = tuple([key for key, totals in told.items() if totals is None])
+    known = {**told, **_stored(missing)} if missing else told
+    before = known.get(run.baseline_id or 0) or ()
+    rates = {each.name: each.errors / (each.calls or 1) for each in before}
+    rows = [_row(each, rates) for each in known[run.pk] or ()]
+    return sorted(rows, key=lambda row: (row.few, -row.errors, row.name))
+
+
+def _stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
+    """Return what rollups tell of runs that were closed before digests did."""
+    found: dict[int, list[SubcommandTotal]] = {}
+    for each in _rollups(runs):
+        counts = (each.calls, each.errors, each.first_tries, each.helps, each.retries_after_failure)
+        found.setdefault(each.run_id, []).append(SubcommandTotal(each.subcommand, *counts))
+    return found
+
+
+@prepared
+def _rollups(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure]:
+    return SubcommandMeasure.objects.filter(run__in=runs, scenario=None)
+
+
+def _row(each: SubcommandTotal, before: Mapping[str, float]) -> SubcommandRow:
+    calls = each.calls or 1
+    share = each.errors / calls
+    return SubcommandRow(
+        name=each.name,
+        calls=each.calls,
+        errors=share,
+        change=share - before[each.name] if each.name in before else None,
+        first_tries=each.first_tries / calls,
+        retries=each.retries_after_failure / calls,
+        helps=each.helps,
+        tries=each.tries,
+        message=each.message,
+        messages=each.messages,
+        few=each.calls < FEWEST_CALLS,
+        heat=min(5, 1 + int(share * 10)),
+    )
