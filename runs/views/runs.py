@@ -15,12 +15,14 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from evalhub.web.prepared import prepared
+from runs.charts.recent import recent_figures
 from runs.models import Baseline, Run, Trial
 from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
 from runs.warehouse.choices import choices
 from runs.warehouse.differences import fingerprint_parts
-from runs.warehouse.history import HEAVY, RELATED, STATES, Filters, page_of_runs, runs_of
+from runs.warehouse.filters import STATES, Filters, in_force, left_without
+from runs.warehouse.history import HEAVY, RELATED, page_of_runs, runs_of
 from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of
 from runs.warehouse.run_detail import ScenarioRow, chosen, facets, part_of, scenario_rows
@@ -55,12 +57,16 @@ def run_list(request: ProjectRequest) -> HttpResponse:
     """List the runs that the address's filters leave."""
     project, filters = request.access.project, Filters.of(request.GET)
     page, rows = page_of_runs(project, filters, request.GET.get("before", ""))
+    offered = choices(project)
+    left = left_without(project, filters) if filters.in_force and not rows else None
     context = {
         "rows": rows,
         "page": page,
+        "figures": recent_figures(rows) if page.first else None,
         "older": page.older(request.GET) if page.before else "",
         "filters": filters,
-        "choices": choices(project),
+        "in_force": in_force(filters, offered, left),
+        "choices": offered,
         "states": STATES,
         "may_upload": request.access.may("upload"),
     }

@@ -10,7 +10,8 @@ from django.db.models.functions import Cast
 
 from evalhub.teams.models import Project
 from runs.models import Run
-from runs.warehouse.history import Filters, matching_runs
+from runs.warehouse.filters import Filters
+from runs.warehouse.history import matching_runs
 from scenarios.models import Scenario, Suite, SuiteEntry, SuiteVersion
 
 MOST = 20

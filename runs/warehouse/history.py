@@ -2,96 +2,42 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.db.models import CharField, Q, QuerySet
-from django.db.models.functions import Cast
-from django.http import QueryDict
+from django.db.models import Q, QuerySet
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import LARGEST_KEY, SIZE, Page, cut, key_of, page_below
 from evalhub.web.prepared import prepared
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import STALE, RunState
+from runs.warehouse.filters import Filters, tagged
 from runs.warehouse.listing import ListedRun, as_listed, listed, newest_runs
 from runs.warehouse.rates import Rate
 
-OUTCOMES = ("pass", "fail", "error")
-STATES = (
-    ("pass", "passed"),
-    ("fail", "failed"),
-    ("error", "error"),
-    ("open", "not over yet"),
-    ("cancelled", "cancelled"),
-)
-OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 SHOWN_MEASURES = {("judge", "judge"): "judge", ("interaction", "first_try_success_rate"): "first_try"}
 
 
-@dataclass(frozen=True)
-class Filters:
-    """What the address asks for; an empty text is no condition."""
+class Spread(NamedTuple):
+    """A measure of a run over its scenarios: their number, the mean of their means, the sum of squared differences."""
 
-    q: str = ""
-    suite: str = ""
-    target: str = ""
-    model: str = ""
-    guidance: str = ""
-    tag: str = ""
-    state: str = ""
-    """An outcome, or `open`, or `cancelled`."""
+    n: int
+    mean: float
+    m2: float
 
-    @classmethod
-    def of(cls, query: QueryDict) -> Filters:
-        """Read the filters of an address; anything else in it is left alone."""
-        return cls(**{each.name: query.get(each.name, "").strip()[:200] for each in fields(cls)})
 
-    @property
-    def in_force(self) -> list[tuple[str, str]]:
-        """Name and value of every condition, in the order of the form."""
-        return [(each.name, getattr(self, each.name)) for each in fields(self) if getattr(self, each.name)]
+class Held(NamedTuple):
+    """The baseline of a run, as the figures above a list draw it."""
 
-    def condition(self) -> Q:
-        """Return the conditions as one, for runs that are annotated with their tags as `tags_text`."""
-        found = Q()
-        for column, value in (
-            ("suite__slug", self.suite),
-            ("target__name", self.target),
-            ("model", self.model),
-        ):
-            if value:
-                found &= Q(**{column: value})
-        if self.guidance:
-            found &= Q(guidance=key_of(self.guidance) or 0)
-        if self.tag:
-            # The tags are JSON text on every database; the quotes keep `night` from matching `nightly`.
-            found &= Q(tags_text__contains=json.dumps(self.tag))
-        return found & self._state() & self._text()
-
-    def _state(self) -> Q:
-        if self.state == "open":
-            return Q(state__in=OPEN)
-        if self.state in OUTCOMES:
-            return Q(outcome=self.state)
-        return Q(state=self.state) if self.state else Q()
-
-    def _text(self) -> Q:
-        if not self.q:
-            return Q()
-        number = key_of(self.q.lstrip("#"))
-        found = (
-            Q(suite__name__icontains=self.q) | Q(target__name__icontains=self.q) | Q(model__icontains=self.q)
-        )
-        found |= (
-            Q(by__username__icontains=self.q)
-            | Q(tool_version__icontains=self.q)
-            | Q(tags_text__icontains=self.q)
-        )
-        return found | Q(pk=number) if number is not None else found
+    pk: int
+    passed: int
+    failed: int
+    cost_usd: float | None
+    first_try: Spread | None = None
+    """Read where it is the baseline of the newest run that has one, or stands in the list itself."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +49,10 @@ class RunRow:
     verdict: str = ""
     change: float | None = None
     """Difference of the pass rate to the baseline's."""
+    before: float | None = None
+    """The baseline's pass rate over the scenarios that both have."""
+    first_try: Spread | None = None
+    baseline: Held | None = None
 
     @property
     def rate(self) -> Rate:
@@ -153,43 +103,52 @@ def runs_of(project: Project | int) -> QuerySet[Run]:
 def rows(runs: Sequence[Run] | Sequence[ListedRun]) -> list[RunRow]:
     """Return the runs with their headline measures and verdicts. Two queries."""
     keys = tuple(run.pk for run in runs)
-    measures: dict[int, dict[str, float]] = {}
-    for run, layer, name, mean in _measures(keys):
-        measures.setdefault(run, {})[SHOWN_MEASURES[layer, name]] = mean
-    changes = {run: (verdict, before, after) for run, verdict, before, after in _headlines(keys)}
-    return [_row(run, measures.get(run.pk, {}), changes.get(run.pk)) for run in runs]
+    changes = {row[0]: row for row in _headlines(keys)}
+    newest = next((changes[key][BASELINE] for key in keys if key in changes), None)
+    measures: dict[int, dict[str, Spread]] = {}
+    for run, layer, name, n, mean, m2 in _measures(keys if newest is None else (*keys, newest)):
+        measures.setdefault(run, {})[SHOWN_MEASURES[layer, name]] = Spread(n, mean, m2)
+    return [_row(run, measures, changes.get(run.pk)) for run in runs]
 
 
 @prepared
-def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, str, str, float]]:
+def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, str, str, int, float, float]]:
     wanted = Q()
     for layer, name in SHOWN_MEASURES:
         wanted |= Q(measure__layer=layer, measure__name=name)
     found = RunMeasure.objects.filter(wanted, run__in=runs, scenario=None)
-    return found.values_list("run", "measure__layer", "measure__name", "mean")
+    return found.values_list("run", "measure__layer", "measure__name", "n", "mean", "m2")
 
 
 @prepared
-def _headlines(runs: tuple[int, ...]) -> QuerySet[Change, tuple[int, str, float | None, float | None]]:
+def _headlines(runs: tuple[int, ...]) -> QuerySet[Change, Any]:
     headline = Change.objects.filter(
         run__in=runs, scenario=None, measure__layer="trial", measure__name="pass"
     )
-    return headline.values_list("run", "verdict", "before", "after")
+    held = ("baseline_id", "baseline__passed", "baseline__failed", "baseline__cost_usd")
+    return headline.values_list("run", "verdict", "before", "after", *held)
+
+
+BASELINE = 4
+"""Where its key stands in a headline."""
 
 
 def _row(
-    run: Run | ListedRun, measures: dict[str, float], change: tuple[str, float | None, float | None] | None
+    run: Run | ListedRun, measures: dict[int, dict[str, Spread]], change: Sequence[Any] | None
 ) -> RunRow:
-    verdict, before, after = change or ("", None, None)
-    return RunRow(run, measures, verdict, None if before is None or after is None else after - before)
+    own = measures.get(run.pk, {})
+    means = {name: spread.mean for name, spread in own.items()}
+    if change is None:
+        return RunRow(run, means, first_try=own.get("first_try"))
+    _, verdict, before, after, held, passed, failed, cost_usd = change
+    difference = None if before is None or after is None else after - before
+    baseline = Held(held, passed, failed, cost_usd, measures.get(held, {}).get("first_try"))
+    return RunRow(run, means, verdict, difference, before, own.get("first_try"), baseline)
 
 
 def matching_runs(project: Project, filters: Filters) -> QuerySet[Run]:
     """Return the runs that the filters leave, with what every row of them shows."""
-    runs = runs_of(project)
-    if filters.tag or filters.q:
-        runs = runs.annotate(tags_text=Cast("tags", CharField()))
-    return runs.filter(filters.condition())
+    return tagged(runs_of(project), filters).filter(filters.condition())
 
 
 def page_of_runs(project: Project, filters: Filters, before: str) -> tuple[Page[Any], list[RunRow]]:

@@ -9,7 +9,8 @@ from django.db.models import Sum
 
 from evalhub.teams.models import AuditEvent, Project
 from runs.models import Run
-from runs.warehouse.history import OPEN, RunRow, rows, runs_of
+from runs.warehouse.filters import OPEN
+from runs.warehouse.history import RunRow, rows, runs_of
 from runs.warehouse.progress import Progress, progress_of
 from runs.warehouse.rates import Rate
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from runs.comparing import compare_with_baseline
@@ -75,6 +77,47 @@ def test_it_filters_by(signed_in, project, version, query):
     assert numbers(response) == [wanted.pk]
 
 
+def made(version, day, **changes):
+    run = make_run(version, **changes)
+    run.created = datetime(2026, 11, day, tzinfo=UTC)
+    run.save()
+    return run.pk
+
+
+def test_it_filters_by_the_first_day(signed_in, version):
+    made(version, 8)
+    wanted = [made(version, 10), made(version, 9)]
+    response = signed_in().get(f"{ADDRESS}?since=2026-11-09")
+    assert numbers(response) == sorted(wanted, reverse=True)
+    assert "since <b>9 Nov 2026</b>" in response.content.decode()
+
+
+@pytest.mark.parametrize("since", ["soon", "2026-13-01", "0", "<b>"])
+def test_a_day_that_is_none_is_no_filter(signed_in, version, since):
+    run = make_run(version)
+    response = signed_in().get(ADDRESS, {"since": since})
+    assert numbers(response) == [run.pk]
+    assert "Clear the filters" not in response.content.decode()
+
+
+def test_a_filter_in_force_can_be_removed_alone(signed_in, version):
+    make_run(version, tags=["a&b"])
+    text = signed_in().get(ADDRESS, {"suite": "basics", "tag": "a&b"}).content.decode()
+    assert (
+        'suite <b>Basics</b> <a href="/p/tools/runs/?tag=a%26b" aria-label="Remove the filter suite">' in text
+    )
+    assert '<a href="/p/tools/runs/?suite=basics" aria-label="Remove the filter tag">' in text
+
+
+def test_it_says_which_filter_to_drop(signed_in, version):
+    make_run(version, outcome="fail", tags=["nightly"])
+    query = "tag=release&state=fail"
+    text = signed_in().get(f"{ADDRESS}?{query}").content.decode()
+    assert "No run has tag <b>release</b>, state <b>failed</b>. Without tag there is 1 run." in text
+    assert '<a class="button" href="/p/tools/runs/?state=fail">Remove tag</a>' in text
+    assert "Without state" not in text
+
+
 def test_it_finds_runs_that_are_not_over(signed_in, version):
     make_run(version)
     queued = make_run(version, state="queued")
@@ -143,11 +186,75 @@ def test_it_shows_a_verdict_against_the_baseline(signed_in, version):
     assert "is-regressed" in text
 
 
+def tried(version, *outcomes, **changes):
+    """Return a run whose scenarios went like this, held against its baseline."""
+    run = make_run(version, **changes)
+    for key, outcome in zip(("create", "export"), outcomes, strict=True):
+        make_trial(run, key, outcome=outcome)
+    compare_with_baseline(close(run))
+    return run
+
+
+def test_three_figures_stand_above_the_rows(signed_in, version):
+    first = tried(version, "pass", "pass", cost_usd=0.4)
+    last = tried(version, "pass", "fail", cost_usd=0.6)
+    response = signed_in().get(ADDRESS)
+    figures, text = response.context["figures"], response.content.decode()
+    assert [(each.title, each.now) for each in figures.drawn] == [
+        ("Pass rate", "50.0%"),
+        ("First-try success", "0.50"),
+        ("Cost per passed trial", "$0.600"),
+    ]
+    assert (figures.runs, figures.baseline) == (2, first.pk)
+    assert text.count('class="baseline"') == 3
+    assert f"Run {last.pk}, " in text
+    assert "50%, 95 % interval 9% to 91%, regressed</title>" in text
+    assert "style=" not in text
+
+
+def test_runs_that_say_nothing_are_not_drawn(signed_in, version):
+    make_run(version, state="queued")
+    make_trial(make_run(version, cancelled=1), outcome="error")
+    tried(version, "pass", "pass")
+    assert signed_in().get(ADDRESS).context["figures"] is None
+
+
+def test_the_figures_follow_the_filters_and_hold_twenty_runs(signed_in, project, version):
+    other = make_suite(project, name="Second")
+    for number in range(23):
+        tried(other if number % 8 == 0 else version, "pass", "pass")
+    drawn = signed_in().get(f"{ADDRESS}?suite=second").context["figures"]
+    assert (drawn.runs, signed_in().get(ADDRESS).context["figures"].runs) == (3, 20)
+
+
+def test_runs_of_several_suites_have_no_common_baseline(signed_in, project, version):
+    for each in (version, version, make_suite(project, name="Second")):
+        tried(each, "pass", "pass")
+    response = signed_in().get(ADDRESS)
+    assert response.context["figures"].baseline is None
+    assert 'class="baseline"' not in response.content.decode()
+
+
+def test_what_was_not_measured_is_said_in_place_of_a_figure(signed_in, version):
+    for _ in range(2):
+        tried(version, "pass", "pass", cost_usd=None)
+    text = signed_in().get(ADDRESS).content.decode()
+    assert text.count("Not measured in these runs.") == 1
+
+
+def test_older_pages_have_rows_only(signed_in, version):
+    for _ in range(52):
+        tried(version, "pass", "pass")
+    client = signed_in()
+    older = client.get(ADDRESS).context["older"]
+    assert client.get(f"{ADDRESS}?{older}").context["figures"] is None
+
+
 def test_it_makes_as_many_queries_for_fifty_runs_as_for_one(
     signed_in, version, django_assert_max_num_queries
 ):
     for _ in range(5):
-        close(make_run(version))
+        tried(version, "pass", "pass")
     client = signed_in()
     # Session, user, access, page, measures, changes, four for the choices, the menu's projects, the untriaged.
     with django_assert_max_num_queries(11):

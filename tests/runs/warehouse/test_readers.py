@@ -13,7 +13,8 @@ from runs.digests import Digest
 from runs.models import RunDigest, Trial
 from runs.said import statements
 from runs.warehouse.choices import choices
-from runs.warehouse.history import Filters, page_of_runs
+from runs.warehouse.filters import Filters
+from runs.warehouse.history import page_of_runs
 from runs.warehouse.home import glance, running_now
 from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of

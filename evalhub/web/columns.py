@@ -1,0 +1,102 @@
+"""A measure over runs as columns with intervals: drawn by the server, no colours, no script, classes only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
+from html import escape
+from typing import NamedTuple
+
+from django.utils.safestring import SafeString, mark_safe
+
+WIDTH, HEIGHT = 400, 120
+LEFT, RIGHT, TOP, BOTTOM = 38.0, 396.0, 8.0, 102.0
+WIDEST = 24.0
+
+
+class Column(NamedTuple):
+    """A run in the figure; without a value its place stays empty."""
+
+    run: int
+    at: datetime | None
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    regressed: bool = False
+
+
+def columns(
+    drawn: Sequence[Column], *, end: float, baseline: float | None, show: Callable[[float], str]
+) -> SafeString:
+    """Return columns, oldest first, over a scale from 0 to `end`, with the baseline dotted.
+
+    Values beyond the scale stop at its edge. `show` says a value. Each column leads to its run, by an address
+    relative to the list of runs, and says itself in full; only marked ones are stops of the keyboard, for the list
+    beneath has them all.
+    """
+    known = [each.value for each in drawn if each.value is not None]
+    said = f"Columns, {len(known)} runs, the newest {show(known[-1])}" if known else "No run has a value"
+    if baseline is not None:
+        said += f", baseline {show(baseline)}"
+    # Dozens of pieces that hold numbers: what is said in words is escaped, and only that.
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="group" aria-label="{escape(said)}">']
+    parts += [_step(value, _y(value, end), show) for value in (0.0, end / 2, end)]
+    parts += _columns(drawn, end, show)
+    if baseline is not None:
+        y = _y(baseline, end)
+        parts.append(f'<line class="baseline" x1="38" x2="396" y1="{y:g}" y2="{y:g}"/>')
+    return mark_safe("".join([*parts, *_days(drawn), "</svg>"]))  # noqa: S308
+
+
+def _y(value: float, end: float) -> float:
+    share = value / end
+    return round(TOP if share > 1.0 else BOTTOM if share < 0.0 else BOTTOM - (BOTTOM - TOP) * share, 1)
+
+
+def _step(value: float, y: float, show: Callable[[float], str]) -> str:
+    line = f'<line class="grid-line" x1="38" x2="396" y1="{y:g}" y2="{y:g}"/>'
+    return f'{line}<text x="32" y="{y + 4:g}" text-anchor="end">{escape(show(value))}</text>'
+
+
+def _columns(drawn: Sequence[Column], end: float, show: Callable[[float], str]) -> Iterator[str]:
+    step = (RIGHT - LEFT) / len(drawn)
+    wide = min(step * 0.64, WIDEST)
+    for place, each in enumerate(drawn):
+        if each.value is None:
+            continue
+        x, y = LEFT + step * (place + 0.5), _y(each.value, end)
+        top = y if each.high is None else _y(each.high, end)
+        look = "column" + (" is-regressed" if each.regressed else "")
+        look += " is-last" if place == len(drawn) - 1 else ""
+        stop = "" if each.regressed else ' tabindex="-1"'
+        yield f'<a href="{each.run}/"{stop}><title>{escape(_said(each, show(each.value), show))}</title>'
+        yield f'<rect class="{look}" x="{x - wide / 2:.1f}" y="{y:g}" width="{wide:.1f}" height="{BOTTOM - y:.1f}" rx="1"/></a>'
+        if each.regressed:
+            yield f'<path class="change-text" d="M{x - 3:.1f} {top - 7:.1f}h6l-3 4.5z"/>'
+        if each.low is not None:
+            yield f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{top:g}" y2="{_y(each.low, end):g}"/>'
+
+
+def _said(each: Column, value: str, show: Callable[[float], str]) -> str:
+    words = f"Run {each.run}, {_day(each.at)}, {value}" if each.at else f"Run {each.run}, {value}"
+    if each.low is not None and each.high is not None:
+        words += f", 95 % interval {show(each.low)} to {show(each.high)}"
+    return f"{words}, regressed" if each.regressed else words
+
+
+# The three figures of a list say the same days.
+@lru_cache(maxsize=1024)
+def _day(at: datetime) -> str:
+    return f"{at.day} {at:%b}"
+
+
+def _days(drawn: Sequence[Column]) -> Iterator[str]:
+    """Yield the days of the first, the middle and the last run, the middle where there is room for it."""
+    step, last = (RIGHT - LEFT) / len(drawn), len(drawn) - 1
+    places = {0: "start", len(drawn) // 2: "middle", last: "end"} if last >= 4 else {0: "start", last: "end"}
+    for place, anchor in places.items():
+        at = drawn[place].at
+        if at is not None:
+            x = LEFT + step * (place + 0.5)
+            yield f'<text x="{x:.1f}" y="117" text-anchor="{anchor}">{_day(at)}</text>'
