@@ -35,6 +35,8 @@ class UploadForm(forms.Form):
         error_messages={"required": "Choose a file first.", "empty": "The file is empty. Choose another one."}
     )
     check = forms.BooleanField(required=False)
+    keep = forms.CharField(required=False, max_length=64)
+    """The seal of a preview whose files are to be kept now; it comes before `check`."""
 
     def bundle(self) -> Bundle:
         """Return the files as one bundle. Raises `ScenarioFileError` for what no bundle may hold."""

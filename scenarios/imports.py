@@ -86,10 +86,14 @@ def store_suite(parsed: ParsedSuite, project: Project, *, by: Any) -> Imported:
     return Imported(suite, version, guidance, new_version, new_guidance, changes, parsed.lints)
 
 
+def slug_of(parsed: ParsedSuite) -> str:
+    """Return the address by which a suite is found again."""
+    return slugify(re.sub(r"[./_]+", "-", parsed.name))[:120] or "suite"
+
+
 def _suite(parsed: ParsedSuite, project: Project) -> Suite:
-    slug = slugify(re.sub(r"[./_]+", "-", parsed.name))[:120] or "suite"
     suite, _ = Suite.objects.get_or_create(
-        project=project, slug=slug, defaults={"name": parsed.name, "format": parsed.format}
+        project=project, slug=slug_of(parsed), defaults={"name": parsed.name, "format": parsed.format}
     )
     # One writer at a time per suite, or two uploads would take the same number.
     return Suite.objects.select_for_update().get(pk=suite.pk)

@@ -78,6 +78,23 @@ def make_suite(
     return version
 
 
+def make_version(suite: Suite, **contents: dict[str, Any]) -> SuiteVersion:
+    """Return a further version of a suite, with these scenarios; a prompt among what changed makes it another task."""
+    number = suite.versions.count() + 1
+    version = SuiteVersion.objects.create(suite=suite, number=number, sha256=f"{next(_numbers):064x}")
+    for position, (key, content) in enumerate(contents.items()):
+        scenario, _ = suite.scenarios.get_or_create(key=key)
+        made = ScenarioVersion.objects.create(
+            scenario=scenario,
+            sha256=f"{next(_numbers):064x}",
+            content=spec_content(key, **content),
+            task_hash="t2" if "prompt" in content else "t",
+            gates_hash="g",
+        )
+        SuiteEntry.objects.create(suite_version=version, scenario_version=made, position=position)
+    return version
+
+
 def make_guidance(suite: Suite, name: str = "AGENTS.md v1") -> Guidance:
     number = next(_numbers)
     return Guidance.objects.create(suite=suite, number=number, sha256=f"{number:064x}", name=name)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.views.decorators.http import require_POST
 
+from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
 from runs.accepting import take_over_brought
 from runs.models import Target
 from scenarios.bundles import Bundle
 from scenarios.formats import parse_files
-from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.forms import UploadForm
 from scenarios.imports import Imported, import_files
 from scenarios.models import SuiteVersion
+from scenarios.previews import Preview, preview, seal_of
 from scenarios.quoting import Quoted, quoted
 
 
@@ -28,7 +29,10 @@ class Uploaded:
 
     name: str
     imported: tuple[Imported, ...] = ()
-    checked: tuple[ParsedSuite, ...] = ()
+    checked: tuple[Preview, ...] = ()
+    """Looked at only; nothing of it is stored."""
+    is_other: bool = False
+    """Whether something else was asked to be kept than what had been looked at."""
     problems: list[Quoted] = field(default_factory=list)
     hints: list[Quoted] = field(default_factory=list)
     targets: tuple[Target, ...] = ()
@@ -39,6 +43,11 @@ class Uploaded:
     @property
     def status(self) -> int:
         return 422 if self.problems else 200
+
+    @property
+    def seal(self) -> str:
+        """What asks for just these files to be kept."""
+        return seal_of(self.checked)
 
     @property
     def waiting(self) -> list[Imported]:
@@ -66,8 +75,11 @@ def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
     try:
         bundle = form.bundle()
         files = dict(bundle.files)
-        if form.cleaned_data["check"]:
-            return _checked(name, bundle, request.access.project.command_pattern)
+        keep = form.cleaned_data["keep"]
+        if keep or form.cleaned_data["check"]:
+            checked = _checked(name, bundle, request.access.project)
+            if keep != checked.seal:
+                return replace(checked, is_other=bool(keep))
         imported = import_files(bundle, project=request.access.project, by=request.user)
     except ScenarioFileError as error:
         refused = quoted([problem for problem in error.problems if not problem.lint], files)
@@ -84,9 +96,13 @@ def _targets_files(versions: list[SuiteVersion]) -> dict[str, bytes]:
     return {each.targets_file: each.targets_text.encode() for each in versions}
 
 
-def _checked(name: str, bundle: Bundle, pattern: str) -> Uploaded:
+def _checked(name: str, bundle: Bundle, project: Project) -> Uploaded:
     suites = parse_files(
-        bundle.files, name=bundle.name, command_pattern=pattern, executables=bundle.executables
+        bundle.files,
+        name=bundle.name,
+        command_pattern=project.command_pattern,
+        executables=bundle.executables,
     )
     lints = [lint for suite in suites for lint in suite.lints]
-    return Uploaded(name, checked=tuple(suites), hints=quoted(lints, bundle.files))
+    previews = tuple(preview(suite, project) for suite in suites)
+    return Uploaded(name, checked=previews, hints=quoted(lints, bundle.files))

@@ -14,9 +14,7 @@ from runs.warehouse.history import runs_of
 from runs.warehouse.rates import Rate
 from runs.warehouse.side_by_side import Cell, measures_of
 from runs.warehouse.trends import label_of
-
-HASHES = {"task_hash": "task", "gates_hash": "gates", "judge_hash": "judge"}
-"""What of a scenario has to be the same for its results to say the same, by the version's columns."""
+from scenarios.differences import PARTS
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class ComparedScenario:
     base: tuple[str, ...]
     new: tuple[str, ...]
     changed: tuple[str, ...]
-    """Which of task, gates and judge are not the same: then its results cannot be compared."""
+    """Which of task, gates, judge and rubric are not the same: then its results cannot be compared."""
 
     @property
     def rates(self) -> tuple[Rate, Rate]:
@@ -99,7 +97,7 @@ class ComparedRuns:
 
     @property
     def comparable(self) -> int:
-        """Scenarios that both runs have, with the same task, gates and judge."""
+        """Scenarios that both runs have, with the same task, gates, judge and rubric."""
         return sum(bool(each.base and each.new and not each.changed) for each in self.scenarios)
 
     @property
@@ -146,7 +144,7 @@ class _Side:
 
 def _trials(*runs: Run) -> dict[int, dict[str, _Side]]:
     """Return the scenarios of each run that have a finished trial, in the order of the suite."""
-    columns = (f"scenario_version__{name}" for name in HASHES)
+    columns = (f"scenario_version__{name}" for name in PARTS)
     rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by("position")
     found: dict[int, dict[str, _Side]] = {run.pk: {} for run in runs}
     for run, key, outcome, *hashes in rows.values_list("run", "scenario__key", "outcome", *columns):
@@ -164,5 +162,5 @@ def _compared(key: str, before: _Side | None, after: _Side | None) -> ComparedSc
 
 
 def _changed(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
-    pairs = zip(HASHES.values(), before, after, strict=True)
+    pairs = zip(PARTS.values(), before, after, strict=True)
     return tuple(word for word, old, new in pairs if old != new)

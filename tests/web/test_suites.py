@@ -1,152 +1,18 @@
-"""Suites: the list, the upload, one of them."""
+"""Suites: the list, one of them."""
 
 from __future__ import annotations
 
-import io
-import zipfile
-
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
-from runs.models import Target
 from scenarios.models import Suite
-from tests.builders import make_guidance, make_project, make_run, make_suite, make_target, make_trial
-
-GOOD = b"""name: list-files
-description: Lists the files.
-target:
-  binary: ls
-task:
-  prompt: List the files.
-evaluation:
-  gates:
-    - type: command_succeeds
-      command: "true"
-    - type: file_exists
-      path: out.txt
-"""
-BAD = GOOD.replace(b"type: file_exists", b"type: file_exist")
-
-
-def upload(client, *contents, names=("list.yaml", "second.yaml"), **given):
-    files = [SimpleUploadedFile(name, content) for name, content in zip(names, contents, strict=False)]
-    headers = given.pop("headers", {})
-    return client.post("/p/tools/upload/", {"file": files, **given}, headers=headers)
-
-
-def test_an_upload_becomes_a_version(signed_in):
-    response = upload(signed_in("author"), GOOD)
-    text = response.content.decode()
-    assert response.status_code == 200
-    assert "is version 1" in text
-    assert Suite.objects.get().versions.get().entries.count() == 1
-
-
-def test_the_same_file_again_stays_the_same_version(signed_in):
-    client = signed_in("author")
-    upload(client, GOOD)
-    assert "has not changed, it is still version 1" in upload(client, GOOD).content.decode()
-
-
-def test_problems_are_told_with_line_fix_id_and_the_quoted_line(signed_in):
-    response = upload(signed_in("author"), BAD)
-    text = response.content.decode()
-    assert response.status_code == 422
-    assert "list.yaml was not uploaded" in text
-    assert '<span data-line="11" class="here">    - type: <mark>file_exist</mark></span>' in text
-    assert "file_exists" in text
-    assert 'class="id">' in text
-    assert not Suite.objects.exists()
-
-
-def test_htmx_gets_the_problems_alone(signed_in):
-    text = upload(signed_in("author"), BAD, headers={"HX-Request": "true"}).content.decode()
-    assert "<html" not in text
-    assert "was not uploaded" in text
-
-
-def test_checking_only_stores_nothing(signed_in):
-    text = upload(signed_in("author"), GOOD, check="on").content.decode()
-    assert "has no problem" in text
-    assert not Suite.objects.exists()
-
-
-def test_an_archive_brings_several_files(signed_in):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("basics/one.yaml", GOOD)
-        archive.writestr("basics/two.yaml", GOOD.replace(b"list-files", b"list-more"))
-    response = upload(signed_in("author"), stream.getvalue(), names=("basics.zip",))
-    assert response.status_code == 200
-    assert Suite.objects.get().scenarios.count() == 2
-
-
-def test_problems_name_the_format_of_their_file(signed_in):
-    assert "list.yaml, read as llm-tool-test" in upload(signed_in("author"), BAD).content.decode()
-
-
-def archive_with_targets(text):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("basics/one.yaml", GOOD)
-        archive.writestr("basics/targets.yaml", text)
-    return stream.getvalue()
-
-
-TARGETS = "targets:\n  - {name: local, provider: mock}\n"
-
-
-def test_an_embedded_evalhub_takes_over_the_targets_of_an_upload(signed_in):
-    text = upload(signed_in(), archive_with_targets(TARGETS), names=("basics.zip",)).content.decode()
-    assert Target.objects.get().name == "local"
-    assert "<strong>1 target</strong> came with it: local." in text
-
-
-def test_a_server_for_many_asks_before_it_takes_over_targets(signed_in, settings):
-    settings.EMBEDDED = False
-    text = upload(signed_in(), archive_with_targets(TARGETS), names=("basics.zip",)).content.decode()
-    assert not Target.objects.exists()
-    assert 'action="/p/tools/suites/basics/targets/"' in text
-
-
-def test_a_bad_targets_file_leaves_the_suite_kept(signed_in):
-    content = archive_with_targets(TARGETS.replace("mock", "mok"))
-    response = upload(signed_in(), content, names=("basics.zip",))
-    assert response.status_code == 200
-    assert "The targets file was not taken over" in response.content.decode()
-    assert Suite.objects.exists() and not Target.objects.exists()
-
-
-def test_several_files_are_taken_together(signed_in):
-    response = upload(signed_in("author"), GOOD, GOOD.replace(b"list-files", b"list-more"))
-    assert response.status_code == 200
-    assert sum(suite.scenarios.count() for suite in Suite.objects.all()) == 2
-
-
-@pytest.mark.parametrize(
-    ("content", "name"),
-    [
-        (b"", "empty.yaml"),
-        (b"\xff\xfe\x00", "binary.yaml"),
-        (b"PK\x03\x04broken", "broken.zip"),
-        (b"a: [", "open.yaml"),
-    ],
+from tests.builders import (
+    make_guidance,
+    make_project,
+    make_run,
+    make_suite,
+    make_target,
+    make_trial,
 )
-def test_what_is_no_suite_is_refused_in_a_sentence(signed_in, content, name):
-    response = upload(signed_in("author"), content, names=(name,))
-    assert response.status_code == 422
-    assert not Suite.objects.exists()
-
-
-def test_no_file_at_all_is_told(signed_in):
-    response = signed_in("author").post("/p/tools/upload/", {})
-    assert response.status_code == 422
-    assert "Choose a file first." in response.content.decode()
-
-
-def test_names_of_files_are_escaped(signed_in):
-    text = upload(signed_in("author"), BAD, names=("<b>x</b>.yaml",)).content.decode()
-    assert "<b>x" not in text
 
 
 def test_the_list_shows_what_was_run(signed_in, project):
@@ -165,8 +31,46 @@ def test_the_list_says_what_to_do_without_suites(signed_in):
 def test_the_list_is_by_name(signed_in, project):
     for name in ("Second", "First"):
         make_suite(project, name=name)
-    rows = signed_in().get("/p/tools/suites/").context["suites"]
+    rows = signed_in().get("/p/tools/suites/").context["suites"].rows
     assert [row.suite.name for row in rows] == ["First", "Second"]
+
+
+@pytest.fixture
+def three_suites(project):
+    make_suite(project, ("create-task",), name="Basics", tags=["smoke", "export"])
+    other = make_suite(project, ("deploy",), name="Deploy", tags=["slow"]).suite
+    make_suite(project, ("route",), name="Weather")
+    Suite.objects.filter(pk=other.pk).update(format="agentv")
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("q=wea", ["Weather"]),
+        ("q=CREATE-t", ["Basics"]),
+        ("q=slow", ["Deploy"]),
+        ("format=agentv", ["Deploy"]),
+        ("tag=export", ["Basics"]),
+        ("tag=smoke&format=agentv", []),
+        ("q=&tag=", ["Basics", "Deploy", "Weather"]),
+    ],
+)
+def test_the_list_can_be_narrowed(signed_in, three_suites, query, names):
+    suites = signed_in().get(f"/p/tools/suites/?{query}").context["suites"]
+    assert ([row.suite.name for row in suites.rows], suites.total) == (names, 3)
+
+
+def test_the_list_offers_its_formats_and_tags(signed_in, three_suites):
+    suites = signed_in().get("/p/tools/suites/?q=wea").context["suites"]
+    assert suites.formats == [("agentv", "AgentV"), ("llm_tool_test", "llm-tool-test")]
+    assert suites.tags == ["export", "slow", "smoke"]
+
+
+def test_htmx_gets_the_table_alone_and_nothing_found_is_told(signed_in, three_suites):
+    headers = {"HX-Request": "true"}
+    text = signed_in().get("/p/tools/suites/?q=<i>none", headers=headers).content.decode()
+    assert "<html" not in text
+    assert "No suite has text <b>&lt;i&gt;none</b>." in text
 
 
 def test_the_newest_guidance_stands_first(signed_in, project):
@@ -200,7 +104,7 @@ def test_the_list_makes_as_many_queries_for_many_suites(signed_in, project, djan
     for _ in range(6):
         make_run(make_suite(project))
     client = signed_in()
-    # Session, user, access, the six of the reader, the menu's projects.
+    # Session, user, access, the six of the reader, the untriaged.
     with django_assert_max_num_queries(10):
         client.get("/p/tools/suites/")
 

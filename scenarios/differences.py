@@ -1,0 +1,202 @@
+"""What two versions of a suite differ in, scenario by scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+import yaml
+
+from evaluators.model import Json
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.guidance import named_guidelines
+from scenarios.hashing import (
+    fixture_hash,
+    gates_hash,
+    judge_hash,
+    plain,
+    rubric_hash,
+    scenario_hash,
+    task_hash,
+)
+from scenarios.models import SuiteEntry, SuiteVersion
+from scenarios.spec import ScenarioSpec
+
+PARTS = {"task_hash": "task", "gates_hash": "gates", "judge_hash": "judge", "rubric__sha256": "rubric"}
+"""What of a scenario has to be the same for its results to say the same, by the version's columns."""
+MOST_LINES = 600
+"""Lines of a scenario that are held against each other; a longer one is cut and says so."""
+WIDEST = 1000
+AROUND = 3
+"""Lines that stand around a change as they were."""
+_NOT_SHOWN = {"key", "file", "line"}
+
+
+@dataclass(frozen=True)
+class Content:
+    """A scenario as one version has it."""
+
+    sha256: str
+    parts: tuple[str, ...]
+    """Hashes in the order of `PARTS`."""
+    content: Json = None
+    """`ScenarioSpec` as JSON; None where it was not asked for."""
+
+
+class Line(NamedTuple):
+    """A line of a difference; `sign` is + - or a blank, … where lines were left out."""
+
+    sign: str
+    before: int | None
+    after: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A scenario that is not the same in both versions."""
+
+    key: str
+    how: str
+    """added, changed or retired."""
+    before: Content | None
+    after: Content | None
+
+    @property
+    def parts(self) -> list[str]:
+        """Which of task, gates, judge and rubric changed; none where only words about it did."""
+        if self.before is None or self.after is None:
+            return []
+        pairs = zip(PARTS.values(), self.before.parts, self.after.parts, strict=True)
+        return [word for word, old, new in pairs if old != new]
+
+    @property
+    def lines(self) -> list[Line]:
+        """The difference of the two contents as text; all of it where there is only one."""
+        return list(text_difference(_text(self.before), _text(self.after)))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two versions of a suite held against each other."""
+
+    scenarios: tuple[Changed, ...]
+    """Added, changed, retired, each by key."""
+    common: int
+    """Scenarios that both have."""
+
+    def only(self, how: str) -> list[Changed]:
+        """Return those that were added, changed or retired."""
+        return [each for each in self.scenarios if each.how == how]
+
+    @property
+    def incomparable(self) -> int:
+        """Scenarios that both have and whose results say no longer the same."""
+        return sum(bool(each.parts) for each in self.scenarios)
+
+    @property
+    def words(self) -> str:
+        """How much changed, in a few words."""
+        counts = {how: len(self.only(how)) for how in ("added", "changed", "retired")}
+        return ", ".join(f"{n} {how}" for how, n in counts.items() if n) or "nothing changed"
+
+
+def difference(before: Mapping[str, Content], after: Mapping[str, Content]) -> Difference:
+    """Return what differs between two sets of scenarios by their keys."""
+    common = sorted(before.keys() & after.keys())
+    found = [Changed(key, "added", None, after[key]) for key in sorted(after.keys() - before.keys())]
+    found += [
+        Changed(key, "changed", before[key], after[key])
+        for key in common
+        if before[key].sha256 != after[key].sha256
+    ]
+    found += [Changed(key, "retired", before[key], None) for key in sorted(before.keys() - after.keys())]
+    return Difference(tuple(found), len(common))
+
+
+def contents_of(*versions: SuiteVersion, whole: bool = True) -> list[dict[str, Content]]:
+    """Return each stored version's scenarios by key; without `whole` no contents are read. One query."""
+    columns = ["scenario__key", "sha256", *PARTS, *(["content"] if whole else [])]
+    entries = SuiteEntry.objects.filter(suite_version__in=versions).order_by("position")
+    rows: Any = entries.values_list("suite_version", *(f"scenario_version__{each}" for each in columns))
+    found: dict[int, dict[str, Content]] = {version.pk: {} for version in versions}
+    end = 3 + len(PARTS)
+    for row in rows:
+        found[row[0]][row[1]] = Content(row[2], _hashes(row[3:end]), row[end] if whole else None)
+    return list(found.values())
+
+
+def _hashes(values: tuple[str | None, ...]) -> tuple[str, ...]:
+    return tuple(value or "" for value in values)
+
+
+def parsed_contents(parsed: ParsedSuite) -> dict[str, Content]:
+    """Return the scenarios of a suite that is not stored, as `contents_of` would once it is."""
+    named = named_guidelines(parsed)
+    fixtures = {name: fixture_hash(files, named) for name, files in parsed.fixtures.items()}
+    return {spec.key: _content(spec, fixtures.get(spec.carried, "")) for spec in parsed.scenarios}
+
+
+def _content(spec: ScenarioSpec, fixture: str) -> Content:
+    judge = spec.criteria.judge
+    parts = (
+        task_hash(spec, fixture),
+        gates_hash(spec.criteria),
+        judge_hash(judge),
+        rubric_hash(judge.rubric) if judge else "",
+    )
+    return Content(scenario_hash(spec, fixture), parts, plain(spec))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as they are, so that their lines can be told apart."""
+
+
+def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text_node)
+
+
+def _text(content: Content | None) -> list[str]:
+    """Return a scenario as lines of YAML, the same for equal contents; its place in a file is left out."""
+    spec = content.content if content else None
+    if not isinstance(spec, dict):
+        return []
+    # Each for itself: in the order of the specification, what is in them by name, as databases keep no order.
+    shown = [name for name in ScenarioSpec.model_fields if name in spec and name not in _NOT_SHOWN]
+    dumped = [
+        yaml.dump({name: spec[name]}, Dumper=_Dumper, allow_unicode=True, width=10**9) for name in shown
+    ]
+    return "".join(dumped).splitlines()
+
+
+def text_difference(before: list[str], after: list[str]) -> Iterator[Line]:
+    """Yield the lines that differ with some around them, line numbers from 1; beyond `MOST_LINES` it is cut."""
+    old, new = before[:MOST_LINES], after[:MOST_LINES]
+    end = 0
+    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
+        if group[0][1] > end:
+            yield Line("…", None, None, "")
+        for _, first, last, first_new, last_new in group:
+            yield from _changed_lines(old, new, (first, last), (first_new, last_new))
+        end = group[-1][2]
+    left_out = max(len(before), len(after)) - MOST_LINES
+    if left_out > 0:
+        yield Line("…", None, None, f"{left_out:,} more lines are not compared here.")
+
+
+def _changed_lines(
+    old: list[str], new: list[str], before: tuple[int, int], after: tuple[int, int]
+) -> Iterator[Line]:
+    if old[slice(*before)] == new[slice(*after)]:
+        for n, text in enumerate(old[slice(*before)]):
+            yield Line(" ", before[0] + n + 1, after[0] + n + 1, text[:WIDEST])
+        return
+    for n, text in enumerate(old[slice(*before)], before[0] + 1):
+        yield Line("-", n, None, text[:WIDEST])
+    for n, text in enumerate(new[slice(*after)], after[0] + 1):
+        yield Line("+", None, n, text[:WIDEST])

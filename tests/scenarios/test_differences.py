@@ -1,0 +1,122 @@
+"""What two versions of a suite differ in."""
+
+from __future__ import annotations
+
+import pytest
+
+from scenarios.bundles import Bundle
+from scenarios.differences import (
+    MOST_LINES,
+    Changed,
+    Content,
+    contents_of,
+    difference,
+    parsed_contents,
+    text_difference,
+)
+from scenarios.formats import parse_files
+from scenarios.imports import import_files
+from tests.builders import make_project
+
+FILE = b"""name: list-files
+description: Lists the files.
+target:
+  binary: ls
+task:
+  prompt: |
+    List the files.
+    All of them.
+evaluation:
+  gates:
+    - type: file_exists
+      path: out.txt
+"""
+
+
+def parsed(content: bytes = FILE, **files: bytes):
+    return parse_files({"list.yaml": content, **files}, name="basics", command_pattern="")[0]
+
+
+def compared(after: bytes, before: bytes = FILE):
+    return difference(parsed_contents(parsed(before)), parsed_contents(parsed(after)))
+
+
+def content(sha256: str, *parts: str) -> Content:
+    return Content(sha256, parts or ("t", "g", "j", "r"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        (b"All of them.", b"Every one.", ["task"]),
+        (b"out.txt", b"all.txt", ["gates"]),
+        (b"Lists the", b"Names the", []),
+    ],
+    ids=["prompt", "gate", "words"],
+)
+def test_it_says_which_part_of_a_scenario_changed(old, new, parts):
+    (changed,) = compared(FILE.replace(old, new)).scenarios
+    assert (changed.how, changed.parts) == ("changed", parts)
+
+
+def test_it_counts_what_is_no_longer_comparable():
+    before = {"same": content("1"), "words": content("2"), "gate": content("3"), "gone": content("4")}
+    after = {
+        "same": content("1"),
+        "words": content("5"),
+        "gate": content("6", "t", "x", "j", "r"),
+        "new": content("7"),
+    }
+    found = difference(before, after)
+    assert [(each.key, each.how) for each in found.scenarios] == [
+        ("new", "added"),
+        ("gate", "changed"),
+        ("words", "changed"),
+        ("gone", "retired"),
+    ]
+    assert (found.incomparable, found.common) == (1, 3)
+    assert found.words == "1 added, 2 changed, 1 retired"
+
+
+def test_equal_versions_differ_in_nothing():
+    found = compared(FILE)
+    assert (found.scenarios, found.words) == ((), "nothing changed")
+
+
+def test_the_lines_of_a_prompt_are_told_apart():
+    (changed,) = compared(FILE.replace(b"All of them.", b"Every one.")).scenarios
+    texts = [(each.sign, each.text.strip()) for each in changed.lines if each.sign in "+-"]
+    assert texts == [("-", "All of them."), ("+", "Every one.")]
+    assert ("List the files.", " ") in [(each.text.strip(), each.sign) for each in changed.lines]
+
+
+def test_where_a_scenario_stands_in_its_file_is_no_difference():
+    assert compared(b"# moved down\n\n" + FILE).scenarios == ()
+
+
+@pytest.mark.django_db
+def test_what_is_stored_is_what_was_parsed():
+    (stored,) = import_files(Bundle("basics", {"list.yaml": FILE}), project=make_project(), by=None)
+    (kept,), fresh = contents_of(stored.version), parsed_contents(parsed())
+    assert difference(kept, fresh).scenarios == ()
+    assert Changed("list-files", "changed", *kept.values(), *fresh.values()).lines == []
+    assert contents_of(stored.version, whole=False)[0]["list-files"].content is None
+
+
+def test_lines_are_numbered_and_far_ones_left_out():
+    before = [f"line {n}" for n in range(1, 30)]
+    after = [*before[:19], "other", *before[20:]]
+    found = list(text_difference(before, after))
+    assert [each.sign for each in found] == ["…", " ", " ", " ", "-", "+", " ", " ", " "]
+    assert [(each.before, each.after) for each in found if each.sign in "+-"] == [(20, None), (None, 20)]
+
+
+def test_a_long_scenario_is_cut_and_says_so():
+    before = [str(n) for n in range(MOST_LINES + 5)]
+    found = list(text_difference(before, ["first", *before]))
+    assert found[-1].text == "6 more lines are not compared here."
+
+
+@pytest.mark.parametrize("lines", [["same"] * 5000, [str(n % 7) for n in range(5000)]])
+def test_text_that_repeats_itself_is_compared_quickly(lines):
+    assert len(list(text_difference(lines, [*lines[2500:], "x", *lines[:2500]]))) <= 4 * MOST_LINES

@@ -1,0 +1,216 @@
+"""Uploading suites, and looking at what an upload would change."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from runs.models import Target
+from scenarios.models import Suite
+
+GOOD = b"""name: list-files
+description: Lists the files.
+target:
+  binary: ls
+task:
+  prompt: List the files.
+evaluation:
+  gates:
+    - type: command_succeeds
+      command: "true"
+    - type: file_exists
+      path: out.txt
+"""
+BAD = GOOD.replace(b"type: file_exists", b"type: file_exist")
+
+
+def upload(client, *contents, names=("list.yaml", "second.yaml"), **given):
+    files = [SimpleUploadedFile(name, content) for name, content in zip(names, contents, strict=False)]
+    headers = given.pop("headers", {})
+    return client.post("/p/tools/upload/", {"file": files, **given}, headers=headers)
+
+
+def test_an_upload_becomes_a_version(signed_in):
+    response = upload(signed_in("author"), GOOD)
+    text = response.content.decode()
+    assert response.status_code == 200
+    assert "is version 1" in text
+    assert Suite.objects.get().versions.get().entries.count() == 1
+
+
+def test_the_same_file_again_stays_the_same_version(signed_in):
+    client = signed_in("author")
+    upload(client, GOOD)
+    assert "has not changed, it is still version 1" in upload(client, GOOD).content.decode()
+
+
+def test_problems_are_told_with_line_fix_id_and_the_quoted_line(signed_in):
+    response = upload(signed_in("author"), BAD)
+    text = response.content.decode()
+    assert response.status_code == 422
+    assert "list.yaml was not uploaded" in text
+    assert '<span data-line="11" class="here">    - type: <mark>file_exist</mark></span>' in text
+    assert "file_exists" in text
+    assert 'class="id">' in text
+    assert not Suite.objects.exists()
+
+
+def test_htmx_gets_the_problems_alone(signed_in):
+    text = upload(signed_in("author"), BAD, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in text
+    assert "was not uploaded" in text
+
+
+def test_checking_only_stores_nothing(signed_in):
+    text = upload(signed_in("author"), GOOD, check="on").content.decode()
+    assert "has no problem" in text
+    assert "Nothing was kept, as you asked to check only." in text
+    assert not Suite.objects.exists()
+
+
+def checked(client, *contents, **given):
+    return upload(client, *contents, check="on", **given).context["uploaded"]
+
+
+def test_checking_says_what_a_new_suite_would_become(signed_in):
+    text = upload(signed_in("author"), GOOD, check="on").content.decode()
+    assert "it would be version 1" in text
+    assert "The suite is new" in text
+    assert "Keep as version 1</button>" in text
+
+
+def test_checking_says_what_would_change(signed_in):
+    client = signed_in("author")
+    upload(client, GOOD)
+    changed = GOOD.replace(b"List the files.", b"List them <b>all</b>.").replace(
+        b"path: out.txt", b"path: all.txt"
+    )
+    response = upload(client, changed, check="on")
+    (preview,) = response.context["uploaded"].checked
+    assert (preview.number, preview.difference.incomparable, preview.difference.common) == (2, 1, 1)
+    text = response.content.decode()
+    assert "list-files (task, gates)" in text
+    assert "<dt>Not comparable with version 1</dt><dd>1 of 1</dd>" in text
+    assert '<tr class="removed"><td>' in text and "prompt: List the files." in text
+    assert "prompt: List them &lt;b&gt;all&lt;/b&gt;." in text
+    assert "Keep as version 2</button>" in text
+    assert Suite.objects.get().versions.count() == 1
+
+
+def test_checking_what_is_kept_already_says_so(signed_in):
+    client = signed_in("author")
+    upload(client, GOOD)
+    assert "it is version 1 already" in upload(client, GOOD, check="on").content.decode()
+
+
+def test_what_was_checked_is_kept_by_its_seal(signed_in):
+    client = signed_in("author")
+    seal = checked(client, GOOD).seal
+    assert "is version 1" in upload(client, GOOD, check="on", keep=seal).content.decode()
+    assert Suite.objects.get().versions.count() == 1
+
+
+@pytest.mark.parametrize("seal", ["x", "0" * 64])
+def test_nothing_is_kept_under_another_seal(signed_in, seal):
+    text = upload(signed_in("author"), GOOD, keep=seal).content.decode()
+    assert "Nothing was kept: the files" in text
+    assert not Suite.objects.exists()
+
+
+def test_other_files_than_those_checked_are_not_kept(signed_in):
+    client = signed_in("author")
+    seal = checked(client, GOOD).seal
+    response = upload(client, GOOD.replace(b"Lists", b"Shows"), keep=seal)
+    assert response.context["uploaded"].is_other
+    assert not Suite.objects.exists()
+
+
+def test_a_preview_is_held_against_what_it_was_made_for(signed_in):
+    client = signed_in("author")
+    upload(client, GOOD)
+    changed = GOOD.replace(b"Lists", b"Shows")
+    seal = checked(client, changed).seal
+    upload(client, GOOD.replace(b"Lists", b"Names"))
+    assert upload(client, changed, keep=seal).context["uploaded"].is_other
+    assert Suite.objects.get().versions.count() == 2
+
+
+def test_an_archive_brings_several_files(signed_in):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("basics/one.yaml", GOOD)
+        archive.writestr("basics/two.yaml", GOOD.replace(b"list-files", b"list-more"))
+    response = upload(signed_in("author"), stream.getvalue(), names=("basics.zip",))
+    assert response.status_code == 200
+    assert Suite.objects.get().scenarios.count() == 2
+
+
+def test_problems_name_the_format_of_their_file(signed_in):
+    assert "list.yaml, read as llm-tool-test" in upload(signed_in("author"), BAD).content.decode()
+
+
+def archive_with_targets(text):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("basics/one.yaml", GOOD)
+        archive.writestr("basics/targets.yaml", text)
+    return stream.getvalue()
+
+
+TARGETS = "targets:\n  - {name: local, provider: mock}\n"
+
+
+def test_an_embedded_evalhub_takes_over_the_targets_of_an_upload(signed_in):
+    text = upload(signed_in(), archive_with_targets(TARGETS), names=("basics.zip",)).content.decode()
+    assert Target.objects.get().name == "local"
+    assert "<strong>1 target</strong> came with it: local." in text
+
+
+def test_a_server_for_many_asks_before_it_takes_over_targets(signed_in, settings):
+    settings.EMBEDDED = False
+    text = upload(signed_in(), archive_with_targets(TARGETS), names=("basics.zip",)).content.decode()
+    assert not Target.objects.exists()
+    assert 'action="/p/tools/suites/basics/targets/"' in text
+
+
+def test_a_bad_targets_file_leaves_the_suite_kept(signed_in):
+    content = archive_with_targets(TARGETS.replace("mock", "mok"))
+    response = upload(signed_in(), content, names=("basics.zip",))
+    assert response.status_code == 200
+    assert "The targets file was not taken over" in response.content.decode()
+    assert Suite.objects.exists() and not Target.objects.exists()
+
+
+def test_several_files_are_taken_together(signed_in):
+    response = upload(signed_in("author"), GOOD, GOOD.replace(b"list-files", b"list-more"))
+    assert response.status_code == 200
+    assert sum(suite.scenarios.count() for suite in Suite.objects.all()) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"", "empty.yaml"),
+        (b"\xff\xfe\x00", "binary.yaml"),
+        (b"PK\x03\x04broken", "broken.zip"),
+        (b"a: [", "open.yaml"),
+    ],
+)
+def test_what_is_no_suite_is_refused_in_a_sentence(signed_in, content, name):
+    response = upload(signed_in("author"), content, names=(name,))
+    assert response.status_code == 422
+    assert not Suite.objects.exists()
+
+
+def test_no_file_at_all_is_told(signed_in):
+    response = signed_in("author").post("/p/tools/upload/", {})
+    assert response.status_code == 422
+    assert "Choose a file first." in response.content.decode()
+
+
+def test_names_of_files_are_escaped(signed_in):
+    text = upload(signed_in("author"), BAD, names=("<b>x</b>.yaml",)).content.decode()
+    assert "<b>x" not in text
