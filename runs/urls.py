@@ -27,6 +27,7 @@ project_urls = [
     path("upload/", uploads.suite_upload, name="suite-upload"),
     path("suites/", suites.suite_list, name="suite-list"),
     path("suites/<slug:suite>/", suites.suite_detail, name="suite-detail"),
+    path("suites/<slug:suite>/difference/", suites.suite_difference, name="suite-difference"),
     path("runs/", runs.run_list, name="run-list"),
     path("runs/new/", run_new.run_new, name="run-new"),
     path("runs/import/", results.run_import, name="run-import"),

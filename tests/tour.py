@@ -57,6 +57,7 @@ MORE_PAGES = {
     "password": "/password/",
     "search": "/p/default/search/?q=git",
     "run-import": "/p/default/runs/import/",
+    "suite-difference": "/p/default/suites/stock/difference/",
     "runs-nothing": "/p/default/runs/?q=nowhere",
     "compare-none": "/p/default/compare/",
     "target": "/p/default/targets/1/",

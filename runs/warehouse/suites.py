@@ -1,65 +1,24 @@
-"""Suites with what was run of them."""
+"""A suite with what was run of it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count, OuterRef, Q, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.states import FORMATS, look
 from evaluators.criteria import Criteria
-from runs.models import Run, Target
-from runs.warehouse.history import RunRow, rows, runs_of
+from runs.models import Target
 from runs.warehouse.strips import Strip, strips
-from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion
+from runs.warehouse.suite_versions import VersionChange, version_change
+from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
 
 CLASSES = ("solid", "flaky", "broken", "few")
-
-
-@dataclass(frozen=True)
-class SuiteRow:
-    """A suite in the list."""
-
-    suite: Suite
-    version: SuiteVersion | None
-    scenarios: int
-    latest: RunRow | None
-
-    @property
-    def format(self) -> str:
-        """The format's name for people."""
-        return FORMATS.get(self.suite.format, self.suite.format)
-
-
-def suite_rows(project: Project) -> list[SuiteRow]:
-    """Return a project's suites with their newest version and run. Six queries."""
-    newest_version = SuiteVersion.objects.filter(suite=OuterRef("pk")).order_by("-number").values("pk")[:1]
-    newest_run = Run.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    found = Suite.objects.filter(project=project)
-    suites = list(found.annotate(newest=Subquery(newest_version), last_run=Subquery(newest_run)))
-    versions = (
-        SuiteVersion.objects.select_related("created_by")
-        .defer("targets_text", "config", "lints")
-        .annotate(size=Count("entries"))
-    )
-    newest = {
-        version.pk: version for version in versions.filter(pk__in=_known(each.newest for each in suites))
-    }
-    runs = list(runs_of(project).filter(pk__in=_known(each.last_run for each in suites)))
-    latest = {row.run.pk: row for row in rows(runs)}
-    return [_row(suite, newest.get(suite.newest), latest.get(suite.last_run)) for suite in suites]
-
-
-def _known(keys: Iterable[int | None]) -> list[int]:
-    return [key for key in keys if key is not None]
-
-
-def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow | None) -> SuiteRow:
-    return SuiteRow(suite, version, getattr(version, "size", 0), latest)
+MOST_TAGS = 8
 
 
 @dataclass(frozen=True)
@@ -90,8 +49,29 @@ class Choice:
     group: str = ""
 
 
-def _query(**chosen: str) -> str:
-    return urlencode({name: value for name, value in chosen.items() if value})
+@dataclass(frozen=True)
+class Shown:
+    """Which scenarios the address asks for; an empty word is any."""
+
+    show: str = ""
+    """A class of steadiness."""
+    tier: str = ""
+    tag: str = ""
+    target: str = ""
+    version: str = ""
+    """Number of the version whose changes stand beside them; the newest's without one."""
+
+    @property
+    def query(self) -> str:
+        """The same as an address carries it."""
+        return urlencode({name: value for name, value in vars(self).items() if value})
+
+    def at(self, version: int) -> str:
+        """Return the address with another version's changes."""
+        return replace(self, version=str(version)).query
+
+
+NOTHING_CHOSEN = Shown()
 
 
 @dataclass(frozen=True)
@@ -99,85 +79,116 @@ class SuitePage:
     """Everything a suite's page shows."""
 
     suite: Suite
-    version: SuiteVersion | None
+    change: VersionChange
     lines: list[ScenarioLine]
-    versions: Sequence[SuiteVersion]
     guidance: Sequence[Guidance]
     default_guidance: Guidance | None
     """What a run takes that asks for none: that of the last upload, which need not be the newest."""
-    retired: int
     targets: list[Target]
     target: Target | None
+
+    @property
+    def version(self) -> SuiteVersion | None:
+        """The newest."""
+        return next(iter(self.change.versions), None)
 
     @property
     def format(self) -> str:
         """The format's name for people."""
         return FORMATS.get(self.suite.format, self.suite.format)
 
-    def chips(self, show: str, tag: str) -> list[Choice]:
-        """Return the ways to narrow the table by class, tag and target; those that would leave none are not offered."""
-        target = self.target.name if self.target else ""
-        classes = Counter(line.steadiness for line in self.lines)
-        tags = Counter(each for line in self.lines for each in line.tags).most_common(8)
-        found = [Choice("All", len(self.lines), _query(target=target), not show and not tag)]
-        found += [
-            Choice(look(name)[1], classes[name], _query(show=name, tag=tag, target=target), show == name)
-            for name in CLASSES
-            if classes[name]
+    def chips(self, shown: Shown) -> list[Choice]:
+        """Return the ways to narrow the table by class, tier, tag and target; those that would leave none are not offered."""
+        whole = replace(shown, show="", tag="", tier="")
+        return [
+            Choice("All", len(self.lines), whole.query, shown == whole),
+            *self._choices(shown, "show", Counter(line.steadiness for line in self.lines)),
+            *self._choices(shown, "tier", Counter(str(line.tier) for line in self.lines), "Tier"),
+            *self._choices(shown, "tag", Counter(tag for line in self.lines for tag in line.tags), "Tags"),
+            *self._targets(shown),
         ]
-        found += [
-            Choice(name, n, _query(show=show, tag=name, target=target), tag == name, "" if index else "Tags")
-            for index, (name, n) in enumerate(tags)
-        ]
-        if len(self.targets) > 1:
-            found += [
-                Choice(
-                    each.name,
-                    None,
-                    _query(show=show, tag=tag, target=each.name),
-                    each == self.target,
-                    "" if index else "Targets",
-                )
-                for index, each in enumerate(self.targets)
-            ]
-        return found
 
-    def chosen(self, show: str, tag: str) -> list[ScenarioLine]:
-        """Return the lines of a class and a tag; an empty word is any."""
+    def _choices(self, shown: Shown, name: str, counts: Counter[str], group: str = "") -> list[Choice]:
+        if name == "tier" and len(counts) < 2:
+            return []
+        found = counts.most_common(MOST_TAGS) if name == "tag" else _ordered(name, counts)
+        return [
+            Choice(
+                look(value)[1] if name == "show" else value,
+                n,
+                replace(shown, **{name: value}).query,
+                getattr(shown, name) == value,
+                "" if index else group,
+            )
+            for index, (value, n) in enumerate(found)
+        ]
+
+    def _targets(self, shown: Shown) -> list[Choice]:
+        return [
+            Choice(
+                each.name,
+                None,
+                replace(shown, target=each.name).query,
+                each == self.target,
+                "" if index else "Targets",
+            )
+            for index, each in enumerate(self.targets if len(self.targets) > 1 else [])
+        ]
+
+    def chosen(self, shown: Shown) -> list[ScenarioLine]:
+        """Return the lines of a class, a tier and a tag; an empty word is any."""
         return [
             line
             for line in self.lines
-            if (not show or line.steadiness == show) and (not tag or tag in line.tags)
+            if (not shown.show or line.steadiness == shown.show)
+            and (not shown.tier or str(line.tier) == shown.tier)
+            and (not shown.tag or shown.tag in line.tags)
         ]
 
 
-def suite_page(suite: Suite, target: str = "") -> SuitePage:
-    """Return a suite's newest version, its scenarios' last trials on a target, and its history. Eight queries."""
-    versions = list(
-        suite.versions.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
-    )
+def _ordered(name: str, counts: Counter[str]) -> list[tuple[str, int]]:
+    values = CLASSES if name == "show" else sorted(counts, key=int)
+    return [(value, counts[value]) for value in values if counts[value]]
+
+
+def find_suite(project: Project, slug: str) -> Suite | None:
+    """Return a project's suite with its number of retired scenarios and its last upload's guidance. One query."""
+    last = Upload.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("guidance")[:1]
+    retired = Count("scenarios", filter=Q(scenarios__retired=True))
+    found = Suite.objects.filter(project=project, slug=slug).select_related("project")
+    return found.annotate(retired=retired, taken=Subquery(last)).first()
+
+
+def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
+    """Return a suite's newest version, its scenarios' last trials on a target, and its history.
+
+    `suite` comes from `find_suite`; of what the address asks for, only target and version are looked at. Up to eight queries.
+    """
+    change = version_change(suite, shown.version)
     targets = list(Target.objects.filter(runs__suite=suite).distinct())
-    chosen = next((each for each in targets if each.name == target), None)
+    chosen = next((each for each in targets if each.name == shown.target), None)
     entries: list[SuiteEntry] = []
-    if versions:
-        entries = list(versions[0].entries.select_related("scenario_version__scenario"))
+    if change.versions:
+        entries = list(change.versions[0].entries.select_related("scenario_version__scenario"))
     last = strips(suite, target=chosen.pk if chosen else None)
-    upload = suite.uploads.select_related("guidance").first()
+    guidance = list(
+        suite.guidance.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
+    )
     return SuitePage(
         suite=suite,
-        version=versions[0] if versions else None,
+        change=change,
         lines=[_line(entry, last) for entry in entries],
-        versions=versions,
-        guidance=list(
-            suite.guidance.select_related("created_by")
-            .annotate(run_count=Count("runs"))
-            .order_by("-number")[:30]
-        ),
-        default_guidance=upload.guidance if upload else None,
-        retired=suite.scenarios.filter(retired=True).count(),
+        guidance=guidance,
+        default_guidance=_taken(suite, guidance),
         targets=targets,
         target=chosen,
     )
+
+
+def _taken(suite: Suite, known: Sequence[Guidance]) -> Guidance | None:
+    taken: int | None = vars(suite)["taken"]
+    found = next((each for each in known if each.pk == taken), None)
+    return found or (suite.guidance.filter(pk=taken).first() if taken else None)
 
 
 def _line(entry: SuiteEntry, last: dict[int, Strip]) -> ScenarioLine:

@@ -37,6 +37,7 @@ PAGES: dict[str, Page] = {
     "project-running": Page("/p/tools/running/", "viewer", answers=(302,)),
     "suite-list": Page("/p/tools/suites/", "viewer"),
     "suite-detail": Page("/p/tools/suites/{slug}/", "viewer"),
+    "suite-difference": Page("/p/tools/suites/{slug}/difference/", "viewer"),
     "run-list": Page("/p/tools/runs/", "viewer"),
     "run-new": Page("/p/tools/runs/new/", "runner"),
     "run-detail": Page("/p/tools/runs/{run_id}/", "viewer"),

@@ -25,6 +25,7 @@ from tests.builders import (
     make_target,
     make_transcript,
     make_trial,
+    make_version,
     make_workspace,
     shell,
     used,
@@ -67,6 +68,13 @@ def fill(project: Project) -> dict[str, Any]:
     ApiToken.issue(project, make_member(project, "author", "grace"), name="ci-main", role="runner")
     prices = {"input_per_million": 1.25, "output_per_million": 10.0}
     ModelPrice.objects.create(project=project, model="openai/gpt-5-mini", **prices)
+    reworded = {
+        key: {"prompt": f"Do {key}.\nThen stop. {HOSTILE}", "tier": n, "tags": ["smoke"]}
+        for n, key in enumerate(KEYS)
+    }
+    newest = make_version(version.suite, **reworded)
+    newest.lints = [LINT]
+    newest.save()
     broken = "The target 'codex' cannot start: no executable 'codex' on PATH. Install it on the worker."
     failed = make_run(version, target=target, error=broken, outcome="error")
     _broken(runs[1])

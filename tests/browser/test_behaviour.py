@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from runs.checking import carry_out_check
 from runs.models import Run, TargetCheck, Trial
@@ -20,6 +21,7 @@ from tests.builders import (
     make_target,
     make_transcript,
     make_trial,
+    make_version,
     shell,
 )
 
@@ -80,6 +82,68 @@ def test_a_bad_file_is_told_in_place_and_a_good_one_is_kept(
     as_admin.get_by_role("button", name="Upload").click()
     expect(as_admin.get_by_text("is version 1")).to_be_visible()
     assert Suite.objects.count() == 1
+
+
+def test_what_was_checked_is_kept_by_one_press(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/suites/")
+    as_admin.locator("#file").set_input_files({"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD})
+    as_admin.get_by_label("Check only").check()
+    as_admin.get_by_role("button", name="Upload").click()
+    expect(as_admin.get_by_text("it would be version 1")).to_be_visible()
+    assert Suite.objects.count() == 0
+    as_admin.get_by_role("button", name="Keep as version 1").click()
+    expect(as_admin.get_by_text("is version 1")).to_be_visible()
+    assert Suite.objects.count() == 1
+    assert complaints == []
+
+
+def test_without_a_script_the_files_are_asked_for_once_more(
+    browser: Browser, live_server: Any, project: Any
+) -> None:
+    client = Client()
+    client.force_login(make_member(project, "author", "ada"))
+    context = browser.new_context(java_script_enabled=False)
+    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}
+    context.add_cookies([cookie])
+    plain = context.new_page()
+    plain.goto(f"{live_server.url}/p/tools/suites/")
+    chosen = {"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD}
+    plain.locator("#file").set_input_files(chosen)
+    plain.get_by_label("Check only").check()
+    plain.get_by_role("button", name="Upload").click()
+    expect(plain.get_by_text("choose the files above once more")).to_be_visible()
+    plain.locator("#file").set_input_files(chosen)
+    plain.get_by_role("button", name="Keep as version 1").click()
+    expect(plain.get_by_text("is version 1")).to_be_visible()
+    context.close()
+
+
+def test_choosing_a_version_swaps_its_difference_and_keeps_the_address(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    suite = make_suite(project, ("create",), name="Basics").suite
+    for prompt in ("Second.", "Third."):
+        make_version(suite, create={"prompt": prompt})
+    as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
+    expect(as_admin.get_by_role("heading", name="v2 → v3")).to_be_visible()
+    as_admin.get_by_role("link", name="Version 2, what it changed").click()
+    expect(as_admin.get_by_role("heading", name="v1 → v2")).to_be_visible()
+    assert as_admin.url.endswith("?version=2")
+    as_admin.get_by_role("link", name="create", exact=True).last.click()
+    expect(as_admin.get_by_text("prompt: Second.")).to_be_visible()
+
+
+def test_the_list_of_suites_is_narrowed_in_place(as_admin: Page, live_server: Any, project: Any) -> None:
+    make_suite(project, name="Alpha", tags=["smoke"])
+    make_suite(project, name="Beta")
+    as_admin.goto(f"{live_server.url}/p/tools/suites/")
+    as_admin.get_by_label("Tag").select_option("smoke")
+    expect(as_admin.locator("#suites tbody tr")).to_have_count(1)
+    assert "tag=smoke" in as_admin.url
+    as_admin.get_by_role("link", name="Clear the filters").click()
+    expect(as_admin.locator("#suites tbody tr")).to_have_count(2)
 
 
 def test_files_can_be_dropped(as_admin: Page, live_server: Any, project: Any) -> None:

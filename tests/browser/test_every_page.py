@@ -29,6 +29,8 @@ PAGES = {
     "trial-raw": "/p/tools/trials/{trial}/?part=raw",
     "suites": "/p/tools/suites/",
     "suite": "/p/tools/suites/taskmgr-basics/",
+    "suite-difference": "/p/tools/suites/taskmgr-basics/difference/",
+    "suites-nothing": "/p/tools/suites/?q=nowhere",
     "trends": "/p/tools/trends/?measure=trial/pass",
     "reviews": "/p/tools/reviews/",
     "targets": "/p/tools/targets/",

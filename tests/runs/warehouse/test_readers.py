@@ -23,7 +23,8 @@ from runs.warehouse.run_detail import facets, part_of, scenario_rows
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.strips import recent_runs, strip_around, strips
 from runs.warehouse.subcommands import subcommands
-from runs.warehouse.suites import suite_page, suite_rows
+from runs.warehouse.suite_list import SuiteFilters, suite_list
+from runs.warehouse.suites import find_suite, suite_page
 from runs.warehouse.trends import trend
 from runs.warehouse.trial_detail import find_trial, trial_page
 from runs.warehouse.usual import usual
@@ -72,8 +73,8 @@ READERS = {
     "scenario rows": (0, lambda v: rows_of(v.runs.first())),
     "progress": (0, lambda v: progress_of(v.runs.first())),
     "strips": (2, lambda v: strips(v.suite)),
-    "suite rows": (5, lambda v: suite_rows(v.suite.project)),
-    "suite page": (8, lambda v: suite_page(v.suite)),
+    "suite list": (6, lambda v: suite_list(v.suite.project, SuiteFilters())),
+    "suite page": (7, lambda v: suite_page(find_suite(v.suite.project, v.suite.slug))),
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
     "readings": (2, lambda v: readings(v.suite)),
 }

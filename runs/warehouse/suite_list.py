@@ -1,0 +1,130 @@
+"""Suites as a list: the newest version and run of each, narrowed by text, format and tag."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from django.db.models import Count, OuterRef, Subquery
+from django.http import QueryDict
+
+from evalhub.teams.models import Project
+from evalhub.web.states import FORMATS
+from runs.models import Run
+from runs.warehouse.history import RunRow, rows, runs_of
+from scenarios.models import Suite, SuiteEntry, SuiteVersion
+
+
+@dataclass(frozen=True)
+class SuiteFilters:
+    """What the address asks for; an empty text is no condition."""
+
+    q: str = ""
+    """Part of a suite's name, of a scenario's key, or of a tag."""
+    format: str = ""
+    tag: str = ""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> SuiteFilters:
+        """Read the filters of an address; anything else in it is left alone."""
+        return cls(**{each.name: query.get(each.name, "").strip()[:200] for each in fields(cls)})
+
+    @property
+    def in_force(self) -> list[tuple[str, str]]:
+        """Name and value of every condition, as people call them."""
+        named = (("text", self.q), ("format", FORMATS.get(self.format, self.format)), ("tag", self.tag))
+        return [(name, value) for name, value in named if value]
+
+
+@dataclass(frozen=True)
+class SuiteRow:
+    """A suite in the list."""
+
+    suite: Suite
+    version: SuiteVersion | None
+    scenarios: int
+    latest: RunRow | None
+
+    @property
+    def format(self) -> str:
+        """The format's name for people."""
+        return FORMATS.get(self.suite.format, self.suite.format)
+
+
+@dataclass(frozen=True)
+class SuiteList:
+    """The suites that the filters leave, and what there is to choose from among all."""
+
+    rows: list[SuiteRow]
+    total: int
+    formats: list[tuple[str, str]]
+    tags: list[str]
+
+
+def suite_list(project: Project, filters: SuiteFilters) -> SuiteList:
+    """Return a project's suites with their newest version and run. Six queries, one more for a text."""
+    newest_version = SuiteVersion.objects.filter(suite=OuterRef("pk")).order_by("-number").values("pk")[:1]
+    newest_run = Run.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    found = Suite.objects.filter(project=project)
+    suites = list[Suite](found.annotate(newest=Subquery(newest_version), last_run=Subquery(newest_run)))
+    newest = _known(suites, "newest")
+    tags = _tags(newest)
+    with_text = _with_text(suites, newest, tags, filters.q)
+    chosen = [suite for suite in suites if suite.pk in with_text and _fits(suite, tags[suite.pk], filters)]
+    formats = sorted({(suite.format, FORMATS.get(suite.format, suite.format)) for suite in suites})
+    known = sorted({tag for each in tags.values() for tag in each})
+    return SuiteList(_rows(project, chosen), len(suites), formats, known)
+
+
+def _known(suites: Iterable[Suite], name: str) -> list[int]:
+    """Return what the query has found besides, where it has found something."""
+    return [key for suite in suites if (key := vars(suite)[name]) is not None]
+
+
+def _tags(versions: list[int]) -> defaultdict[int, Counter[str]]:
+    """Return the tags of each suite by its key, as they are in these versions. One query."""
+    rows = SuiteEntry.objects.filter(suite_version__in=versions).order_by()
+    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for suite, tags in rows.values_list("suite_version__suite", "scenario_version__content__tags").distinct():
+        found[suite].update(str(tag) for tag in tags or ())
+    return found
+
+
+def _with_text(
+    suites: list[Suite], versions: list[int], tags: defaultdict[int, Counter[str]], text: str
+) -> set[int]:
+    """Return the keys of the suites that have the text in their name, a tag or a scenario's key."""
+    if not text:
+        return {suite.pk for suite in suites}
+    entries = SuiteEntry.objects.filter(
+        suite_version__in=versions, scenario_version__scenario__key__icontains=text
+    )
+    found = set(entries.order_by().values_list("suite_version__suite", flat=True).distinct())
+    wanted = text.casefold()
+    return found | {
+        suite.pk
+        for suite in suites
+        if any(wanted in each.casefold() for each in (suite.name, suite.slug, *tags[suite.pk]))
+    }
+
+
+def _fits(suite: Suite, tags: Counter[str], filters: SuiteFilters) -> bool:
+    return (not filters.format or suite.format == filters.format) and (not filters.tag or filters.tag in tags)
+
+
+def _rows(project: Project, suites: list[Suite]) -> list[SuiteRow]:
+    versions = (
+        SuiteVersion.objects.select_related("created_by")
+        .defer("targets_text", "config", "lints")
+        .annotate(size=Count("entries"))
+    )
+    newest = {each.pk: each for each in versions.filter(pk__in=_known(suites, "newest"))}
+    runs = list(runs_of(project).filter(pk__in=_known(suites, "last_run")))
+    latest = {row.run.pk: row for row in rows(runs)}
+    found = [(suite, vars(suite)) for suite in suites]
+    return [_row(suite, newest.get(had["newest"]), latest.get(had["last_run"])) for suite, had in found]
+
+
+def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow | None) -> SuiteRow:
+    return SuiteRow(suite, version, getattr(version, "size", 0), latest)

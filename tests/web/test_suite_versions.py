@@ -1,0 +1,105 @@
+"""What the versions of a suite differ in, and a suite's page over them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import close, make_project, make_run, make_suite, make_trial, make_version
+
+
+@pytest.fixture
+def versions(project):
+    suite = make_suite(project, ("create", "export", "drop"), name="Basics").suite
+    make_version(suite, create={"prompt": "<b>Make</b>\u202eit."}, export={"description": "Said better."})
+    make_version(suite, create={"prompt": "Make it."}, export={}, fresh={})
+    return suite
+
+
+def test_a_suite_shows_what_its_newest_version_changed(signed_in, versions):
+    response = signed_in().get("/p/tools/suites/basics/")
+    change = response.context["change"]
+    assert (change.before.number, change.after.number) == (2, 3)
+    assert [(each.key, each.how) for each in change.difference.scenarios] == [
+        ("fresh", "added"),
+        ("create", "changed"),
+        ("export", "changed"),
+    ]
+    assert "v2 → v3" in response.content.decode()
+
+
+def test_choosing_a_version_shows_what_that_one_changed(signed_in, versions):
+    headers = {"HX-Request": "true", "HX-Target": "versions"}
+    text = signed_in().get("/p/tools/suites/basics/?version=2", headers=headers).content.decode()
+    assert "<html" not in text
+    assert "v1 → v2" in text
+    assert "2 changed, 1 retired; 1 of 2 not comparable." in text
+    assert "words only" in text
+
+
+def test_filters_and_the_chosen_version_stay_together(signed_in, versions):
+    text = signed_in().get("/p/tools/suites/basics/?version=2&show=few").content.decode()
+    assert 'href="?show=few&amp;version=1"' in text
+    assert 'href="?version=2"' in text
+
+
+def test_the_first_version_has_nothing_before_it(signed_in, project):
+    make_suite(project, name="Basics")
+    client = signed_in()
+    assert "There is no version before" in client.get("/p/tools/suites/basics/").content.decode()
+    assert "There is no version before" in client.get("/p/tools/suites/basics/difference/").content.decode()
+
+
+@pytest.mark.parametrize("version", ["x", "99", "-1", "2" * 30])
+def test_a_version_that_is_not_there_is_taken_for_the_newest(signed_in, versions, version):
+    change = signed_in().get(f"/p/tools/suites/basics/?version={version}").context["change"]
+    assert change.after.number == 3
+
+
+def test_a_difference_is_shown_line_by_line(signed_in, versions):
+    text = signed_in().get("/p/tools/suites/basics/difference/?version=2").content.decode()
+    assert "prompt: Do create." in text
+    assert "&lt;b&gt;Make&lt;/b&gt;" in text and "<b>Make" not in text
+    assert "\u202e" not in text
+    assert "words only, so results stay comparable" in text
+    assert '<tr class="added">' in text
+
+
+def test_one_scenario_can_be_looked_at_alone(signed_in, versions):
+    response = signed_in().get("/p/tools/suites/basics/difference/?version=2&scenario=drop")
+    assert [each.key for each in response.context["shown"]] == ["drop"]
+    assert [each.key for each in response.context["rest"]] == ["create", "export"]
+
+
+def test_only_the_first_differences_stand_on_the_page(signed_in, project):
+    suite = make_suite(project, ("create",), name="Basics").suite
+    make_version(suite, **{f"made{n:02}": {} for n in range(25)})
+    response = signed_in().get("/p/tools/suites/basics/difference/")
+    assert (len(response.context["shown"]), len(response.context["rest"])) == (20, 6)
+    assert "version=2&amp;scenario=made20" in response.content.decode()
+
+
+@pytest.mark.parametrize("page", ["", "difference/"])
+def test_a_suite_of_another_project_is_not_there(signed_in, page):
+    make_suite(make_project("other"), name="Secret")
+    assert signed_in().get(f"/p/tools/suites/secret/{page}").status_code == 404
+
+
+def test_a_suite_makes_as_many_queries_for_many_scenarios(signed_in, project, django_assert_max_num_queries):
+    suite = make_suite(project, [f"s{n}" for n in range(20)], name="Basics").suite
+    last = make_version(suite, **{f"s{n}": {} for n in range(20)})
+    for _ in range(3):
+        make_trial(close(make_run(last)))
+    client = signed_in()
+    # Session, access, the suite, its versions, the difference of two, targets, scenarios, two for the strips, guidance,
+    # baselines, the untriaged.
+    with django_assert_max_num_queries(12):
+        client.get("/p/tools/suites/basics/")
+
+
+def test_a_suite_can_be_narrowed_to_a_tier(signed_in, project):
+    suite = make_suite(project, ("first",), name="Basics", tier=1).suite
+    make_version(suite, first={"tier": 1}, second={"tier": 2}, third={"tier": 2})
+    response = signed_in().get("/p/tools/suites/basics/?tier=2")
+    assert [line.scenario.key for line in response.context["lines"]] == ["second", "third"]
+    tiers = [(chip.label, chip.n, chip.on) for chip in response.context["chips"] if "tier=" in chip.query]
+    assert ("1", 1, False) in tiers and ("2", 2, True) in tiers
