@@ -30,7 +30,12 @@ def project_list(request: HttpRequest) -> HttpResponse:
 def project_home(request: ProjectRequest) -> HttpResponse:
     """Show the week, what needs somebody, what runs, and every suite on every target."""
     project = request.access.project
-    context = {"glance": glance(project, now=timezone.now()), "running": running_now(project)}
+    running = running_now(project)
+    context = {
+        "glance": glance(project, now=timezone.now()),
+        "running": running,
+        "left": sum(run.open for run, _ in running),
+    }
     return render(request, "runs/project_home.html", context)
 
 

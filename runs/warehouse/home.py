@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Sum
+from django.db.models import Count, Q, Sum
 
 from evalhub.teams.models import AuditEvent, Project
 from runs.models import Run
+from runs.models.comparison import AlertState
+from runs.warehouse.attention import MOST_ALERTS, Attention, OpenAlert, attention, open_alerts
 from runs.warehouse.filters import OPEN
 from runs.warehouse.history import RunRow, rows, runs_of
 from runs.warehouse.progress import Progress, progress_of
@@ -17,6 +19,7 @@ from runs.warehouse.rates import Rate
 RECENT = 400
 """Runs looked through for the sparks of suites and targets."""
 MOST_RUNNING = 5
+DAYS = 7
 
 
 @dataclass(frozen=True)
@@ -24,10 +27,22 @@ class Week:
     """Seven days in figures."""
 
     rate: Rate
+    before: Rate
+    """Of the seven days before."""
     trials: int
     errors: int
     runs: int
     cost_usd: float | None
+
+    @property
+    def change(self) -> float | None:
+        """Difference of the pass rate to the seven days before, None where one of them has no trial."""
+        return self.rate.share - self.before.share if self.rate.n and self.before.n else None
+
+    @property
+    def points(self) -> float:
+        """The difference without its sign, in percentage points."""
+        return abs(self.change or 0.0) * 100
 
 
 @dataclass(frozen=True)
@@ -44,32 +59,55 @@ class Glance:
 
     week: Week
     lines: list[Line]
-    attention: list[RunRow]
+    alerts: list[OpenAlert]
+    attention: list[Attention]
     events: list[AuditEvent]
+
+    @property
+    def untriaged(self) -> int:
+        """Open regressions that nobody has decided about."""
+        return sum(each.state == AlertState.UNTRIAGED for each in self.alerts)
+
+    @property
+    def has_more_alerts(self) -> bool:
+        """Whether there may be more open regressions than were looked through."""
+        return len(self.alerts) == MOST_ALERTS
 
 
 def week_of(project: Project, *, now: datetime) -> Week:
     """Return the figures of the last seven days. One query."""
-    runs = Run.objects.filter(project=project, created__gte=now - timedelta(days=7)).order_by()
-    names = ("passed", "failed", "errors", "cost_usd")
-    sums = runs.aggregate(**{f"all_{name}": Sum(name) for name in names})
-    passed, failed, errors = (sums[f"all_{name}"] or 0 for name in names[:3])
+    begin, before = now - timedelta(days=DAYS), now - timedelta(days=2 * DAYS)
+    runs = Run.objects.filter(project=project, created__gte=before).order_by()
+    here = Q(created__gte=begin)
+    sums = runs.aggregate(
+        **{f"all_{name}": Sum(name, filter=here) for name in ("passed", "failed", "errors", "cost_usd")},
+        **{f"before_{name}": Sum(name, filter=~here) for name in ("passed", "failed")},
+        runs=Count("pk", filter=here),
+    )
+    passed, failed, errors = (sums[f"all_{name}"] or 0 for name in ("passed", "failed", "errors"))
+    once, not_once = (sums[f"before_{name}"] or 0 for name in ("passed", "failed"))
     return Week(
-        Rate(passed, passed + failed), passed + failed + errors, errors, runs.count(), sums["all_cost_usd"]
+        rate=Rate(passed, passed + failed),
+        before=Rate(once, once + not_once),
+        trials=passed + failed + errors,
+        errors=errors,
+        runs=sums["runs"],
+        cost_usd=sums["all_cost_usd"],
     )
 
 
 def glance(project: Project, *, now: datetime) -> Glance:
-    """Return a project's home without what is running. Six queries."""
+    """Return a project's home without what is running. Seven queries."""
     recent = list(runs_of(project).exclude(state__in=OPEN).order_by("-pk")[:RECENT])
     by_line: dict[tuple[int, int], list[Run]] = {}
     for run in recent:
         by_line.setdefault((run.suite_id, run.target_id), []).append(run)
     latest = {row.run.pk: row for row in rows([each[0] for each in by_line.values()])}
     lines = [Line(latest[each[0].pk], _shares(each)) for each in by_line.values()]
-    attention = [line.latest for line in lines if line.latest.state in ("regressed", "error", "fail")]
+    alerts = open_alerts(project)
+    urgent = attention(project, alerts, [line.latest for line in lines], now=now)
     events = AuditEvent.objects.filter(project=project).select_related("user")[:8]
-    return Glance(week_of(project, now=now), lines, attention, list(events))
+    return Glance(week_of(project, now=now), lines, alerts, urgent, list(events))
 
 
 def _shares(runs: list[Run]) -> list[float]:

@@ -64,7 +64,7 @@ def history(version, count=3):
 READERS = {
     "page of runs": (3, lambda v: page_of_runs(v.suite.project, Filters(), "")),
     "choices": (4, lambda v: choices(v.suite.project)),
-    "glance": (6, lambda v: glance(v.suite.project, now=timezone.now())),
+    "glance": (7, lambda v: glance(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
     "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()))),
     "trials": (1, lambda v: trials_of(v.runs.first())),

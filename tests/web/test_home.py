@@ -1,0 +1,158 @@
+"""A project at a glance."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from runs.comparing import compare_with_baseline
+from runs.models import Alert, Run, TargetCheck
+from scenarios.models import Suite
+from tests.builders import close, make_member, make_project, make_run, make_suite, make_target, make_trial
+
+ADDRESS = "/p/tools/"
+
+
+@pytest.fixture
+def version(project):
+    return make_suite(project, name="Basics")
+
+
+def ran(version, *outcomes, **changes):
+    """Return a run whose two scenarios went like this, held against its baseline."""
+    run = make_run(version, **changes)
+    for key, outcome in zip(("create", "export"), outcomes, strict=True):
+        make_trial(run, key, outcome=outcome)
+    compare_with_baseline(close(run))
+    return run
+
+
+def lost(version, **changes):
+    """Return the alert of a run that lost a scenario."""
+    ran(version, "pass", "pass", **changes)
+    return Alert.objects.get(run=ran(version, "pass", "fail", **changes))
+
+
+def attention(client):
+    return [(each.state, each.title) for each in client.get(ADDRESS).context["glance"].attention]
+
+
+def aged(run, **ago):
+    at = timezone.now() - timedelta(**ago)
+    Run.objects.filter(pk=run.pk).update(created=at, finished=at)
+
+
+def test_an_empty_project_needs_nobody(signed_in):
+    text = signed_in().get(ADDRESS).content.decode()
+    assert "Nothing: the last run of every suite passed." in text
+    assert "Nothing was run yet" in text
+
+
+def test_an_untriaged_regression_is_told_once_and_led_to(signed_in, version):
+    alert = lost(version)
+    client = signed_in()
+    assert attention(client) == [("regressed", "Basics on local: 1 scenario no longer passes")]
+    text = client.get(ADDRESS).content.decode()
+    assert f'href="/p/tools/regressions/?state=untriaged#alert-{alert.pk}"' in text
+    assert "nobody has decided, nobody assigned" in text
+    assert "! 1 untriaged" in text
+
+
+def test_what_is_late_comes_first_though_somebody_looks_at_it(signed_in, project, version):
+    late = lost(version)
+    late.state, late.due = "investigating", timezone.now().date() - timedelta(days=1)
+    late.assignee = make_member(project, name="grace")
+    late.save()
+    lost(version, target=make_target(project, "codex"))
+    client = signed_in()
+    rows = client.get(ADDRESS).context["glance"].attention
+    assert [each.title.split(":")[0] for each in rows[:2]] == ["Basics on local", "Basics on codex"]
+    assert rows[0].said.startswith("investigating, grace looks at it, late, was due on ")
+
+
+def test_a_settled_regression_leaves_the_run_that_failed(signed_in, version):
+    alert = lost(version)
+    Alert.objects.update(state="wont_fix")
+    (row,) = signed_in().get(ADDRESS).context["glance"].attention
+    assert (row.page, row.key, row.said) == ("run-detail", alert.run_id, "1 of 2 trials passed")
+
+
+def test_many_regressions_are_summed_up(signed_in, project, version):
+    for number in range(7):
+        lost(version, target=make_target(project, f"t{number}"))
+    rows = attention(signed_in())
+    assert len(rows) == 6
+    assert rows[-1][1] == "2 more regressions wait for somebody"
+
+
+def test_the_rows_stand_in_the_order_of_their_urgency(signed_in, project, version):
+    target = make_target(project, "gemini")
+    lost(version)
+    make_run(version, target=target, error="No executable on PATH.", outcome="error")
+    TargetCheck.objects.create(target=target, at=timezone.now(), available=False, sentence="No key is set.")
+    stale = make_suite(project, name="Cities")
+    ran(stale, "pass", "pass", fingerprint={"staleness": {"stale": True}})
+    idle = make_suite(project, name="Notes")
+    aged(ran(idle, "pass", "pass"), days=16)
+    assert attention(signed_in()) == [
+        ("regressed", "Basics on gemini: 1 scenario no longer passes"),
+        ("error", "Basics on gemini"),
+        ("cannot start", "gemini cannot start"),
+        ("stale", "Cities on gemini does not fit its tool any more"),
+        ("stale", "Notes on gemini has not run for 16 days"),
+    ]
+
+
+def test_a_target_that_was_found_ready_since_needs_nobody(signed_in, project):
+    target = make_target(project)
+    for available in (False, True, None):
+        TargetCheck.objects.create(target=target, at=timezone.now(), available=available)
+    assert attention(signed_in()) == []
+
+
+def test_other_projects_need_others(signed_in):
+    other = make_suite(make_project("other"), name="Secret")
+    lost(other)
+    TargetCheck.objects.create(target=other.suite.project.targets.get(), at=timezone.now(), available=False)
+    assert attention(signed_in()) == []
+
+
+def test_names_are_shown_as_they_are_written(signed_in, project):
+    version = make_suite(project)
+    Suite.objects.update(name="<b>x</b>\u202eexe")
+    lost(version, target=make_target(project, "<i>t</i>"))
+    text = signed_in().get(ADDRESS).content.decode()
+    assert "&lt;b&gt;x&lt;/b&gt;⟨U+202E⟩exe on &lt;i&gt;t&lt;/i&gt;: 1 scenario" in text
+    assert "<b>x" not in text and "<i>t" not in text
+
+
+def test_the_week_is_held_against_the_one_before(signed_in, version):
+    aged(ran(version, "pass", "pass"), days=9)
+    aged(ran(version, "fail", "fail"), days=15)
+    ran(version, "pass", "fail")
+    week = signed_in().get(ADDRESS).context["glance"].week
+    assert (week.rate.passed, week.rate.n, week.runs, week.change) == (1, 2, 1, -0.5)
+    assert "▼ 50.0 pts" in signed_in().get(ADDRESS).content.decode()
+
+
+def test_a_week_without_one_before_has_no_change(signed_in, version):
+    ran(version, "pass", "pass")
+    assert signed_in().get(ADDRESS).context["glance"].week.change is None
+
+
+def test_it_says_how_much_is_left_of_what_runs(signed_in, version):
+    run = make_run(version, state="running")
+    for _ in range(3):
+        make_trial(run, outcome="")
+    assert "3 trials left" in signed_in().get(ADDRESS).content.decode()
+
+
+def test_it_makes_as_many_queries_for_many_alerts(signed_in, project, version, django_assert_max_num_queries):
+    for number in range(6):
+        lost(version, target=make_target(project, f"t{number}"))
+    client = signed_in()
+    # Session, access, runs, measures, changes, alerts, targets, the week, events, what runs, the untriaged.
+    with django_assert_max_num_queries(11):
+        client.get(ADDRESS)
