@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.conftest import SCREENSHOTS
-from tests.browser.history import fill
+from tests.browser.history import HOSTILE, fill
 
 WIDTHS = {"wide": 1280, "narrow": 390}
 PAGES = {
@@ -48,6 +49,17 @@ PAGES = {
     "password": "/password/",
     "patterns": "/patterns/",
 }
+
+
+SCENARIO = """name: list-files
+description: Lists.
+task:
+  prompt: {}
+evaluation:
+  gates:
+    - type: file_exists
+      path: out.txt
+"""
 
 
 @pytest.fixture
@@ -99,6 +111,28 @@ def test_no_page_gives_reason_to_complain(
         if found:
             wrong[name] = found
     assert wrong == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_an_upload_would_change_gives_no_reason_to_complain(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str], width: str, scheme: str
+) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    as_admin.set_viewport_size({"width": WIDTHS[width], "height": 900})
+    as_admin.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    as_admin.goto(f"{live_server.url}/p/tools/suites/")
+    for prompt, check in (("Do it.", False), (f"Do it, all of it {'x' * 300}: {HOSTILE}", True)):
+        content = SCENARIO.format(json.dumps(prompt)).encode()
+        chosen = {"name": "list.yaml", "mimeType": "text/yaml", "buffer": content}
+        as_admin.locator("#file").set_input_files(chosen)
+        as_admin.get_by_label("Check only").set_checked(check)
+        as_admin.get_by_role("button", name="Upload").click()
+        as_admin.get_by_text("it would be version 2" if check else "is version 1").wait_for()
+    as_admin.get_by_text("show the difference").click()
+    as_admin.screenshot(path=SCREENSHOTS / f"preview-{width}-{scheme}.png", full_page=True)
+    assert [*serious(as_admin), *complaints, *as_admin.evaluate("window.violations")] == []
+    assert not as_admin.evaluate("document.documentElement.scrollWidth > innerWidth")
 
 
 def test_the_sign_in_page_gives_no_reason_to_complain(
