@@ -19,6 +19,8 @@ class Trigger(models.TextChoices):
     CONFIRM = "confirm"
 
 
+MAINLINE = ("", "main", "master")
+"""Branches whose runs count as the mainline's: none, or that which others are merged into."""
 STALE = models.F("fingerprint__staleness__stale")
 """True where a run's eval cases were generated for another description of their tool; as `is_stale` in queries."""
 

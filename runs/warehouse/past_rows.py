@@ -9,12 +9,10 @@ from django.db.models import Count, F, Max, Q, QuerySet, Sum
 from evalhub.web.prepared import prepared
 from evaluators.over_runs import OverRuns
 from runs.models import Measure, Run, RunMeasure
-from runs.models.run import RunState, Trigger
+from runs.models.run import MAINLINE, RunState, Trigger
 
 LOOKED_AT = 300
 """The project's newest finished runs, among which recent ones are found: by index, however long the history is."""
-MAINLINE = ("", "main", "master")
-"""Branches of runs that count; what is tried on others says little of the next run."""
 APART = (Trigger.CONFIRM, Trigger.IMPORT)
 """Starts of runs that do not count: of chosen scenarios only, or not run here."""
 PASS, COST, SECONDS = "pass", "cost_usd", "seconds"

@@ -14,12 +14,11 @@ from msgspec import Struct
 
 from evalhub.web.prepared import prepared
 from runs.models import Run, Trial
+from runs.models.run import MAINLINE
 from runs.models.trial import TrialState
 
 LENGTH = 20
 """Trials whose median is taken, and runs that are looked through for them."""
-MAINLINE = ("", "main", "master")
-"""Branches of which the mainline's runs are: none, or that which others are merged into."""
 RATES = ("first_try_success_rate", "error_rate", "retry_rate", "iteration_ratio")
 COUNTS = ("help_seeking", "total_commands")
 

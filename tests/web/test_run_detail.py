@@ -317,7 +317,7 @@ def test_subcommands_of_older_digests_come_from_the_rollups(signed_in, version, 
     digest.save()
     cells = subcommand(page(signed_in(), run), "export")
     assert cells[1:3] == ["0.40", "▲ 0.30"]
-    assert cells[-2:] == (["·", "·"] if lacks == "run" else ["2.0", 'no<span class="of">1 times</span>'])
+    assert cells[-2:] == (["·", "·"] if lacks == "run" else ["2.0", 'no<span class="of">1 time</span>'])
 
 
 def test_hostile_messages_of_a_tool_stay_text(signed_in, version):

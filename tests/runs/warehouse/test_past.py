@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runs.models import Run
-from runs.warehouse import past, past_rows
+from runs.models.run import MAINLINE
+from runs.warehouse import past
 from runs.warehouse.past import FEWEST, LAST, Past, past_of
 from runs.warehouse.past_rows import COST, LOOKED_AT, PASS, SECONDS
 from tests.builders import make_project, make_run, make_suite, make_target
@@ -86,7 +87,7 @@ def test_runs_without_a_trial_do_not_count(version, target):
     assert told(version) == Past()
 
 
-@pytest.mark.parametrize("branch", past_rows.MAINLINE)
+@pytest.mark.parametrize("branch", MAINLINE)
 def test_the_main_branch_counts(version, target, branch):
     past_run(version, branch=branch)
     assert told(version).arm(target.pk, "").runs == 1
