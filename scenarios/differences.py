@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -23,14 +22,10 @@ from scenarios.hashing import (
 )
 from scenarios.models import SuiteEntry, SuiteVersion
 from scenarios.spec import ScenarioSpec
+from scenarios.text_difference import TextDifference, text_difference
 
 PARTS = {"task_hash": "task", "gates_hash": "gates", "judge_hash": "judge", "rubric__sha256": "rubric"}
 """What of a scenario has to be the same for its results to say the same, by the version's columns."""
-MOST_LINES = 600
-"""Lines of a scenario that are held against each other; a longer one is cut and says so."""
-WIDEST = 1000
-AROUND = 3
-"""Lines that stand around a change as they were."""
 _NOT_SHOWN = {"key", "file", "line"}
 
 
@@ -43,15 +38,6 @@ class Content:
     """Hashes in the order of `PARTS`."""
     content: Json = None
     """`ScenarioSpec` as JSON; None where it was not asked for."""
-
-
-class Line(NamedTuple):
-    """A line of a difference; `sign` is + - or a blank, … where lines were left out."""
-
-    sign: str
-    before: int | None
-    after: int | None
-    text: str
 
 
 @dataclass(frozen=True)
@@ -73,9 +59,9 @@ class Changed:
         return [word for word, old, new in pairs if old != new]
 
     @property
-    def lines(self) -> list[Line]:
-        """The difference of the two contents as text; all of it where there is only one."""
-        return list(text_difference(_text(self.before), _text(self.after)))
+    def text(self) -> TextDifference | None:
+        """The difference of the two contents as text, all of it where there is only one; None of very long ones."""
+        return text_difference(_text(self.before), _text(self.after))
 
 
 @dataclass(frozen=True)
@@ -172,31 +158,3 @@ def _text(content: Content | None) -> list[str]:
         yaml.dump({name: spec[name]}, Dumper=_Dumper, allow_unicode=True, width=10**9) for name in shown
     ]
     return "".join(dumped).splitlines()
-
-
-def text_difference(before: list[str], after: list[str]) -> Iterator[Line]:
-    """Yield the lines that differ with some around them, line numbers from 1; beyond `MOST_LINES` it is cut."""
-    old, new = before[:MOST_LINES], after[:MOST_LINES]
-    end = 0
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(AROUND):
-        if group[0][1] > end:
-            yield Line("…", None, None, "")
-        for _, first, last, first_new, last_new in group:
-            yield from _changed_lines(old, new, (first, last), (first_new, last_new))
-        end = group[-1][2]
-    left_out = max(len(before), len(after)) - MOST_LINES
-    if left_out > 0:
-        yield Line("…", None, None, f"{left_out:,} more lines are not compared here.")
-
-
-def _changed_lines(
-    old: list[str], new: list[str], before: tuple[int, int], after: tuple[int, int]
-) -> Iterator[Line]:
-    if old[slice(*before)] == new[slice(*after)]:
-        for n, text in enumerate(old[slice(*before)]):
-            yield Line(" ", before[0] + n + 1, after[0] + n + 1, text[:WIDEST])
-        return
-    for n, text in enumerate(old[slice(*before)], before[0] + 1):
-        yield Line("-", n, None, text[:WIDEST])
-    for n, text in enumerate(new[slice(*after)], after[0] + 1):
-        yield Line("+", None, n, text[:WIDEST])

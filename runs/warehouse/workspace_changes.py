@@ -15,12 +15,12 @@ from evaluators.redaction import redact_patterns
 from runs.artifacts import path_of
 from runs.kept_workspace import UNREADABLE, KeptFile, kept_files
 from runs.models import Artifact, Trial
-from runs.text_difference import TextDifference, lines_of, text_difference
 from runs.workspace_contents import Change
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import lay_over
 from scenarios.models import ScenarioVersion
 from scenarios.storing import guidance_files, unpack
+from scenarios.text_difference import TextDifference, lines_of, text_difference
 
 ARTIFACT = "workspace"
 LONGEST = 100_000

@@ -6,13 +6,11 @@ import pytest
 
 from scenarios.bundles import Bundle
 from scenarios.differences import (
-    MOST_LINES,
     Changed,
     Content,
     contents_of,
     difference,
     parsed_contents,
-    text_difference,
 )
 from scenarios.formats import parse_files
 from scenarios.imports import import_files
@@ -85,9 +83,10 @@ def test_equal_versions_differ_in_nothing():
 
 def test_the_lines_of_a_prompt_are_told_apart():
     (changed,) = compared(FILE.replace(b"All of them.", b"Every one.")).scenarios
-    texts = [(each.sign, each.text.strip()) for each in changed.lines if each.sign in "+-"]
-    assert texts == [("-", "All of them."), ("+", "Every one.")]
-    assert ("List the files.", " ") in [(each.text.strip(), each.sign) for each in changed.lines]
+    assert changed.text is not None
+    lines = [(line.look, line.text.strip()) for hunk in changed.text.hunks for line in hunk]
+    assert [line for line in lines if line[0]] == [("removed", "All of them."), ("added", "Every one.")]
+    assert ("", "List the files.") in lines
 
 
 def test_where_a_scenario_stands_in_its_file_is_no_difference():
@@ -99,24 +98,7 @@ def test_what_is_stored_is_what_was_parsed():
     (stored,) = import_files(Bundle("basics", {"list.yaml": FILE}), project=make_project(), by=None)
     (kept,), fresh = contents_of(stored.version), parsed_contents(parsed())
     assert difference(kept, fresh).scenarios == ()
-    assert Changed("list-files", "changed", *kept.values(), *fresh.values()).lines == []
+    text = Changed("list-files", "changed", *kept.values(), *fresh.values()).text
+    assert text is not None
+    assert text.hunks == ()
     assert contents_of(stored.version, whole=False)[0]["list-files"].content is None
-
-
-def test_lines_are_numbered_and_far_ones_left_out():
-    before = [f"line {n}" for n in range(1, 30)]
-    after = [*before[:19], "other", *before[20:]]
-    found = list(text_difference(before, after))
-    assert [each.sign for each in found] == ["…", " ", " ", " ", "-", "+", " ", " ", " "]
-    assert [(each.before, each.after) for each in found if each.sign in "+-"] == [(20, None), (None, 20)]
-
-
-def test_a_long_scenario_is_cut_and_says_so():
-    before = [str(n) for n in range(MOST_LINES + 5)]
-    found = list(text_difference(before, ["first", *before]))
-    assert found[-1].text == "6 more lines are not compared here."
-
-
-@pytest.mark.parametrize("lines", [["same"] * 5000, [str(n % 7) for n in range(5000)]])
-def test_text_that_repeats_itself_is_compared_quickly(lines):
-    assert len(list(text_difference(lines, [*lines[2500:], "x", *lines[:2500]]))) <= 4 * MOST_LINES

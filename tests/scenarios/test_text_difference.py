@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from runs.text_difference import MOST_LINES, MOST_SHOWN, Line, lines_of, text_difference
+from scenarios.text_difference import MOST_LINES, MOST_SHOWN, Line, lines_of, text_difference
 
 TEN = [f"line {n}" for n in range(1, 11)]
 
