@@ -1,0 +1,126 @@
+"""One trial: passed, failed, waiting, hostile, very long."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluators.model import Event
+from tests.builders import make_command, make_judging, make_transcript, make_trial, shell
+from tests.web.trials.pages import HOSTILE, SHOWN, address, page
+
+
+def test_a_judge_that_is_missing_is_told_once_beside_the_gates(signed_in, run):
+    missing = "No judge is chosen."
+    judge = {
+        "layer": "judge",
+        "name": "judge",
+        "value": None,
+        "passed": None,
+        "message": missing,
+        "error": True,
+    }
+    trial = make_trial(run, outcome="fail", error=missing, scores=[judge])
+    make_judging(trial, content={"error": missing})
+    text = page(signed_in(), trial)
+    assert text.partition('aria-labelledby="judge"')[2].count(missing) == 1
+    assert "No command was seen." in text
+
+
+def test_it_works(signed_in, run):
+    trial = make_trial(run, outcome="fail", answer="I exported 14 tasks.")
+    make_judging(trial)
+    text = page(signed_in(), trial)
+    for expected in (
+        "Do export.",
+        "I exported 14 tasks.",
+        "out.txt does not exist.",
+        "<dt>Expected</dt><dd>a file</dd>",
+        "It guessed, then read.",
+        "Guessed a flag.",
+        "confidence 0.80",
+        "First-try success",
+    ):
+        assert expected in text
+
+
+def test_what_is_not_known_has_no_line(signed_in, run):
+    text = page(signed_in(), make_trial(run, outcome="fail"))
+    assert "<dt>Expected</dt>" in text
+    assert "<dt>Exit code</dt>" not in text
+    assert "recomputed" not in text
+
+
+def test_it_tells_attempts_from_first_tries_and_help(signed_in, run):
+    trial = make_trial(run)
+    lines = [("tool export --bad", 2), ("tool export --help", 0), ("tool export --good", 0), ("ls", 0)]
+    make_transcript(
+        trial, [event for n, (line, code) in enumerate(lines) for event in shell(line, "out", code, n)]
+    )
+    make_command(trial, 1, lines[0][0], subcommand="export", exit_code=2, failed=True, event=0)
+    make_command(trial, 2, lines[1][0], subcommand="export", exit_code=0, help=True, event=2)
+    make_command(trial, 3, lines[2][0], subcommand="export", exit_code=0, retry_of=1, event=4)
+    text = page(signed_in(), trial)
+    assert "2 attempts, succeeded at attempt 2, help was opened" in text
+    for mark in ("first try", "? help", "↻ retry 1", "not the tool", "exit 2"):
+        assert mark in text
+
+
+def test_it_shows_commands_that_only_the_text_tells(signed_in, run):
+    trial = make_trial(run)
+    make_command(trial, 1, "tool list", exit_code=None)
+    text = page(signed_in(), trial)
+    assert "tool list" in text
+    assert "exit ?" in text
+
+
+def test_it_says_that_a_trial_waits(signed_in, run):
+    assert "Waiting for a worker." in page(signed_in(), make_trial(run, outcome=""))
+
+
+@pytest.mark.parametrize("part", ["commands", "messages", "raw"])
+def test_hostile_text_stays_text(signed_in, run, part):
+    trial = make_trial(run, answer=HOSTILE)
+    events = [Event("message", role="assistant", text=HOSTILE), *shell(f"echo {HOSTILE}", HOSTILE)]
+    make_transcript(trial, events, text=HOSTILE)
+    make_judging(trial, content={"negatives": [HOSTILE], "reasoning": HOSTILE, "raw_answer": HOSTILE})
+    text = page(signed_in(), trial, f"?part={part}")
+    assert SHOWN in text
+    assert "<script>alert" not in text
+    assert "\u202e" not in text
+
+
+def test_steps_past_two_hundred_come_on_demand(signed_in, run):
+    trial = make_trial(run)
+    make_transcript(trial, [event for n in range(450) for event in shell(f"run {n}", number=n)])
+    client = signed_in()
+    assert page(client, trial).count('class="event') == 200
+    headers = {"HX-Request": "true", "HX-Target": "more-steps"}
+    rest = client.get(address(trial) + "?from=400", headers=headers).content.decode()
+    assert rest.count('class="event') == 50
+    assert "<html" not in rest
+
+
+def test_neighbours_are_linked(signed_in, run):
+    first, second = make_trial(run), make_trial(run)
+    client = signed_in()
+    assert f'rel="next" href="{address(second)}"' in page(client, first)
+    assert f'rel="prev" href="{address(first)}"' in page(client, second)
+
+
+def test_the_strip_rings_this_trial(signed_in, run):
+    trials = [make_trial(run) for _ in range(3)]
+    assert '<i class=""></i><i class="here"></i><i class=""></i>' in page(signed_in(), trials[1])
+
+
+def test_it_shows_notes_of_scripts(signed_in, run):
+    trial = make_trial(run, detail={"scripts": [{"command": "sh after.sh", "message": "Exit code 3"}]})
+    assert "Exit code 3" in page(signed_in(), trial)
+
+
+def test_the_page_takes_at_most_twelve_queries(signed_in, run, django_assert_max_num_queries):
+    trial = make_trial(run)
+    make_transcript(trial, shell("ls"))
+    make_judging(trial)
+    client = signed_in()
+    with django_assert_max_num_queries(12):
+        page(client, trial)

@@ -1,0 +1,55 @@
+"""The measures of a trial beside what is usual for its scenario."""
+
+from __future__ import annotations
+
+from tests.builders import make_run, make_suite, make_target, make_trial
+from tests.web.trials.pages import address, page
+
+
+def interaction(value):
+    """Return what a trial keeps of layer 1 with this error rate; None is a trial without commands."""
+    told = {"available": value is not None, "source": "events", "error_rate": value or 0.0}
+    score = {"layer": "interaction", "name": "error_rate", "value": value, "passed": None}
+    return {"scores": [score], "detail": {"interaction": told}}
+
+
+def usual(client, trial):
+    page = client.get(address(trial)).context["page"]
+    return {each.label: tuple(each.usual) for each in page.metrics}["Error rate"]
+
+
+def test_a_measure_stands_beside_the_median_of_its_scenario_before(signed_in, project):
+    version = make_suite(project, ("create", "export"))
+    for value in (0.0, 0.25, 0.75):
+        make_trial(make_run(version), "export", **interaction(value))
+    trial = make_trial(make_run(version), "export", **interaction(1.0))
+    make_trial(make_run(version), "export", **interaction(0.5))
+    client = signed_in()
+    assert usual(client, trial) == (0.25, 3)
+    row = '<td class="num">1.00</td><td class="num muted">0.25<span class="of">3 trials</span></td>'
+    assert row in page(client, trial)
+
+
+def test_the_median_is_of_the_last_twenty_and_of_what_was_measured(signed_in, run):
+    for value in [9.0] * 5 + [1.0] * 11 + [None] * 5 + [3.0] * 4:
+        make_trial(run, **interaction(value))
+    assert usual(signed_in(), make_trial(run, **interaction(2.0))) == (1.0, 15)
+
+
+def test_errors_branches_targets_and_other_scenarios_are_not_usual(signed_in, project):
+    version = make_suite(project, ("create", "export"))
+    mine = make_run(version, branch="main")
+    make_trial(mine, "create", **interaction(0.5))
+    make_trial(mine, "create", outcome="error", **interaction(1.0))
+    make_trial(mine, "create", outcome="", **interaction(1.0))
+    make_trial(mine, "export", **interaction(1.0))
+    for changes in ({"branch": "feature/x"}, {"target": make_target(project, "another")}):
+        make_trial(make_run(version, **changes), "create", **interaction(1.0))
+    trial = make_trial(make_run(version, target=mine.target), "create", **interaction(0.0))
+    assert usual(signed_in(), trial) == (0.5, 1)
+
+
+def test_a_scenarios_first_trial_has_no_median(signed_in, run):
+    trial = make_trial(run, **interaction(0.5))
+    assert usual(signed_in(), trial) == (None, 0)
+    assert '<td class="num muted">·<span class="of">0 trials</span></td>' in page(signed_in(), trial)
