@@ -1,4 +1,4 @@
-"""A client that is somebody, and static files without a manifest."""
+"""A client that is somebody, a suite to run, and static files without a manifest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from django.test import Client
 
 from evalhub.teams.models import Project
 from runs import measures
-from tests.builders import make_member, make_project
+from scenarios.models import SuiteVersion
+from tests.builders import make_member, make_project, make_suite
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 SILENT_APP = SimpleNamespace(send_task=lambda *args, **kwargs: None)
@@ -26,6 +27,12 @@ def _fresh_measures() -> None:
 @pytest.fixture
 def project(db: None) -> Project:
     return make_project()
+
+
+@pytest.fixture
+def version(project: Project) -> SuiteVersion:
+    """Return the suite Basics, whose scenarios are `create` and `export`."""
+    return make_suite(project, ("create", "export"), name="Basics")
 
 
 @pytest.fixture

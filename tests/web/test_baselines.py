@@ -10,11 +10,6 @@ from runs.models import Baseline
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 
 
-@pytest.fixture
-def version(project):
-    return make_suite(project, ("create", "export"), name="Basics")
-
-
 def ran(version, *failing, **changes):
     run = make_run(version, **changes)
     for key in ("create", "export"):

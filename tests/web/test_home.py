@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
 from django.utils import timezone
 
 from runs.comparing import compare_with_baseline
@@ -13,11 +12,6 @@ from scenarios.models import Suite
 from tests.builders import close, make_member, make_project, make_run, make_suite, make_target, make_trial
 
 ADDRESS = "/p/tools/"
-
-
-@pytest.fixture
-def version(project):
-    return make_suite(project, name="Basics")
 
 
 def ran(version, *outcomes, **changes):

@@ -5,14 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
-from tests.builders import close, make_guidance, make_judging, make_run, make_suite, make_trial
-
-
-@pytest.fixture
-def version(project):
-    return make_suite(project, ("create", "export"), name="Basics")
+from tests.builders import close, make_guidance, make_judging, make_run, make_trial
 
 
 def measured_run(version, outcome, **changes):

@@ -15,11 +15,6 @@ ADDRESS = "/p/tools/regressions/"
 HTMX = {"HX-Request": "true"}
 
 
-@pytest.fixture
-def version(project):
-    return make_suite(project, ("create", "export"), name="Basics")
-
-
 def ran(version, *failing, **changes):
     """Return a closed run in which these scenarios failed, compared with its baseline."""
     run = make_run(version, **changes)

@@ -1,0 +1,141 @@
+"""One run: what its page says of its layers, its baseline and its preparation."""
+
+from __future__ import annotations
+
+from runs.baselines import set_baseline
+from runs.claims import MOST_STARTS
+from runs.reports.console import summary
+from runs.reports.document import run_digest
+from tests.builders import INTERACTION, close, make_judging, make_run, make_target, make_trial, used
+from tests.runs.carrying import launch, lose_preparations
+from tests.web.runs.pages import address, page
+
+
+def test_it_works(signed_in, version):
+    run = make_run(version, fingerprint={"tool": "taskmgr 2.4.0"})
+    make_trial(run, "create", outcome="fail", detail=used({"name": "import", "calls": 10, "errors": 5}))
+    make_judging(make_trial(run, "export"))
+    text = page(signed_in(), close(run))
+    for expected in (
+        "1 trial failed",
+        "First-try success",
+        "file_exists",
+        "Guessed a flag.",
+        "Opened help after the failure.",
+        "import",
+        "heat-5",
+        "out.txt does not exist.",
+        "taskmgr 2.4.0",
+    ):
+        assert expected in text
+
+
+def test_a_run_without_gates_says_so(signed_in, version):
+    run = make_run(version)
+    make_trial(run, "create", scores=[])
+    closed, still = page(signed_in(), close(run)), page(signed_in(), make_run(version, state="queued"))
+    # A layer's head has something on both sides: what stands alone goes to the right.
+    assert ("No gate decided in this run." in closed, "No gate decided yet." in closed) == (True, False)
+    assert all('<h3>2 Gates</h3><span class="muted">0 of 0 trials</span>' in text for text in (closed, still))
+    assert "No gate decided yet." in still
+
+
+def test_it_counts_gates_over_trials(signed_in, version):
+    run = make_run(version)
+    for outcome in ("pass", "pass", "fail"):
+        make_trial(run, "create", outcome=outcome)
+    text = page(signed_in(), close(run))
+    assert '2<span class="of">/3</span>' in text
+    assert "2 of 3 passed" in text
+
+
+def test_errors_are_left_out_of_the_rate(signed_in, version):
+    run = make_run(version)
+    make_trial(run, "create")
+    make_trial(run, "create", outcome="error", error="No answer from the provider.")
+    text = page(signed_in(), close(run))
+    assert '100.0%<span class="of">1/1</span>' in text
+    assert "No answer from the provider." in text
+    assert "Errors are left out of every rate." in text
+
+
+def test_it_says_what_was_lost_since_the_baseline(signed_in, version):
+    before = make_run(version)
+    make_trial(before, "create")
+    run = make_run(version, baseline=before)
+    make_trial(run, "create", outcome="fail")
+    text = page(signed_in(), close(run))
+    assert "1 scenario no longer passes" in text
+    assert "▼ worse" in text
+
+
+def test_it_says_why_a_run_could_not_be_prepared(signed_in, version):
+    run = make_run(version, error="No executable 'codex' on PATH. Install it on the worker.", outcome="error")
+    text = page(signed_in(), run)
+    assert "This run could not be prepared" in text
+    assert "No executable &#39;codex&#39; on PATH." in text
+
+
+def test_it_says_that_the_preparation_ended_its_workers(signed_in, version):
+    make_target(version.suite.project)
+    run = launch(version).runs.get()
+    lose_preparations(run, MOST_STARTS)
+    reason = "The worker was lost 5 times while it prepared this run."
+    text = page(signed_in(), run)
+    assert "This run could not be prepared" in text
+    assert reason in text
+    assert reason in summary(run_digest(run.pk, most=1))
+
+
+def test_it_shows_warnings(signed_in, version):
+    assert "The judge judges itself." in page(
+        signed_in(), make_run(version, warnings=["The judge judges itself."])
+    )
+
+
+def test_it_groups_the_diagnosis_over_trials(signed_in, version):
+    run = make_run(version)
+    finding = {"pattern": "high_retry_rate", "sentence": "Many retries.", "evidence": ["4 of 5 calls"]}
+    for _ in range(2):
+        make_trial(run, "create", detail={"interaction": INTERACTION, "diagnosis": [finding]})
+    text = page(signed_in(), run)
+    assert "High retry rate" in text
+    assert "2 trials:" in text
+
+
+def test_it_makes_as_many_queries_for_many_trials_as_for_few(
+    signed_in, version, django_assert_max_num_queries
+):
+    run = make_run(version)
+    for _ in range(12):
+        make_judging(make_trial(run, "create"))
+    close(run)
+    client = signed_in()
+    with django_assert_max_num_queries(9):
+        client.get(address(run))
+
+
+def test_a_run_with_a_baseline_that_is_one_takes_at_most_ten_queries(
+    signed_in, version, django_assert_max_num_queries
+):
+    before = make_run(version)
+    make_trial(before, "create")
+    run = make_run(version, baseline=close(before))
+    make_trial(run, "create", outcome="fail")
+    client, run = signed_in(), close(run)
+    set_baseline(run, by=None)
+    with django_assert_max_num_queries(10):
+        page(client, run)
+
+
+def test_it_shows_what_each_evaluator_scores(signed_in, version):
+    run = make_run(version)
+    for score in (0.4, 0.6):
+        scores = [
+            {"layer": "evaluators", "name": "trajectory", "value": 1.0, "passed": None, "message": ""},
+            {"layer": "evaluators", "name": "score", "value": score, "passed": False, "message": "Below 1."},
+        ]
+        make_trial(run, "create", outcome="fail", scores=scores)
+    layers = signed_in().get(address(close(run))).context["layers"]
+    assert [(mean.name, mean.mean) for mean in layers.evaluators] == [("score", 0.5), ("trajectory", 1.0)]
+    assert "Mean scores of the evaluators" in page(signed_in(), run)

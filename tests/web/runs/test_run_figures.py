@@ -1,0 +1,61 @@
+"""The figures above the runs: what is drawn, and of which runs."""
+
+from __future__ import annotations
+
+from tests.builders import make_run, make_suite, make_trial
+from tests.web.runs.pages import ADDRESS, tried
+
+
+def test_three_figures_stand_above_the_rows(signed_in, version):
+    first = tried(version, "pass", "pass", cost_usd=0.4)
+    last = tried(version, "pass", "fail", cost_usd=0.6)
+    response = signed_in().get(ADDRESS)
+    figures, text = response.context["figures"], response.content.decode()
+    assert [(each.title, each.now) for each in figures.drawn] == [
+        ("Pass rate", "50.0%"),
+        ("First-try success", "0.50"),
+        ("Cost per passed trial", "$0.600"),
+    ]
+    assert (figures.runs, figures.baseline) == (2, first.pk)
+    assert text.count('class="baseline"') == 3
+    assert f"Run {last.pk}, " in text
+    assert "50%, 95 % interval 9% to 91%, regressed</title>" in text
+    assert "style=" not in text
+
+
+def test_runs_that_say_nothing_are_not_drawn(signed_in, version):
+    make_run(version, state="queued")
+    make_trial(make_run(version, cancelled=1), outcome="error")
+    tried(version, "pass", "pass")
+    assert signed_in().get(ADDRESS).context["figures"] is None
+
+
+def test_the_figures_follow_the_filters_and_hold_twenty_runs(signed_in, project, version):
+    other = make_suite(project, name="Second")
+    for number in range(23):
+        tried(other if number % 8 == 0 else version, "pass", "pass")
+    drawn = signed_in().get(f"{ADDRESS}?suite=second").context["figures"]
+    assert (drawn.runs, signed_in().get(ADDRESS).context["figures"].runs) == (3, 20)
+
+
+def test_runs_of_several_suites_have_no_common_baseline(signed_in, project, version):
+    for each in (version, version, make_suite(project, name="Second")):
+        tried(each, "pass", "pass")
+    response = signed_in().get(ADDRESS)
+    assert response.context["figures"].baseline is None
+    assert 'class="baseline"' not in response.content.decode()
+
+
+def test_what_was_not_measured_is_said_in_place_of_a_figure(signed_in, version):
+    for _ in range(2):
+        tried(version, "pass", "pass", cost_usd=None)
+    text = signed_in().get(ADDRESS).content.decode()
+    assert text.count("Not measured in these runs.") == 1
+
+
+def test_older_pages_have_rows_only(signed_in, version):
+    for _ in range(52):
+        tried(version, "pass", "pass")
+    client = signed_in()
+    older = client.get(ADDRESS).context["older"]
+    assert client.get(f"{ADDRESS}?{older}").context["figures"] is None

@@ -1,0 +1,94 @@
+"""Filters of the runs page: what each leaves, and how to drop it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.builders import make_guidance, make_run, make_suite, make_target
+from tests.web.runs.pages import ADDRESS, numbers
+
+
+def test_it_says_which_filter_leaves_nothing(signed_in, version):
+    make_run(version)
+    text = signed_in().get(f"{ADDRESS}?tag=release").content.decode()
+    assert "Nothing matches" in text
+    assert "tag <b>release</b>" in text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "q=second",
+        "suite=second",
+        "target=codex",
+        "model=gpt-5",
+        "tag=nightly",
+        "state=fail",
+        "q=2.4.0",
+        "q={pk}",
+        "guidance={g}",
+    ],
+)
+def test_it_filters_by(signed_in, project, version, query):
+    make_run(version, tags=["nightly-x"])
+    other = make_suite(project, name="Second")
+    guidance = make_guidance(other.suite)
+    changes = {
+        "model": "gpt-5",
+        "tool_version": "2.4.0",
+        "tags": ["nightly"],
+        "outcome": "fail",
+        "guidance": guidance,
+    }
+    wanted = make_run(other, target=make_target(project, "codex"), **changes)
+    response = signed_in().get(f"{ADDRESS}?{query.format(pk=wanted.pk, g=guidance.pk)}")
+    assert numbers(response) == [wanted.pk]
+
+
+def made(version, day, **changes):
+    run = make_run(version, **changes)
+    run.created = datetime(2026, 11, day, tzinfo=UTC)
+    run.save()
+    return run.pk
+
+
+def test_it_filters_by_the_first_day(signed_in, version):
+    made(version, 8)
+    wanted = [made(version, 10), made(version, 9)]
+    response = signed_in().get(f"{ADDRESS}?since=2026-11-09")
+    assert numbers(response) == sorted(wanted, reverse=True)
+    assert "since <b>9 Nov 2026</b>" in response.content.decode()
+
+
+@pytest.mark.parametrize("since", ["soon", "2026-13-01", "0", "<b>"])
+def test_a_day_that_is_none_is_no_filter(signed_in, version, since):
+    run = make_run(version)
+    response = signed_in().get(ADDRESS, {"since": since})
+    assert numbers(response) == [run.pk]
+    assert "Clear the filters" not in response.content.decode()
+
+
+def test_a_filter_in_force_can_be_removed_alone(signed_in, version):
+    make_run(version, tags=["a&b"])
+    text = signed_in().get(ADDRESS, {"suite": "basics", "tag": "a&b"}).content.decode()
+    assert (
+        'suite <b>Basics</b> <a href="/p/tools/runs/?tag=a%26b" aria-label="Remove the filter suite">' in text
+    )
+    assert '<a href="/p/tools/runs/?suite=basics" aria-label="Remove the filter tag">' in text
+
+
+def test_it_says_which_filter_to_drop(signed_in, version):
+    make_run(version, outcome="fail", tags=["nightly"])
+    query = "tag=release&state=fail"
+    text = signed_in().get(f"{ADDRESS}?{query}").content.decode()
+    assert "No run has tag <b>release</b>, state <b>failed</b>. Without tag there is 1 run." in text
+    assert '<a class="button" href="/p/tools/runs/?state=fail">Remove tag</a>' in text
+    assert "Without state" not in text
+
+
+def test_it_finds_runs_that_are_not_over(signed_in, version):
+    make_run(version)
+    queued = make_run(version, state="queued")
+    assert numbers(signed_in().get(f"{ADDRESS}?state=open")) == [queued.pk]

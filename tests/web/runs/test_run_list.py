@@ -1,0 +1,100 @@
+"""The runs page: its rows, in parts, and what they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.comparing import compare_with_baseline
+from runs.models import Measure
+from runs.models.comparison import Change
+from tests.builders import close, make_project, make_run, make_suite, make_trial
+from tests.web.runs.pages import ADDRESS, numbers, tried
+
+
+def test_it_works(signed_in, version):
+    run = make_run(version, tool_version="taskmgr 2.4.0", tags=["nightly"])
+    make_trial(run, outcome="pass")
+    make_trial(run, outcome="fail")
+    text = signed_in().get(ADDRESS).content.decode()
+    assert "taskmgr 2.4.0" in text
+    assert '50.0%<span class="of">1/2</span>' in text
+    assert 'badge is-failed">failed' in text
+
+
+def test_it_tells_what_to_do_without_any_run(signed_in):
+    text = signed_in().get(ADDRESS).content.decode()
+    assert "No runs yet" in text
+    assert "/p/tools/runs/new/" in text
+
+
+def test_it_shows_only_this_project(signed_in, version):
+    own = make_run(version)
+    make_run(make_suite(make_project("other")))
+    assert numbers(signed_in().get(ADDRESS)) == [own.pk]
+
+
+def test_it_pages_by_key(signed_in, version):
+    runs = [make_run(version).pk for _ in range(52)]
+    client = signed_in()
+    first = client.get(f"{ADDRESS}?suite=basics")
+    assert numbers(first) == runs[:1:-1]
+    older = first.context["older"]
+    assert older == f"suite=basics&before={runs[2]}"
+    assert numbers(client.get(f"{ADDRESS}?{older}")) == runs[1::-1]
+
+
+@pytest.mark.parametrize("before", ["x", "-1", "9" * 40, "1e3", "٣"])
+def test_it_takes_a_key_that_is_none_for_the_first_page(signed_in, version, before):
+    run = make_run(version)
+    assert numbers(signed_in().get(f"{ADDRESS}?before={before}")) == [run.pk]
+
+
+def test_it_answers_htmx_with_the_results_alone(signed_in, version):
+    make_run(version)
+    text = signed_in().get(ADDRESS, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in text
+    assert "<table" in text
+
+
+def test_a_page_from_history_is_whole(signed_in, version):
+    headers = {"HX-Request": "true", "HX-History-Restore-Request": "true"}
+    assert "<html" in signed_in().get(ADDRESS, headers=headers).content.decode()
+
+
+def test_it_escapes_names_and_shows_what_is_hidden_in_them(signed_in, project):
+    make_run(make_suite(project, name="<b>x</b>\u202eexe"))
+    text = signed_in().get(ADDRESS).content.decode()
+    assert "&lt;b&gt;x&lt;/b&gt;⟨U+202E⟩exe" in text
+    assert "<b>x</b>" not in text
+
+
+def test_a_run_that_lost_a_scenario_says_how_much_that_is(signed_in, version):
+    for outcome in ("pass", "fail"):
+        run = make_run(version)
+        make_trial(run, "create", outcome=outcome)
+        make_trial(run, "export")
+        compare_with_baseline(close(run))
+    newest, oldest = signed_in().get(ADDRESS).context["rows"]
+    assert (newest.state, newest.change, newest.direction) == ("regressed", -0.5, "worse")
+    assert (oldest.state, oldest.change) == ("pass", None)
+
+
+def test_it_shows_a_verdict_against_the_baseline(signed_in, version):
+    before, run = make_run(version), make_run(version)
+    measure = Measure.objects.create(layer="trial", name="pass")
+    values = {"before": 0.9, "after": 0.65}
+    Change.objects.create(run=run, baseline=before, measure=measure, verdict="regressed", **values)
+    text = signed_in().get(ADDRESS).content.decode()
+    assert "▼ 25.0 pts" in text
+    assert "is-regressed" in text
+
+
+def test_it_makes_as_many_queries_for_fifty_runs_as_for_one(
+    signed_in, version, django_assert_max_num_queries
+):
+    for _ in range(5):
+        tried(version, "pass", "pass")
+    client = signed_in()
+    # Session, user, access, page, measures, changes, four for the choices, the menu's projects, the untriaged.
+    with django_assert_max_num_queries(11):
+        client.get(ADDRESS)

@@ -1,0 +1,82 @@
+"""The subcommands of a run: how often they were tried, and what went wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from runs.models import RunDigest
+from tests.builders import close, make_run, make_trial, used
+from tests.web.runs.pages import page
+
+
+def subcommand(text, name):
+    """Return the cells of a subcommand's row."""
+    row = text.partition(f'<th scope="row" class="mono">{name}</th>')[2].partition("</tr>")[0]
+    return re.findall(r"<td[^>]*>(.*?)</td>", row)
+
+
+def test_a_subcommand_says_how_often_it_was_tried_and_what_went_wrong(signed_in, version):
+    run = make_run(version)
+    counts = {"name": "export", "calls": 8, "errors": 4, "first_tries": 2}
+    make_trial(
+        run,
+        "create",
+        detail=used(counts, export={"tries": {"1": 1, "3": 2}, "errors": {"no flag": 3, "no": 1}}),
+    )
+    make_trial(run, "export", detail=used(counts, export={"tries": {"2": 1}, "errors": {"no": 1}}))
+    rows = page(signed_in(), close(run))
+    cells = subcommand(rows, "export")
+    assert cells[:3] == ["16", "0.50", "0.25"]
+    assert cells[-2:] == ["2.5", 'no flag<span class="of">3 times</span>']
+    assert len(cells) == 7
+
+
+def test_a_subcommand_stands_against_the_baselines(signed_in, version):
+    before, run = make_run(version), make_run(version)
+    rates = {"export": (1, 4), "list": (3, 1), "create": (2, 2)}
+    for place, each in enumerate((before, run)):
+        rows = [{"name": name, "calls": 10, "errors": errors[place]} for name, errors in rates.items()]
+        make_trial(each, "create", detail=used(*rows, *([{"name": "new", "calls": 9}] if place else [])))
+    run.baseline = close(before)
+    run.save()
+    text = page(signed_in(), close(run))
+    changes = {name: subcommand(text, name)[2] for name in (*rates, "new")}
+    assert changes == {"export": "▲ 0.30", "list": "▼ 0.20", "create": "= 0", "new": "·"}
+
+
+@pytest.mark.parametrize("lacks", ["run", "baseline"])
+def test_subcommands_of_older_digests_come_from_the_rollups(signed_in, version, lacks):
+    before, run = make_run(version), make_run(version)
+    for each, errors in ((before, 1), (run, 4)):
+        counts = {"name": "export", "calls": 10, "errors": errors}
+        make_trial(each, "create", detail=used(counts, export={"tries": {"2": 1}, "errors": {"no": 1}}))
+        close(each)
+    run.baseline = before
+    run.save()
+    digest = RunDigest.objects.get(run=run if lacks == "run" else before)
+    content = json.loads(bytes(digest.content))
+    assert content.pop("subcommands")
+    digest.content = json.dumps(content).encode()
+    digest.save()
+    cells = subcommand(page(signed_in(), run), "export")
+    assert cells[1:3] == ["0.40", "▲ 0.30"]
+    assert cells[-2:] == (["·", "·"] if lacks == "run" else ["2.0", 'no<span class="of">1 time</span>'])
+
+
+def test_hostile_messages_of_a_tool_stay_text(signed_in, version):
+    run = make_run(version)
+    hostile = "</td><script>alert(1)</script>\u202e\x1b[31m"
+    counts = {"name": hostile, "calls": 8, "errors": 4}
+    make_trial(run, detail=used(counts, **{hostile: {"tries": {}, "errors": {hostile: 3}}}))
+    text = page(signed_in(), close(run))
+    assert text.count("&lt;/td&gt;&lt;script&gt;alert(1)&lt;/script&gt;⟨U+202E⟩␛[31m") == 2
+    assert "<script>alert" not in text
+
+
+def test_an_open_run_shows_its_subcommands_so_far(signed_in, version):
+    run = make_run(version, state="running")
+    make_trial(run, "create", detail=used({"name": "export", "calls": 8, "errors": 4}))
+    assert subcommand(page(signed_in(), run), "export")[:2] == ["8", "0.50"]
