@@ -1,0 +1,116 @@
+"""Asking for runs: what is started."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.models import Run, Trial
+from tests.builders import make_guidance, make_project, make_suite, make_target
+from tests.web.new_run.form import ADDRESS, FETCHED, given
+
+
+def test_starting_makes_the_trials(signed_in, version):
+    response = signed_in("runner").post(ADDRESS, given(start="yes", run_tags="nightly, release"))
+    run = Run.objects.get()
+    assert response.url == f"/p/tools/runs/{run.pk}/"
+    assert (run.trials, run.tags, run.trigger, run.state) == (6, ["nightly", "release"], "web", "queued")
+
+
+def test_several_models_make_several_runs(signed_in, version):
+    signed_in().post(ADDRESS, given(start="yes", models="a, b"))
+    assert sorted(Run.objects.values_list("model", flat=True)) == ["a", "b"]
+
+
+def test_the_judge_can_be_left_out(signed_in, version):
+    data = given(start="yes")
+    del data["judge"]
+    signed_in().post(ADDRESS, data)
+    assert Run.objects.get().options["judge"] is False
+
+
+def test_guidance_can_be_chosen(signed_in, version):
+    guidance = make_guidance(version.suite)
+    signed_in().post(ADDRESS, given(start="yes", guidance=str(guidance.pk)))
+    assert Run.objects.get().guidance == guidance
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"trials": "1O"}, "Write a whole number, such as 3."),
+        ({"trials": "0"}, "Write 1 or more."),
+        ({"trials": "1001"}, "Write 1000 or less."),
+        ({"only": "nothing"}, "has no scenario"),
+        ({"tags": "nowhere"}, "No scenario of Basics is left"),
+        ({"targets": ["gone"]}, "There is no target called “gone”"),
+        ({"suite": "gone"}, "Select a valid choice"),
+    ],
+    ids=["no number", "too few", "too many", "unknown key", "unknown tag", "unknown target", "unknown suite"],
+)
+def test_a_mistake_is_told_and_starts_nothing(signed_in, version, changes, sentence):
+    response = signed_in().post(ADDRESS, given(start="yes", **changes))
+    assert response.status_code == 422
+    assert sentence in response.content.decode().replace("&#x27;", "'")
+    assert not Run.objects.exists()
+
+
+def test_a_mistake_stands_beside_its_field(signed_in, version):
+    text = signed_in().post(ADDRESS, given(start="yes", trials="x")).content.decode()
+    assert '<small id="trials-note"><span class="error">Write a whole number' in text
+    assert 'aria-invalid="true"' in text
+
+
+def test_guidance_of_another_suite_is_refused(signed_in, version, project):
+    other = make_guidance(make_suite(project, name="Second").suite)
+    text = signed_in().post(ADDRESS, given(start="yes", guidance=str(other.pk))).content.decode()
+    assert "This guidance belongs to Second." in text
+
+
+@pytest.mark.parametrize("field", ["suite", "targets", "guidance"])
+def test_nothing_of_another_project_can_be_run(signed_in, version, field):
+    other = make_project("other")
+    foreign = make_suite(other, name="Foreign")
+    make_target(other, "foreign")
+    changes = {"suite": "foreign", "targets": ["foreign"], "guidance": str(make_guidance(foreign.suite).pk)}
+    assert signed_in().post(ADDRESS, given(start="yes", **{field: changes[field]})).status_code == 422
+    assert not Run.objects.exists()
+
+
+def test_a_mistake_stands_beside_its_field_when_the_plan_is_fetched(signed_in, version):
+    response = signed_in().post(ADDRESS, given(trials="0", tier="x"), headers=FETCHED)
+    text = response.content.decode()
+    assert response.status_code == 200
+    assert (
+        '<small id="trials-note" hx-swap-oob="true"><span class="error">Write 1 or more.</span></small>'
+        in text
+    )
+    assert '<small id="tier-note" hx-swap-oob="true"><span class="error">Write a whole number' in text
+    assert '<small id="models-note" hx-swap-oob="true">By commas' in text
+
+
+@pytest.mark.parametrize(("planned", "starts"), [("6", True), ("4", False), ("", False)])
+def test_no_more_is_started_than_the_button_said(signed_in, version, planned, starts):
+    response = signed_in().post(ADDRESS, given(start="yes", planned=planned))
+    assert response.status_code == (302 if starts else 409)
+    assert Trial.objects.count() == (6 if starts else 0)
+    if not starts:
+        assert "It comes to 6 now." in response.content.decode()
+
+
+def test_the_last_upload_is_what_runs(signed_in, version):
+    newer = make_suite(version.suite.project, ("z",), name="Second")
+    newer.suite.uploads.update(suite=version.suite)
+    newer.suite, newer.number = version.suite, 2
+    newer.save()
+    version.suite.uploads.create(suite_version=version)
+    signed_in().post(ADDRESS, given(start="yes"))
+    assert Run.objects.get().suite_version == version
+
+
+def test_what_is_named_twice_runs_once(signed_in, version):
+    signed_in().post(ADDRESS, given(start="yes", targets=["local", "local"], models="a, a"))
+    assert Run.objects.get().trials == 6
+
+
+def test_without_a_suite_it_says_what_to_do(signed_in):
+    assert "There is nothing to run yet" in signed_in().get(ADDRESS).content.decode()

@@ -1,0 +1,121 @@
+"""The plan of a run: how much it is, what it costs and what it can show."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.utils import timezone
+
+from runs.models import Run, TargetCheck
+from tests.builders import make_guidance, make_suite, make_target
+from tests.runs.past_runs import past_run
+from tests.web.new_run.form import ADDRESS, FETCHED, given, plain, plan_of
+
+
+def test_the_plan_stores_nothing_and_says_how_much_it_is(signed_in, version):
+    text = signed_in().post(ADDRESS, given(), headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in text
+    assert "Start 6 trials" in text
+    assert not Run.objects.exists()
+
+
+def test_the_plan_works_without_a_script(signed_in, version):
+    text = signed_in().post(ADDRESS, given(plan="yes")).content.decode()
+    assert "<html" in text
+    assert "Start 6 trials" in text
+
+
+def test_the_plan_says_cost_time_and_what_it_can_show(signed_in, large):
+    text = plan_of(signed_in(), suite="large", concurrency="4")
+    assert "Trials 18 6 scenarios" in text
+    # 18 · (0.1 ± 4.303 · 0.01 · sqrt(1 + 1/3)): trials of a run do not differ.
+    assert "Cost, estimated $1.80 $0.912 to $2.69" in text
+    assert "Time 2 min 4 at once" in text
+    assert re.search(r"A drop or rise of the pass rate by \d+ points or more, four times out of five", text)
+    assert "From 6 scenarios, their spread in the last 3 runs, 80 % power, 5 % two-sided" in text
+
+
+def test_the_page_has_its_plan_at_once(signed_in, large):
+    text = plain(signed_in().get(f"{ADDRESS}?suite=large&targets=local&trials=3").content.decode())
+    assert "Start 18 trials" in text
+    assert "Cost, estimated $1.80" in text
+
+
+def test_each_number_of_trials_has_its_cost_and_is_one_press_away(signed_in, large):
+    text = signed_in().post(ADDRESS, given(suite="large"), headers=FETCHED).content.decode()
+    rows = re.findall(r'<tr[^>]*><th scope="row" class="num">.*?</tr>', text)
+    assert [re.search(r'name="trials" value="(\d+)"', row)[1] for row in rows] == ["1", "3", "5", "10", "20"]
+    assert [bool(re.search(r'aria-pressed="true"', row)) for row in rows] == [
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert [re.search(r"\$[\d.]+", row)[0] for row in rows] == ["$0.600", "$1.80", "$3.00", "$6.00", "$12.00"]
+    assert [re.search(r"± \d+ pts|none", row)[0] for row in rows][-1].startswith("± ")
+    assert all(re.search(r"± \d+ pts|none", row) for row in rows)
+
+
+def test_the_number_that_was_pressed_is_the_fields(signed_in, large):
+    text = signed_in().post(ADDRESS, given(suite="large", trials=["3", "10"], plan="yes")).content.decode()
+    assert "Start 60 trials" in text
+    assert re.search(r'name="trials" value="10"[^>]*id="id_trials"', text)
+    headers = {**FETCHED, "HX-Trigger-Name": "trials"}
+    swapped = signed_in("runner").post(ADDRESS, given(trials=["3", "10"]), headers=headers).content.decode()
+    assert re.search(r'<input[^>]*value="10"[^>]*hx-swap-oob="true"', swapped)
+
+
+def test_a_number_that_is_typed_is_left_alone(signed_in, large):
+    text = signed_in().post(ADDRESS, given(suite="large"), headers=FETCHED).content.decode()
+    assert not re.search(r"<input[^>]*hx-swap-oob", text)
+
+
+def test_without_history_it_says_so_in_words(signed_in, version):
+    text = plan_of(signed_in())
+    assert "Cost, estimated · not known" in text
+    assert "· Not run yet on this target, so no estimate." in text
+    assert "$" not in text
+
+
+def test_a_cost_that_no_run_told_is_not_applicable(signed_in, version):
+    past_run(version, cost_usd=None)
+    text = plan_of(signed_in())
+    assert "Cost, estimated n/a no run told its cost" in text
+    assert "$" not in text
+
+
+def test_what_is_only_partly_known_says_of_how_many_trials(signed_in, large, project):
+    make_target(project, "new")
+    text = plan_of(signed_in(), suite="large", targets=["local", "new"])
+    assert "Start 36 trials" in text
+    assert "$0.912 to $2.69, of 18 trials only" in text
+    assert "1 at once" not in text
+    assert "new: not run yet on this target, so no estimate." in text
+
+
+def test_the_plan_is_shown_as_a_command(signed_in, version):
+    text = plan_of(signed_in(), concurrency="2")
+    assert "manage.py run_scenarios basics --project tools --target local --trials 3 --concurrency 2" in text
+
+
+@pytest.mark.parametrize("headers", [{}, FETCHED], ids=["page", "plan"])
+def test_it_makes_as_many_queries_for_many_targets_and_runs(
+    signed_in, large, project, django_assert_max_num_queries, headers
+):
+    names = ["local"]
+    for number in range(5):
+        target = make_target(project, f"t{number}")
+        names.append(target.name)
+        past_run(large, target=target)
+        make_suite(project, name=f"More {number}")
+        TargetCheck.objects.create(target=target, at=timezone.now(), worker="eval-2", available=True)
+        make_guidance(large.suite)
+    client = signed_in()
+    data = given(suite="large", targets=names, models="a, b", plan="yes")
+    with django_assert_max_num_queries(12):
+        assert "Start 216 trials" in client.post(ADDRESS, data, headers=headers).content.decode()
+    if not headers:
+        with django_assert_max_num_queries(12):
+            client.get(f"{ADDRESS}?suite=large&failed=last")
