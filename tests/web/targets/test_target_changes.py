@@ -1,0 +1,82 @@
+"""Accepting, rejecting, removing and editing a target."""
+
+from __future__ import annotations
+
+from html import unescape
+
+import pytest
+
+from runs.models import Target
+from tests.builders import make_run, make_suite, make_target
+from tests.web.targets.pages import ADDRESS, actions
+
+
+def test_an_admin_accepts_a_proposal(signed_in, project):
+    target = make_target(project, accepted=False)
+    signed_in().post(f"{ADDRESS}{target.pk}/accept/")
+    assert Target.objects.get().accepted
+    assert actions() == ["target.accept"]
+
+
+def test_an_admin_rejects_a_proposal(signed_in, project):
+    target = make_target(project, accepted=False)
+    signed_in().post(f"{ADDRESS}{target.pk}/remove/")
+    assert not Target.objects.exists()
+    assert actions() == ["target.reject"]
+
+
+def test_a_target_with_runs_is_not_removed(signed_in, project):
+    target = make_target(project, "codex")
+    make_run(make_suite(project), target=target)
+    text = signed_in().post(f"{ADDRESS}{target.pk}/remove/", follow=True).content.decode()
+    assert "codex has 1 run, which would lose what they ran on." in text
+    assert Target.objects.filter(pk=target.pk).exists()
+
+
+def test_a_target_of_imported_results_is_not_accepted(signed_in, project):
+    target = make_target(project, accepted=False)
+    Target.objects.update(provider="imported")
+    text = signed_in().post(f"{ADDRESS}{target.pk}/accept/", follow=True).content.decode()
+    assert "known from imported results only" in text
+    assert not Target.objects.get().accepted
+
+
+def test_it_is_edited_as_its_entry(signed_in, project):
+    target = make_target(project)
+    client = signed_in()
+    assert "provider: mock" in client.get(f"{ADDRESS}{target.pk}/").content.decode()
+    response = client.post(
+        f"{ADDRESS}{target.pk}/", {"definition": "name: local\nprovider: mock\nworkers: 3\n"}
+    )
+    target.refresh_from_db()
+    assert response.url == ADDRESS
+    assert (target.workers, target.definition["workers"], target.slots.count()) == (3, 3, 3)
+    assert actions() == ["target.change"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: local\nprovider: mok\n", "There is no provider called 'mok'."),
+        ("name: other\nprovider: mock\n", "The name has to stay 'local'"),
+        ("name: local\nprovider: gemini\napi_key: hunter2\n", "targets/literal-secret"),
+        ("- 1\n", "This describes no target."),
+        ("", "This field is required."),
+        ("name: [", "This was not kept"),
+    ],
+    ids=["provider", "name", "secret", "list", "empty", "yaml"],
+)
+def test_an_entry_that_cannot_be_is_told_and_not_kept(signed_in, project, text, said):
+    target = make_target(project)
+    response = signed_in().post(f"{ADDRESS}{target.pk}/", {"definition": text})
+    assert response.status_code == 422
+    assert said in unescape(response.content.decode())
+    target.refresh_from_db()
+    assert target.definition == {"name": "local", "provider": "mock"}
+
+
+@pytest.mark.parametrize("role", ["viewer", "runner", "author"])
+@pytest.mark.parametrize("part", ["", "accept/", "remove/"])
+def test_only_admins_change_one(signed_in, project, role, part):
+    target = make_target(project)
+    assert signed_in(role).post(f"{ADDRESS}{target.pk}/{part}").status_code == 403

@@ -1,0 +1,82 @@
+"""Bringing in targets, by a file of their own or by a suite's."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from runs.models import Target
+from tests.builders import make_suite
+from tests.web.targets.pages import ADDRESS, FILE
+
+
+@pytest.fixture
+def served(settings):
+    """Many people, not one owner."""
+    settings.EMBEDDED = False
+
+
+def bring(client, content=FILE, name="targets.yaml", **headers):
+    return client.post(f"{ADDRESS}import/", {"file": SimpleUploadedFile(name, content)}, headers=headers)
+
+
+def test_an_admin_imports_at_once(signed_in, served):
+    text = bring(signed_in()).content.decode()
+    target = Target.objects.get()
+    assert target.accepted
+    assert target.slots.count() == 2
+    assert "<strong>1 target</strong> of targets.yaml: local." in text
+    assert "gpt-5" in text
+
+
+def test_an_author_proposes(signed_in, served):
+    text = bring(signed_in("author")).content.decode()
+    assert not Target.objects.get().accepted
+    assert "1 proposed" in text
+
+
+def test_an_author_of_an_embedded_evalhub_imports_at_once(signed_in):
+    bring(signed_in("author"))
+    assert Target.objects.get().accepted
+
+
+@pytest.mark.parametrize("role", ["viewer", "runner"])
+def test_nobody_below_an_author_imports(signed_in, role):
+    assert bring(signed_in(role)).status_code == 403
+
+
+def test_problems_are_told_with_line_fix_and_the_quoted_line(signed_in):
+    response = bring(signed_in(), FILE.replace(b"mock", b"mok"))
+    text = response.content.decode()
+    assert response.status_code == 422
+    assert "targets.yaml was not imported" in text
+    assert '<span data-line="3" class="here">    provider: <mark>mok</mark></span>' in text
+    assert "targets/unknown-provider" in text
+    assert not Target.objects.exists()
+
+
+def test_htmx_gets_the_lists_alone(signed_in):
+    text = bring(signed_in(), **{"HX-Request": "true"}).content.decode()
+    assert "<html" not in text and "local" in text
+
+
+def test_no_file_is_told(signed_in):
+    response = signed_in().post(f"{ADDRESS}import/", {})
+    assert response.status_code == 422
+    assert "Choose a file first." in response.content.decode()
+
+
+def test_a_suites_targets_file_is_taken_over_by_a_button(signed_in, project):
+    version = make_suite(project, name="Basics")
+    version.targets_text, version.targets_file = FILE.decode(), "targets.yaml"
+    version.save()
+    client = signed_in()
+    assert "Take over its targets" in client.get("/p/tools/suites/basics/").content.decode()
+    assert client.post("/p/tools/suites/basics/targets/").status_code == 200
+    assert Target.objects.get().name == "local"
+
+
+def test_a_suite_without_a_targets_file_says_so(signed_in, project):
+    make_suite(project, name="Basics")
+    text = signed_in().post("/p/tools/suites/basics/targets/", follow=True).content.decode()
+    assert "Basics brought no targets file." in text

@@ -1,0 +1,104 @@
+"""The list of targets and of workers, and the check of one."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from runs.checking import carry_out_check
+from runs.models import TargetCheck, Worker
+from tests.builders import make_project, make_run, make_suite, make_target, make_trial
+from tests.web.targets.pages import ADDRESS
+
+
+def test_it_lists_targets_with_what_was_run(signed_in, project):
+    make_target(project, "idle")
+    run = make_run(make_suite(project), target=make_target(project, "codex", workers=4))
+    make_trial(run)
+    make_trial(run, outcome="error")
+    Worker.objects.create(name="eval-1", lanes=4, sandbox="bubblewrap")
+    response = signed_in("viewer").get(ADDRESS)
+    assert [(row.target.name, row.trials, row.errors) for row in response.context["rows"]] == [
+        ("codex", 2, 1),
+        ("idle", 0, 0),
+    ]
+    text = response.content.decode()
+    assert "eval-1" in text and "bubblewrap" in text
+    assert "not checked" in text
+
+
+@pytest.mark.parametrize(
+    ("lanes", "silent", "state"),
+    [(4, 0, "working"), (0, 0, "idle"), (4, 5, "lost"), (0, 5, "lost")],
+    ids=["working", "idle", "lost at work", "lost idle"],
+)
+def test_it_says_what_a_worker_does(signed_in, lanes, silent, state):
+    Worker.objects.create(name="eval-1", lanes=lanes, seen=timezone.now() - timedelta(minutes=silent))
+    text = signed_in("viewer").get(ADDRESS).content.decode()
+    badges = [word for word in ("working", "idle", "lost") if f">{word}</span>" in text]
+    assert badges == [state]
+
+
+def test_it_says_what_to_do_without_targets(signed_in):
+    assert "No targets yet" in signed_in().get(ADDRESS).content.decode()
+
+
+def test_it_shows_only_this_project(signed_in, project):
+    make_target(make_project("other"), "secret-target")
+    assert "secret-target" not in signed_in().get(ADDRESS).content.decode()
+
+
+def test_a_check_waits_for_a_worker_and_shows_its_answer(signed_in, project):
+    target = make_target(project)
+    client = signed_in("runner")
+    htmx = {"HX-Request": "true"}
+    waiting = client.post(f"{ADDRESS}{target.pk}/check/", headers=htmx).content.decode()
+    assert 'hx-trigger="every 1s"' in waiting
+    carry_out_check(TargetCheck.objects.get().pk)
+    text = client.get(f"{ADDRESS}{target.pk}/check/", headers=htmx).content.decode()
+    assert "ready" in text and "hx-trigger" not in text
+
+
+def test_a_check_without_a_script_leads_to_the_list(signed_in, project):
+    target = make_target(project)
+    assert signed_in().post(f"{ADDRESS}{target.pk}/check/").url == ADDRESS
+    assert signed_in().get(f"{ADDRESS}{target.pk}/check/").url == ADDRESS
+
+
+def test_viewers_do_not_ask(signed_in, project):
+    assert signed_in("viewer").post(f"{ADDRESS}{make_target(project).pk}/check/").status_code == 403
+
+
+def test_what_is_wrong_is_said_with_the_worker(signed_in, project):
+    target = make_target(project)
+    sentence = "No executable <codex> on PATH. Install it."
+    TargetCheck.objects.create(
+        target=target, at=timezone.now(), worker="eval-2", available=False, sentence=sentence
+    )
+    text = signed_in().get(ADDRESS).content.decode()
+    assert "cannot start" in text
+    assert "No executable &lt;codex&gt; on PATH. Install it." in text
+    assert "Found on eval-2." in text
+
+
+def test_a_question_that_nobody_answers_is_given_up(signed_in, project):
+    TargetCheck.objects.create(target=make_target(project), asked=timezone.now() - TargetCheck.PATIENCE)
+    text = signed_in().get(ADDRESS).content.decode()
+    assert "No worker answered." in text and "hx-trigger" not in text
+
+
+def test_another_projects_target_is_not_found(signed_in):
+    target = make_target(make_project("other"))
+    for part in ("", "check/"):
+        assert signed_in().get(f"{ADDRESS}{target.pk}/{part}").status_code == 404
+
+
+def test_the_list_makes_as_many_queries_for_many_targets(signed_in, project, django_assert_max_num_queries):
+    for number in range(6):
+        TargetCheck.objects.create(target=make_target(project, f"t{number}"))
+    client = signed_in()
+    # Session, user, access, targets, checks, sums, workers, the menu's projects.
+    with django_assert_max_num_queries(9):
+        client.get(ADDRESS)
