@@ -1,0 +1,74 @@
+"""Keys, links and forms that lead to another page or to a place on this one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.builders import make_judging, make_run, make_suite, make_transcript, make_trial, shell
+
+
+def test_keys_lead_to_the_search_and_the_next_trial(as_admin: Page, live_server: Any, project: Any) -> None:
+    run = make_run(make_suite(project))
+    first, second = make_trial(run), make_trial(run)
+    as_admin.goto(f"{live_server.url}/p/tools/trials/{first.pk}/")
+    as_admin.keyboard.press("j")
+    as_admin.wait_for_url(f"**/trials/{second.pk}/")
+    as_admin.keyboard.press("/")
+    expect(as_admin.get_by_role("searchbox")).to_be_focused()
+    as_admin.keyboard.type("j")
+    expect(as_admin.get_by_role("searchbox")).to_have_value("j")
+
+
+def test_the_keyboard_reaches_the_content_first(as_admin: Page, live_server: Any, project: Any) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    as_admin.keyboard.press("Tab")
+    expect(as_admin.get_by_role("link", name="Skip to content")).to_be_focused()
+
+
+def test_runs_can_be_filtered_without_a_script(without_script: Page, live_server: Any, project: Any) -> None:
+    for name in ("Alpha", "Beta"):
+        make_run(make_suite(project, name=name))
+    without_script.goto(f"{live_server.url}/p/tools/runs/")
+    without_script.get_by_label("Text").fill("alp")
+    without_script.get_by_role("button", name="Show").click()
+    expect(without_script.locator("#results tbody tr")).to_have_count(1)
+
+
+def test_signing_in_and_out_works(page: Page, live_server: Any, project: Any, django_user_model: Any) -> None:
+    django_user_model.objects.create_user("grace", password="a long enough one")
+    page.goto(live_server.url)
+    page.get_by_label("Name").fill("grace")
+    page.get_by_label("Password").fill("a long enough one")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("You are in no project yet")).to_be_visible()
+    page.get_by_text("grace").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_two_ticked_runs_are_compared(as_admin: Page, live_server: Any, project: Any) -> None:
+    version = make_suite(project)
+    runs = [make_run(version) for _ in range(2)]
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    for run in runs[::-1]:
+        as_admin.get_by_label(f"Choose run {run.pk}").check()
+    as_admin.get_by_role("button", name="Compare the two chosen").click()
+    expect(as_admin.get_by_role("heading", level=1)).to_have_text(
+        f"Run {runs[1].pk} against run {runs[0].pk}"
+    )
+
+
+def test_a_cited_command_is_led_to_from_any_tab(as_admin: Page, live_server: Any, project: Any) -> None:
+    trial = make_trial(make_run(make_suite(project)), outcome="fail")
+    make_transcript(trial, [*shell("tool list"), *shell("tool export --bad", "no", 2, number=1)])
+    make_judging(trial, content={"negatives": ["Guessed `--bad`."]})
+    as_admin.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/")
+    cited = as_admin.locator(".statements").get_by_role("link", name="command 2")
+    cited.click()
+    expect(as_admin.locator("#c2:target")).to_be_visible()
+    as_admin.get_by_label("Transcript").get_by_role("link", name="Messages").click()
+    expect(as_admin.locator("#c2")).to_have_count(0)
+    cited.click()
+    expect(as_admin.locator("#c2:target")).to_be_visible()

@@ -1,0 +1,154 @@
+"""Parts of a page that are swapped, polled or drawn again, while the page stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from runs.checking import carry_out_check
+from runs.models import Run, TargetCheck, Trial
+from runs.recording import close_if_done
+from tests.browser.history import fill
+from tests.builders import make_member, make_run, make_suite, make_target, make_trial, make_version
+
+
+def test_typing_filters_the_runs_and_keeps_the_address(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    for name in ("Alpha", "Beta"):
+        make_run(make_suite(project, name=name))
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    expect(as_admin.locator("#results tbody tr")).to_have_count(2)
+    as_admin.get_by_label("Text").press_sequentially("alp")
+    expect(as_admin.locator("#results tbody tr")).to_have_count(1)
+    assert "q=alp" in as_admin.url
+    as_admin.reload()
+    expect(as_admin.locator("#results tbody tr")).to_have_count(1)
+
+
+def test_a_running_run_refreshes_itself_once_it_is_over(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    run = make_run(make_suite(project), state="running", started=timezone.now())
+    trial = make_trial(run, outcome="", state="running", started=timezone.now())
+    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
+    expect(as_admin.get_by_text("0 of 1 trials are done")).to_be_visible()
+    Trial.objects.filter(pk=trial.pk).update(state="finished", outcome="pass")
+    Run.objects.filter(pk=run.pk).update(open=0, passed=1)
+    assert close_if_done(run.pk)
+    expect(as_admin.get_by_text("Every trial that counts passed")).to_be_visible()
+    expect(as_admin.locator("#progress")).to_have_count(0)
+
+
+def test_cancelling_is_one_press(as_admin: Page, live_server: Any, project: Any) -> None:
+    run = make_run(make_suite(project), state="queued")
+    make_trial(run, outcome="")
+    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
+    as_admin.get_by_role("button", name="Cancel run").click()
+    expect(as_admin.get_by_text(f"Run {run.pk} is being cancelled")).to_be_visible()
+    assert Run.objects.get(pk=run.pk).state == "cancelled"
+
+
+def test_choosing_a_version_swaps_its_difference_and_keeps_the_address(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    suite = make_suite(project, ("create",), name="Basics").suite
+    for prompt in ("Second.", "Third."):
+        make_version(suite, create={"prompt": prompt})
+    as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
+    expect(as_admin.get_by_role("heading", name="v2 → v3")).to_be_visible()
+    as_admin.get_by_role("link", name="Version 2, what it changed").click()
+    expect(as_admin.get_by_role("heading", name="v1 → v2")).to_be_visible()
+    assert as_admin.url.endswith("?version=2")
+    as_admin.get_by_role("link", name="create", exact=True).last.click()
+    expect(as_admin.get_by_text("prompt: Second.")).to_be_visible()
+
+
+def test_the_list_of_suites_is_narrowed_in_place(as_admin: Page, live_server: Any, project: Any) -> None:
+    make_suite(project, name="Alpha", tags=["smoke"])
+    make_suite(project, name="Beta")
+    as_admin.goto(f"{live_server.url}/p/tools/suites/")
+    as_admin.get_by_label("Tag").select_option("smoke")
+    expect(as_admin.locator("#suites tbody tr")).to_have_count(1)
+    assert "tag=smoke" in as_admin.url
+    as_admin.get_by_role("link", name="Clear the filters").click()
+    expect(as_admin.locator("#suites tbody tr")).to_have_count(2)
+
+
+def test_a_trend_is_drawn_in_the_colours_of_the_page(as_admin: Page, live_server: Any, project: Any) -> None:
+    fill(project)
+    as_admin.goto(f"{live_server.url}/p/tools/trends/")
+    expect(as_admin.locator(".plot .main-svg").first).to_be_visible()
+    points = as_admin.locator(".plot .scatterlayer .points path")
+    expect(points).to_have_count(6)
+    light = points.first.evaluate("element => getComputedStyle(element).fill")
+    as_admin.emulate_media(color_scheme="dark")
+    as_admin.wait_for_function(
+        "before => getComputedStyle(document.querySelector('.plot .points path')).fill !== before", arg=light
+    )
+
+
+def test_another_suite_offers_its_own_measures(as_admin: Page, live_server: Any, project: Any) -> None:
+    fill(project)
+    make_suite(project, name="Other")
+    as_admin.goto(f"{live_server.url}/p/tools/trends/?suite=taskmgr-basics")
+    suite, measure = (as_admin.locator(f"select[name={name}]") for name in ("suite", "measure"))
+    expect(measure.locator("option")).not_to_have_count(0)
+    suite.select_option("other")
+    expect(as_admin.get_by_text("Nothing to draw yet")).to_be_visible()
+    expect(measure.locator("option")).to_have_count(0)
+    suite.select_option("taskmgr-basics")
+    measure.focus()
+    measure.select_option("Judge: Judge")
+    expect(as_admin.locator("figcaption")).to_contain_text("Judge")
+    expect(measure).to_be_focused()
+
+
+def test_triage_swaps_the_card_and_the_count_in_the_navigation(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    fill(project)
+    as_admin.goto(f"{live_server.url}/p/tools/regressions/")
+    expect(as_admin.locator("#untriaged .count")).to_be_visible()
+    as_admin.get_by_label("Note").fill("Wrong flag in the guidance.")
+    as_admin.get_by_role("button", name="Acknowledge").click()
+    expect(as_admin.locator("article .badge")).to_have_text("acknowledged")
+    expect(as_admin.get_by_text("✓ Saved.")).to_be_visible()
+    expect(as_admin.locator("#untriaged .count")).to_have_count(0)
+    assert complaints == []
+
+
+def test_a_check_is_polled_until_a_worker_has_answered(
+    as_admin: Page, live_server: Any, project: Any, settings: Any
+) -> None:
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
+    make_target(project, "local")
+    as_admin.goto(f"{live_server.url}/p/tools/targets/")
+    as_admin.get_by_role("button", name="Check local").click()
+    expect(as_admin.get_by_text("checking")).to_be_visible()
+    carry_out_check(TargetCheck.objects.get().pk)
+    expect(as_admin.get_by_text("ready")).to_be_visible()
+
+
+def test_a_role_is_kept_when_it_is_chosen(as_admin: Page, live_server: Any, project: Any) -> None:
+    member = make_member(project, "viewer", "grace").memberships.get()
+    as_admin.goto(f"{live_server.url}/p/tools/settings/")
+    with as_admin.expect_response(f"**/members/{member.pk}/role/"):
+        as_admin.get_by_label("Role of grace").select_option("author")
+    member.refresh_from_db()
+    assert member.role == "author"
+
+
+def test_the_files_of_a_trial_come_into_its_tab(as_admin: Page, live_server: Any, project: Any) -> None:
+    trial = fill(project)["trial"]
+    as_admin.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/")
+    expect(as_admin.get_by_text("2 added, 1 changed, 1 removed")).to_be_visible()
+    as_admin.get_by_label("Transcript").get_by_role("link", name="Files").first.click()
+    changed = as_admin.get_by_role("region", name="history.log")
+    expect(changed.locator("tr.added")).to_have_text("41+41 export")
+    expect(as_admin.get_by_text("It is no text, so only sizes are compared.")).to_be_visible()
+    with as_admin.expect_download() as download:
+        changed.get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename == "history.log"

@@ -1,0 +1,92 @@
+"""Uploading files: dropped, chosen, told of in place, kept, also without a script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.test import Client
+from playwright.sync_api import Browser, Page, expect
+
+from scenarios.models import Suite
+from tests.builders import make_member
+
+BAD = (
+    b"name: x\ntask:\n  prompt: Do it.\nevaluation:\n  gates:\n    - type: file_exist\n      path: out.txt\n"
+)
+GOOD = BAD.replace(b"file_exist\n", b"file_exists\n").replace(
+    b"name: x", b"name: list-files\ndescription: Lists."
+)
+
+
+def test_a_bad_file_is_told_in_place_and_a_good_one_is_kept(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/suites/")
+    as_admin.locator("#file").set_input_files({"name": "list.yaml", "mimeType": "text/yaml", "buffer": BAD})
+    as_admin.get_by_role("button", name="Upload").click()
+    expect(as_admin.locator("#upload .problems li").first).to_be_visible()
+    expect(as_admin.locator("#upload .source .here").first).to_have_text("    - type: file_exist")
+    as_admin.locator("#file").set_input_files({"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD})
+    as_admin.get_by_role("button", name="Upload").click()
+    expect(as_admin.get_by_text("is version 1")).to_be_visible()
+    assert Suite.objects.count() == 1
+
+
+def test_what_was_checked_is_kept_by_one_press(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/suites/")
+    as_admin.locator("#file").set_input_files({"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD})
+    as_admin.get_by_label("Check only").check()
+    as_admin.get_by_role("button", name="Upload").click()
+    expect(as_admin.get_by_text("it would be version 1")).to_be_visible()
+    assert Suite.objects.count() == 0
+    as_admin.get_by_role("button", name="Keep as version 1").click()
+    expect(as_admin.get_by_text("is version 1")).to_be_visible()
+    assert Suite.objects.count() == 1
+    assert complaints == []
+
+
+def test_without_a_script_the_files_are_asked_for_once_more(
+    browser: Browser, live_server: Any, project: Any
+) -> None:
+    client = Client()
+    client.force_login(make_member(project, "author", "ada"))
+    context = browser.new_context(java_script_enabled=False)
+    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}
+    context.add_cookies([cookie])
+    plain = context.new_page()
+    plain.goto(f"{live_server.url}/p/tools/suites/")
+    chosen = {"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD}
+    plain.locator("#file").set_input_files(chosen)
+    plain.get_by_label("Check only").check()
+    plain.get_by_role("button", name="Upload").click()
+    expect(plain.get_by_text("choose the files above once more")).to_be_visible()
+    plain.locator("#file").set_input_files(chosen)
+    plain.get_by_role("button", name="Keep as version 1").click()
+    expect(plain.get_by_text("is version 1")).to_be_visible()
+    context.close()
+
+
+def test_files_can_be_dropped(as_admin: Page, live_server: Any, project: Any) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/suites/")
+    drop = """(text) => {
+        const files = new DataTransfer();
+        files.items.add(new File([text], "list.yaml"));
+        const event = new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true });
+        document.querySelector("[data-drop]").dispatchEvent(event);
+    }"""
+    as_admin.evaluate(drop, GOOD.decode())
+    as_admin.get_by_role("button", name="Upload").click()
+    expect(as_admin.get_by_text("is version 1")).to_be_visible()
+
+
+def test_a_file_can_be_uploaded_without_a_script(
+    without_script: Page, live_server: Any, project: Any
+) -> None:
+    without_script.goto(f"{live_server.url}/p/tools/suites/")
+    without_script.locator("#file").set_input_files(
+        {"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD}
+    )
+    without_script.get_by_role("button", name="Upload").click()
+    expect(without_script.get_by_text("is version 1")).to_be_visible()
