@@ -1,12 +1,21 @@
-"""Looks at the machine's real processes and descriptors for the tests of commands."""
+"""Runs commands as targets do, and looks at the machine's real processes and descriptors for their tests."""
 
 from __future__ import annotations
 
 import os
 import time
 from pathlib import Path
+from typing import Any
+
+from runs.providers.process import ProcessResult, run_process
 
 ENV = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
+
+
+def run(command: str | list[str], tmp_path: Path, **changes: Any) -> ProcessResult:
+    """Run a command in a folder, for at most 20 s unless a change says otherwise."""
+    options = {"cwd": tmp_path, "env": ENV, "timeout_seconds": 20.0, **changes}
+    return run_process(command, **options)
 
 
 def pids_with(word: str) -> list[int]:

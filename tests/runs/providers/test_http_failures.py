@@ -1,0 +1,89 @@
+"""HTTP endpoints that are late, broken, away or not allowed, and targets that say it wrongly."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from runs.providers.base import ProviderError
+from runs.providers.outbound import Outbound
+from runs.targets import define
+from scenarios.formats.problems import ScenarioFileError
+from tests.runs.providers.endpoints import WEATHER, asked, invocation, judged, provider
+from tests.runs.servers import Reply, serving
+
+
+@pytest.mark.parametrize("limits", [{"timeout_seconds": 0.4}, {"given": 0.4}], ids=["target's", "trial's"])
+def test_too_late_an_answer_fails_with_timeout(limits):
+    given = invocation(timeout_seconds=limits.pop("given", 30.0))
+    _, recording = asked(Reply(WEATHER, delay=1.0), given, **limits)
+    assert (recording.timed_out, recording.seconds) == (True, 0.4)
+    evaluation = judged(recording, response_non_empty=True)
+    assert evaluation.outcome == "fail"
+    errors = [score.detail["error"] for score in evaluation.scores if score.layer == "assertions"]
+    assert errors == ["timeout"]
+
+
+def test_it_stops_when_it_is_cancelled():
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    began = time.monotonic()
+    _, recording = asked(Reply(WEATHER, delay=1.0), invocation(cancelled=stop.is_set))
+    assert recording.cancelled
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (Reply({"error": "boom"}, status=500), "answered HTTP 500 Internal Server Error: .*boom"),
+        (Reply({"resumeToken": "t"}, status=409), "HTTP 409"),
+        (Reply(status=302, headers={"Location": "/other"}), "HTTP 302 Found .to /other."),
+        (Reply({"reply": "hi"}), "no field for its text"),
+        (Reply(pieces=(b'{"response": "h',)), "begins like JSON"),
+        (Reply(pieces=(b"x" * (1 << 20),) * 17), "more than 16 MB"),
+    ],
+    ids=["500", "409", "redirect", "unknown shape", "cut", "flood"],
+)
+def test_an_endpoint_that_does_not_answer_properly_is_an_error(reply, told):
+    with pytest.raises(ProviderError, match=told) as caught:
+        asked(reply)
+    assert caught.value.kind == "endpoint"
+
+
+def test_an_endpoint_that_is_not_there_is_an_error():
+    with serving(Reply()) as server:
+        url = server.url
+    with pytest.raises(ProviderError, match="The endpoint of the target 'agent' cannot be reached") as caught:
+        provider(url).invoke(invocation())
+    assert caught.value.kind == "endpoint"
+
+
+def test_it_calls_no_address_that_is_not_allowed():
+    with serving(Reply(WEATHER)) as server:
+        with pytest.raises(ProviderError, match="EVALHUB_HTTP_ALLOW"):
+            provider(server.url, Outbound()).invoke(invocation())
+        provider(server.url, Outbound.of(["127.0.0.1"], loopback=False)).invoke(invocation())
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("url", "well"), [("http://h/x", True), ("h:3000", False), ("ftp://h", False)])
+def test_it_tells_whether_its_address_can_be_one(url, well):
+    availability = provider(url).check()
+    assert availability.available is well
+    assert well or "give `url`" in availability.sentence
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"inputField": "a..b"}, "is no path"),
+        ({"method": "BREW"}, "method"),
+        ({"apiKey": "literal"}, "api_key|apiKey"),
+    ],
+)
+def test_a_wrong_setting_is_refused(fields, told):
+    with pytest.raises(ScenarioFileError, match=told):
+        define({"name": "agent", "provider": "http", "url": "http://h", **fields})
