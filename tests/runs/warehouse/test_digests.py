@@ -12,7 +12,7 @@ from runs.models import RunDigest, Trial
 from runs.rollups import write_rollups
 from runs.subcommands import SubcommandTotal
 from runs.warehouse.run_trials import trials_of
-from tests.builders import close, make_judging, make_run, make_suite, make_trial, used
+from tests.builders import close, make_judging, make_run, make_trial, used
 
 pytestmark = pytest.mark.django_db
 FAILED = [
@@ -21,11 +21,6 @@ FAILED = [
     {"layer": "judge", "name": "judge", "value": 0.4, "passed": False},
 ]
 DIAGNOSIS = {"diagnosis": [{"pattern": "guessed_flags", "sentence": "It guessed.", "evidence": ["--all"]}]}
-
-
-@pytest.fixture()
-def version(project):
-    return make_suite(project, ("create", "export"))
 
 
 def run_of_three(version, **fields):

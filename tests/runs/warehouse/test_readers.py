@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.digests import Digest
-from runs.models import RunDigest, Trial
 from runs.said import statements
 from runs.warehouse.choices import choices
 from runs.warehouse.filters import Filters
@@ -19,47 +14,16 @@ from runs.warehouse.home import glance, running_now
 from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of
 from runs.warehouse.rationales import readings
-from runs.warehouse.run_detail import facets, part_of, scenario_rows
+from runs.warehouse.run_detail import facets, part_of
 from runs.warehouse.run_trials import RunTrials, trials_of
-from runs.warehouse.strips import recent_runs, strip_around, strips
+from runs.warehouse.strips import recent_runs, strips
 from runs.warehouse.subcommands import subcommands
 from runs.warehouse.suite_list import SuiteFilters, suite_list
 from runs.warehouse.suites import find_suite, suite_page
 from runs.warehouse.trends import trend
 from runs.warehouse.trial_detail import find_trial, trial_page
-from runs.warehouse.usual import usual
-from tests.builders import (
-    close,
-    make_guidance,
-    make_judging,
-    make_run,
-    make_subcommand,
-    make_suite,
-    make_trial,
-)
-
-
-@pytest.fixture
-def version(project):
-    return make_suite(project, ("create", "export"), name="Basics")
-
-
-def rows_of(run):
-    """Return the rows of a run's page."""
-    recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
-    return scenario_rows(trials_of(run, also=recent), recent)
-
-
-def history(version, count=3):
-    """Return finished runs with a passed and a failed trial each."""
-    runs = []
-    for _ in range(count):
-        run = make_run(version)
-        make_judging(make_trial(run, "create"))
-        make_judging(make_trial(run, "export", outcome="fail"))
-        runs.append(close(run))
-    return runs
-
+from tests.builders import close, make_judging, make_run, make_subcommand, make_suite, make_trial
+from tests.runs.warehouse.finished_runs import history, rows_of
 
 READERS = {
     "page of runs": (3, lambda v: page_of_runs(v.suite.project, Filters(), "")),
@@ -136,45 +100,6 @@ def test_statements_in_the_same_words_are_one(version):
     assert (highlights, judged) == ([], 3)
 
 
-def test_a_strip_marks_where_a_version_changed(version):
-    for guidance in (None, None, make_guidance(version.suite)):
-        make_trial(make_run(version, guidance=guidance), "create")
-    (strip,) = strips(version.suite).values()
-    assert strip.outcomes == ("pass", "pass", "gap", "pass")
-    assert strip.rate.n == 3
-
-
-@pytest.mark.parametrize("kept", ["all", "some", "none"])
-def test_strips_are_the_same_from_trials_as_from_digests(version, kept):
-    runs = history(version)
-    make_trial(runs[0], "create", outcome="", state="cancelled")
-    running = make_run(version, state="running")
-    make_trial(running, "create", outcome="error")
-    expected = {
-        scenario: [
-            trial.pk for trial in Trial.objects.filter(scenario=scenario, state="finished").order_by("pk")
-        ]
-        for scenario in Trial.objects.values_list("scenario", flat=True)
-    }
-    digests = RunDigest.objects.filter(run__in=runs[1:] if kept == "some" else runs)
-    assert digests.count()
-    if kept != "all":
-        digests.delete()
-    found = strips(version.suite)
-    assert {key: [pk for pk in strip.trials if pk] for key, strip in found.items()} == expected
-    for key, strip in found.items():
-        told = dict(zip(strip.trials, strip.outcomes, strict=True))
-        assert all(Trial.objects.get(pk=pk).outcome == told[pk] for pk in expected[key])
-
-
-def test_a_strip_ends_at_the_run_it_is_asked_for(version):
-    runs = [make_run(version) for _ in range(3)]
-    for run in runs:
-        make_trial(run, "create")
-    (strip,) = strips(version.suite, up_to=runs[1].pk).values()
-    assert len(strip.outcomes) == 2
-
-
 def test_chips_count_what_they_leave(version):
     run = make_run(version)
     make_trial(run, "create")
@@ -229,41 +154,3 @@ def test_trials_of_the_baseline_are_told_apart(version):
     read = trials_of(run)
     assert [(trial.key, trial.mark) for trial in read.trials] == [("create", "pass")]
     assert read.before == {"create": ["fail"]}
-
-
-def test_a_strip_is_read_from_an_index_however_long_the_history_is(version):
-    trial = history(version)[-1].trial_set.select_related("run").first()
-    with CaptureQueriesContext(connection) as asked:
-        assert strip_around(trial)
-    statement = asked[-1]["sql"]
-    (index,) = [each for each in Trial._meta.indexes if each.name == "trial_of_run"]
-    held = {"id", *(Trial._meta.get_field(name).column for name in index.fields)}
-    assert set(re.findall(r'"runs_trial"\."(\w+)"', statement)) <= held
-    # PostgreSQL chooses by what the tables hold, SQLite by the statement alone.
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            (plan,) = cursor.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
-        assert "COVERING INDEX trial_of_run (run_id=? AND scenario_id=?)" in plan[-1]
-
-
-def test_a_strip_around_a_trial_is_of_its_scenario_alone(version):
-    runs = history(version)
-    make_trial(runs[0], "export", outcome="", state="cancelled")
-    trial = runs[0].trial_set.select_related("run").get(scenario__key="export", outcome="fail")
-    strip, siblings = strip_around(trial)
-    assert strip == strips(version.suite)[trial.scenario_id]
-    assert [sibling.index for sibling in siblings] == [0, 1]
-    assert siblings[0].pk == trial.pk
-
-
-def test_what_is_usual_is_found_by_an_index_however_long_the_history_is(version):
-    trial = history(version)[-1].trial_set.select_related("run").first()
-    with CaptureQueriesContext(connection) as asked:
-        usual(trial)
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            plan = [row[-1] for row in cursor.execute(f"EXPLAIN QUERY PLAN {asked[0]['sql']}")]
-        assert any("COVERING INDEX trial_of_run (run_id=? AND scenario_id=?)" in step for step in plan)
-        assert any("INDEX run_by_suite (suite_id=? AND target_id=?" in step for step in plan)
-        assert not any("trial_by_scenario" in step for step in plan)
-    assert len(asked) == 1
