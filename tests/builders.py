@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import itertools
-import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from evalhub.teams.models import Membership, Project
-from evaluators.model import Event, Transcript
-from runs.artifacts import keep
-from runs.models import (
-    Artifact,
-    CommandRecord,
-    JudgingRecord,
-    Launch,
-    Run,
-    SubcommandMeasure,
-    Target,
-    TranscriptRecord,
-    Trial,
-)
+from runs.models import Launch, Run, SubcommandMeasure, Target, Trial
 from runs.rollups import write_rollups
 from scenarios.models import Guidance, Scenario, ScenarioVersion, Suite, SuiteEntry, SuiteVersion, Upload
 
@@ -215,48 +201,5 @@ def close(run: Run) -> Run:
     return run
 
 
-def make_judging(trial: Trial, **changes: Any) -> JudgingRecord:
-    content = {
-        "criteria": {"efficiency": 0.7},
-        "positives": ["Opened help after the failure."],
-        "negatives": ["Guessed a flag."],
-        "reasoning": "It guessed, then read.",
-        "confidence": 0.8,
-        "raw_answer": "{}",
-        **changes.pop("content", {}),
-    }
-    return JudgingRecord.objects.create(
-        trial=trial, score=0.8, passed=True, model="judge-1", content=content, **changes
-    )
-
-
-def shell(command: str, output: str = "", exit_code: int = 0, number: int = 0) -> list[Event]:
-    """Return a command's call and result."""
-    call = Event("tool_call", id=f"c{number}", name="bash", command=command)
-    return [call, Event("tool_result", id=f"c{number}", output=output, exit_code=exit_code, seconds=0.2)]
-
-
-def make_transcript(trial: Trial, events: Sequence[Event], text: str = "") -> TranscriptRecord:
-    transcript = Transcript(events=tuple(events), source="events", text=text)
-    data = TranscriptRecord.pack(transcript)
-    return TranscriptRecord.objects.create(trial=trial, source="events", data=data, events=len(events))
-
-
-def make_command(trial: Trial, n: int, line: str, **changes: Any) -> CommandRecord:
-    return CommandRecord.objects.create(trial=trial, n=n, line=line, **changes)
-
-
 def make_subcommand(run: Run, name: str = "export", **counts: int) -> SubcommandMeasure:
     return SubcommandMeasure.objects.create(run=run, subcommand=name, **{"calls": 10, "errors": 5, **counts})
-
-
-def make_workspace(trial: Trial, files: Mapping[str, bytes]) -> Artifact:
-    """Keep these files as the workspace that a trial left."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-        for path, content in files.items():
-            entry = tarfile.TarInfo(path)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    kept = keep("workspace", buffer.getvalue(), "application/gzip")
-    return Artifact.objects.create(trial=trial, **vars(kept))

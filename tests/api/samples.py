@@ -8,19 +8,8 @@ from evalhub.teams.models import ApiToken, Project
 from runs import artifacts
 from runs.models import Alert, Artifact, Baseline, Change, GradeRequest, Measure, ModelPrice
 from scenarios.models import Rubric
-from tests.builders import (
-    close,
-    make_command,
-    make_guidance,
-    make_judging,
-    make_member,
-    make_run,
-    make_suite,
-    make_transcript,
-    make_trial,
-    make_workspace,
-    shell,
-)
+from tests.builders import close, make_guidance, make_member, make_run, make_suite, make_trial
+from tests.trial_parts import make_command, make_judging, make_transcript, make_workspace, shell
 
 
 def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:

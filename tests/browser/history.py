@@ -16,20 +16,16 @@ from scenarios.formats.parsed import FixtureFile
 from scenarios.storing import keep_fixture
 from tests.builders import (
     close,
-    make_command,
     make_guidance,
-    make_judging,
     make_member,
     make_run,
     make_suite,
     make_target,
-    make_transcript,
     make_trial,
     make_version,
-    make_workspace,
-    shell,
     used,
 )
+from tests.trial_parts import make_command, make_judging, make_transcript, make_workspace, shell
 
 KEYS = (
     "create-task",

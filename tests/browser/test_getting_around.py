@@ -6,7 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.builders import make_judging, make_run, make_suite, make_transcript, make_trial, shell
+from tests.builders import make_run, make_suite, make_trial
+from tests.trial_parts import make_judging, make_transcript, shell
 
 
 def test_keys_lead_to_the_search_and_the_next_trial(as_admin: Page, live_server: Any, project: Any) -> None:

@@ -17,15 +17,8 @@ from django.utils import timezone
 from evalhub.teams.models import AuditEvent
 from runs.artifacts import keep, path_of
 from runs.models import Artifact, Baseline, Run, TranscriptRecord, Trial
-from tests.builders import (
-    make_command,
-    make_project,
-    make_run,
-    make_suite,
-    make_transcript,
-    make_trial,
-    shell,
-)
+from tests.builders import make_project, make_run, make_suite, make_trial
+from tests.trial_parts import make_command, make_transcript, shell
 
 pytestmark = pytest.mark.django_db
 

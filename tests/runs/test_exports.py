@@ -10,7 +10,8 @@ import pytest
 from evaluators.model import Event, Transcript
 from runs.models import Run, TranscriptRecord
 from runs.reports.exports import EXPORTS, exported
-from tests.builders import close, make_judging, make_project, make_run, make_suite, make_trial, score
+from tests.builders import close, make_project, make_run, make_suite, make_trial, score
+from tests.trial_parts import make_judging
 
 pytestmark = pytest.mark.django_db
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from tests.builders import close, make_guidance, make_judging, make_run, make_trial
+from tests.builders import close, make_guidance, make_run, make_trial
+from tests.trial_parts import make_judging
 
 
 def measured_run(version, outcome, **changes):

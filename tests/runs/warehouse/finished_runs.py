@@ -5,7 +5,8 @@ from __future__ import annotations
 from runs.warehouse.run_detail import scenario_rows
 from runs.warehouse.run_trials import trials_of
 from runs.warehouse.strips import recent_runs
-from tests.builders import close, make_judging, make_run, make_trial
+from tests.builders import close, make_run, make_trial
+from tests.trial_parts import make_judging
 
 
 def rows_of(run):

@@ -12,7 +12,8 @@ from runs.models import RunDigest, Trial
 from runs.rollups import write_rollups
 from runs.subcommands import SubcommandTotal
 from runs.warehouse.run_trials import trials_of
-from tests.builders import close, make_judging, make_run, make_trial, used
+from tests.builders import close, make_run, make_trial, used
+from tests.trial_parts import make_judging
 
 pytestmark = pytest.mark.django_db
 FAILED = [

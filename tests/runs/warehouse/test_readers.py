@@ -22,8 +22,9 @@ from runs.warehouse.suite_list import SuiteFilters, suite_list
 from runs.warehouse.suites import find_suite, suite_page
 from runs.warehouse.trends import trend
 from runs.warehouse.trial_detail import find_trial, trial_page
-from tests.builders import close, make_judging, make_run, make_subcommand, make_suite, make_trial
+from tests.builders import close, make_run, make_subcommand, make_suite, make_trial
 from tests.runs.warehouse.finished_runs import history, rows_of
+from tests.trial_parts import make_judging
 
 READERS = {
     "page of runs": (3, lambda v: page_of_runs(v.suite.project, Filters(), "")),

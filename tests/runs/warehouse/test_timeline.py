@@ -7,7 +7,7 @@ import pytest
 from evaluators.model import Event, Transcript
 from runs.models import CommandRecord
 from runs.warehouse.timeline import text_of, timeline
-from tests.builders import shell
+from tests.trial_parts import shell
 
 
 def command(n, **changes):

@@ -6,8 +6,9 @@ from runs.baselines import set_baseline
 from runs.claims import MOST_STARTS
 from runs.reports.console import summary
 from runs.reports.document import run_digest
-from tests.builders import INTERACTION, close, make_judging, make_run, make_target, make_trial, used
+from tests.builders import INTERACTION, close, make_run, make_target, make_trial, used
 from tests.runs.carrying import launch, lose_preparations
+from tests.trial_parts import make_judging
 from tests.web.runs.pages import address, page
 
 

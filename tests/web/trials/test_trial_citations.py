@@ -7,7 +7,8 @@ import re
 import pytest
 
 from evaluators.model import Event
-from tests.builders import make_command, make_judging, make_transcript, make_trial, shell
+from tests.builders import make_trial
+from tests.trial_parts import make_command, make_judging, make_transcript, shell
 from tests.web.trials.pages import HOSTILE, page
 
 

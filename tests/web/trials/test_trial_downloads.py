@@ -7,7 +7,8 @@ import pytest
 from evaluators.model import Event
 from runs.artifacts import keep
 from runs.models import Artifact
-from tests.builders import make_project, make_transcript, make_trial, shell
+from tests.builders import make_project, make_trial
+from tests.trial_parts import make_transcript, shell
 from tests.web.trials.pages import address, page
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Guidance
 from scenarios.storing import keep_fixture
-from tests.builders import make_run, make_suite, make_trial, make_workspace
+from tests.builders import make_run, make_suite, make_trial
+from tests.trial_parts import make_workspace
 from tests.web.trials.pages import address
 
 START = {"notes.txt": b"one\ntwo\nthree\n", "same.txt": b"stays\n", "old.txt": b"goes\n"}

@@ -1,0 +1,55 @@
+"""What a trial leaves in the warehouse: its judging, transcript, commands and workspace."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evaluators.model import Event, Transcript
+from runs.artifacts import keep
+from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
+
+
+def make_judging(trial: Trial, **changes: Any) -> JudgingRecord:
+    content = {
+        "criteria": {"efficiency": 0.7},
+        "positives": ["Opened help after the failure."],
+        "negatives": ["Guessed a flag."],
+        "reasoning": "It guessed, then read.",
+        "confidence": 0.8,
+        "raw_answer": "{}",
+        **changes.pop("content", {}),
+    }
+    return JudgingRecord.objects.create(
+        trial=trial, score=0.8, passed=True, model="judge-1", content=content, **changes
+    )
+
+
+def shell(command: str, output: str = "", exit_code: int = 0, number: int = 0) -> list[Event]:
+    """Return a command's call and result."""
+    call = Event("tool_call", id=f"c{number}", name="bash", command=command)
+    return [call, Event("tool_result", id=f"c{number}", output=output, exit_code=exit_code, seconds=0.2)]
+
+
+def make_transcript(trial: Trial, events: Sequence[Event], text: str = "") -> TranscriptRecord:
+    transcript = Transcript(events=tuple(events), source="events", text=text)
+    data = TranscriptRecord.pack(transcript)
+    return TranscriptRecord.objects.create(trial=trial, source="events", data=data, events=len(events))
+
+
+def make_command(trial: Trial, n: int, line: str, **changes: Any) -> CommandRecord:
+    return CommandRecord.objects.create(trial=trial, n=n, line=line, **changes)
+
+
+def make_workspace(trial: Trial, files: Mapping[str, bytes]) -> Artifact:
+    """Keep these files as the workspace that a trial left."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for path, content in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    kept = keep("workspace", buffer.getvalue(), "application/gzip")
+    return Artifact.objects.create(trial=trial, **vars(kept))
