@@ -11,7 +11,7 @@ from evaluators.redaction import mask_values_in_bytes
 from runs.artifacts import Kept, keep
 from runs.providers.base import Recording
 from runs.trial_folder import TrialFolder
-from runs.workspace_contents import KINDS, archive, changed_files
+from runs.workspace_contents import KINDS, archive, changed_files, is_gits_own
 from scenarios.formats.parsed import FixtureFile
 
 MOST_NAMED = 8
@@ -63,8 +63,10 @@ def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Iterab
 def _told(
     folder: TrialFolder, start: Iterable[FixtureFile], left_out: tuple[str, ...] = ()
 ) -> dict[str, Json]:
-    changed = changed_files(folder.workspace, start)
+    every = changed_files(folder.workspace, start)
+    changed = [each for each in every if not is_gits_own(each.path)]
     kinds = Counter(each.change for each in changed)
     counts: dict[str, Json] = {name: kinds[name] for name in KINDS}
+    counts["git"] = len(every) - len(changed)
     named = [asdict(each) for each in changed[:MOST_NAMED]]
     return counts | {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}

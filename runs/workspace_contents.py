@@ -62,6 +62,11 @@ def changed_files(workspace: Path, fixture: Iterable[FixtureFile]) -> tuple[Chan
     return tuple(sorted(found))
 
 
+def is_gits_own(path: str) -> bool:
+    """Tell whether a file is of Git's bookkeeping, which says little of what was done and is much to read."""
+    return ".git" in path.split("/")[:-1]
+
+
 def archive(
     workspace: Path,
     *,

@@ -15,7 +15,7 @@ from evaluators.redaction import redact_patterns
 from runs.artifacts import path_of
 from runs.kept_workspace import UNREADABLE, KeptFile, kept_files
 from runs.models import Artifact, Trial
-from runs.workspace_contents import Change
+from runs.workspace_contents import Change, is_gits_own
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import lay_over
 from scenarios.models import ScenarioVersion
@@ -70,6 +70,8 @@ class WorkspaceChanges:
     """The first of them, by path."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Of all of them, by what became of each."""
+    gits_own: int = 0
+    """Files of Git's bookkeeping that are not as they were, which stand in neither."""
     unchanged: int = 0
     left_out: tuple[str, ...] = ()
     """Files that were too large to keep, of which nothing else is known."""
@@ -90,13 +92,15 @@ def workspace_changes(trial: Trial, artifacts: list[Artifact]) -> WorkspaceChang
     left_out = tuple(told["left_out"]) if told else ()
     start = {file.path: file.content for file in _start(trial) if file.path not in left_out}
     try:
-        changes = sorted(_changes(kept, start), key=lambda change: change.path)
+        every = sorted(_changes(kept, start), key=lambda change: change.path)
     except UNREADABLE:
         return WorkspaceChanges(problem=GONE)
+    changes = [change for change in every if not is_gits_own(change.path)]
     return WorkspaceChanges(
         files=tuple(changes[:MOST_FILES]),
         counts=Counter(change.change for change in changes),
-        unchanged=len(start) - sum(change.before is not None for change in changes),
+        gits_own=len(every) - len(changes),
+        unchanged=len(start) - sum(change.before is not None for change in every),
         left_out=left_out,
         remarks=tuple(_remarks(trial.scenario_version.content)),
     )
@@ -182,7 +186,9 @@ def _change(
 ) -> FileChange:
     old = None if before is None else len(before)
     difference: TextDifference | None = None
-    if max(old or 0, size or 0) > LONGEST:
+    if is_gits_own(path):
+        note = ""
+    elif max(old or 0, size or 0) > LONGEST:
         note = LARGE
     elif not room.takes((old or 0) + (size or 0)):
         note = MANY

@@ -29,6 +29,7 @@ def test_it_is_told_how_the_workspace_differs_from_its_fixture(project):
         "added": 1,
         "changed": 1,
         "removed": 1,
+        "git": 0,
         "files": [
             {"path": "new.txt", "change": "added", "size": 2},
             {"path": "notes.txt", "change": "changed", "size": 8},
@@ -52,3 +53,9 @@ def test_a_file_too_large_to_keep_is_named(project):
     trial = one(project, prompt="head -c 6000000 /dev/zero > large.bin; echo x > small.txt")
     told = trial.detail["workspace"]
     assert (told["added"], told["left_out"]) == (2, ["large.bin"])
+
+
+def test_files_of_gits_bookkeeping_are_counted_apart(project):
+    told = one(project, prompt="git init -q . && echo x > new.txt").detail["workspace"]
+    assert (told["added"], [each["path"] for each in told["files"]]) == (1, ["new.txt"])
+    assert told["git"] > 3

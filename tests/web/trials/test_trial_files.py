@@ -136,3 +136,21 @@ def test_a_kept_workspace_that_cannot_be_read_is_said(signed_in, project, damage
 def test_a_trial_without_a_workspace_has_no_line_for_it(signed_in, project):
     text = signed_in().get(address(trial_of(project))).content.decode()
     assert "against the fixture" not in text
+
+
+def test_files_of_gits_bookkeeping_are_counted_and_not_listed(signed_in, project):
+    trial = trial_of(
+        project, kept={**START, "new.txt": b"x\n", ".git/HEAD": b"ref\n", "in/.git/config": b"c\n"}
+    )
+    client = signed_in()
+    assert list(changes(client, trial)) == ["new.txt"]
+    text = page(client, trial)
+    assert "2, not shown" in text
+    assert ".git/HEAD" not in text
+
+
+def test_a_long_new_file_is_folded(signed_in, project):
+    long = "".join(f"line {n}\n" for n in range(60)).encode()
+    text = page(signed_in(), trial_of(project, kept={**START, "long.txt": long, "short.txt": b"x\n"}))
+    assert text.count("<details><summary>Show 60 lines</summary>") == 1
+    assert "line 59" in text
