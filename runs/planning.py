@@ -116,10 +116,16 @@ def request_runs(
         },
     )
     runs = [_store(launch, each, request) for each in planned]
-    note(project, by, "run.request", f"launch {launch.pk}", runs=[run.pk for run in runs])
+    keys = [run.pk for run in runs]
+    note(project, by, "run.request", _named(keys), launch=launch.pk, runs=keys)
     if wake:
         wakeups.after_commit_prepare([run.pk for run in runs])
     return launch
+
+
+def _named(runs: Sequence[int]) -> str:
+    """Return runs as the audit log names them: people know these numbers, and not the launch's."""
+    return f"run {runs[0]}" if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} to {runs[-1]}"
 
 
 def _options(planned: PlannedRun, request: Request) -> dict[str, Any]:

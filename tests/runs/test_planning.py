@@ -145,7 +145,18 @@ def test_it_stores_runs_trials_and_places(project):
     assert (run.trials, run.open, run.concurrency, run.branch, run.tags) == (6, 6, 2, "main", ["night"])
     assert Trial.objects.filter(run=run, state="queued").count() == 6
     assert RunSlot.objects.filter(run=run).count() == 2
-    assert AuditEvent.objects.get(action="run.request").user == ada
+    event = AuditEvent.objects.get(action="run.request")
+    assert (event.user, event.subject) == (ada, f"run {run.pk}")
+
+
+def test_several_runs_of_one_request_are_named_by_their_numbers(project):
+    make_target(project, "one")
+    make_target(project, "two")
+    request = Request([make_suite(project)], targets=["one", "two"])
+    launch = request_runs(project, request, by=None, trigger=Trigger.CLI, wake=False)
+    first, second = launch.runs.order_by("pk")
+    named = AuditEvent.objects.get(action="run.request").subject
+    assert named == f"2 runs, {first.pk} to {second.pk}"
 
 
 def test_without_a_concurrency_the_workers_of_the_target_are_it(project):
