@@ -14,9 +14,9 @@ gc.disable()
 
 
 def is_case(item: pytest.Item) -> bool:
-    """Tell what is neither a property over many examples nor given what is made to take long."""
+    """Tell what is neither a property over many examples, a simulation, nor given what is made to take long."""
     searched = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    return not searched and item.get_closest_marker("hostile") is None
+    return not searched and not any(item.get_closest_marker(name) for name in ("hostile", "simulation"))
 
 
 @pytest.hookimpl(tryfirst=True)

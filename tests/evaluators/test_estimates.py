@@ -71,6 +71,7 @@ def test_more_trials_narrow_what_trials_are_the_reason_of():
     assert ten.half / ten.expected < 0.6 * one.half / one.expected
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("drift", [0.0, 0.2], ids=["only trials vary", "runs vary, too"])
 @pytest.mark.parametrize("trials", [1, 3, 10])
 def test_ninety_five_of_a_hundred_runs_lie_in_the_interval(trials, drift):

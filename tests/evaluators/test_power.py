@@ -42,6 +42,7 @@ def test_no_number_of_trials_shows_what_runs_hide():
     )
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(("scenarios", "trials"), [(5, 3), (10, 3), (20, 1), (20, 3), (30, 5)])
 def test_a_change_of_that_size_is_seen_four_times_out_of_five(scenarios, trials):
     rng, change = Random(5), 0.5
