@@ -77,7 +77,7 @@ def last_guidance(suite: Suite) -> Guidance | None:
     return upload.guidance if upload else None
 
 
-class Known:
+class ProjectReader:
     """What planning reads of a project, each thing once; a page gives what it has read already."""
 
     def __init__(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 
+from evalhub.web.chips import Chip
 from runs.choosing import ChosenScenario
 
 MOST_TAGS = 8
@@ -18,16 +18,6 @@ UNTICKED = "false"
 """What an address says for a box without its tick; a form leaves it out."""
 FAILED_LAST = "failed"
 """Parameter of an address that asks for the scenarios that failed in the suite's last run."""
-
-
-@dataclass(frozen=True)
-class Chip:
-    """A way to narrow: its words, how many scenarios it leaves, where it leads, and whether it is in force."""
-
-    label: str
-    n: int
-    query: str
-    is_on: bool
 
 
 def failed_keys(scenarios: Sequence[ChosenScenario], failed: Collection[int]) -> str:

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from evalhub.teams.models import Project, note
 from runs import statements, wakeups
-from runs.choosing import ChosenScenario, Known, chosen_among
+from runs.choosing import ChosenScenario, ProjectReader, chosen_among
 from runs.claims import make_slots
 from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run, Target, Trial
@@ -57,23 +57,23 @@ class PlannedRun:
         return len(self.scenarios) * self.trials
 
 
-def plan(project: Project, request: Request, known: Known | None = None) -> tuple[PlannedRun, ...]:
+def plan(project: Project, request: Request, reader: ProjectReader | None = None) -> tuple[PlannedRun, ...]:
     """Return the runs that the request would make, with nothing stored. Raises `RequestError`.
 
     What the caller knows is not read again.
     """
     planned: list[PlannedRun] = []
-    known = known or Known(project)
+    reader = reader or ProjectReader(project)
     for version in request.suite_versions:
         if version.suite.project_id != project.pk:
             raise RequestError(f"{version.suite.name} belongs to another project.")
         arms: dict[tuple[int, str], list[ChosenScenario]] = {}
         targets: dict[int, Target] = {}
-        for scenario in chosen_among(known.scenarios(version), request.selection, version.suite.name):
-            for target, model in known.arms(scenario, request.targets, request.models):
+        for scenario in chosen_among(reader.scenarios(version), request.selection, version.suite.name):
+            for target, model in reader.arms(scenario, request.targets, request.models):
                 targets[target.pk] = target
                 arms.setdefault((target.pk, model), []).append(scenario)
-        guidance: Sequence[Guidance | None] = request.guidance or (known.guidance(version.suite),)
+        guidance: Sequence[Guidance | None] = request.guidance or (reader.guidance(version.suite),)
         own = [each for each in guidance if each is None or each.suite_id == version.suite_id]
         planned += [
             PlannedRun(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from evalhub.teams.models import Membership, Project
+from runs.comparing import compare_with_baseline
 from runs.models import Launch, Run, SubcommandMeasure, Target, Trial
 from runs.rollups import write_rollups
 from scenarios.models import Guidance, Scenario, ScenarioVersion, Suite, SuiteEntry, SuiteVersion, Upload
@@ -198,6 +199,15 @@ def _count(run: Run) -> None:
 def close(run: Run) -> Run:
     """Write a run's rollups, as its last trial's recording does."""
     write_rollups(run)
+    return run
+
+
+def make_compared(version: SuiteVersion, outcomes: Mapping[str, str], **changes: Any) -> Run:
+    """Return a closed run with a trial of each of these scenarios, held against its baseline."""
+    run = make_run(version, **changes)
+    for key, outcome in outcomes.items():
+        make_trial(run, key, outcome=outcome)
+    compare_with_baseline(close(run))
     return run
 
 

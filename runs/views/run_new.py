@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from runs.as_command import as_command
-from runs.choosing import ChosenScenario, Known
+from runs.choosing import ChosenScenario, ProjectReader
 from runs.errors import RequestError
 from runs.estimating import PlanEstimate, estimated
 from runs.models.run import Trigger
@@ -41,12 +41,12 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Desk:
-    """What lies before somebody who asks for runs."""
+class NewRunPage:
+    """What the page of a new run shows: the form, what can be chosen in it, and what past runs tell."""
 
     project: Project
     offer: Offer
-    known: Known
+    reader: ProjectReader
     scenarios: Sequence[ChosenScenario]
     """All of the chosen suite."""
     past: Past
@@ -59,7 +59,7 @@ class Desk:
             return Plan(problem="The form has a mistake, which is told beside its field.", id="request/form")
         request = self.form.request()
         try:
-            planned = plan(self.project, request, self.known)
+            planned = plan(self.project, request, self.reader)
         except RequestError as error:
             return Plan(problem=str(error), id=error.id)
         estimate = estimated(planned, self.past, judged=request.options.judge)
@@ -67,21 +67,21 @@ class Desk:
         return Plan(planned, estimate, as_command(request, guidance))
 
 
-def _desk(project: Project, asked: QueryDict, *, is_new: bool) -> Desk:
-    """Return the form for what is asked, with what is known of it. Eight queries."""
+def _new_run_page(project: Project, asked: QueryDict, *, is_new: bool) -> NewRunPage:
+    """Return the page for what is asked, with what is known of it. Eight queries."""
     offer = offer_of(project, now=timezone.now())
     given = _with_defaults(asked, offer) if is_new else asked
     targets = [each.target for each in offer.targets]
-    known = Known(project, targets=targets, guidance=offer.defaults)
+    reader = ProjectReader(project, targets=targets, guidance=offer.defaults)
     version = offer.versions.get(given.get("suite", ""))
-    scenarios = known.scenarios(version) if version else ()
+    scenarios = reader.scenarios(version) if version else ()
     chosen = {target.pk for target in targets if target.name in given.getlist("targets")}
     past = past_of(
         project.pk, version.suite_id if version else 0, [each.scenario_id for each in scenarios], chosen
     )
     if is_new and FAILED_LAST in given:
         given["only"] = failed_keys(scenarios, past.failed)
-    return Desk(project, offer, known, scenarios, past, RunForm(offer, given), given)
+    return NewRunPage(project, offer, reader, scenarios, past, RunForm(offer, given), given)
 
 
 def _with_defaults(asked: QueryDict, offer: Offer) -> QueryDict:
@@ -98,27 +98,27 @@ def _with_defaults(asked: QueryDict, offer: Offer) -> QueryDict:
 def run_new(request: ProjectRequest) -> HttpResponse:
     """Show the form with its plan; start the runs when that is what the button said."""
     is_new = request.method == "GET"
-    desk = _desk(request.access.project, request.GET if is_new else request.POST, is_new=is_new)
-    planned = desk.plan()
+    page = _new_run_page(request.access.project, request.GET if is_new else request.POST, is_new=is_new)
+    planned = page.plan()
     if is_new or "start" not in request.POST:
         wrong = planned.problem and not is_new and not request.htmx
-        return _show(request, desk, planned, status=422 if wrong else 200)
+        return _show(request, page, planned, status=422 if wrong else 200)
     if planned.problem:
-        return _show(request, desk, planned, status=422)
+        return _show(request, page, planned, status=422)
     if request.POST.get("planned", str(planned.trials)) != str(planned.trials):
         # The button named another number: whoever pressed it has not seen this plan.
-        return _show(request, desk, planned, status=409)
-    return _start(request, desk)
+        return _show(request, page, planned, status=409)
+    return _start(request, page)
 
 
-def _show(request: ProjectRequest, desk: Desk, planned: Plan, *, status: int = 200) -> HttpResponse:
+def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: int = 200) -> HttpResponse:
     context = {
-        "form": desk.form,
+        "form": page.form,
         "plan": planned,
-        "offer": desk.offer,
-        "past": desk.past,
-        "chosen_targets": desk.given.getlist("targets"),
-        "chips": chips(desk.scenarios, desk.past.failed, desk.given),
+        "offer": page.offer,
+        "past": page.past,
+        "chosen_targets": page.given.getlist("targets"),
+        "chips": chips(page.scenarios, page.past.failed, page.given),
         "has_changed": status == 409,
         "swapped": bool(request.htmx),
         # A number that somebody is typing stays as it is.
@@ -128,14 +128,14 @@ def _show(request: ProjectRequest, desk: Desk, planned: Plan, *, status: int = 2
     return render(request, template, context, status=status)
 
 
-def _start(request: ProjectRequest, desk: Desk) -> HttpResponse:
+def _start(request: ProjectRequest, page: NewRunPage) -> HttpResponse:
     try:
         launch = request_runs(
-            request.access.project, desk.form.request(), by=request.user, trigger=Trigger.WEB
+            request.access.project, page.form.request(), by=request.user, trigger=Trigger.WEB
         )
     except RequestError as error:
         # What there is to run may have changed since the plan was made.
-        return _show(request, desk, Plan(problem=str(error), id=error.id), status=422)
+        return _show(request, page, Plan(problem=str(error), id=error.id), status=422)
     runs = list(launch.runs.order_by("pk"))
     if len(runs) == 1:
         return redirect(runs[0])

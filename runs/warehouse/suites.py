@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.db.models import Count, OuterRef, Q, Subquery
 
 from evalhub.teams.models import Project
+from evalhub.web.chips import Chip
 from evalhub.web.states import FORMATS, look
 from evaluators.criteria import Criteria
 from runs.models import Target
@@ -36,17 +37,6 @@ class ScenarioLine:
     @property
     def steadiness(self) -> str:
         return self.strip.rate.steadiness
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A chip: its words, how many scenarios it leaves, where it leads."""
-
-    label: str
-    n: int | None
-    query: str
-    on: bool
-    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,23 +87,23 @@ class SuitePage:
         """The format's name for people."""
         return FORMATS.get(self.suite.format, self.suite.format)
 
-    def chips(self, shown: Shown) -> list[Choice]:
+    def chips(self, shown: Shown) -> list[Chip]:
         """Return the ways to narrow the table by class, tier, tag and target; those that would leave none are not offered."""
         whole = replace(shown, show="", tag="", tier="")
         return [
-            Choice("All", len(self.lines), whole.query, shown == whole),
+            Chip("All", len(self.lines), whole.query, shown == whole),
             *self._choices(shown, "show", Counter(line.steadiness for line in self.lines)),
             *self._choices(shown, "tier", Counter(str(line.tier) for line in self.lines), "Tier"),
             *self._choices(shown, "tag", Counter(tag for line in self.lines for tag in line.tags), "Tags"),
             *self._targets(shown),
         ]
 
-    def _choices(self, shown: Shown, name: str, counts: Counter[str], group: str = "") -> list[Choice]:
+    def _choices(self, shown: Shown, name: str, counts: Counter[str], group: str = "") -> list[Chip]:
         if name == "tier" and len(counts) < 2:
             return []
         found = counts.most_common(MOST_TAGS) if name == "tag" else _ordered(name, counts)
         return [
-            Choice(
+            Chip(
                 look(value)[1] if name == "show" else value,
                 n,
                 replace(shown, **{name: value}).query,
@@ -123,9 +113,9 @@ class SuitePage:
             for index, (value, n) in enumerate(found)
         ]
 
-    def _targets(self, shown: Shown) -> list[Choice]:
+    def _targets(self, shown: Shown) -> list[Chip]:
         return [
-            Choice(
+            Chip(
                 each.name,
                 None,
                 replace(shown, target=each.name).query,

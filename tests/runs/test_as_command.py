@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.as_command import as_command
-from runs.choosing import Known
+from runs.choosing import ProjectReader
 from runs.models import Launch
 from runs.models.run import Trigger
 from runs.planning import plan, request_runs
@@ -131,8 +131,8 @@ def test_the_last_upload_is_what_both_run(project, version):
 def test_what_is_known_is_not_read_again(project, version):
     request, _ = asked(project, version, targets=["local", "-1"])
     offer = offer_of(project, now=timezone.now())
-    known = Known(project, targets=[each.target for each in offer.targets], guidance=offer.defaults)
+    reader = ProjectReader(project, targets=[each.target for each in offer.targets], guidance=offer.defaults)
     with CaptureQueriesContext(connection) as queries:
-        planned = plan(project, request, known)
+        planned = plan(project, request, reader)
     assert len(planned) == 2
     assert len(queries) == 1

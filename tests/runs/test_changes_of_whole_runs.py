@@ -9,7 +9,7 @@ from django.apps import apps
 
 from runs.comparing import compare_with_baseline
 from runs.models import Alert, Change, Run
-from tests.builders import close, make_project, make_run, make_suite, make_trial
+from tests.builders import make_compared, make_project, make_run, make_suite
 
 pytestmark = pytest.mark.django_db
 migration = import_module("runs.migrations.0010_changes_of_whole_runs")
@@ -26,10 +26,7 @@ def version():
 
 def closed(version, **outcomes: str) -> Run:
     """Return a run that was held against its baseline scenario by scenario only, as once."""
-    run = make_run(version)
-    for key, outcome in outcomes.items():
-        make_trial(run, key, outcome=outcome)
-    compare_with_baseline(close(run))
+    run = make_compared(version, outcomes)
     Change.objects.filter(run=run, scenario=None).delete()
     return run
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.comparing import compare_with_baseline
 from runs.models import Baseline
-from tests.builders import close, make_project, make_run, make_suite, make_trial
+from tests.builders import make_compared, make_project, make_run, make_suite
 
 
 def ran(version, *failing, **changes):
-    run = make_run(version, **changes)
-    for key in ("create", "export"):
-        make_trial(run, key, outcome="fail" if key in failing else "pass")
-    compare_with_baseline(close(run))
-    return run
+    """Return a closed run in which these scenarios failed, compared with its baseline."""
+    outcomes = {key: "fail" if key in failing else "pass" for key in ("create", "export")}
+    return make_compared(version, outcomes, **changes)
 
 
 def page(client, run):

@@ -6,27 +6,18 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from runs.comparing import compare_with_baseline
 from runs.models import Alert, Run, TargetCheck
 from scenarios.models import Suite
-from tests.builders import close, make_member, make_project, make_run, make_suite, make_target, make_trial
+from tests.builders import make_member, make_project, make_run, make_suite, make_target, make_trial
+from tests.web.runs.pages import tried
 
 ADDRESS = "/p/tools/"
 
 
-def ran(version, *outcomes, **changes):
-    """Return a run whose two scenarios went like this, held against its baseline."""
-    run = make_run(version, **changes)
-    for key, outcome in zip(("create", "export"), outcomes, strict=True):
-        make_trial(run, key, outcome=outcome)
-    compare_with_baseline(close(run))
-    return run
-
-
 def lost(version, **changes):
     """Return the alert of a run that lost a scenario."""
-    ran(version, "pass", "pass", **changes)
-    return Alert.objects.get(run=ran(version, "pass", "fail", **changes))
+    tried(version, "pass", "pass", **changes)
+    return Alert.objects.get(run=tried(version, "pass", "fail", **changes))
 
 
 def attention(client):
@@ -87,9 +78,9 @@ def test_the_rows_stand_in_the_order_of_their_urgency(signed_in, project, versio
     make_run(version, target=target, error="No executable on PATH.", outcome="error")
     TargetCheck.objects.create(target=target, at=timezone.now(), available=False, sentence="No key is set.")
     stale = make_suite(project, name="Cities")
-    ran(stale, "pass", "pass", fingerprint={"staleness": {"stale": True}})
+    tried(stale, "pass", "pass", fingerprint={"staleness": {"stale": True}})
     idle = make_suite(project, name="Notes")
-    aged(ran(idle, "pass", "pass"), days=16)
+    aged(tried(idle, "pass", "pass"), days=16)
     assert attention(signed_in()) == [
         ("regressed", "Basics on gemini: 1 scenario no longer passes"),
         ("error", "Basics on gemini"),
@@ -123,16 +114,16 @@ def test_names_are_shown_as_they_are_written(signed_in, project):
 
 
 def test_the_week_is_held_against_the_one_before(signed_in, version):
-    aged(ran(version, "pass", "pass"), days=9)
-    aged(ran(version, "fail", "fail"), days=15)
-    ran(version, "pass", "fail")
+    aged(tried(version, "pass", "pass"), days=9)
+    aged(tried(version, "fail", "fail"), days=15)
+    tried(version, "pass", "fail")
     week = signed_in().get(ADDRESS).context["glance"].week
     assert (week.rate.passed, week.rate.n, week.runs, week.change) == (1, 2, 1, -0.5)
     assert "▼ 50.0 pts" in signed_in().get(ADDRESS).content.decode()
 
 
 def test_a_week_without_one_before_has_no_change(signed_in, version):
-    ran(version, "pass", "pass")
+    tried(version, "pass", "pass")
     assert signed_in().get(ADDRESS).context["glance"].week.change is None
 
 

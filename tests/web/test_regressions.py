@@ -7,9 +7,14 @@ from copy import copy
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.comparing import compare_with_baseline
 from runs.models import Alert, Run
-from tests.builders import close, make_guidance, make_member, make_project, make_run, make_suite, make_trial
+from tests.builders import (
+    make_compared,
+    make_guidance,
+    make_member,
+    make_project,
+    make_suite,
+)
 
 ADDRESS = "/p/tools/regressions/"
 HTMX = {"HX-Request": "true"}
@@ -17,12 +22,8 @@ HTMX = {"HX-Request": "true"}
 
 def ran(version, *failing, **changes):
     """Return a closed run in which these scenarios failed, compared with its baseline."""
-    run = make_run(version, **changes)
-    for key in ("create", "export"):
-        make_trial(run, key, outcome="fail" if key in failing else "pass")
-    close(run)
-    compare_with_baseline(run)
-    return run
+    outcomes = {key: "fail" if key in failing else "pass" for key in ("create", "export")}
+    return make_compared(version, outcomes, **changes)
 
 
 def cards(response):

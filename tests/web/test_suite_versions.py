@@ -101,5 +101,5 @@ def test_a_suite_can_be_narrowed_to_a_tier(signed_in, project):
     make_version(suite, first={"tier": 1}, second={"tier": 2}, third={"tier": 2})
     response = signed_in().get("/p/tools/suites/basics/?tier=2")
     assert [line.scenario.key for line in response.context["lines"]] == ["second", "third"]
-    tiers = [(chip.label, chip.n, chip.on) for chip in response.context["chips"] if "tier=" in chip.query]
+    tiers = [(chip.label, chip.n, chip.is_on) for chip in response.context["chips"] if "tier=" in chip.query]
     assert ("1", 1, False) in tiers and ("2", 2, True) in tiers

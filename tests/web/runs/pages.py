@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from runs.comparing import compare_with_baseline
-from tests.builders import close, make_run, make_trial
+from tests.builders import make_compared
 
 ADDRESS = "/p/tools/runs/"
 
@@ -14,12 +13,8 @@ def numbers(response):
 
 
 def tried(version, *outcomes, **changes):
-    """Return a run whose scenarios went like this, held against its baseline."""
-    run = make_run(version, **changes)
-    for key, outcome in zip(("create", "export"), outcomes, strict=True):
-        make_trial(run, key, outcome=outcome)
-    compare_with_baseline(close(run))
-    return run
+    """Return a run whose two scenarios went like this, held against its baseline."""
+    return make_compared(version, dict(zip(("create", "export"), outcomes, strict=True)), **changes)
 
 
 def address(run, part=""):

@@ -1,0 +1,19 @@
+"""Chips: links that narrow what a page lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A way to narrow: its words, how many things it leaves, where it leads, and whether it is in force."""
+
+    label: str
+    n: int | None
+    """None where nobody counted."""
+    query: str
+    """Of the address."""
+    is_on: bool
+    group: str = ""
+    """Words before the first of its kind."""
