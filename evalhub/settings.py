@@ -148,6 +148,7 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 ARTIFACTS_DIR = DATA_DIR / "artifacts"
 WORK_DIR = DATA_DIR / "work"
+SYSTEM_FILES_DIR = DATA_DIR / "etc"
 SANDBOX = environment.choice(
     "EVALHUB_SANDBOX", "prefer" if EMBEDDED else "require", ("require", "prefer", "off")
 )

@@ -5,19 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
 HOME = "/home/agent"
-SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
+ETC = (
     "/etc/alternatives",
     "/etc/ca-certificates",
     "/etc/group",
@@ -30,10 +24,20 @@ SYSTEM = (
     "/etc/resolv.conf",
     "/etc/ssl",
 )
+SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    *ETC,
+)
 """What every program needs of a system, read-only."""
-_NETWORK_ONLY = ("/etc/hosts", "/etc/resolv.conf")
 _MOUNTED_OR_LINKED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _SHARED_MEMORY_BYTES = 64 << 20
+_HOME_BEHIND = "/tmp/.home"  # noqa: S108  # the sandbox's own
+"""Where HOME leads to: a file system less to be mounted."""
 
 
 def find() -> str:
@@ -53,17 +57,26 @@ def argv(
     readable: tuple[Path, ...],
     writable: Mapping[str, str],
     cwd: str,
+    etc: Path | None = None,
 ) -> tuple[str, ...]:
     """Return everything up to the command itself. The environment is inherited: argument lists are public.
 
-    `writable` maps folders of the host to their places inside; `readable` are seen where they are.
+    `writable` maps folders of the host to their places inside; `readable` are seen where they are. `etc` stands for
+    /etc, unless something else of it is to be seen.
     """
-    words = [*_fixed(program, network=network, nested=nested, tmp_bytes=tmp_bytes, readable=readable)]
+    if _of_etc(map(str, readable)) or _of_etc(writable.values()):
+        etc = None
+    fixed = _fixed(program, network=network, nested=nested, tmp_bytes=tmp_bytes, readable=readable, etc=etc)
+    words = [*fixed]
     for path, place in writable.items():
         words += ["--bind", path, place]
     # The root is a file system in memory without a size of its own; last, once every place is made.
     words += ["--remount-ro", "/", "--chdir", cwd]
     return tuple(words)
+
+
+def _of_etc(paths: Iterable[str]) -> bool:
+    return any(path == "/etc" or path.startswith("/etc/") for path in paths)
 
 
 def rules(*, read: Iterable[str | Path], write: Iterable[str | Path], network: bool) -> str:
@@ -73,11 +86,16 @@ def rules(*, read: Iterable[str | Path], write: Iterable[str | Path], network: b
 
 @lru_cache(maxsize=64)
 def _fixed(
-    program: str, *, network: bool, nested: bool, tmp_bytes: int, readable: tuple[Path, ...]
+    program: str,
+    *,
+    network: bool,
+    nested: bool,
+    tmp_bytes: int,
+    readable: tuple[Path, ...],
+    etc: Path | None,
 ) -> tuple[str, ...]:
     """Return what is mostly the same for all trials of a run: all but the folders that a command writes to."""
-    words = [*_isolation(program, network=network, nested=nested), *_system(network=network)]
-    words += _fresh(tmp_bytes)
+    words = [*_isolation(program, network=network, nested=nested), *_system(etc), *_fresh(tmp_bytes)]
     for path in sorted(readable):
         words += ["--ro-bind-try", str(path), str(path)]
     return tuple(words)
@@ -94,16 +112,15 @@ def _isolation(program: str, *, network: bool, nested: bool) -> list[str]:
     return words
 
 
-@cache
-def _system(*, network: bool) -> tuple[str, ...]:
-    words: list[str] = []
+def _system(etc: Path | None) -> Iterator[str]:
     for name in SYSTEM:
         path = Path(name)
         if name in _MOUNTED_OR_LINKED and path.is_symlink():
-            words += ["--symlink", str(path.readlink()), name]
-        elif network or name not in _NETWORK_ONLY:
-            words += ["--ro-bind-try", name, name]
-    return tuple(words)
+            yield from ("--symlink", str(path.readlink()), name)
+        elif etc is None or name not in ETC:
+            yield from ("--ro-bind-try", name, name)
+    if etc is not None:
+        yield from ("--ro-bind", str(etc), "/etc")
 
 
 def _fresh(tmp_bytes: int) -> list[str]:
@@ -111,7 +128,7 @@ def _fresh(tmp_bytes: int) -> list[str]:
     words = ["--proc", "/proc", "--dev", "/dev"]
     words += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108  # the sandbox's own
     words += ["--size", str(tmp_bytes), "--tmpfs", "/tmp"]  # noqa: S108  # the sandbox's own
-    return [*words, "--size", str(tmp_bytes), "--tmpfs", HOME]
+    return [*words, "--dir", _HOME_BEHIND, "--symlink", _HOME_BEHIND, HOME]
 
 
 def _packaged() -> str:

@@ -21,6 +21,7 @@ from runs.providers.base import ProviderError
 from runs.providers.outbound import Outbound
 from runs.providers.process import Spawn
 from runs.readable_folders import readable_folders
+from runs.system_files import gathered
 
 HOME = bubblewrap.HOME
 WORKSPACE = "/workspace"
@@ -85,6 +86,8 @@ class Containment:
     """Further folders that a sandboxed command may read (`EVALHUB_SANDBOX_READ`)."""
     outbound: Outbound = field(default_factory=Outbound)
     """Which addresses the worker itself calls for a target (`EVALHUB_HTTP_ALLOW`)."""
+    system_files: Path | None = None
+    """Where what commands see of /etc is gathered; None mounts each name of it by itself, which takes longer."""
 
     @cached_property
     def level(self) -> Level:
@@ -139,6 +142,10 @@ class Containment:
     def readable_folders(self) -> tuple[Path, ...]:
         """Folders outside /usr that every command may read."""
         return readable_folders(self.path, self.read)
+
+    def etc(self) -> Path | None:
+        """Return the folder that stands for /etc, None where each name of it is mounted."""
+        return gathered(self.system_files) if self.system_files else None
 
 
 @dataclass(frozen=True)
@@ -215,6 +222,7 @@ class Sandbox:
             readable=(*self.containment.readable_folders(), *self.readable),
             writable={**{str(path): str(path) for path in self.writable}, **self._places},
             cwd=self.inside(cwd),
+            etc=self.containment.etc(),
         )
 
     def _landlock_argv(self) -> tuple[str, ...]:

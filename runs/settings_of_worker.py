@@ -21,7 +21,8 @@ def containment() -> Containment:
     policy = Policy(settings.SANDBOX)
     read = tuple(Path(path) for path in settings.SANDBOX_READ)
     outbound = Outbound.of(settings.HTTP_ALLOW, loopback=settings.EMBEDDED)
-    return Containment(policy, look_at_machine(), os.environ.get("PATH", os.defpath), read, outbound)
+    path = os.environ.get("PATH", os.defpath)
+    return Containment(policy, look_at_machine(), path, read, outbound, settings.SYSTEM_FILES_DIR)
 
 
 def variables_of(project: Project) -> dict[str, str]:
