@@ -2,66 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from evaluators.expectations.expect import Expect
 from evaluators.gates import Gate
+from evaluators.judging.rubric import JudgeCriteria
 from evaluators.scoring import Evaluator
-from evaluators.scoring.expected_messages import Message
-
-
-class Value(BaseModel):
-    """Base of everything here: immutable, and a name that does not exist is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Tool(Value):
-    """The program whose use is tested (the `target:` section of llm-tool-test)."""
-
-    binary: str = ""
-    command_pattern: str = ""
-    env: dict[str, str] = Field(default_factory=dict)
-    health_check: str = ""
-    version_command: str = ""
-
-
-class EvaluatorScript(Value):
-    """A script that informs after the gates and never decides (`scripts.evaluators`)."""
-
-    command: str
-    name: str
-    timeout_seconds: float = 60.0
-    network: bool = False
-
-
-class Criterion(Value):
-    """One line of a rubric."""
-
-    id: str
-    weight: float
-    description: str = ""
-
-
-class Rubric(Value):
-    """Weighted criteria for a judge; weights are kept as written and normalised when used."""
-
-    name: str = ""
-    criteria: tuple[Criterion, ...]
-    require_fields: tuple[str, ...] = ()
-
-
-class JudgeCriteria(Value):
-    """When and by what the judge judges (`evaluation.judge`)."""
-
-    enabled: bool = True
-    rubric: Rubric
-    pass_threshold: float
-    model: str = ""
-    when: Literal["always", "gates_pass"] = "always"
-    judgings: int = 1
+from evaluators.scoring.case import Case, Message
+from evaluators.scripts import EvaluatorScript
+from evaluators.tool import Tool
+from evaluators.values import Value
 
 
 class Composite(Value):
@@ -96,6 +48,19 @@ class Criteria(Value):
     """Attachments, as paths among the files that came with the scenario."""
     guidelines: tuple[str, ...] = ()
     """Guideline files, likewise."""
+
+    @property
+    def case(self) -> Case:
+        """What evaluators need to know of all this."""
+        return Case(
+            self.question,
+            self.expected_outcome,
+            self.reference_answer,
+            self.input_messages,
+            self.expected_messages,
+            self.input_files,
+            self.guidelines,
+        )
 
     @property
     def checks(self) -> int:

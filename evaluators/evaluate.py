@@ -24,13 +24,40 @@ class Layer(Protocol):
     ) -> tuple[Score, ...]: ...
 
 
+# Criteria are made of the layers' own values, so no layer knows the whole of them: each is handed its part.
+
+
+def interaction_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return tuple(interaction.scores(evidence.interaction))
+
+
+def gates_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return gates.scores(criteria.gates, evidence)
+
+
+def assertions_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return expectations.scores(criteria.expect, evidence)
+
+
+def evaluators_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return scoring.scores(criteria.evaluators, criteria.threshold, criteria.case, evidence)
+
+
+def scripts_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return scripts.scores(criteria.scripts, evidence)
+
+
+def judge_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    return judge.scores(criteria.judge, evidence, so_far)
+
+
 LAYERS: tuple[Layer, ...] = (
-    interaction.scores,
-    gates.scores,
-    expectations.scores,
-    scoring.scores,
-    scripts.scores,
-    judge.scores,
+    interaction_layer,
+    gates_layer,
+    assertions_layer,
+    evaluators_layer,
+    scripts_layer,
+    judge_layer,
 )
 """Every layer in the order in which they run; one that a scenario does not ask for gives nothing."""
 

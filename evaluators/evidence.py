@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from evaluators.criteria import Tool
 from evaluators.interaction import Interaction, analyse
 from evaluators.model import Complete, Json, Transcript, Usage, Workspace
+from evaluators.tool import Tool
 
 
 @dataclass(frozen=True)

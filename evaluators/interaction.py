@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -11,6 +10,7 @@ from msgspec import Struct
 from evaluators.calls import calls
 from evaluators.model import Command, Json, Score, Source, Transcript
 from evaluators.patterns import PatternError
+from evaluators.tool import Tool
 from evaluators.tool_commands import (
     GENERIC_PATTERN,
     in_shell_calls,
@@ -19,10 +19,6 @@ from evaluators.tool_commands import (
     matcher,
     numbered,
 )
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria, Tool
-    from evaluators.evidence import Evidence
 
 __all__ = ["GENERIC_PATTERN", "Interaction", "Subcommand", "analyse", "metrics", "scores"]
 
@@ -171,12 +167,8 @@ def _sum(name: str, groups: _Groups) -> int:
     return sum(getattr(own, name) for own in groups.values())
 
 
-def scores(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    """Return layer 1 as scores, which inform and never decide; a rate of no commands is not measured."""
-    return tuple(_scores(evidence.interaction))
-
-
-def _scores(interaction: Interaction) -> Iterator[Score]:
+def scores(interaction: Interaction) -> Iterator[Score]:
+    """Yield layer 1 as scores, which inform and never decide; a rate of no commands is not measured."""
     for name in COUNTS:
         count = float(getattr(interaction, name))
         yield Score("interaction", name, None if interaction.source == "none" else count)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from msgspec import Struct
 
+from evaluators.evidence import Evidence
 from evaluators.gates.base import NOT_RUN, excerpt
 from evaluators.model import CommandResult, Json, Score
 from evaluators.printed_json import NoJson, decoded
+from evaluators.values import Value
 
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria, EvaluatorScript
-    from evaluators.evidence import Evidence
+
+class EvaluatorScript(Value):
+    """A script that informs after the gates and never decides (`scripts.evaluators`)."""
+
+    command: str
+    name: str
+    timeout_seconds: float = 60.0
+    network: bool = False
 
 
 class ScriptResult(Struct, frozen=True):
@@ -28,9 +35,9 @@ class ScriptResult(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def scores(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+def scores(wanted: Sequence[EvaluatorScript], evidence: Evidence) -> tuple[Score, ...]:
     """Return one score for each evaluator script; its errors are told and break nothing."""
-    return tuple(_score(script, evidence) for script in criteria.scripts)
+    return tuple(_score(script, evidence) for script in wanted)
 
 
 def _score(script: EvaluatorScript, evidence: Evidence) -> Score:

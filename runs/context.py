@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 
 import msgspec
 
-from evaluators.criteria import Tool
 from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
+from evaluators.tool import Tool
 from runs import statements
 from runs.batch_answers import batched
 from runs.judges import judge_of

@@ -9,8 +9,8 @@ from django.db import OperationalError
 from django.db.models import Case, Value, When
 from django.utils import timezone
 
-from evaluators.criteria import Tool
 from evaluators.redaction import mask_values
+from evaluators.tool import Tool
 from runs import batching, claims, recording
 from runs.captures import capture
 from runs.context import RunContext, forget, load_run

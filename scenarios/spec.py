@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from evaluators.criteria import Criteria, Value
+from evaluators.criteria import Criteria
 from evaluators.model import Json
+from evaluators.values import Value
 
 
 class PostScript(Value):

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Max
 
 from evalhub.teams.models import Project
-from evaluators.criteria import Rubric as RubricCriteria
+from evaluators.judging.rubric import Rubric as RubricCriteria
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import split

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -37,12 +38,17 @@ def modules(*parts: str) -> Iterator[Path]:
 def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Give line and full dotted name of everything that is imported, also within functions."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                yield node.lineno, f"{node.module}.{alias.name}"
+        yield from imported(node)
+
+
+def imported(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Give line and full dotted name of what one statement imports."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield node.lineno, alias.name
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        for alias in node.names:
+            yield node.lineno, f"{node.module}.{alias.name}"
 
 
 def uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -77,6 +83,40 @@ def impure(tree: ast.AST) -> list[str]:
     return [f"{line}: {name}" for line, name in found]
 
 
+def loading(tree: ast.AST) -> Iterator[ast.AST]:
+    """Give the parts of a module but the bodies of functions: what is loaded with it, or is there for its types."""
+    yield tree
+    for child in ast.iter_child_nodes(tree):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from loading(child)
+
+
+def neighbours(trees: Mapping[str, ast.AST]) -> dict[str, set[str]]:
+    """Return for each module those of the others that it imports outside of functions."""
+    found: dict[str, set[str]] = {}
+    for name, tree in trees.items():
+        wanted = [each for node in loading(tree) for _, each in imported(node)]
+        # What is imported is a module, or a name in one.
+        modules = (each if each in trees else each.rpartition(".")[0] for each in wanted)
+        found[name] = {module for module in modules if module in trees}
+    return found
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Return the modules of a circle in their order, nothing where there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        modules: list[str] = error.args[1]
+        return modules
+    return []
+
+
+def dotted(path: Path) -> str:
+    """Return the name by which a module is imported."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
 @cache
 def read(path: Path) -> ast.AST:
     return ast.parse(path.read_text(encoding="utf-8"))
@@ -99,6 +139,13 @@ def test_leaves_import_neither_scenarios_nor_runs() -> None:
     assert found == []
 
 
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Also not for their types alone."""
+    graph = neighbours({dotted(path): read(path) for path in modules(*ORDER)})
+    assert {name.partition(".")[0] for name in graph} == set(ORDER)
+    assert circle(graph) == []
+
+
 @pytest.mark.parametrize("part", PURE)
 def test_the_pure_parts_do_not_reach_the_world(part: str) -> None:
     found = {str(path.relative_to(ROOT)): impure(read(path)) for path in modules(part)}
@@ -117,6 +164,24 @@ def test_the_pure_parts_do_not_reach_the_world(part: str) -> None:
 )
 def test_it_would_see_an_import_upwards(package: str, code: str) -> None:
     assert len(upward(package, ast.parse(code))) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("import p.b", "from p.a import X"),
+        ("from p import b", "if TYPE_CHECKING:\n    from p.a import X"),
+        ("class A:\n    from p.b import X", "try:\n    import p.a\nexcept ImportError:\n    pass"),
+    ],
+)
+def test_it_would_see_a_circle(first: str, second: str) -> None:
+    graph = neighbours({"p": ast.parse(""), "p.a": ast.parse(first), "p.b": ast.parse(second)})
+    assert set(circle(graph)) == {"p.a", "p.b"}
+
+
+def test_what_a_function_imports_makes_no_circle() -> None:
+    later = "def f():\n    import p.a"
+    assert circle(neighbours({"p.a": ast.parse("import p.b"), "p.b": ast.parse(later)})) == []
 
 
 @pytest.mark.parametrize(

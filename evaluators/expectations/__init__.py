@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from evaluators.evidence import Evidence
 from evaluators.expectations import budgets, params, responses, tools
 from evaluators.expectations.expect import Expect, ToolParam
 from evaluators.expectations.facts import Atom, Facts, ToolCall, facts_of, tool_calls
 from evaluators.expectations.verdict import TIMED_OUT, Finding, Verdict, verdict
 from evaluators.model import Json, Score
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
 
 __all__ = [
     "ASSERTIONS",
@@ -59,14 +55,14 @@ def find(expect: Expect, facts: Facts) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.atoms)
 
 
-def scores(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+def scores(expect: Expect | None, evidence: Evidence) -> tuple[Score, ...]:
     """Return one score a key, after the verdict on the case; a trial that timed out has only the verdict."""
-    if criteria.expect is None:
+    if expect is None:
         return ()
     if evidence.timed_out:
         return (_of_case(TIMED_OUT),)
     facts = facts_of(evidence)
-    findings = find(criteria.expect, facts)
+    findings = find(expect, facts)
     return (_of_case(verdict(findings)), *(_of_key(finding, facts) for finding in findings))
 
 

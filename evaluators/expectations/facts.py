@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from evaluators.calls import Call, calls
+from evaluators.evidence import Evidence
 from evaluators.model import Json, Transcript, Usage
 from evaluators.tokens import Sources, resolve
-
-if TYPE_CHECKING:
-    from evaluators.evidence import Evidence
 
 CHARACTERS_PER_TOKEN = 4
 

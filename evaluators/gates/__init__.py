@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import Annotated
 
 from pydantic import Field
 
+from evaluators.evidence import Evidence
 from evaluators.gates.base import BaseGate
 from evaluators.gates.commands import CommandOutputContains, CommandOutputMatches, CommandSucceeds
 from evaluators.gates.files import FileContains, FileExists, FileMatches
@@ -13,10 +15,6 @@ from evaluators.gates.json_path import CommandJsonPath
 from evaluators.gates.scripts import Script
 from evaluators.gates.transcript import NoTranscriptErrors
 from evaluators.model import Score
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
 
 __all__ = ["GATES", "BaseGate", "Gate", "scores"]
 
@@ -49,6 +47,6 @@ GATES: dict[str, type[BaseGate]] = {
 }
 
 
-def scores(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+def scores(gates: Sequence[Gate], evidence: Evidence) -> tuple[Score, ...]:
     """Return the verdict of every gate in the order in which they are declared; a failure stops none."""
-    return tuple(gate.check(evidence) for gate in criteria.gates)
+    return tuple(gate.check(evidence) for gate in gates)

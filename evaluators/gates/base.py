@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
+from evaluators.evidence import Evidence
 from evaluators.gates.texts import Verdict
-from evaluators.kinds import Kind
 from evaluators.model import CommandResult, Json, Score
-
-if TYPE_CHECKING:
-    from evaluators.evidence import Evidence
+from evaluators.values import Kind
 
 EXCERPT = 2_000
 """Characters of a command's output that a gate's detail keeps."""

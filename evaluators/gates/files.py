@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from evaluators.evidence import Evidence
 from evaluators.gates.base import NOT_RUN, BaseGate
 from evaluators.gates.texts import PatternText, Verdict, contains, matches
 from evaluators.model import FileUnavailable, Score, Workspace
-
-if TYPE_CHECKING:
-    from evaluators.evidence import Evidence
 
 
 class FileGate(BaseGate):

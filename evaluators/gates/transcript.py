@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
+from evaluators.evidence import Evidence
 from evaluators.gates.base import BaseGate
 from evaluators.model import Score
-
-if TYPE_CHECKING:
-    from evaluators.evidence import Evidence
 
 _SHOWN = 5
 

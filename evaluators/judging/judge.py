@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from evaluators.evidence import Evidence
 from evaluators.judging.prompt import SYSTEM, repair_prompt, user_prompt
 from evaluators.judging.reply import BadReply, Reply, read_reply
+from evaluators.judging.rubric import JudgeCriteria
 from evaluators.model import (
     Complete,
     Completion,
@@ -21,17 +22,12 @@ from evaluators.model import (
     same_model,
 )
 
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria, JudgeCriteria
-    from evaluators.evidence import Evidence
-
 NAME = "judge"
 """The score that decides; each call of the judge is a score `judging` beside it, each criterion `criterion.<id>`."""
 
 
-def scores(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+def scores(wanted: JudgeCriteria | None, evidence: Evidence, so_far: Sequence[Score]) -> tuple[Score, ...]:
     """Return the judge's verdict, its judgings and its criteria; nothing where the judge is off."""
-    wanted = criteria.judge
     if wanted is None or not wanted.enabled:
         return ()
     if wanted.when == "gates_pass" and any(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
+from evaluators.evidence import Evidence
 from evaluators.interaction import Interaction
 from evaluators.judging.rendering import rendered
+from evaluators.judging.rubric import Rubric
 from evaluators.redaction import redact_patterns
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Rubric
-    from evaluators.evidence import Evidence
 
 SYSTEM = (
     "You judge how well an AI agent did a task with a command-line tool. "

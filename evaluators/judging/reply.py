@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from evaluators.judging.rubric import Rubric
 from evaluators.model import Json
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Rubric
 
 MISMATCH = 0.02
 """How far the reported score may lie from the one by the weights before it is flagged."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
+from evaluators.evidence import Evidence
 from evaluators.model import CompletionError, CompletionRequest, Judging, same_model
-
-if TYPE_CHECKING:
-    from evaluators.evidence import Evidence
 
 NO_MODEL = "The judge could not be asked: no model is connected. Choose a judge, or leave its evaluators out."
 

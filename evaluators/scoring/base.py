@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from pydantic import Field
 
-from evaluators.kinds import Kind
+from evaluators.evidence import Evidence
 from evaluators.model import Json, Judging, LayerName, Score
+from evaluators.scoring.case import Case
 from evaluators.traces import as_trace, has_trace, summary
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
+from evaluators.values import Kind
 
 LAYER: LayerName = "evaluators"
 PASS, BORDERLINE = 0.8, 0.6
@@ -58,11 +55,11 @@ class BaseEvaluator(Kind):
         """The name of its score."""
         return self.name or self.type
 
-    def evaluate(self, criteria: Criteria, evidence: Evidence) -> tuple[Score, ...]:
+    def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
         """Return its own score first, then those of its members. Never raises for what the agent did."""
-        return (self.score(self.find(criteria, evidence)),)
+        return (self.score(self.find(case, evidence)),)
 
-    def find(self, criteria: Criteria, evidence: Evidence) -> Finding:
+    def find(self, case: Case, evidence: Evidence) -> Finding:
         """Return what it finds in the evidence."""
         raise NotImplementedError
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from evaluators.evidence import Evidence
 from evaluators.model import Json
 from evaluators.scoring.base import BaseEvaluator, Finding, answer, trace_context
+from evaluators.scoring.case import Case
 from evaluators.scoring.scripts import run_judge_script
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
 
 
 class CodeJudge(BaseEvaluator):
@@ -31,31 +29,31 @@ class CodeJudge(BaseEvaluator):
     def needs_workspace(self) -> bool:
         return True
 
-    def find(self, criteria: Criteria, evidence: Evidence) -> Finding:
+    def find(self, case: Case, evidence: Evidence) -> Finding:
         return run_judge_script(
             self.script,
-            self._given(criteria, evidence),
+            self._given(case, evidence),
             evidence,
             cwd=self.cwd,
             timeout_seconds=self.timeout_seconds,
             network=self.network,
         )
 
-    def _given(self, criteria: Criteria, evidence: Evidence) -> dict[str, Json]:
+    def _given(self, case: Case, evidence: Evidence) -> dict[str, Json]:
         """Return what the script reads; the paths are relative to where it runs."""
-        guidelines = self._from_here(criteria.guidelines)
-        messages = [message.model_dump(exclude_none=True) for message in criteria.input_messages]
+        guidelines = self._from_here(case.guidelines)
+        messages = [message.model_dump(exclude_none=True) for message in case.input_messages]
         return {
-            "question": criteria.question or evidence.prompt,
-            "expected_outcome": criteria.expected_outcome,
-            "reference_answer": criteria.reference_answer,
+            "question": case.question or evidence.prompt,
+            "expected_outcome": case.expected_outcome,
+            "reference_answer": case.reference_answer,
             "candidate_answer": answer(evidence),
             "guideline_paths": guidelines,
             "guideline_files": guidelines,
-            "input_files": self._from_here(criteria.input_files),
+            "input_files": self._from_here(case.input_files),
             "input_messages": messages,
             "input_segments": [part for message in messages for part in _segments(message.get("content"))],
-            "expected_messages": [one.model_dump(exclude_none=True) for one in criteria.expected_messages],
+            "expected_messages": [one.model_dump(exclude_none=True) for one in case.expected_messages],
             **trace_context(evidence),
         }
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from pydantic import Field
 
-from evaluators.kinds import Kind
+from evaluators.evidence import Evidence
 from evaluators.model import Json, Score
 from evaluators.scoring.asking import ask
 from evaluators.scoring.base import BaseEvaluator, Finding
+from evaluators.scoring.case import Case
+from evaluators.scoring.code_judge import CodeJudge
+from evaluators.scoring.expected_messages import ExpectedMessages
 from evaluators.scoring.judge_prompt import SYSTEM, section, values
-from evaluators.scoring.llm_judge import judged
+from evaluators.scoring.llm_judge import LlmJudge, judged
+from evaluators.scoring.rubric import RubricJudge
 from evaluators.scoring.scripts import run_judge_script
+from evaluators.scoring.tool_trajectory import ToolTrajectory
 from evaluators.scoring.weighing import weighted_mean
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
-    from evaluators.scoring import Evaluator
+from evaluators.values import Kind
 
 _RESULTS = "{{EVALUATOR_RESULTS_JSON}}"
 _TEMPLATE = "Several evaluators graded the same answer. Give one grade for all of their results together."
@@ -73,27 +74,25 @@ class Composite(BaseEvaluator):
     def asks_model(self) -> bool:
         return isinstance(self.aggregator, LlmAggregator)
 
-    def evaluate(self, criteria: Criteria, evidence: Evidence) -> tuple[Score, ...]:
-        found = [member.evaluate(criteria, evidence) for member in self.evaluators]
-        own = self.score(self._aggregate([scores[0] for scores in found], criteria, evidence))
+    def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
+        found = [member.evaluate(case, evidence) for member in self.evaluators]
+        own = self.score(self._aggregate([scores[0] for scores in found], case, evidence))
         members = [self._member(score) for scores in found for score in scores]
         return (own, *members)
 
     def _member(self, score: Score) -> Score:
         return msgspec.structs.replace(score, name=f"{self.label}/{score.name}")
 
-    def _aggregate(self, members: Sequence[Score], criteria: Criteria, evidence: Evidence) -> Finding:
+    def _aggregate(self, members: Sequence[Score], case: Case, evidence: Evidence) -> Finding:
         errors = dict.fromkeys(score.error for score in members if score.error)
         results = {score.name: _result(score) for score in members}
         more: dict[str, Json] = {"evaluator_results": list(results.values())}
         if errors:
             return Finding(None, error=" ".join(errors), more=more)
-        found = self._combined(members, results, criteria, evidence)
+        found = self._combined(members, results, case, evidence)
         return msgspec.structs.replace(found, more={**found.more, **more})
 
-    def _combined(
-        self, members: Sequence[Score], results: Json, criteria: Criteria, evidence: Evidence
-    ) -> Finding:
+    def _combined(self, members: Sequence[Score], results: Json, case: Case, evidence: Evidence) -> Finding:
         how = self.aggregator
         if isinstance(how, CodeAggregator):
             given = {"results": results}
@@ -106,8 +105,15 @@ class Composite(BaseEvaluator):
                 network=how.network,
             )
         if isinstance(how, LlmAggregator):
-            return judged(ask(_prompt(how, results, criteria, evidence), SYSTEM, how.model, evidence))
+            return judged(ask(_prompt(how, results, case, evidence), SYSTEM, how.model, evidence))
         return _mean(members, how)
+
+
+Evaluator = Annotated[
+    ToolTrajectory | ExpectedMessages | LlmJudge | RubricJudge | CodeJudge | Composite,
+    Field(discriminator="type"),
+]
+"""Every kind. It stands here because a composite is one of them and holds any of them."""
 
 
 def _mean(members: Sequence[Score], how: WeightedAverage) -> Finding:
@@ -132,10 +138,10 @@ def _result(score: Score) -> dict[str, Json]:
     return {"name": score.name, "score": score.value, "weight": score.weight, **score.detail}
 
 
-def _prompt(how: LlmAggregator, results: Json, criteria: Criteria, evidence: Evidence) -> str:
+def _prompt(how: LlmAggregator, results: Json, case: Case, evidence: Evidence) -> str:
     told = json.dumps(results, indent=2, ensure_ascii=False)
     if _RESULTS in how.prompt:
         return how.prompt.replace(_RESULTS, told)
-    given = values(criteria, evidence)
+    given = values(case, evidence)
     parts = (how.prompt.strip() or _TEMPLATE, section("expected_outcome", given["expected_outcome"]))
     return "\n\n".join((*parts, section("evaluator_results", told)))

@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from evaluators.evidence import Evidence
 from evaluators.gates.assertions import equal
 from evaluators.model import Event
 from evaluators.scoring.base import BaseEvaluator, Finding
+from evaluators.scoring.case import Case, ExpectedCall
 from evaluators.traces import has_trace, tool_calls
 
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
-
 NO_TRACE = "No trace available to validate tool_calls"
-
-
-class ExpectedCall(BaseModel):
-    """One tool call as a case expects it; without `input` any input will do, `output` is not compared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    tool: str
-    input: Any = None
-    output: Any = None
-
-
-class Message(BaseModel):
-    """One message of a conversation; `content` is a text or a list of parts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    role: Literal["system", "user", "assistant", "tool"]
-    content: Any = None
-    tool_calls: tuple[ExpectedCall, ...] = ()
 
 
 class ExpectedMessages(BaseEvaluator):
@@ -44,8 +20,8 @@ class ExpectedMessages(BaseEvaluator):
 
     type: Literal["expected_messages"] = "expected_messages"
 
-    def find(self, criteria: Criteria, evidence: Evidence) -> Finding:
-        wanted = [call for message in criteria.expected_messages for call in message.tool_calls]
+    def find(self, case: Case, evidence: Evidence) -> Finding:
+        wanted = [call for message in case.expected_messages for call in message.tool_calls]
         if not wanted:
             return Finding(1.0, hits=("No tool_calls specified in expected_messages",))
         events = evidence.transcript.events

@@ -6,16 +6,13 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from evaluators.evidence import Evidence
 from evaluators.judging.rendering import cut_middle
 from evaluators.model import Json
 from evaluators.redaction import redact_patterns
 from evaluators.scoring.base import answer, trace_context
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
+from evaluators.scoring.case import Case
 
 LONGEST = 60_000
 """Characters of one value that a judge gets; what is longer is cut in the middle."""
@@ -46,16 +43,16 @@ _UNTRUSTED = frozenset(("candidate_answer", "trace_summary", "evaluator_results"
 _SHOWS_ANSWER = frozenset(("candidate_answer", "expected_messages"))
 
 
-def values(criteria: Criteria, evidence: Evidence) -> dict[str, str]:
+def values(case: Case, evidence: Evidence) -> dict[str, str]:
     """Return what the placeholders of a template stand for, redacted, cut and trimmed."""
     context = trace_context(evidence)
     found = {
-        "expected_outcome": criteria.expected_outcome,
-        "question": criteria.question or evidence.prompt,
-        "reference_answer": criteria.reference_answer,
+        "expected_outcome": case.expected_outcome,
+        "question": case.question or evidence.prompt,
+        "reference_answer": case.reference_answer,
         "candidate_answer": answer(evidence),
-        "expected_messages": _json([one.model_dump(exclude_none=True) for one in criteria.expected_messages]),
-        "input_messages": _json([one.model_dump(exclude_none=True) for one in criteria.input_messages]),
+        "expected_messages": _json([one.model_dump(exclude_none=True) for one in case.expected_messages]),
+        "input_messages": _json([one.model_dump(exclude_none=True) for one in case.input_messages]),
         "trace_summary": _json(context["candidate_trace_summary"]),
     }
     return {name: cut_middle(redact_patterns(text), LONGEST).strip() for name, text in found.items()}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from evaluators.evidence import Evidence
 from evaluators.model import Score
+from evaluators.scoring import Evaluator
 from evaluators.scoring.base import LAYER
+from evaluators.scoring.case import Case
 from evaluators.scoring.weighing import weighted_mean
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
 
 NAME = "score"
 """The score that decides."""
@@ -19,13 +17,15 @@ NAME = "score"
 _ROUNDING = 1e-9
 
 
-def scores(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+def scores(
+    evaluators: Sequence[Evaluator], threshold: float, case: Case, evidence: Evidence
+) -> tuple[Score, ...]:
     """Return the aggregate and every evaluator's score; nothing where a scenario has no evaluators."""
-    if not criteria.evaluators:
+    if not evaluators:
         return ()
-    found = [evaluator.evaluate(criteria, evidence) for evaluator in criteria.evaluators]
+    found = [evaluator.evaluate(case, evidence) for evaluator in evaluators]
     own = [scores[0] for scores in found]
-    return (aggregate(own, criteria.threshold), *(score for scores in found for score in scores))
+    return (aggregate(own, threshold), *(score for scores in found for score in scores))
 
 
 def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
+from evaluators.evidence import Evidence
 from evaluators.model import Judging
 from evaluators.scoring.asking import ask
 from evaluators.scoring.base import BaseEvaluator, Finding
+from evaluators.scoring.case import Case
 from evaluators.scoring.judge_prompt import SYSTEM, TEMPLATE, user_prompt, values
 from evaluators.scoring.judge_reply import read_judge_reply
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
 
 
 class LlmJudge(BaseEvaluator):
@@ -32,8 +30,8 @@ class LlmJudge(BaseEvaluator):
     def asks_model(self) -> bool:
         return True
 
-    def find(self, criteria: Criteria, evidence: Evidence) -> Finding:
-        given = values(criteria, evidence)
+    def find(self, case: Case, evidence: Evidence) -> Finding:
+        given = values(case, evidence)
         prompt = user_prompt(self.prompt or TEMPLATE, given, with_trace=self.include_trace)
         return judged(ask(prompt, SYSTEM, self.model, evidence))
 

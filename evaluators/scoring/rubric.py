@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
+from evaluators.evidence import Evidence
 from evaluators.judging.reply import first_object
 from evaluators.model import Json, Judging
 from evaluators.scoring.asking import ask
 from evaluators.scoring.base import BaseEvaluator, Finding
+from evaluators.scoring.case import Case
 from evaluators.scoring.judge_prompt import section, user_prompt, values
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
 
 SYSTEM = """You check an answer against a list of statements.
 Reply with a single JSON object and nothing else, of exactly this shape:
@@ -65,8 +63,8 @@ class RubricJudge(BaseEvaluator):
     def asks_model(self) -> bool:
         return True
 
-    def find(self, criteria: Criteria, evidence: Evidence) -> Finding:
-        given = values(criteria, evidence)
+    def find(self, case: Case, evidence: Evidence) -> Finding:
+        given = values(case, evidence)
         prompt = user_prompt(TEMPLATE, given, with_trace=self.include_trace)
         listed = section("rubrics", "\n".join(map(_line, self.rubrics)))
         judging = ask(f"{prompt}\n\n{listed}", SYSTEM, self.model, evidence)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING
 
+from evaluators.evidence import Evidence
 from evaluators.gates.base import NOT_RUN, excerpt
 from evaluators.model import CommandResult, Json
 from evaluators.printed_json import whole_or_last_line
 from evaluators.scoring.base import Finding, clamped, sentences
-
-if TYPE_CHECKING:
-    from evaluators.evidence import Evidence
 
 
 def run_judge_script(

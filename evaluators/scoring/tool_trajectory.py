@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from evaluators.evidence import Evidence
 from evaluators.scoring.base import BaseEvaluator, Finding
+from evaluators.scoring.case import Case
 from evaluators.traces import has_trace, summary, tool_calls
-
-if TYPE_CHECKING:
-    from evaluators.criteria import Criteria
-    from evaluators.evidence import Evidence
 
 NO_TRACE = "No trace available for evaluation"
 
@@ -34,7 +32,7 @@ class ToolTrajectory(BaseEvaluator):
     minimums: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     expected: tuple[ExpectedTool, ...] = ()
 
-    def find(self, criteria: Criteria, evidence: Evidence) -> Finding:
+    def find(self, case: Case, evidence: Evidence) -> Finding:
         if not has_trace(evidence.transcript):
             return Finding(0.0, misses=(NO_TRACE,))
         events = evidence.transcript.events

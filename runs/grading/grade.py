@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from evaluators import gates
 from evaluators.criteria import Criteria
-from evaluators.evaluate import LAYERS, Layer
+from evaluators.evaluate import LAYERS, Layer, gates_layer
 from evaluators.evidence import Evidence
 from evaluators.gates.base import NOT_RUN, CommandGate
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Score, Workspace
@@ -148,7 +147,7 @@ def _without_workspace(layer: Layer) -> Layer:
 
 
 WITHOUT_COMMANDS: tuple[Layer, ...] = tuple(
-    _gates_by_files if layer is gates.scores else _without_workspace(layer) for layer in LAYERS
+    _gates_by_files if layer is gates_layer else _without_workspace(layer) for layer in LAYERS
 )
 """The layers of execution, where files can be looked at and no command may run."""
 

@@ -8,11 +8,11 @@ from functools import cache
 from random import Random
 
 from evaluators.attempts import attempts
-from evaluators.criteria import Criteria, Tool
 from evaluators.diagnosis import diagnose
 from evaluators.evidence import Evidence
 from evaluators.interaction import Interaction, scores
 from evaluators.model import Event, Json, Score, Transcript
+from evaluators.tool import Tool
 from runs.artifacts import Kept, keep
 from runs.made_up.catalogue import TOOLS, MadeTool
 from runs.models import TranscriptRecord
@@ -53,7 +53,7 @@ def session(tool: int, place: int, failures: int, passed: bool, variant: int) ->
         packed=TranscriptRecord.pack(transcript),
         events=len(events),
         interaction=interaction,
-        scores=scores(Criteria(), evidence, ()),
+        scores=tuple(scores(interaction)),
         told=interaction.as_json(),
         diagnosis=json_of(diagnose(interaction)),
         attempts=json_of(attempts(transcript, interaction.commands)),

@@ -12,6 +12,7 @@ from evaluators.evidence import Evidence
 from evaluators.guidelines import is_guideline
 from evaluators.model import Completion, Score, Transcript
 from evaluators.scoring import EVALUATORS
+from evaluators.scoring.case import Case
 from evaluators.scoring.layer import aggregate
 from evaluators.traces import read_trace, summary
 from runs import targets
@@ -69,18 +70,18 @@ def _scored(score: Score) -> Any:
 
 def _tool_trajectory(given: Any) -> Any:
     evaluator = EVALUATORS["tool_trajectory"].model_validate(given["config"])
-    return _scored(evaluator.evaluate(Criteria(), Evidence(_transcript(given["trace"])))[0])
+    return _scored(evaluator.evaluate(Case(), Evidence(_transcript(given["trace"])))[0])
 
 
 def _expected_messages(given: Any) -> Any:
-    criteria = Criteria.model_validate({"expected_messages": given["expected_messages"]})
+    case = Criteria.model_validate({"expected_messages": given["expected_messages"]}).case
     evaluator = EVALUATORS["expected_messages"]()
-    return _scored(evaluator.evaluate(criteria, Evidence(_transcript(given["trace"])))[0])
+    return _scored(evaluator.evaluate(case, Evidence(_transcript(given["trace"])))[0])
 
 
 def _llm_judge(given: Any) -> Any:
     evidence = Evidence(Transcript(), complete=lambda request: Completion(given["judge_response_text"]))
-    return _scored(EVALUATORS["llm_judge"]().evaluate(Criteria(), evidence)[0])
+    return _scored(EVALUATORS["llm_judge"]().evaluate(Case(), evidence)[0])
 
 
 def _aggregated(given: Any) -> Any:

@@ -12,15 +12,17 @@ from typing import Any
 
 import msgspec
 
-from evaluators.criteria import Composite, Criteria, EvaluatorScript, JudgeCriteria, Rubric, Tool
+from evaluators.criteria import Composite, Criteria
 from evaluators.evaluate import composite, evaluate, outcome
 from evaluators.evidence import Evidence
 from evaluators.interaction import GENERIC_PATTERN, Interaction, analyse, metrics
 from evaluators.judging.judge import reaches
 from evaluators.judging.reply import checked, first_object
+from evaluators.judging.rubric import JudgeCriteria, Rubric
 from evaluators.model import Score, Transcript
 from evaluators.redaction import redact_patterns
-from evaluators.scripts import run_script
+from evaluators.scripts import EvaluatorScript, run_script
+from evaluators.tool import Tool
 from evaluators.tool_commands import Seen, numbered
 from evaluators.transcripts import parse
 from runs.sandbox import Containment, Policy, look_at_machine

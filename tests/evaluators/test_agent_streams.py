@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from evaluators.criteria import Tool
 from evaluators.interaction import analyse
 from evaluators.model import Event, Transcript, Usage
+from evaluators.tool import Tool
 from evaluators.transcripts import UnreadableTranscript, parse
 
 STREAMS = Path(__file__).parents[1] / "files" / "streams"

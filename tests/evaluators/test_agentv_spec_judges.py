@@ -14,6 +14,7 @@ from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
 from evaluators.model import CompletionError, Transcript
 from evaluators.scoring import EVALUATORS
+from evaluators.scoring.case import Case
 from evaluators.scoring.judge_reply import read_judge_reply
 from tests.evaluators.agentv_samples import Judge, called, judged, score_of
 
@@ -103,7 +104,7 @@ class TestLlmJudgeEvaluatorJsonContract:
 
     def test_a_judge_that_is_the_model_under_test_is_named(self):
         evidence = Evidence(Transcript(), complete=Judge(['{"score": 1}'], model="m"), model="m")
-        (score,) = EVALUATORS["llm_judge"]().evaluate(Criteria(), evidence)
+        (score,) = EVALUATORS["llm_judge"]().evaluate(Case(), evidence)
         assert score.judging is not None
         assert "model under test" in score.judging.warnings[0]
 

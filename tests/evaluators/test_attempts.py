@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from evaluators.attempts import LONGEST_MESSAGE, MOST_ERRORS, Attempts, attempts, error_message
-from evaluators.criteria import Tool
 from evaluators.interaction import analyse
 from evaluators.model import Event, Transcript
+from evaluators.tool import Tool
 
 
 def told(*lines: tuple[str, object, int | None]) -> dict[str, Attempts]:

@@ -11,6 +11,7 @@ from evaluators.criteria import Criteria
 from evaluators.evidence import Evidence
 from evaluators.model import CommandResult, Score, Transcript
 from evaluators.scoring import EVALUATORS
+from evaluators.scoring.case import Case
 from tests.evaluators.agentv_samples import CASE, Scripts, called, said, score_of
 
 
@@ -20,8 +21,8 @@ def run_script(
     place = Scripts(result)
     config = {"type": "code_judge", "script": "python check.py", **config}
     evidence = Evidence(transcript or Transcript(), answer="It is 42.", bundle=place, script_env={"A": "b"})
-    criteria = Criteria(**CASE, input_files=("evals/data/a.csv",), guidelines=("docs/x.prompt.md",))
-    return EVALUATORS["code_judge"].model_validate(config).evaluate(criteria, evidence)[0], place
+    case = Criteria(**CASE, input_files=("evals/data/a.csv",), guidelines=("docs/x.prompt.md",)).case
+    return EVALUATORS["code_judge"].model_validate(config).evaluate(case, evidence)[0], place
 
 
 class TestCodeJudge:
@@ -96,5 +97,5 @@ class TestCodeJudge:
         evaluator = EVALUATORS["code_judge"].model_validate(
             {"type": "code_judge", "script": "x", "cwd": "evals"}
         )
-        evaluator.evaluate(Criteria(), Evidence(Transcript(), workspace=place))
+        evaluator.evaluate(Case(), Evidence(Transcript(), workspace=place))
         assert place.asked[0]["command"] == "x"

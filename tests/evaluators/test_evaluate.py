@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.criteria import Composite, Criteria, Criterion, JudgeCriteria, Rubric, Tool
+from evaluators.criteria import Composite, Criteria
 from evaluators.evaluate import composite, evaluate, outcome
 from evaluators.gates.files import FileExists
-from evaluators.model import CompletionError, Outcome, Score
+from evaluators.judging.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.model import CommandResult, CompletionError, Outcome, Score
+from evaluators.tool import Tool
+from tests.evaluators.agentv_samples import CASE
 from tests.evaluators.samples import FakeModel, FakeWorkspace, events, evidence
 
 PASSED = Score("gates", "file_exists", 1.0, True)
@@ -83,6 +86,16 @@ JUDGE = JudgeCriteria(rubric=Rubric(criteria=(Criterion(id="a", weight=1),)), pa
 ANSWER = '{"scores": {"a": 0.5}, "weighted_score": 0.5, "confidence": 1, "issues": [], "highlights": []}'
 
 
+EVERY_LAYER = {
+    ("interaction", "completed"): 1.0,
+    ("gates", "file_exists"): 1.0,
+    ("assertions", "responseContains"): 1.0,
+    ("evaluators", "expected_messages"): 0.5,
+    ("scripts", "lines"): 0.25,
+    ("judge", "judge"): 0.5,
+}
+
+
 def criteria(path: str) -> Criteria:
     return Criteria(tool=Tool(binary="t"), gates=(FileExists(path=path),), judge=JUDGE, composite=Composite())
 
@@ -98,6 +111,36 @@ def test_it_runs_every_layer() -> None:
     assert (done.outcome, done.error) == ("pass", "")
     assert [score.layer for score in done.scores if score.passed is not None] == ["gates", "judge"]
     assert done.composite == pytest.approx(0.35 + 0.275 + 0.1)
+
+
+def test_every_layer_gets_its_part_of_the_criteria() -> None:
+    asked = Criteria.model_validate(
+        {
+            "gates": [{"type": "file_exists", "path": "a"}],
+            "expect": {"response_contains": ["b"]},
+            "evaluators": [{"type": "expected_messages"}],
+            "threshold": 0.5,
+            "expected_messages": [{"role": "assistant", "tool_calls": [{"tool": "bash"}, {"tool": "read"}]}],
+            "scripts": [{"command": "run", "name": "lines"}],
+            "judge": JUDGE,
+        }
+    )
+    place = FakeWorkspace({"a": ""}, {"run": CommandResult(0, '{"score": 0.25}')})
+    given = evidence(events(("t add", 0)), answer="abc", workspace=place, complete=FakeModel([ANSWER]))
+    done = evaluate(asked, given)
+    found = {(score.layer, score.name): score.value for score in done.scores}
+    assert {name: found[name] for name in EVERY_LAYER} == EVERY_LAYER
+    assert done.outcome == "pass"
+
+
+def test_a_case_is_what_the_criteria_say() -> None:
+    case = Criteria(**CASE, input_files=("a.csv",), guidelines=("b.prompt.md",)).case
+    assert (case.question, case.expected_outcome) == (CASE["question"], CASE["expected_outcome"])
+    assert (case.reference_answer, case.input_files, case.guidelines) == ("42", ("a.csv",), ("b.prompt.md",))
+    assert [message.role for message in (*case.input_messages, *case.expected_messages)] == [
+        "user",
+        "assistant",
+    ]
 
 
 @pytest.mark.parametrize(("path", "expected", "number"), [("a", "error", None), ("b", "fail", 0.0)])

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evaluators.criteria import Criteria, Tool
 from evaluators.gates import GATES, scores
 from evaluators.gates.base import EXCERPT, NOT_RUN
+from evaluators.tool import Tool
 from tests.evaluators.gate_samples import check, gate_of
 from tests.evaluators.samples import FakeWorkspace, evidence, printed
 
@@ -166,7 +166,7 @@ def test_a_gate_that_cannot_work_is_not_made(gate: dict[str, Any]) -> None:
 def test_all_gates_run_in_order() -> None:
     gates = [{"type": "file_exists", "path": path} for path in ("b", "a", "c")]
     given = evidence(workspace=FakeWorkspace({"a": ""}))
-    found = scores(Criteria.model_validate({"gates": gates}), given, ())
+    found = scores([gate_of.validate_python(gate) for gate in gates], given)
     assert [(score.detail["path"], score.passed) for score in found] == [
         ("b", False),
         ("a", True),

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.criteria import Criteria, Tool
 from evaluators.interaction import RATES, Interaction, analyse, metrics, scores
 from evaluators.model import Event, Transcript
+from evaluators.tool import Tool
 from evaluators.tool_commands import Seen, numbered
-from tests.evaluators.samples import events, evidence, shell_call
+from tests.evaluators.samples import events, shell_call
 
 TOOL = Tool(binary="t")
 
@@ -210,15 +210,13 @@ def test_a_pattern_without_certain_characters_looks_at_every_line() -> None:
 
 
 def test_rates_of_no_commands_are_not_measured() -> None:
-    found = {
-        score.name: score.value for score in scores(Criteria(), evidence(events(("ls", 0)), tool=TOOL), ())
-    }
+    found = {score.name: score.value for score in scores(told(("ls", 0)))}
     assert {found[name] for name in RATES} == {None}
     assert (found["total_commands"], found["completed"]) == (0.0, 1.0)
 
 
 def test_scores_inform_and_never_decide() -> None:
-    found = scores(Criteria(), evidence(events(("t add", 1)), tool=TOOL), ())
+    found = tuple(scores(told(("t add", 1))))
     assert {score.passed for score in found} == {None}
     assert next(score.value for score in found if score.name == "error_rate") == 1.0
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.criteria import Criteria, Criterion, JudgeCriteria, Rubric
 from evaluators.judging.judge import scores
 from evaluators.judging.prompt import user_prompt
 from evaluators.judging.rendering import LONGEST, cut_middle, rendered
+from evaluators.judging.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.model import CompletionError, Event, Score, Transcript
 from tests.evaluators.samples import FakeModel, events, evidence
 
@@ -39,7 +39,7 @@ def judged(
     wanted = JudgeCriteria(**{"rubric": RUBRIC, "pass_threshold": 0.7, "model": "asked", **changes})
     given = evidence(events(("t add", 0)), complete=model, model=tested, prompt="Do it")
     found: dict[str, list[Score]] = {}
-    for score in scores(Criteria(judge=wanted), given, so_far):
+    for score in scores(wanted, given, so_far):
         found.setdefault(score.name, []).append(score)
     return model, found
 
@@ -145,12 +145,12 @@ def test_it_may_wait_for_the_gates() -> None:
 
 def test_it_is_silent_when_off() -> None:
     assert judged(enabled=False)[1] == {}
-    assert scores(Criteria(), evidence(), ()) == ()
+    assert scores(None, evidence(), ()) == ()
 
 
 def test_no_model_is_an_error() -> None:
     wanted = JudgeCriteria(rubric=RUBRIC, pass_threshold=0.5)
-    (verdict,) = scores(Criteria(judge=wanted), evidence(), ())
+    (verdict,) = scores(wanted, evidence(), ())
     assert "no model is connected" in verdict.error
 
 

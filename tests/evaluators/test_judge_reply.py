@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.criteria import Criterion, Rubric
 from evaluators.judging.reply import BadReply, checked, first_object, read_reply
+from evaluators.judging.rubric import Criterion, Rubric
 
 RUBRIC = Rubric(
     criteria=(

@@ -4,16 +4,15 @@ from typing import Any
 
 import pytest
 
-from evaluators.criteria import Criteria, EvaluatorScript
 from evaluators.gates.base import NOT_RUN
 from evaluators.model import CommandResult, Score
-from evaluators.scripts import ScriptResult, scores
+from evaluators.scripts import EvaluatorScript, ScriptResult, scores
 from tests.evaluators.samples import FakeWorkspace, evidence, printed
 
 
 def run(result: CommandResult) -> Score:
-    criteria = Criteria(scripts=(EvaluatorScript(command="run", name="s", timeout_seconds=9),))
-    (score,) = scores(criteria, evidence(workspace=FakeWorkspace(results={"run": result})), ())
+    script = EvaluatorScript(command="run", name="s", timeout_seconds=9)
+    (score,) = scores([script], evidence(workspace=FakeWorkspace(results={"run": result})))
     return score
 
 
@@ -66,5 +65,5 @@ def test_a_script_never_decides() -> None:
 
 
 def test_without_a_workspace_it_is_not_run() -> None:
-    (score,) = scores(Criteria(scripts=(EvaluatorScript(command="x", name="s"),)), evidence(), ())
+    (score,) = scores([EvaluatorScript(command="x", name="s")], evidence())
     assert (score.value, score.message) == (None, NOT_RUN)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evaluators.criteria import Tool
 from evaluators.model import Score, Transcript
+from evaluators.tool import Tool
 from tests.evaluators.gate_samples import gate_of
 from tests.evaluators.samples import events, evidence
 

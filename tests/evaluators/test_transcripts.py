@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from evaluators.calls import calls
-from evaluators.criteria import Tool
 from evaluators.interaction import analyse
 from evaluators.model import Event
+from evaluators.tool import Tool
 from evaluators.transcripts import PARSERS, UnreadableTranscript, parse
 
 

@@ -1,7 +1,9 @@
 import pytest
 
-from evaluators.criteria import Criteria, Criterion, JudgeCriteria, Rubric, Tool
+from evaluators.criteria import Criteria
 from evaluators.gates.files import FileExists
+from evaluators.judging.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.tool import Tool
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.hashing import (
     content_hash,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from evaluators.model import Json
-from evaluators.scoring.expected_messages import ExpectedCall, Message
+from evaluators.scoring.case import ExpectedCall, Message
 from scenarios.formats.agentv.mirror import MessageFile
 from scenarios.formats.agentv.place import Place
 from scenarios.formats.positions import Location

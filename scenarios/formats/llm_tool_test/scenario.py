@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evaluators.criteria import Composite, Criteria, EvaluatorScript, JudgeCriteria
+from evaluators.criteria import Composite, Criteria
 from evaluators.gates import Gate
+from evaluators.judging.rubric import JudgeCriteria
 from evaluators.model import Json
+from evaluators.scripts import EvaluatorScript
 from scenarios.formats.llm_tool_test.gates import read_gates
 from scenarios.formats.llm_tool_test.lints import lints
 from scenarios.formats.llm_tool_test.mirror import ScenarioFile

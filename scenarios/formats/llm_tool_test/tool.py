@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.criteria import Tool
+from evaluators.tool import Tool
 from scenarios.formats.llm_tool_test.mirror import Target
 from scenarios.formats.llm_tool_test.settings import FILE_NAME, Settings, target_problems
 from scenarios.formats.positions import Document

@@ -3,7 +3,8 @@
 import pytest
 from llm_tool_test_files import CONFIG, SHORT, changed, read, read_one, upload
 
-from evaluators.criteria import Criterion, Tool
+from evaluators.judging.rubric import Criterion
+from evaluators.tool import Tool
 
 SETTINGS = """\
 results_path = "results"

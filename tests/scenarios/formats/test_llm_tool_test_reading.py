@@ -3,9 +3,12 @@
 import pytest
 from llm_tool_test_files import CONFIG, SCENARIO, SHORT, read, read_one, upload
 
-from evaluators.criteria import Composite, Criterion, EvaluatorScript, Tool
+from evaluators.criteria import Composite
 from evaluators.gates.commands import CommandSucceeds
 from evaluators.gates.transcript import NoTranscriptErrors
+from evaluators.judging.rubric import Criterion
+from evaluators.scripts import EvaluatorScript
+from evaluators.tool import Tool
 from scenarios.formats.llm_tool_test import matches
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import Cost, Limits, MatrixEntry, PostScript

@@ -1,4 +1,4 @@
-"""What values have in common that are told apart by their `type`."""
+"""What the values of a scenario have in common."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 from evaluators.model import Json
 
 
-class Kind(BaseModel):
-    """One kind of several; a file says which by `type`."""
+class Value(BaseModel):
+    """Immutable, and a name that does not exist is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Kind(Value):
+    """One kind of several; a file says which by `type`."""
 
     type: str
 
