@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from evaluators.values import Value
 
 ParamAssertion = Literal["equals", "contains", "oneOf", "exists", "notExists", "matches"]
 
@@ -15,10 +15,8 @@ NO_TOOLS = "__none__"
 """Stands for the set of no tools in `toolsAcceptable`."""
 
 
-class ToolParam(BaseModel):
+class ToolParam(Value):
     """One assertion on one parameter of the first call of a tool."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     tool: str
     param: str
@@ -27,13 +25,11 @@ class ToolParam(BaseModel):
     """Several only for `oneOf`; texts in which tokens are still to be replaced."""
 
 
-class Expect(BaseModel):
+class Expect(Value):
     """Every assertion of the contract in its order. None is a key that is not there, or switched off.
 
     An empty list is an assertion of its own: `tools_called=()` allows no call.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     tools_called: tuple[str, ...] | None = None
     tools_acceptable: tuple[tuple[str, ...], ...] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from evaluators.evidence import Evidence
 from evaluators.judging.reply import first_object
@@ -14,6 +14,7 @@ from evaluators.scoring.asking import ask
 from evaluators.scoring.base import BaseEvaluator, Finding
 from evaluators.scoring.case import Case
 from evaluators.scoring.judge_prompt import section, user_prompt, values
+from evaluators.values import Value
 
 SYSTEM = """You check an answer against a list of statements.
 Reply with a single JSON object and nothing else, of exactly this shape:
@@ -32,10 +33,8 @@ TEMPLATE = "Tell for each of the statements in the section rubrics whether the c
 NO_CHECKS = "The judge's answer checks none of the statements, so the score is 0."
 
 
-class RubricItem(BaseModel):
+class RubricItem(Value):
     """One statement that an answer satisfies or not."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     id: str = Field(min_length=1)
     description: str

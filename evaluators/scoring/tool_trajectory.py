@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from evaluators.evidence import Evidence
 from evaluators.scoring.base import BaseEvaluator, Finding
 from evaluators.scoring.case import Case
 from evaluators.traces import has_trace, summary, tool_calls
+from evaluators.values import Value
 
 NO_TRACE = "No trace available for evaluation"
 
 
-class ExpectedTool(BaseModel):
+class ExpectedTool(Value):
     """One call of a sequence."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     tool: str = Field(min_length=1)
 
