@@ -12,7 +12,6 @@ from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
 from evaluators.expectations import tool_calls
 from evaluators.model import Json, Transcript
-from evaluators.redaction import mask_values, mask_values_in_bytes
 from evaluators.transcripts import UnreadableTranscript, parse
 from runs.artifacts import Kept
 from runs.models.trial import json_of
@@ -24,20 +23,6 @@ from runs.trial_folder import TrialFolder
 from runs.workspaces import LocalWorkspace, PostResult
 
 LONGEST_SCRIPT_OUTPUT = 4000
-
-
-def masked(recording: Recording, values: tuple[str, ...]) -> Recording:
-    """Return the recording without the values of variables, which are never stored."""
-    if not values:
-        return recording
-    return replace(
-        recording,
-        raw=mask_values_in_bytes(recording.raw, values),
-        events=mask_values_in_bytes(recording.events, values) if recording.events else recording.events,
-        answer=mask_values(recording.answer, values) if recording.answer else recording.answer,
-        stderr=mask_values(recording.stderr, values),
-        notes=tuple(mask_values(note, values) for note in recording.notes),
-    )
 
 
 def assess(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import msgspec
 
 from evaluators.redaction import mask_values
+from runs.masking import masked
 from runs.models.batch import BatchAnswer, ProviderBatch
 from runs.providers.base import (
     Availability,
@@ -32,8 +33,6 @@ def row_of(trial_id: int, answer: BatchedAnswer, secrets: tuple[str, ...]) -> Ba
 
 def _packed(recording: Recording, secrets: tuple[str, ...]) -> bytes:
     """Return the recording as JSON; logs are files, and a batch has none."""
-    from runs.assessing import masked
-
     return _encoder.encode(replace(masked(recording, secrets), logs={}))
 
 

@@ -10,10 +10,10 @@ from django.utils import timezone
 from evalhub.teams.models import note
 from evaluators.redaction import mask_values
 from runs import wakeups
-from runs.context import resolve_target
 from runs.models import Target, TargetCheck
 from runs.providers import make_provider
 from runs.providers.base import Availability, ProviderError
+from runs.resolving import resolve_target
 from runs.settings_of_worker import containment, variables_of
 from runs.statements import storable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import msgspec
@@ -16,19 +16,17 @@ from evaluators.tool import Tool
 from runs import statements
 from runs.batch_answers import batched
 from runs.judges import judge_of
-from runs.models import Run, Target
-from runs.models.price import prices_of
+from runs.models import Run
 from runs.options import RunOptions
-from runs.providers import MODELS, make_provider
+from runs.providers import make_provider
 from runs.providers.base import Provider, ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.providers.outbound import Outbound
+from runs.resolving import resolve_target
 from runs.settings_of_worker import containment, variables_of
-from runs.targets import define, resolve
 from runs.trial_folder import TrialFolder
 from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import Fixture as FixtureFiles
-from scenarios.formats.problems import ScenarioFileError
 from scenarios.guidance import Guidance as GuidanceFiles
 from scenarios.models import Fixture
 from scenarios.spec import ScenarioSpec
@@ -38,29 +36,6 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 RUNS_KEPT = 128
 SCENARIOS_KEPT = 256
 FIXTURES_KEPT = 16
-
-
-def resolve_target(target: Target, variables: Mapping[str, str]) -> ResolvedTarget:
-    """Return a stored target with its variables. Raises `ProviderError` naming what is missing."""
-    try:
-        definition = define(target.definition, file=target.name)
-    except ScenarioFileError as error:
-        # Stored definitions were valid once; a newer release may ask for more.
-        raise ProviderError(
-            f"The target '{target.name}' is not valid any more: {error.problems[0]}", kind="configuration"
-        ) from error
-    resolved = resolve(definition, variables, base_folder=target.base_folder)
-    return _reachable(replace(resolved, prices=prices_of(target.project_id)), variables)
-
-
-def _reachable(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTarget:
-    """Return a model with the key that it is asked with, and any other target as it is."""
-    if target.kind not in MODELS:
-        return target
-    # Loaded for a model only: how one is reached takes as long to load as all of this package.
-    from runs.providers.access import with_key
-
-    return with_key(target, variables)
 
 
 @dataclass(frozen=True)

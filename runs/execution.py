@@ -12,8 +12,9 @@ from django.db import OperationalError
 
 from evaluators.redaction import mask_values
 from runs.asking import ask
-from runs.assessing import assess, masked
+from runs.assessing import assess
 from runs.claims import Claim
+from runs.masking import masked
 from runs.providers.base import ProviderError
 from runs.recording import TrialResult
 from runs.task import Task, load

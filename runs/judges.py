@@ -15,6 +15,7 @@ from runs.options import RunOptions
 from runs.providers import MODELS
 from runs.providers.base import ProviderError
 from runs.providers.options import ResolvedTarget
+from runs.resolving import resolve_target
 from runs.settings_of_worker import containment
 
 
@@ -43,8 +44,6 @@ def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: M
 
 
 def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
-    from runs.context import resolve_target
-
     found = Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
     try:
         if found is not None or "/" in name:
