@@ -65,10 +65,15 @@ def _errors(transcript: Transcript, commands: Sequence[Command]) -> dict[str, di
     found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for command in failed:
         call = paired.get(command.event) if command.event is not None else None
-        message = error_message(_output(call)) if call else ""
+        message = call_message(call) if call else ""
         if message:
             found[command.subcommand or ""][message] += 1
     return {name: dict(counts.most_common(MOST_ERRORS)) for name, counts in found.items()}
+
+
+def call_message(call: Call) -> str:
+    """Return the line of a failed call's output that says why, as `error_message` finds it; empty where none is kept."""
+    return error_message(_output(call))
 
 
 def _output(call: Call) -> Json:

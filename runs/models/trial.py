@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from django.db import models
 
-from evaluators.model import Transcript
+from evaluators.model import Event, Transcript
 from runs.models.run import Run
 from scenarios.models import ScenarioVersion
 
@@ -100,6 +100,22 @@ class TranscriptRecord(models.Model):
     def unpack(self) -> Transcript:
         """Return the stored transcript."""
         return msgspec.json.decode(zlib.decompress(self.data), type=Transcript)
+
+    @staticmethod
+    def events_of(data: bytes, most: int) -> tuple[tuple[Event, ...] | None, int]:
+        """Return the events of a stored transcript, and how many bytes were read; no events where it has more than `most`."""
+        inflate = zlib.decompressobj()
+        content = inflate.decompress(data, most)
+        return (_only_events(content).events if inflate.eof else None), len(content)
+
+
+class OnlyEvents(msgspec.Struct):
+    """What is read of a transcript where its text, often the longest part, is not asked for."""
+
+    events: tuple[Event, ...] = ()
+
+
+_only_events = msgspec.json.Decoder(OnlyEvents).decode
 
 
 SHORT = 4096

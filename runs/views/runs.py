@@ -21,6 +21,7 @@ from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
 from runs.warehouse.choices import choices
 from runs.warehouse.differences import fingerprint_parts
+from runs.warehouse.failing_calls import failing_calls
 from runs.warehouse.filters import STATES, Filters, in_force, left_without
 from runs.warehouse.history import HEAVY, RELATED, page_of_runs, runs_of
 from runs.warehouse.layers import layers_of
@@ -78,11 +79,15 @@ def run_list(request: ProjectRequest) -> HttpResponse:
 def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show a run in three layers, or how far it is."""
     run = find_run(request, pk)
+    failing = _failing(request, run)
+    target = request.htmx.target if request.htmx else None
+    if target == "failing" and failing:
+        return render(request, "runs/_failing.html", failing)
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     read = trials_of(run, also=recent)
     rows = scenario_rows(read, recent)
-    context = {"run": run, "facets": facets(rows), **_shown(request, rows)}
-    if request.htmx and request.htmx.target == "trials":
+    context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
+    if target == "trials":
         return render(request, "runs/_scenarios.html", context)
     context |= {
         "progress": progress_of(run),
@@ -96,6 +101,12 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "may_triage": request.access.may("triage"),
     }
     return render(request, "runs/run_detail.html", context)
+
+
+def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:
+    """Return the failing calls of the subcommand that the address names; nothing where it names none."""
+    subcommand = request.GET.get("failing", "")
+    return {"failing": failing_calls(run.pk, subcommand)} if subcommand else {}
 
 
 def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:

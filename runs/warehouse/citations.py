@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs.warehouse.timeline import AT_ONCE, Step
+from runs.warehouse.timeline import Step, address
 
 MOST_CITED = 5
 """Commands that are linked from one place."""
@@ -98,13 +98,8 @@ class Citations:
 
     def _cited(self, label: str, is_meant: Callable[[Step], bool]) -> Cited:
         found = [(at, step.number) for at, step in enumerate(self.steps) if step.number and is_meant(step)]
-        links = tuple(Citation(number, self._address(at, number)) for at, number in found[:MOST_CITED])
+        links = tuple(Citation(number, address(at, number, self.start)) for at, number in found[:MOST_CITED])
         return Cited(label, links, len(found) - len(links))
-
-    def _address(self, at: int, number: int) -> str:
-        if self.start is not None and self.start <= at < self.start + AT_ONCE:
-            return f"#c{number}"
-        return f"?part=commands&from={at // AT_ONCE * AT_ONCE}#c{number}"
 
 
 def _files(detail: Mapping[str, Any]) -> list[str]:

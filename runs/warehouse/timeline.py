@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluators.calls import Call, calls
@@ -100,12 +100,46 @@ def _steps(transcript: Transcript | None, commands: Sequence[CommandRecord]) -> 
     for command in commands:
         by_event.setdefault(command.event if command.event is not None else -1, []).append(command)
     number = 0
-    for index, event in enumerate(transcript.events if transcript else ()):
+    for index, event in _drawn(transcript.events if transcript else (), paired):
         if index in paired:
             number += 1
             yield _call_step(number, paired[index], by_event.get(index, []), attempts)
-        elif event.type in ("message", "error") and (event.text or event.output):
+        else:
             yield Step(0, said=event.text or text_of(event.output), speaker=event.role or event.type)
+
+
+def _drawn(events: Sequence[Event], paired: Mapping[int, Call]) -> Iterator[tuple[int, Event]]:
+    """Give the events that are steps, by their index: calls, and what is said."""
+    for index, event in enumerate(events):
+        if index in paired or (event.type in ("message", "error") and (event.text or event.output)):
+            yield index, event
+
+
+def address(at: int, number: int, start: int | None = 0) -> str:
+    """Return the link to a call at a step, counted from 0, where the page shows the part from the step `start` on.
+
+    None is a page that shows no part.
+    """
+    if start is not None and start <= at < start + AT_ONCE:
+        return f"#c{number}"
+    return f"?part=commands&from={at // AT_ONCE * AT_ONCE}#c{number}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a call stands in the timeline."""
+
+    call: Call
+    address: str
+    """Behind that of its trial."""
+
+
+def places(events: Sequence[Event]) -> dict[int, Place]:
+    """Return the place of each call by the index of its event; none where the timeline is drawn from commands alone."""
+    paired = {call.index: call for call in calls(events)}
+    steps = enumerate(_drawn(events, paired) if paired else ())
+    found = [(at, index) for at, (index, _) in steps if index in paired]
+    return {index: Place(paired[index], address(at, number)) for number, (at, index) in enumerate(found, 1)}
 
 
 def _attempts(commands: Sequence[CommandRecord]) -> dict[int, tuple[int, int]]:
@@ -156,8 +190,6 @@ def _call_step(
 
 
 def _with_line(step: Step, line: str) -> Step:
-    from dataclasses import replace
-
     return replace(step, line=line)
 
 

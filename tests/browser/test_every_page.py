@@ -18,6 +18,7 @@ PAGES = {
     "runs": "/p/tools/runs/",
     "runs-nothing": "/p/tools/runs/?q=nowhere",
     "run": "/p/tools/runs/{finished}/",
+    "run-failing": "/p/tools/runs/{finished}/?failing=export",
     "run-running": "/p/tools/runs/{running}/",
     "run-unprepared": "/p/tools/runs/{unprepared}/",
     "run-new": "/p/tools/runs/new/?targets=claude-code%20·%20sonnet",

@@ -6,8 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.builders import make_run, make_suite, make_trial
-from tests.trial_parts import make_judging, make_transcript, shell
+from tests.builders import close, make_run, make_suite, make_trial, used
+from tests.trial_parts import make_command, make_judging, make_transcript, shell
 
 
 def test_keys_lead_to_the_search_and_the_next_trial(as_admin: Page, live_server: Any, project: Any) -> None:
@@ -73,3 +73,16 @@ def test_a_cited_command_is_led_to_from_any_tab(as_admin: Page, live_server: Any
     expect(as_admin.locator("#c2")).to_have_count(0)
     cited.click()
     expect(as_admin.locator("#c2:target")).to_be_visible()
+
+
+def test_failing_calls_are_reached_without_a_script(
+    without_script: Page, live_server: Any, project: Any
+) -> None:
+    run = make_run(make_suite(project))
+    trial = make_trial(run, outcome="fail", detail=used({"name": "export", "calls": 2, "errors": 1}))
+    make_transcript(trial, [*shell("tool list"), *shell("tool export --bad", "no", 2, number=1)])
+    make_command(trial, 0, "tool export --bad", subcommand="export", exit_code=2, failed=True, event=2)
+    without_script.goto(f"{live_server.url}/p/tools/runs/{close(run).pk}/")
+    without_script.get_by_role("link", name="export", exact=True).click()
+    without_script.get_by_role("link", name="tool export --bad").click()
+    expect(without_script.locator("#c2:target")).to_be_visible()

@@ -152,3 +152,20 @@ def test_the_files_of_a_trial_come_into_its_tab(as_admin: Page, live_server: Any
     with as_admin.expect_download() as download:
         changed.get_by_role("link", name="Download").click()
     assert download.value.suggested_filename == "history.log"
+
+
+def test_a_cell_of_the_subcommands_opens_the_calls_that_failed(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    run = fill(project)["runs"][-1]
+    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
+    table = as_admin.get_by_role("region", name="Subcommands, table")
+    table.get_by_role("row", name="export").get_by_role("link", name="of calls fail").click()
+    expect(as_admin.get_by_role("heading", name="Failing calls of export")).to_be_in_viewport()
+    assert as_admin.url.endswith("?failing=export")
+    table.get_by_role("link", name="list", exact=True).click()
+    expect(as_admin.get_by_text("No call of this subcommand is known to have failed")).to_be_visible()
+    as_admin.go_back()
+    as_admin.get_by_role("link", name="taskmgr export --output-format json").click()
+    expect(as_admin.locator("#c2:target")).to_be_visible()
+    assert complaints == []

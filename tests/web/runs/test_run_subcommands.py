@@ -14,8 +14,9 @@ from tests.web.runs.pages import page
 
 def subcommand(text, name):
     """Return the cells of a subcommand's row."""
-    row = text.partition(f'<th scope="row" class="mono">{name}</th>')[2].partition("</tr>")[0]
-    return re.findall(r"<td[^>]*>(.*?)</td>", row)
+    row = re.search(rf'<th scope="row" class="mono">(?:<a [^>]*>)?{name}(?:</a>)?</th>(.*?)</tr>', text)[1]
+    link = r'<a [^>]*>|<span class="visually-hidden">.*?</span>|</a>'
+    return [re.sub(link, "", each) for each in re.findall(r"<td[^>]*>(.*?)</td>", row)]
 
 
 def test_a_subcommand_says_how_often_it_was_tried_and_what_went_wrong(signed_in, version):
