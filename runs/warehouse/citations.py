@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from runs.warehouse.timeline import Step, address
@@ -13,15 +14,24 @@ MOST_CITED = 5
 """Commands that are linked from one place."""
 LONGEST_OUTPUT = 20_000
 """Characters of a command's output in which a quotation is looked for."""
+MOST_IN_PROSE = 3
+"""Commands that are linked behind one quotation of a longer text."""
+LONGEST_STATEMENT = 2_000
+LONGEST_PROSE = 4_000
+"""Characters of a statement, and of a longer text, that are looked at."""
+MOST_QUOTED = 20
+"""Quotations of one text that are looked for."""
 
 _FAILED_COMMANDS = "no_transcript_errors"
 _OF_CALLS = ("toolsCalled", "toolsAcceptable", "toolsNotCalled", "tool_called", "toolParams")
 _FAILED_CALLS = "noToolErrors"
 _FILE = re.compile(r"[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w.])")
-_QUOTED = re.compile(
-    r"`([^`\n]{2,200})`|“([^”\n]{2,200})”|\"([^\"\n]{2,200})\"|(?<!\w)'([^'\n]{2,200})'(?!\w)"
+# Each alternative begins with its character, which lets the search pass over all others at once.
+_MENTION = re.compile(
+    r"`[^`\n]{2,200}`|“[^”\n]{2,200}”|\"[^\"\n]{2,200}\"|'(?<!\w')[^'\n]{2,200}'(?!\w)"
+    r"|-(?<![\w-]-)-?[A-Za-z][\w-]+(?:=\S*\w)?"
 )
-_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]+")
+"""What is quoted, and flags with their values."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,14 @@ class Cited:
 
 
 @dataclass(frozen=True)
+class Passage:
+    """A stretch of a text, and the commands that its last words quote."""
+
+    text: str
+    commands: tuple[Citation, ...] = ()
+
+
+@dataclass(frozen=True)
 class Citations:
     """The commands of a trial, to be found by what was said about them."""
 
@@ -59,7 +77,7 @@ class Citations:
         if gate.get("passed") is not False or not self._calls:
             return None
         if gate["name"] == _FAILED_COMMANDS:
-            return self._cited("failed", lambda step: step.failed and step.ours)
+            return self._cited("failed", self._where(lambda step: step.failed and step.ours))
         if gate["layer"] == "assertions":
             return self._of_assertion(gate["name"], " ".join(map(str, detail.get("failures") or ())))
         names = _files(detail)
@@ -67,39 +85,58 @@ class Citations:
             return None
         named = ", ".join(names)
         pattern = re.compile("|".join(rf"(?<![\w.-]){re.escape(name)}(?![\w-])" for name in names))
-        found = self._cited(f"named {named} in", lambda step: bool(pattern.search(step.line)))
+        found = self._cited(f"named {named} in", self._where(lambda step: bool(pattern.search(step.line))))
         return found if found.commands else Cited(f"no command named {named}")
 
     def of_statement(self, text: str) -> Cited | None:
         """Return the commands that a judge's statement quotes; None where no command is known."""
         if not self._calls:
             return None
-        quoted = _quotations(text)
-        if not quoted:
+        found = [self._holding(each) for each, _ in _mentions(text[:LONGEST_STATEMENT])]
+        if not found:
             return Cited("quotes no command")
-        for together in (all, any):
-            found = self._cited("in", _holding(quoted, together))
-            if found.commands:
-                return found
-        return Cited("no line found", is_missing=True)
+        together = set(found[0]).intersection(*found) or {at for each in found for at in each}
+        return self._cited("in", sorted(together)) if together else Cited("no line found", is_missing=True)
+
+    def in_prose(self, text: str) -> list[Passage]:
+        """Return a text in passages that end where it quotes a command, each quotation once; the last ends with it.
+
+        What no command holds is not marked: prose quotes much else.
+        """
+        passages, begin = [], 0
+        for quotation, end in _mentions(text[:LONGEST_PROSE]) if self._calls else ():
+            found = self._holding(quotation)
+            if found:
+                passages.append(Passage(text[begin:end], self._links(found[:MOST_IN_PROSE])))
+                begin = end
+        return [*passages, Passage(text[begin:])]
 
     def _of_assertion(self, name: str, failures: str) -> Cited | None:
         if name not in (*_OF_CALLS, _FAILED_CALLS):
             return None
         words = set(re.findall(r"[\w.:/-]+", failures))
-        found = self._cited(
-            "calls", lambda step: step.subcommand in words and (name != _FAILED_CALLS or step.failed)
-        )
-        return found if found.commands else None
+        at = self._where(lambda step: step.subcommand in words and (name != _FAILED_CALLS or step.failed))
+        return self._cited("calls", at) if at else None
 
-    @property
-    def _calls(self) -> bool:
-        return any(step.number for step in self.steps)
+    @cached_property
+    def _calls(self) -> list[tuple[int, str, str]]:
+        """The steps that are calls, with their lines and as much of their outputs as is looked at."""
+        return [
+            (at, step.line, step.output[:LONGEST_OUTPUT]) for at, step in enumerate(self.steps) if step.number
+        ]
 
-    def _cited(self, label: str, is_meant: Callable[[Step], bool]) -> Cited:
-        found = [(at, step.number) for at, step in enumerate(self.steps) if step.number and is_meant(step)]
-        links = tuple(Citation(number, address(at, number, self.start)) for at, number in found[:MOST_CITED])
-        return Cited(label, links, len(found) - len(links))
+    def _holding(self, quotation: str) -> list[int]:
+        return [at for at, line, output in self._calls if quotation in line or quotation in output]
+
+    def _where(self, is_meant: Callable[[Step], bool]) -> list[int]:
+        return [at for at, _, _ in self._calls if is_meant(self.steps[at])]
+
+    def _cited(self, label: str, found: Sequence[int]) -> Cited:
+        return Cited(label, self._links(found[:MOST_CITED]), max(0, len(found) - MOST_CITED))
+
+    def _links(self, found: Iterable[int]) -> tuple[Citation, ...]:
+        numbers = ((at, self.steps[at].number) for at in found)
+        return tuple(Citation(number, address(at, number, self.start)) for at, number in numbers)
 
 
 def _files(detail: Mapping[str, Any]) -> list[str]:
@@ -111,14 +148,13 @@ def _files(detail: Mapping[str, Any]) -> list[str]:
     return [name for name in dict.fromkeys(found) if len(name) > 2][:3]
 
 
-def _quotations(text: str) -> list[str]:
-    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(text[:2000])]
-    return list(dict.fromkeys((*quoted, *_FLAG.findall(_QUOTED.sub(" ", text[:2000])))))
-
-
-def _holding(quoted: Sequence[str], together: Callable[[Iterable[bool]], bool]) -> Callable[[Step], bool]:
-    return lambda step: together(_holds(step, each) for each in quoted)
-
-
-def _holds(step: Step, quotation: str) -> bool:
-    return quotation in step.line or quotation in step.output[:LONGEST_OUTPUT]
+def _mentions(text: str) -> list[tuple[str, int]]:
+    """Return what a text quotes, each once, with the place where it ends; flags without their values."""
+    found: dict[str, int] = {}
+    for mention in _MENTION.finditer(text):
+        words = mention[0]
+        quotation = words.partition("=")[0] if words[0] == "-" else words[1:-1]
+        found.setdefault(quotation, mention.end())
+        if len(found) == MOST_QUOTED:
+            break
+    return list(found.items())

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from evaluators.model import Event
+from runs.warehouse.citations import MOST_IN_PROSE, MOST_QUOTED
 from tests.builders import make_trial
 from tests.trial_parts import make_command, make_judging, make_transcript, shell
 from tests.web.trials.pages import HOSTILE, page
@@ -129,3 +130,77 @@ def test_hostile_statements_and_names_are_cited_as_text(signed_in, run):
     text = page(signed_in(), trial)
     assert "<script>alert" not in text
     assert "no line found" in text
+
+
+LINK = '<a class="cite" href="#c{0}"><span class="visually-hidden">command </span>{0}</a>'
+
+
+def reasoning(text):
+    """Return the judge's reasoning as it is drawn."""
+    return (
+        text.partition('aria-labelledby="judge"')[2]
+        .partition("</table>")[2]
+        .partition("<p>")[2]
+        .partition("</p>")[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "drawn"),
+    [
+        ("Used `--output-format` twice.", f"Used `--output-format` {LINK.format(2)} twice."),
+        ("Used --output-format=json, too.", f"Used --output-format=json {LINK.format(2)}, too."),
+        (
+            "It saw “no such project”.\nThen 'jq length'.",
+            f"It saw “no such project” {LINK.format(3)}.<br>Then &#x27;jq length&#x27; {LINK.format(4)}.",
+        ),
+        ("`tool export`, `tool export`.", f"`tool export` {LINK.format(3)}, `tool export`."),
+        ("Ran `tool frobnicate` --now.", "Ran `tool frobnicate` --now."),
+        ("It's well-known, and wasn't done.", "It&#x27;s well-known, and wasn&#x27;t done."),
+    ],
+    ids=["a flag", "a flag with a value", "lines", "once", "not found", "nothing quoted"],
+)
+def test_the_judges_reasoning_leads_to_the_commands_it_quotes(signed_in, run, said, drawn):
+    trial = with_commands(run)
+    make_judging(trial, content={"reasoning": said, "negatives": [], "positives": []})
+    text = page(signed_in(), trial)
+    assert reasoning(text) == drawn
+    assert "no line found" not in text
+
+
+def test_every_judging_has_its_citations(signed_in, run):
+    trial = with_commands(run)
+    for command in ("cat AGENTS.md", "jq length"):
+        make_judging(trial, content={"reasoning": f"Ran `{command}`."})
+    text = page(signed_in(), trial)
+    assert f"`cat AGENTS.md` {LINK.format(1)}" in text
+    assert f"`jq length` {LINK.format(4)}" in text
+
+
+def test_a_reasoning_links_few_commands_of_few_quotations(signed_in, run):
+    trial = make_trial(run, outcome="fail")
+    make_transcript(trial, [event for n in range(30) for event in shell(f"run it {n:02}", number=n)])
+    said = "`run it` " + " ".join(f"`it {n:02}`" for n in range(30))
+    make_judging(trial, content={"reasoning": said})
+    drawn = reasoning(page(signed_in(), trial))
+    assert "".join(map(LINK.format, (1, 2, 3))).replace("</a><a", "</a> <a") in drawn
+    assert drawn.count('class="cite"') == MOST_IN_PROSE + MOST_QUOTED - 1
+    assert drawn.endswith("`it 29`")
+
+
+@pytest.mark.parametrize(
+    "said", [f"`{HOSTILE}` `jq length` ", "“'\"`-", "`jq length`" + "<b> " * 3], ids=range(3)
+)
+def test_a_hostile_reasoning_of_a_megabyte_stays_text(signed_in, run, said):
+    trial = with_commands(run)
+    make_judging(trial, content={"reasoning": said * (1_000_000 // len(said))})
+    text = page(signed_in(), trial)
+    assert "<script>alert" not in text
+    assert "<b>" not in reasoning(text)
+    assert len(reasoning(text)) < 40_000
+
+
+def test_a_reasoning_without_commands_is_as_it_was_said(signed_in, run):
+    trial = make_trial(run, outcome="fail")
+    make_judging(trial, content={"reasoning": "Ran `tool list` --all."})
+    assert reasoning(page(signed_in(), trial)) == "Ran `tool list` --all."
