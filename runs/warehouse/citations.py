@@ -85,8 +85,8 @@ class Citations:
             return None
         named = ", ".join(names)
         pattern = re.compile("|".join(rf"(?<![\w.-]){re.escape(name)}(?![\w-])" for name in names))
-        found = self._cited(f"named {named} in", self._where(lambda step: bool(pattern.search(step.line))))
-        return found if found.commands else Cited(f"no command named {named}")
+        found = [at for at, words, _ in self._calls if pattern.search(words)]
+        return self._cited(f"named {named} in", found) if found else Cited(f"no command named {named}")
 
     def of_statement(self, text: str) -> Cited | None:
         """Return the commands that a judge's statement quotes; None where no command is known."""
@@ -122,11 +122,13 @@ class Citations:
     def _calls(self) -> list[tuple[int, str, str]]:
         """The steps that are calls, with their lines and as much of their outputs as is looked at."""
         return [
-            (at, step.line, step.output[:LONGEST_OUTPUT]) for at, step in enumerate(self.steps) if step.number
+            (at, _words(step), step.output[:LONGEST_OUTPUT])
+            for at, step in enumerate(self.steps)
+            if step.number
         ]
 
     def _holding(self, quotation: str) -> list[int]:
-        return [at for at, line, output in self._calls if quotation in line or quotation in output]
+        return [at for at, words, output in self._calls if quotation in words or quotation in output]
 
     def _where(self, is_meant: Callable[[Step], bool]) -> list[int]:
         return [at for at, _, _ in self._calls if is_meant(self.steps[at])]
@@ -137,6 +139,11 @@ class Citations:
     def _links(self, found: Iterable[int]) -> tuple[Citation, ...]:
         numbers = ((at, self.steps[at].number) for at in found)
         return tuple(Citation(number, address(at, number, self.start)) for at, number in numbers)
+
+
+def _words(step: Step) -> str:
+    """Return a call's line as it is shown and as it was typed."""
+    return f"{step.line}\n{step.typed}" if step.typed not in ("", step.line) else step.line
 
 
 def _files(detail: Mapping[str, Any]) -> list[str]:

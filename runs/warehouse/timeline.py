@@ -36,6 +36,8 @@ class Step:
     root: int | None = None
     """The tool's command, counted from 0, that the attempt began with; None of anything else."""
     subcommand: str = ""
+    typed: str = ""
+    """The whole command line as the agent gave it, of which a command of the tool is shown in its plain form."""
 
     @property
     def state(self) -> str:
@@ -166,6 +168,7 @@ def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int],
         retry=retry,
         root=root,
         subcommand=command.subcommand,
+        typed=(call.event.command if call else None) or "",
     )
 
 

@@ -86,6 +86,16 @@ def test_an_assertion_leads_to_the_calls_it_names(signed_in, run):
     assert [cited(each, "<span>calls") for each in told[1:]] == [["#c2", "#c3"], ["#c3"]]
 
 
+def test_what_is_shown_in_its_plain_form_is_found_as_it_was_typed(signed_in, run):
+    trial = make_trial(run, outcome="fail", scores=[gate("file_exists", detail={"path": "out.json"})])
+    make_transcript(trial, shell("cd shop && ./tool list --all > out.json"))
+    make_command(trial, 0, "tool list --all", exit_code=0, event=0)
+    make_judging(trial, content={"negatives": ["Ran `./tool list --all` in vain."]})
+    text = page(signed_in(), trial)
+    assert cited(text, "<span>named out.json in") == ["#c1"]
+    assert cited(text, "Ran `./tool list --all` in vain.</p>") == ["#c1"]
+
+
 @pytest.mark.parametrize(
     ("statement", "told", "addresses"),
     [
