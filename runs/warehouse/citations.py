@@ -128,7 +128,9 @@ class Citations:
         ]
 
     def _holding(self, quotation: str) -> list[int]:
-        return [at for at, words, output in self._calls if quotation in words or quotation in output]
+        """Return the steps of a command that is quoted whole, else those that hold the quotation."""
+        whole = [at for at, _, _ in self._calls if quotation in (self.steps[at].line, self.steps[at].typed)]
+        return whole or [at for at, words, output in self._calls if quotation in words or quotation in output]
 
     def _where(self, is_meant: Callable[[Step], bool]) -> list[int]:
         return [at for at, _, _ in self._calls if is_meant(self.steps[at])]

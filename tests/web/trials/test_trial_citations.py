@@ -187,6 +187,22 @@ def test_every_judging_has_its_citations(signed_in, run):
     assert f"`jq length` {LINK.format(4)}" in text
 
 
+def test_a_command_that_is_quoted_whole_is_not_taken_for_longer_ones(signed_in, run):
+    trial = make_trial(run, outcome="fail")
+    lines = ("./tool list --all", "./tool list --format json", "./tool list")
+    make_transcript(trial, [event for n, line in enumerate(lines) for event in shell(line, number=n)])
+    make_command(trial, 0, "tool list", exit_code=0, event=4)
+    said = {
+        "reasoning": "Only `./tool list` worked.",
+        "negatives": ["`tool list` came late.", "Ran `./tool`."],
+    }
+    make_judging(trial, content=said)
+    text = page(signed_in(), trial)
+    assert reasoning(text) == f"Only `./tool list` {LINK.format(3)} worked."
+    assert cited(text, "came late.</p>") == ["#c3"]
+    assert cited(text, "Ran `./tool`.</p>") == ["#c1", "#c2", "#c3"]
+
+
 def test_a_reasoning_links_few_commands_of_few_quotations(signed_in, run):
     trial = make_trial(run, outcome="fail")
     make_transcript(trial, [event for n in range(30) for event in shell(f"run it {n:02}", number=n)])
