@@ -140,3 +140,13 @@ def test_it_shows_what_each_evaluator_scores(signed_in, version):
     layers = signed_in().get(address(close(run))).context["layers"]
     assert [(mean.name, mean.mean) for mean in layers.evaluators] == [("score", 0.5), ("trajectory", 1.0)]
     assert "Mean scores of the evaluators" in page(signed_in(), run)
+
+
+def test_the_fingerprint_stands_in_two_columns_and_holds_every_part(signed_in, version):
+    told = {"tool": "taskmgr 2.4.0", "guidance": "a41f7d20", "judge": "judge-1"}
+    text = page(signed_in(), make_run(version, fingerprint=told)).partition('id="fingerprint"')[2]
+    columns = text.partition("</section>")[0].split('<dl class="pairs">')[1:]
+    assert [column.count("<dt>") for column in columns] == [2, 1]
+    assert all(each in text for each in told.values())
+    one = page(signed_in(), make_run(version, fingerprint={"tool": "taskmgr 2.4.0"}))
+    assert one.partition('id="fingerprint"')[2].count('<dl class="pairs">') == 1

@@ -224,6 +224,7 @@ def test_a_hostile_reasoning_of_a_megabyte_stays_text(signed_in, run, said):
     assert "<script>alert" not in text
     assert "<b>" not in reasoning(text)
     assert len(reasoning(text)) < 40_000
+    assert reasoning(text).endswith(" characters</span>")
 
 
 def test_a_reasoning_without_commands_is_as_it_was_said(signed_in, run):
