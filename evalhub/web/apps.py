@@ -14,6 +14,10 @@ def _read_quickly(connection: Any, **_: Any) -> None:
         adapters.register_loader("jsonb", JsonTextLoader)
         if connection.timezone is UTC:
             adapters.register_loader("timestamptz", MomentLoader)
+    elif connection.vendor == "sqlite" and connection.timezone is UTC:
+        from evalhub.web.sqlite import read_moments_in_utc
+
+        read_moments_in_utc()
 
 
 class WebConfig(AppConfig):

@@ -14,7 +14,7 @@ anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from datetime import UTC, datetime
 from functools import partial, wraps
@@ -49,8 +49,13 @@ class Plan:
         self._for_driver = written_for(self._compiler.connection, self._sql, len(self._parameters))
         self._given = [(at, places[each]) for at, each in enumerate(self._parameters) if _is_in(places, each)]
         columns = [column for column, _, _ in self._compiler.select[: self._compiler.col_count]]
-        converters = _quick(self._compiler.get_converters(columns))
+        converters = self._compiler.get_converters(columns)
+        self._quick = [
+            (place, _quick(convert, column, self._compiler.connection))
+            for place, (convert, column) in converters.items()
+        ]
         self._compiler.get_converters = lambda expressions: converters
+        self._compiler.apply_converters = self._converted
         composite = self._compiler.has_composite_fields(columns)
         self._compiler.has_composite_fields = lambda expressions: composite
 
@@ -62,6 +67,14 @@ class Plan:
         compiler = copy(self._compiler)
         compiler.execute_sql = lambda *args, **options: [self._carried_out(parameters)]
         return list(self._read(Source(self._model, compiler)))
+
+    def _converted(self, rows: Iterable[Sequence[Any]], converters: Any) -> Iterator[list[Any]]:
+        """Return rows as Django's compiler does, which asks for each value of each row what it has to know once."""
+        for row in rows:
+            values = list(row)
+            for place, convert in self._quick:
+                values[place] = convert(values[place])
+            yield values
 
     def _carried_out(self, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         database = connected()
@@ -76,43 +89,41 @@ class Plan:
         return [row[:columns] for row in rows] if self._compiler.has_extra_select else rows
 
 
-Converters = dict[int, tuple[list[Callable[..., Any]], Any]]
+def _quick(converters: list[Callable[..., Any]], column: Any, connection: Any) -> Callable[[Any], Any]:
+    """Return what makes a column's value of what the driver gives: for moments and JSON in a tenth of Django's time."""
+    if len(converters) == 1:
+        [convert] = converters
+        owner = getattr(convert, "__self__", None)
+        if isinstance(owner, JSONField) and owner.decoder is None:
+            return partial(_json, partial(_one_by_one, converters, column, connection))
+        named = getattr(convert, "__name__", "")
+        if named == "convert_datetimefield_value" and owner and owner.connection.timezone is UTC:
+            return _moment
+    return partial(_one_by_one, converters, column, connection)
 
 
-def _quick(converters: Converters) -> Converters:
-    """Return the converters of a statement's columns, those of moments and of JSON in a tenth of the time."""
-    return {
-        place: ([_quick_one(each) for each in each_in_turn], column)
-        for place, (each_in_turn, column) in converters.items()
-    }
+def _one_by_one(converters: list[Callable[..., Any]], column: Any, connection: Any, value: Any) -> Any:
+    for convert in converters:
+        value = convert(value, column, connection)
+    return value
 
 
-def _quick_one(converter: Callable[..., Any]) -> Callable[..., Any]:
-    owner = getattr(converter, "__self__", None)
-    if isinstance(owner, JSONField) and owner.decoder is None:
-        return partial(_json, converter)
-    named = getattr(converter, "__name__", "")
-    if named == "convert_datetimefield_value" and owner and owner.connection.timezone is UTC:
-        return _moment
-    return converter
-
-
-def _json(converter: Callable[..., Any], value: Any, expression: Any, connection: Any) -> Any:
+def _json(otherwise: Callable[[Any], Any], value: Any) -> Any:
     if type(value) is str:
         try:
             return msgspec.json.decode(value)
         except msgspec.DecodeError:
             # What Django reads and the standard does not know, such as NaN.
             pass
-    return converter(value, expression, connection)
+    return otherwise(value)
 
 
-def _moment(value: datetime | str | None, expression: Any, connection: Any) -> datetime | None:
+def _moment(value: datetime | str | None) -> datetime | None:
     if value is None:
         return None
     # Columns come as moments, expressions over them as text.
     at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-    return at.replace(tzinfo=UTC)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 class Source:
