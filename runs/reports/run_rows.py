@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
+from msgspec import Struct, to_builtins
 
 from evalhub.web.moments import moment
 from evalhub.web.paging import SIZE
@@ -71,8 +72,52 @@ def newest_values(project: int, below: int) -> QuerySet[Run, Any]:
     return values_of(newest_runs(project, below))[: SIZE + 1]
 
 
-def rows_json(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the rows of `values_of` as JSON, but for moments, which `pages.encoded` writes as `moment` does."""
+class Tokens(Struct):
+    """What the models of a run read and wrote."""
+
+    input: int
+    output: int
+
+
+class RunJson(Struct):
+    """What a list says of a run, in the order of its JSON."""
+
+    id: int
+    suite: str
+    suite_version: int
+    format: str
+    target: str
+    model: str | None
+    state: str
+    outcome: str | None
+    launch: int
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+    by: str | None
+    trigger: str
+    tags: list[str]
+    branch: str | None
+    commit: str | None
+    trials: int
+    passed: int
+    failed: int
+    errors: int
+    cancelled: int
+    tool_version: str | None
+    guidance: str | None
+    guidance_name: str | None
+    cost_usd: float | None
+    tokens: Tokens
+    seconds: float | None
+    baseline: int | None
+    stale: bool
+    error: str
+    url: str
+
+
+def rows_json(rows: Sequence[Any]) -> list[RunJson]:
+    """Return the rows of `values_of` as `pages.encoded` writes them, moments as `moment` does."""
     return [_json(RunValues._make(row)) for row in rows]
 
 
@@ -116,44 +161,45 @@ def run_row(run: Run) -> dict[str, Any]:
         stale=vars(run)["is_stale"],
         error=run.error,
     )
-    row = _json(read)
-    return row | {name: moment(row[name]) for name in ("created", "started", "finished")}
+    told: dict[str, Any] = to_builtins(_json(read), builtin_types=(datetime,))
+    return told | {name: moment(told[name]) for name in ("created", "started", "finished")}
 
 
-def _json(run: RunValues) -> dict[str, Any]:
+def _json(run: RunValues) -> RunJson:
     began, ended = run.started, run.finished
     number = run.guidance_number
-    return {
-        "id": run.pk,
-        "suite": run.suite,
-        "suite_version": run.version,
-        "format": run.format,
-        "target": run.target,
-        "model": run.model or None,
-        "state": run.state,
-        "outcome": run.outcome or None,
-        "launch": run.launch,
-        "created": run.created,
-        "started": began,
-        "finished": ended,
-        "by": run.by,
-        "trigger": run.trigger,
-        "tags": run.tags,
-        "branch": run.branch or None,
-        "commit": run.commit or None,
-        "trials": run.trials,
-        "passed": run.passed,
-        "failed": run.failed,
-        "errors": run.errors,
-        "cancelled": run.cancelled,
-        "tool_version": run.tool_version or None,
-        "guidance": run.guidance[:8] if run.guidance else None,
-        "guidance_name": run.guidance_name or (f"guidance {number}" if number else None),
-        "cost_usd": run.cost_usd,
-        "tokens": {"input": run.tokens_in, "output": run.tokens_out},
-        "seconds": (ended - began).total_seconds() if began and ended else None,
-        "baseline": run.baseline,
-        "stale": bool(run.stale),
-        "error": run.error,
-        "url": f"/runs/{run.pk}/",
-    }
+    # By position: by name takes twice as long.
+    return RunJson(
+        run.pk,
+        run.suite,
+        run.version,
+        run.format,
+        run.target,
+        run.model or None,
+        run.state,
+        run.outcome or None,
+        run.launch,
+        run.created,
+        began,
+        ended,
+        run.by,
+        run.trigger,
+        run.tags,
+        run.branch or None,
+        run.commit or None,
+        run.trials,
+        run.passed,
+        run.failed,
+        run.errors,
+        run.cancelled,
+        run.tool_version or None,
+        run.guidance[:8] if run.guidance else None,
+        run.guidance_name or (f"guidance {number}" if number else None),
+        run.cost_usd,
+        Tokens(run.tokens_in, run.tokens_out),
+        (ended - began).total_seconds() if began and ended else None,
+        run.baseline,
+        bool(run.stale),
+        run.error,
+        f"/runs/{run.pk}/",
+    )

@@ -38,7 +38,7 @@ def page_of(
     request: HttpRequest,
     rows: QuerySet[Any, Row],
     cursor: Cursor,
-    show: Callable[[Sequence[Row]], list[dict[str, Any]]],
+    show: Callable[[Sequence[Row]], Sequence[Any]],
     *,
     key_in: Callable[[Row], int] = attrgetter("pk"),
 ) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def page_of(
 
 
 def shown(
-    request: HttpRequest, page: Page[Row], show: Callable[[Sequence[Row]], list[dict[str, Any]]]
+    request: HttpRequest, page: Page[Row], show: Callable[[Sequence[Row]], Sequence[Any]]
 ) -> dict[str, Any]:
     """Return a page that is read as JSON."""
     return {"items": show(page.rows), "next": _next(request, page.before)}
