@@ -13,10 +13,12 @@ from jinja2.nodes import Call, Const, Expr, Filter, Getattr, Include, Name, Node
 from markupsafe import _escape_inner as escape  # type: ignore[attr-defined]  # what its `escape` makes Markup of
 
 from evalhub.web import words
+from evalhub.web.drawn import drawn
 from runs.warehouse.alerts import untriaged
 
 FILTERS: tuple[Callable[..., Any], ...] = (
-    *(words.badge, words.cut, words.dots, words.format_name, words.line, words.visible, words.when),
+    *(words.badge, words.cut, words.dots, words.format_name, words.line, words.visible),
+    *(words.ago, words.timed, words.when),
     *(words.decimals, words.duration, words.file_size, words.integer),
     *(words.measured, words.money, words.percent, words.points),
     *(words.in_json, words.json_script),
@@ -26,7 +28,7 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(words.current, words.interval, words.length_bar, words.progress_bar, words.rate),
     *(words.score_bar, words.share_bar),
     *(words.spark, words.static, words.url),
-    *(htmx_script, untriaged),
+    *(drawn, htmx_script, untriaged),
 )
 
 

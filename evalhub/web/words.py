@@ -111,9 +111,19 @@ def badge(state: str, word: str = "") -> SafeString:
 
 def when(at: datetime | None) -> SafeString:
     """Return a moment as a `time` element with the exact value in it."""
+    return timed(at, ago(at))
+
+
+def ago(at: datetime | None) -> str:
+    """Return what is said of a moment now, for `timed`."""
+    return "" if at is None else numbers.when(at, now=datetime.now(UTC))
+
+
+def timed(at: datetime | None, said: str) -> SafeString:
+    """Return a moment as a `time` element, as `when` does; whoever keeps what is drawn says the words by `ago`."""
     if at is None:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
-    return _time(at, numbers.when(at, now=datetime.now(UTC)))
+    return _time(at, said)
 
 
 # A list says a hundred moments, and mostly those that it said before.

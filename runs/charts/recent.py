@@ -14,6 +14,7 @@ from evalhub.web import numbers
 from evalhub.web.columns import Column, columns
 from evaluators.statistics import Z_95
 from runs.warehouse.history import Held, RunRow, Spread
+from runs.warehouse.listing import ListedRun
 from runs.warehouse.rates import Rate
 
 MOST = 20
@@ -50,7 +51,7 @@ class Figures(NamedTuple):
     drawn: tuple[Figure, ...]
 
 
-def recent_figures(rows: Sequence[RunRow]) -> Figures | None:
+def recent_figures(rows: Sequence[RunRow[ListedRun]]) -> Figures | None:
     """Return the figures of the newest runs that ended with a result; None with fewer than two.
 
     `rows` are a list's, newest first. The baseline is that of the newest which has one, and only where all are of
@@ -60,11 +61,11 @@ def recent_figures(rows: Sequence[RunRow]) -> Figures | None:
     if len(told) < FEWEST:
         return None
     held = next((row.baseline for row in told if row.baseline), None)
-    alike = len({(row.run.suite_slug, row.run.target) for row in told}) == 1  # type: ignore[union-attr]  # listed
+    alike = len({(row.run.suite_slug, row.run.target) for row in told}) == 1
     return drawn_figures(tuple([_recent(row) for row in reversed(told)]), held if alike else None)
 
 
-def _recent(row: RunRow) -> Recent:
+def _recent(row: RunRow[ListedRun]) -> Recent:
     run, n = row.run, row.run.passed + row.run.failed
     return Recent(run.pk, run.finished, run.passed, n, run.cost_usd, row.first_try, row.state == "regressed")
 

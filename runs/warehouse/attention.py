@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from django.db.models import Count, OuterRef, Q, Subquery
 
@@ -71,11 +71,11 @@ def open_alerts(project: Project) -> list[OpenAlert]:
 
 
 def attention(
-    project: Project, alerts: Sequence[OpenAlert], latest: Sequence[RunRow], *, now: datetime
+    project: Project, alerts: Sequence[OpenAlert], latest: Sequence[RunRow[Run]], *, now: datetime
 ) -> list[Attention]:
     """Return what needs somebody: late alerts, untriaged ones, runs that failed, targets that cannot start, stale suites.
 
-    `latest` is the newest run of every suite on every target, read as `Run`. One query.
+    `latest` is the newest run of every suite on every target. One query.
     """
     told = sorted(
         (each for each in alerts if each.is_late(now.date()) or each.state == AlertState.UNTRIAGED),
@@ -113,7 +113,7 @@ def _due(alert: OpenAlert, today: date) -> str:
     return ", ".join(words)
 
 
-def _runs(latest: Sequence[RunRow], told: Collection[int]) -> Iterable[Attention]:
+def _runs(latest: Sequence[RunRow[Run]], told: Collection[int]) -> Iterable[Attention]:
     """Yield the newest runs that did not go well and that no row speaks of yet, those that could not run first."""
     order = ("error", "regressed", "fail")
     bad = [row for row in latest if row.state in order and row.run.pk not in told]
@@ -121,11 +121,11 @@ def _runs(latest: Sequence[RunRow], told: Collection[int]) -> Iterable[Attention
         said = f"{row.rate.passed} of {counted(row.rate.n, 'trial')} passed"
         if row.run.errors:
             said += f", {counted(row.run.errors, 'error')}"
-        yield _of_a_run(row, row.state, "", cast(Run, row.run).error or said)
+        yield _of_a_run(row, row.state, "", row.run.error or said)
 
 
-def _of_a_run(row: RunRow, state: str, more: str, said: str) -> Attention:
-    run = cast(Run, row.run)
+def _of_a_run(row: RunRow[Run], state: str, more: str, said: str) -> Attention:
+    run = row.run
     return Attention(state, f"{run.suite} on {run.target}{more}", said, run.finished, "run-detail", run.pk)
 
 
@@ -142,7 +142,7 @@ def _targets(project: Project) -> Iterable[Attention]:
         yield Attention("cannot start", f"{name} cannot start", sentence, at, "target-list")
 
 
-def _stale(latest: Sequence[RunRow], now: datetime) -> Iterable[Attention]:
+def _stale(latest: Sequence[RunRow[Run]], now: datetime) -> Iterable[Attention]:
     """Yield the suites whose files do not fit their tool any more, then those that nobody has run for long."""
     for row in latest:
         if vars(row.run)["is_stale"]:

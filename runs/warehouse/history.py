@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from django.db.models import Q, QuerySet
 
@@ -40,18 +40,22 @@ class Held(NamedTuple):
     """Read where it is the baseline of the newest run that has one, or stands in the list itself."""
 
 
+Listed = TypeVar("Listed", Run, ListedRun)
+
+
 @dataclass(frozen=True)
-class RunRow:
+class RunRow(Generic[Listed]):
     """A run with what stands beside it in a list."""
 
-    run: Run | ListedRun
-    measures: dict[str, float]
+    run: Listed
+    judge: float | None = None
+    """Mean of the judge's scores."""
+    first_try: Spread | None = None
     verdict: str = ""
     change: float | None = None
     """Difference of the pass rate to the baseline's."""
     before: float | None = None
     """The baseline's pass rate over the scenarios that both have."""
-    first_try: Spread | None = None
     baseline: Held | None = None
 
     @property
@@ -100,9 +104,9 @@ def runs_of(project: Project | int) -> QuerySet[Run]:
     return runs.select_related(*RELATED).defer(*HEAVY)
 
 
-def rows(runs: Sequence[Run] | Sequence[ListedRun]) -> list[RunRow]:
+def rows(runs: Sequence[Listed]) -> list[RunRow[Listed]]:
     """Return the runs with their headline measures and verdicts. Two queries."""
-    keys = tuple(run.pk for run in runs)
+    keys: tuple[int, ...] = tuple(run.pk for run in runs)
     changes = {row[0]: row for row in _headlines(keys)}
     newest = next((changes[key][BASELINE] for key in keys if key in changes), None)
     measures: dict[int, dict[str, Spread]] = {}
@@ -133,17 +137,16 @@ BASELINE = 4
 """Where its key stands in a headline."""
 
 
-def _row(
-    run: Run | ListedRun, measures: dict[int, dict[str, Spread]], change: Sequence[Any] | None
-) -> RunRow:
+def _row(run: Listed, measures: dict[int, dict[str, Spread]], change: Sequence[Any] | None) -> RunRow[Listed]:
     own = measures.get(run.pk, {})
-    means = {name: spread.mean for name, spread in own.items()}
+    judge, first_try = own.get("judge"), own.get("first_try")
+    mean = judge.mean if judge else None
     if change is None:
-        return RunRow(run, means, first_try=own.get("first_try"))
+        return RunRow(run, mean, first_try)
     _, verdict, before, after, held, passed, failed, cost_usd = change
     difference = None if before is None or after is None else after - before
     baseline = Held(held, passed, failed, cost_usd, measures.get(held, {}).get("first_try"))
-    return RunRow(run, means, verdict, difference, before, own.get("first_try"), baseline)
+    return RunRow(run, mean, first_try, verdict, difference, before, baseline)
 
 
 def matching_runs(project: Project, filters: Filters) -> QuerySet[Run]:
@@ -151,7 +154,9 @@ def matching_runs(project: Project, filters: Filters) -> QuerySet[Run]:
     return tagged(runs_of(project), filters).filter(filters.condition())
 
 
-def page_of_runs(project: Project, filters: Filters, before: str) -> tuple[Page[Any], list[RunRow]]:
+def page_of_runs(
+    project: Project, filters: Filters, before: str
+) -> tuple[Page[Any], list[RunRow[ListedRun]]]:
     """Return one page of the runs that match, newest first. Three queries."""
     page = values_page(project, filters, before, listed, _newest)
     return page, rows(as_listed(page.rows))

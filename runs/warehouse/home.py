@@ -49,7 +49,7 @@ class Week:
 class Line:
     """A suite on a target over its last runs, oldest first."""
 
-    latest: RunRow
+    latest: RunRow[Run]
     shares: list[float]
 
 

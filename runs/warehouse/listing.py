@@ -17,6 +17,7 @@ COLUMNS = (
     *("target__name", "guidance__name", "guidance__number", "by__username"),
     "fingerprint__staleness__stale",
 )
+_TAGS = COLUMNS.index("tags")
 
 
 class ListedRun(NamedTuple):
@@ -33,7 +34,7 @@ class ListedRun(NamedTuple):
     finished: datetime | None
     model: str
     tool_version: str
-    tags: list[str]
+    tags: tuple[str, ...]
     suite_slug: str
     suite_name: str
     version: int
@@ -71,4 +72,4 @@ def newest_runs(project: int, below: int) -> QuerySet[Run]:
 
 def as_listed(rows: Sequence[Any]) -> list[ListedRun]:
     """Return the rows of `listed` by name."""
-    return [ListedRun._make(row) for row in rows]
+    return [ListedRun._make((*row[:_TAGS], tuple(row[_TAGS]), *row[_TAGS + 1 :])) for row in rows]

@@ -44,7 +44,7 @@ class SuiteRow:
     suite: Suite
     version: SuiteVersion | None
     scenarios: int
-    latest: RunRow | None
+    latest: RunRow[Run] | None
 
     @property
     def format(self) -> str:
@@ -126,5 +126,5 @@ def _rows(project: Project, suites: list[Suite]) -> list[SuiteRow]:
     return [_row(suite, newest.get(had["newest"]), latest.get(had["last_run"])) for suite, had in found]
 
 
-def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow | None) -> SuiteRow:
+def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow[Run] | None) -> SuiteRow:
     return SuiteRow(suite, version, getattr(version, "size", 0), latest)
