@@ -47,7 +47,7 @@ _leaving = threading.Event()
 @worker_ready.connect
 def say_hello(**_: object) -> None:
     """Let people see this worker, from now until it ends."""
-    from runs import presence
+    from runs.queue import presence
 
     presence.keep_saying(_leaving)
 

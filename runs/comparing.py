@@ -7,11 +7,11 @@ from statistics import fmean
 
 from evaluators.suite_result import Comparison, compare_passes
 from runs.baselines import baseline_of
-from runs.measures import measure_id
 from runs.models import Alert, Change, Run, RunMeasure, Trial
 from runs.models.comparison import Verdict
 from runs.models.trial import TrialState
 from runs.options import RunOptions
+from runs.summaries.measures import measure_id
 
 PASS = ("trial", "pass")
 _GRAVEST_FIRST = (Verdict.REGRESSED, Verdict.IMPROVED)

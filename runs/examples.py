@@ -20,7 +20,7 @@ from runs.models import Run
 from runs.models.run import RunState, Trigger
 from runs.options import RunOptions
 from runs.planning import Request, request_runs
-from runs.sources import read_registry_file
+from runs.sources.reading import read_registry_file
 from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files

@@ -11,14 +11,14 @@ from django.conf import settings
 from django.db import OperationalError
 
 from evaluators.redaction import mask_values
-from runs.asking import ask
-from runs.assessing import assess
-from runs.claims import Claim
-from runs.masking import masked
 from runs.providers.base import ProviderError
+from runs.queue.claims import Claim
 from runs.recording import TrialResult
-from runs.task import Task, load
-from runs.trial_folder import TrialFolder, nowhere, trial_folder
+from runs.trials.asking import ask
+from runs.trials.assessing import assess
+from runs.trials.folder import TrialFolder, nowhere, trial_folder
+from runs.trials.masking import masked
+from runs.trials.task import Task, load
 
 logger = logging.getLogger(__name__)
 

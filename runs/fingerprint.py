@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 
 from evaluators.staleness import check_staleness
-from runs.context import RunContext
 from runs.settings_of_worker import containment
+from runs.trials.context import RunContext
 from scenarios.hashing import content_hash
 
 

@@ -9,11 +9,13 @@ import time
 from django.db import connections
 from django.db.models import F
 
-from runs import batching, claims, recording
+from runs import recording
 from runs.execution import execute
-from runs.heartbeat import heartbeat
 from runs.models import Run
 from runs.models.run import RunState
+from runs.queue import claims
+from runs.queue.heartbeat import heartbeat
+from runs.trials import batching
 
 logger = logging.getLogger(__name__)
 

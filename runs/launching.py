@@ -12,12 +12,13 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
-from runs import batching, lanes, preparation, recording
-from runs.accepting import folder_on_disk, take_over, take_over_bundle
+from runs import lanes, preparation, recording
 from runs.errors import RequestError
 from runs.models import Launch, Run
 from runs.models.run import RunState
 from runs.reaping import reap
+from runs.targets.accepting import folder_on_disk, take_over, take_over_bundle
+from runs.trials import batching
 from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files

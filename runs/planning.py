@@ -9,13 +9,13 @@ from typing import Any
 from django.db import transaction
 
 from evalhub.teams.models import Project, note
-from runs import statements, wakeups
 from runs.choosing import ChosenScenario, ProjectReader, chosen_among
-from runs.claims import make_slots
 from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Trigger
 from runs.options import RunOptions, Selection
+from runs.queue import statements, wakeups
+from runs.queue.claims import make_slots
 from scenarios.models import Guidance, SuiteVersion
 
 

@@ -11,19 +11,21 @@ from django.utils import timezone
 
 from evaluators.redaction import mask_values
 from evaluators.tool import Tool
-from runs import batching, claims, recording
-from runs.captures import capture
-from runs.context import RunContext, forget, load_run
+from runs import recording
 from runs.errors import RequestError
 from runs.fingerprint import fingerprint
-from runs.heartbeat import heartbeat
 from runs.models import Run
 from runs.models.run import RunState
 from runs.providers.base import ProviderError
-from runs.statements import storable
-from runs.trial_folder import trial_folder
+from runs.queue import claims
+from runs.queue.heartbeat import heartbeat
+from runs.queue.statements import storable
+from runs.queue.writing import write_transaction
+from runs.sources.captures import capture
+from runs.trials import batching
+from runs.trials.context import RunContext, forget, load_run
+from runs.trials.folder import trial_folder
 from runs.workspaces import LocalWorkspace
-from runs.writing import write_transaction
 from scenarios.formats.parsed import Fixture
 
 logger = logging.getLogger(__name__)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from runs import claims, recording
+from runs import recording
 from runs.models import Run
 from runs.models.run import RunState
+from runs.queue import claims
 
 LOST_PREPARATION = (
     f"The worker was lost {claims.MOST_STARTS} times while it prepared this run. Look in the workers' logs at what ends "

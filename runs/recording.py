@@ -11,14 +11,15 @@ from django.utils import timezone
 from evaluators.evaluate import Evaluation
 from evaluators.interaction import Interaction
 from evaluators.model import Command, Json, Score, Transcript, Usage
-from runs import comparing, statements
-from runs.artifacts import Kept
-from runs.claims import Claim
+from runs import comparing
 from runs.models import Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState, json_of
-from runs.rollups import write_rollups
-from runs.writing import write_transaction
+from runs.queue import statements
+from runs.queue.claims import Claim
+from runs.queue.writing import write_transaction
+from runs.storage.artifacts import Kept
+from runs.summaries.rollups import write_rollups
 
 LONGEST_ANSWER = 200_000
 """Characters of an answer kept on the trial; the raw output is an artifact."""

@@ -10,9 +10,9 @@ from django.conf import settings
 
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
+from runs.containment.sandbox import Containment, Policy, look_at_machine
+from runs.containment.variables import allowed, parse_rules
 from runs.providers.outbound import Outbound
-from runs.sandbox import Containment, Policy, look_at_machine
-from runs.variables import allowed, parse_rules
 
 
 @cache

@@ -9,13 +9,15 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from runs import batching, claims, lanes, preparation, wakeups
-from runs.checking import carry_out_check
-from runs.clock import DatabaseNow, database_now
+from runs import lanes, preparation
 from runs.grading.requests import carry_out
 from runs.models import GradeRequest, Run, RunSlot, TargetCheck
 from runs.models.run import RunState
+from runs.queue import claims, wakeups
+from runs.queue.clock import DatabaseNow, database_now
 from runs.reaping import reap
+from runs.targets.checking import carry_out_check
+from runs.trials import batching
 
 WAKE_AGAIN_SECONDS = 4.0
 """A run with free places and queued trials is called for again after this long."""

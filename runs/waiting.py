@@ -8,10 +8,10 @@ from collections.abc import Callable
 from django.conf import settings
 from django.utils import timezone
 
-from runs import claims
 from runs.errors import NoWorker
 from runs.launching import POLL_SECONDS, Ended, Ends, open_runs
 from runs.models import Launch, Worker
+from runs.queue import claims
 
 WAIT_LIMIT_SECONDS = 300.0
 """How long nobody may be there to carry a launch before waiting for it ends."""

@@ -13,11 +13,11 @@ from pathlib import Path, PurePosixPath
 
 from evaluators.model import CommandResult, FileUnavailable
 from evaluators.redaction import mask_values
-from runs.beneath import LeadsOutside, exists_beneath, read_beneath
-from runs.profiles import AGENT, COMMAND, Profile
+from runs.containment.beneath import LeadsOutside, exists_beneath, read_beneath
+from runs.containment.profiles import AGENT, COMMAND, Profile
+from runs.containment.sandbox import Containment, Sandbox
 from runs.providers.base import ProviderError
 from runs.providers.process import ProcessResult, run_process
-from runs.sandbox import Containment, Sandbox
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import PostScript
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from evalhub.teams.models import Membership, Project
 from runs.comparing import compare_with_baseline
 from runs.models import Launch, Run, SubcommandMeasure, Target, Trial
-from runs.rollups import write_rollups
+from runs.summaries.rollups import write_rollups
 from scenarios.models import Guidance, Scenario, ScenarioVersion, Suite, SuiteEntry, SuiteVersion, Upload
 
 _numbers = itertools.count(1)

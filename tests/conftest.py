@@ -48,7 +48,8 @@ def _nothing_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
     """Forget cached rows: after a rollback their keys belong to others."""
     yield
     if needs_database(request.node):
-        from runs import context, measures
+        from runs.summaries import measures
+        from runs.trials import context
 
         context.forget()
         measures.forget()

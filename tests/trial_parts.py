@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluators.model import Event, Transcript
-from runs.artifacts import keep
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
+from runs.storage.artifacts import keep
 
 
 def make_judging(trial: Trial, **changes: Any) -> JudgingRecord:

@@ -11,8 +11,8 @@ from evalhub.web.rest.errors import ApiError, answers
 from evalhub.web.rest.given import Key
 from evaluators.suite_result import suite_result
 from runs.api.finding import find_run
-from runs.importing import import_results
 from runs.reports.suite_result import suite_run
+from runs.storage.importing import import_results
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
 
 router = Router(tags=["results"])

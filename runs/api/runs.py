@@ -27,7 +27,7 @@ from runs.planning import Request, request_runs
 from runs.recording import cancel_run
 from runs.reports.document import run_document, run_json
 from runs.reports.run_rows import newest_values, rows_json, values_of
-from runs.sources import registry_from
+from runs.sources.reading import registry_from
 from runs.warehouse.filters import Filters
 from runs.warehouse.history import values_page
 from scenarios.models import Guidance, SuiteVersion

@@ -17,10 +17,10 @@ from evaluators.model import Transcript
 from evaluators.redaction import redact_json
 from runs.api.finding import find_run, find_trial
 from runs.api.schemas import ScoresOut, TrialOut, TrialRowOut, UsageOut
-from runs.artifacts import path_of
 from runs.models import Artifact, CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import json_of
 from runs.reports.document import scores_json, trial_facts, trial_json
+from runs.storage.artifacts import path_of
 
 router = Router(tags=["trials"])
 

@@ -10,8 +10,8 @@ from ninja import File, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, ProblemOut, answers
-from runs.accepting import take_over_brought
 from runs.api.targets import TargetOut, target_json
+from runs.targets.accepting import take_over_brought
 from scenarios.api import suites
 from scenarios.api.schemas import ImportedOut, imported_json
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES

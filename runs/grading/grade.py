@@ -15,7 +15,7 @@ from evaluators.evidence import Evidence
 from evaluators.gates.base import NOT_RUN, CommandGate
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Score, Workspace
 from evaluators.transcripts import UnreadableTranscript
-from runs.assessing import describe, judged, unreadable
+from runs.containment.sandbox import Containment
 from runs.grading.captured import CapturedFiles
 from runs.grading.evidence import (
     Grading,
@@ -28,8 +28,8 @@ from runs.models import JudgingRecord, Trial
 from runs.providers.base import Recording
 from runs.recording import TrialResult, columns, judging_row
 from runs.reports.document import trial_json
-from runs.sandbox import Containment
-from runs.trial_folder import TrialFolder, trial_folder
+from runs.trials.assessing import describe, judged, unreadable
+from runs.trials.folder import TrialFolder, trial_folder
 from runs.workspaces import LocalWorkspace, PostResult
 from scenarios.models import Scenario
 from scenarios.spec import ScenarioSpec

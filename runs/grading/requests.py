@@ -10,14 +10,14 @@ from django.conf import settings
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from runs import wakeups
 from runs.errors import RequestError
 from runs.grading.evidence import Grading
 from runs.grading.grade import grade_in_workspace
 from runs.models.grading import GradeRequest
 from runs.providers.base import ProviderError
+from runs.queue import wakeups
+from runs.queue.statements import storable_json
 from runs.settings_of_worker import containment
-from runs.statements import storable_json
 from scenarios.formats.problems import ScenarioFileError
 
 POLL_SECONDS = 0.1

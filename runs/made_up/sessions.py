@@ -13,10 +13,10 @@ from evaluators.evidence import Evidence
 from evaluators.interaction import Interaction, scores
 from evaluators.model import Event, Json, Score, Transcript
 from evaluators.tool import Tool
-from runs.artifacts import Kept, keep
 from runs.made_up.catalogue import TOOLS, MadeTool
 from runs.models import TranscriptRecord
 from runs.models.trial import json_of
+from runs.storage.artifacts import Kept, keep
 
 VARIANTS = 6
 """Sessions of each scenario and way to go: trials share them, as their bytes need not differ."""

@@ -12,8 +12,6 @@ from typing import Any
 from django.db import transaction
 
 from evalhub.teams.models import Project
-from runs import statements
-from runs.accepting import take_over
 from runs.baselines import set_baseline
 from runs.comparing import compare_with_baseline
 from runs.made_up.catalogue import JUDGE, SCENARIOS, TAGS, TARGETS, TOOLS, bundle
@@ -23,8 +21,10 @@ from runs.made_up.trials import MadeTrial, made_trial
 from runs.models import Artifact, CommandRecord, JudgingRecord, Launch, Run, Target, TranscriptRecord, Trial
 from runs.models.run import RunState, Trigger
 from runs.options import RunOptions
+from runs.queue import statements
 from runs.recording import columns, command_row, judging_row, total_cost
-from runs.rollups import write_rollups
+from runs.summaries.rollups import write_rollups
+from runs.targets.accepting import take_over
 from scenarios.imports import Imported, import_files
 from scenarios.models import Guidance, ScenarioVersion
 

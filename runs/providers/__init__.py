@@ -9,8 +9,8 @@ from runs.providers.base import Provider
 from runs.providers.by_kind import ByKind
 from runs.providers.options import Options, ResolvedTarget
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Containment
 
 OPTIONS: Mapping[str, type[Options]] = ByKind(
     {

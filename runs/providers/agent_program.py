@@ -11,14 +11,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from runs.profiles import AGENT
+from runs.containment.profiles import AGENT
 from runs.providers.agent_log import AgentLog, LogFormat, log_path
 from runs.providers.base import Availability, Invocation, ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.providers.process import ProcessResult, run_process
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment, Sandbox
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Containment, Sandbox
 
 GRACE_SECONDS = 2.0
 VERSION_SECONDS = 15.0

@@ -13,8 +13,8 @@ from runs.providers.base import Invocation, Recording
 from runs.providers.preread import preread_prompt
 from runs.providers.process import ProcessResult
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Sandbox
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Sandbox
 
 
 def hold(

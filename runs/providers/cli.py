@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import AliasChoices, Field, field_validator
 
 from evaluators.model import Json
-from runs.beneath import read_beneath
-from runs.profiles import AGENT
+from runs.containment.beneath import read_beneath
+from runs.containment.profiles import AGENT
 from runs.providers.base import Availability, Invocation, ProviderError, Recording
 from runs.providers.cli_answer import read_answer
 from runs.providers.cli_files import CliFiles, as_run
@@ -27,8 +27,8 @@ from runs.providers.healthcheck import (
 from runs.providers.options import Options, ResolvedTarget, snake_case
 from runs.providers.process import ProcessResult, run_process
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment, Sandbox
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Containment, Sandbox
 
 DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 2.0

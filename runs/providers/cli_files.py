@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from evaluators.redaction import mask_values
-from runs.beneath import read_beneath
+from runs.containment.beneath import read_beneath
 from runs.providers.command_template import quote
 
 

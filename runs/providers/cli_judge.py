@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
-from runs.profiles import AGENT
+from runs.containment.profiles import AGENT
 from runs.providers.base import ProviderError
 from runs.providers.cli import CliOptions
 from runs.providers.cli_answer import read_answer
@@ -15,8 +15,8 @@ from runs.providers.command_template import TemplateValues, render
 from runs.providers.options import ResolvedTarget
 from runs.providers.process import ProcessResult, run_process
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Containment
 
 DEFAULT_SECONDS = 120.0
 

@@ -15,7 +15,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Literal
 
-from runs.profiles import Limits
+from runs.containment.profiles import Limits
 from runs.providers.capture import Capture
 from runs.providers.process_tree import (
     Process,

@@ -14,8 +14,8 @@ from evaluators.model import Json
 from runs.providers.base import BatchedAnswer, BatchProgress, Invocation, ProviderError, Recording
 from runs.providers.editor_exchange import Exchange, batch_text, request_text
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Sandbox
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Sandbox
 
 _INDEX = "batch.json"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from evaluators.model import Json
-from runs.beneath import read_beneath
+from runs.containment.beneath import read_beneath
 from runs.providers.base import ProviderError
 from runs.providers.preread import link
 

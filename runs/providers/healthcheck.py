@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from runs.profiles import AGENT
+from runs.containment.profiles import AGENT
 from runs.providers.base import ProviderError
 from runs.providers.command_template import TemplateValues, refuse_unsupported, render
 from runs.providers.options import Settings
 from runs.providers.outbound import AddressRefused, Outbound
 from runs.providers.process import run_process
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Containment
 
 Template = Annotated[str, Field(min_length=1), AfterValidator(refuse_unsupported)]
 

@@ -17,10 +17,10 @@ from evaluators.transcripts.reading import UnreadableTranscript
 from runs.providers.base import Availability, Invocation, ProviderError, Recording
 from runs.providers.options import Options, ResolvedTarget
 
-if TYPE_CHECKING:  # runs.sandbox imports this package, and httpx takes a tenth of a second
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package, and httpx takes a tenth of a second
     import httpx
 
-    from runs.sandbox import Containment
+    from runs.containment.sandbox import Containment
 
 LONGEST_ANSWER = 16 << 20
 ACCEPTED = "application/json, text/event-stream;q=0.9, text/plain;q=0.8"

@@ -18,8 +18,8 @@ from runs.providers.options import ResolvedTarget
 from runs.providers.outbound import AddressRefused, Outbound
 from runs.providers.stub_chat import ToolSchema, chat_of, schemas_of
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Containment
 
 JUDGE_SECONDS = 120.0
 

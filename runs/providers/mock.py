@@ -14,8 +14,8 @@ from evaluators.model import Complete, Completion, CompletionRequest, Json, Usag
 from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import Options, ResolvedTarget
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Containment
 
 _LOOK_SECONDS = 0.1
 

@@ -11,8 +11,8 @@ from runs.providers.agent_session import hold, prompt_of
 from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import Options, ResolvedTarget
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Containment
 
 COMMAND = ("run", "--format", "json")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from runs.profiles import UNLIMITED, Limits
+from runs.containment.profiles import UNLIMITED, Limits
 from runs.providers.base import ProviderError
 from runs.providers.conversation import Conversation, Stop
 from runs.providers.process_tree import MARKER

@@ -9,8 +9,8 @@ from evaluators.model import Json
 from runs.providers.base import Availability, Invocation, ProviderError, Recording
 from runs.providers.options import Options, ResolvedTarget
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Containment
 
 _LIMIT = 256 << 20
 

@@ -19,8 +19,8 @@ from runs.providers.editor_exchange import Exchange, request_text, workspace_tex
 from runs.providers.options import Options, ResolvedTarget
 from runs.providers.preread import preread_prompt
 
-if TYPE_CHECKING:  # runs.sandbox imports this package
-    from runs.sandbox import Containment, Sandbox
+if TYPE_CHECKING:  # runs.containment.sandbox imports this package
+    from runs.containment.sandbox import Containment, Sandbox
 
 _DISPATCH = threading.Lock()
 """A request goes to the window that has the focus: one at a time in this process."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from runs.profiles import Limits
+from runs.containment.profiles import Limits
 from runs.providers.process_tree import Process
 
 INTERVAL_SECONDS = 0.2

@@ -11,8 +11,8 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.numbers import counted
 from runs.errors import RequestError
 from runs.forms import ResultsFileForm
-from runs.importing import import_results
 from runs.reports.exports import EXPORTS, exported
+from runs.storage.importing import import_results
 from runs.views.runs import find_run
 from scenarios.formats.problems import ScenarioFileError
 

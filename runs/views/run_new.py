@@ -13,14 +13,14 @@ from django.views.decorators.http import require_http_methods
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
-from runs.as_command import as_command
 from runs.choosing import ChosenScenario, ProjectReader
 from runs.errors import RequestError
-from runs.estimating import PlanEstimate, estimated
 from runs.models.run import Trigger
-from runs.narrowing import FAILED_LAST, chips, failed_keys
 from runs.planning import PlannedRun, plan, request_runs
-from runs.run_form import RunForm
+from runs.requests.as_command import as_command
+from runs.requests.estimating import PlanEstimate, estimated
+from runs.requests.narrowing import FAILED_LAST, chips, failed_keys
+from runs.requests.run_form import RunForm
 from runs.warehouse.offer import Offer, offer_of
 from runs.warehouse.past import Past, past_of
 

@@ -16,12 +16,12 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from evalhub.teams.access import Access
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
-from runs import target_edits
-from runs.accepting import take_over, take_over_bundle
-from runs.checking import ask_check
 from runs.errors import RequestError
 from runs.forms import TargetForm, TargetsFileForm
 from runs.models import Target
+from runs.targets import edits
+from runs.targets.accepting import take_over, take_over_bundle
+from runs.targets.checking import ask_check
 from runs.warehouse.targets import target_row, target_rows, worker_rows
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.models import Suite
@@ -137,7 +137,7 @@ def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         text = form.cleaned_data["definition"]
         try:
-            target_edits.rewrite(target, text, by=request.user)
+            edits.rewrite(target, text, by=request.user)
         except ScenarioFileError as error:
             problems = quoted(error.problems, {target.name: text.encode()})
         else:
@@ -153,7 +153,7 @@ def target_accept(request: ProjectRequest, pk: int) -> HttpResponse:
     """Let a proposed target be used."""
     target = find_target(request, pk)
     try:
-        target_edits.accept(target, by=request.user)
+        edits.accept(target, by=request.user)
         messages.success(request, f"{target.name} can be used now.")
     except RequestError as error:
         messages.error(request, str(error))
@@ -166,7 +166,7 @@ def target_remove(request: ProjectRequest, pk: int) -> HttpResponse:
     """Delete a target that nothing ran on, or reject a proposed one."""
     target = find_target(request, pk)
     try:
-        target_edits.remove(target, by=request.user)
+        edits.remove(target, by=request.user)
         messages.success(request, f"{target.name} is {'removed' if target.accepted else 'rejected'}.")
     except RequestError as error:
         messages.error(request, str(error))

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_GET
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.paging import key_of
 from evaluators.redaction import redact_patterns
-from runs.artifacts import path_of
-from runs.kept_workspace import UNREADABLE, kept_file
 from runs.models import Artifact, Trial
+from runs.storage.artifacts import path_of
+from runs.storage.kept_workspace import UNREADABLE, kept_file
 from runs.warehouse.citations import Citations
 from runs.warehouse.trial_detail import find_trial, trial_page
 from runs.warehouse.workspace_changes import ARTIFACT as WORKSPACE

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
-from runs.accepting import take_over_brought
 from runs.models import Target
+from runs.targets.accepting import take_over_brought
 from scenarios.bundles import Bundle
 from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError

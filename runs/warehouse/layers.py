@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 from evalhub.web.prepared import prepared
 from evaluators.scoring.base import LAYER as SCORING
 from evaluators.scoring.layer import NAME as AGGREGATE
-from runs.digests import GateKind
 from runs.models import Run, RunMeasure
-from runs.said import Statement
+from runs.summaries.digests import GateKind
+from runs.summaries.said import Statement
 from runs.warehouse.run_trials import RunTrials
 
 INTERACTION = {

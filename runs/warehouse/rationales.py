@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runs.models import Run
-from runs.said import Statement, statements
+from runs.summaries.said import Statement, statements
 from scenarios.models import Suite
 
 MOST_RUNS = 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from runs.digests import DigestedTrial
+from runs.summaries.digests import DigestedTrial
 from runs.warehouse.rates import Rate
 from runs.warehouse.run_trials import RunTrials
 from runs.warehouse.strips import Strip, Version, strips_of

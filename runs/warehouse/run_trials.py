@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from django.db.models import QuerySet
 
 from evalhub.web.prepared import prepared
-from runs.digests import Digest, DigestedTrial, digest_of
-from runs.kept_digests import contents_of, ended_trials, kept_digest, subcommand_totals
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
-from runs.subcommands import SubcommandTotal
+from runs.summaries.digests import Digest, DigestedTrial, digest_of
+from runs.summaries.kept_digests import contents_of, ended_trials, kept_digest, subcommand_totals
+from runs.summaries.subcommands import SubcommandTotal
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 
 from evalhub.web.paging import LARGEST_KEY
 from evalhub.web.prepared import prepared
-from runs.kept_digests import by_scenario, contents_of, ended_by_scenario
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
+from runs.summaries.kept_digests import by_scenario, contents_of, ended_by_scenario
 from runs.warehouse.rates import Rate
 from scenarios.models import Suite
 

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from evalhub.web.prepared import prepared
 from runs.models import Run, SubcommandMeasure
-from runs.subcommands import SubcommandTotal
+from runs.summaries.subcommands import SubcommandTotal
 from runs.warehouse.run_trials import RunTrials
 
 FEWEST_CALLS = 5

@@ -12,10 +12,10 @@ from django.db.models import Case, F, QuerySet, When
 from evalhub.web.prepared import prepared
 from evalhub.web.visible import visible
 from evaluators.redaction import redact_patterns
-from runs.artifacts import path_of
-from runs.kept_workspace import UNREADABLE, KeptFile, kept_files
 from runs.models import Artifact, Trial
-from runs.workspace_contents import Change, is_gits_own
+from runs.storage.artifacts import path_of
+from runs.storage.kept_workspace import UNREADABLE, KeptFile, kept_files
+from runs.storage.workspace_contents import Change, is_gits_own
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import lay_over
 from scenarios.models import ScenarioVersion

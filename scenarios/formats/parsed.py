@@ -34,7 +34,7 @@ class ParsedSuite:
     """By the name that `ScenarioSpec.fixture` uses; guidance files are still in it."""
     lints: tuple[Problem, ...] = ()
     targets_text: str = ""
-    """A targets file found in the bundle, kept as it is for `runs.targets`."""
+    """A targets file found in the bundle, kept as it is for `runs.targets.definitions`."""
     targets_file: str = ""
     settings: Mapping[str, Json] = field(default_factory=dict)
     """Suite-wide settings, such as the profiles of llm-tool-test-config.toml."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runs.artifacts import path_of
 from runs.models import Artifact, Run, Trial
 from runs.providers.cli import LONGEST_TOLD
+from runs.storage.artifacts import path_of
 from tests.agentv.eval_folder import cases, put, records, run_folder, the_run
 from tests.commands.calling import call
 

@@ -42,8 +42,8 @@ REQUIREMENTS: dict[str, dict[str, tuple[str, ...]]] = {
         "Error isolation in parallel mode": (PARALLEL,),
     },
     "Provider-level batching flag": {
-        "Enabled for batching-capable provider": ("runs/test_batching.py",),
-        "Fallback when provider cannot batch": ("runs/test_batching_fallback.py",),
+        "Enabled for batching-capable provider": ("runs/trials/test_batching.py",),
+        "Fallback when provider cannot batch": ("runs/trials/test_batching_fallback.py",),
     },
     "Custom Evaluators": {
         "Deterministic trace evaluator reads trace": (JUDGES,),

@@ -7,9 +7,9 @@ from typing import Any
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from runs.checking import carry_out_check
 from runs.models import Run, TargetCheck, Trial
 from runs.recording import close_if_done
+from runs.targets.checking import carry_out_check
 from tests.browser.history import fill
 from tests.builders import make_member, make_run, make_suite, make_target, make_trial, make_version
 

@@ -15,19 +15,19 @@ from evaluators.scoring import EVALUATORS
 from evaluators.scoring.case import Case
 from evaluators.scoring.layer import aggregate
 from evaluators.traces import read_trace, summary
-from runs import targets
 from runs.providers.base import ProviderError
 from runs.providers.cli_files import output_name
 from runs.providers.command_template import TemplateValues, render
 from runs.providers.retry import JITTER, Backoff, Failure, RequestFailed, delay_ms, is_retryable, with_retry
+from runs.targets import definitions
 from scenarios.formats.problems import ScenarioFileError
 
 
 def _target(given: Any) -> Any:
     folder = str(PurePosixPath(given["eval_file_path"]).parent) if given.get("eval_file_path") else ""
     try:
-        definition = targets.define(given["definition"])
-        target = targets.resolve(definition, given["env"], eval_folder=folder)
+        definition = definitions.define(given["definition"])
+        target = definitions.resolve(definition, given["env"], eval_folder=folder)
     except (ScenarioFileError, ProviderError) as error:
         return {"error": str(error)}
     retry = target.options.retry.as_config() if target.options.retry else None
@@ -44,8 +44,8 @@ _OUTPUT_FILE = re.compile(r"'[^']*/agentv-([\w.-]+?)-\d+-\w+\.json'")
 
 
 def _rendered(given: Any) -> Any:
-    definition = targets.define({"name": given["target_name"], "provider": "cli", **given["config"]})
-    options = targets.resolve(definition, {}).options.as_config()
+    definition = definitions.define({"name": given["target_name"], "provider": "cli", **given["config"]})
+    options = definitions.resolve(definition, {}).options.as_config()
     request = given["request"]
     values = TemplateValues(
         prompt=request["question"],

@@ -25,7 +25,7 @@ from evaluators.scripts import EvaluatorScript, run_script
 from evaluators.tool import Tool
 from evaluators.tool_commands import Seen, numbered
 from evaluators.transcripts import parse
-from runs.sandbox import Containment, Policy, look_at_machine
+from runs.containment.sandbox import Containment, Policy, look_at_machine
 from runs.workspaces import LocalWorkspace, fill, fresh_folder
 from scenarios.formats.json_text import read_json
 from scenarios.formats.llm_tool_test.gates import read_gates

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from runs.artifacts import keep
+from runs.storage.artifacts import keep
 from tests.builders import make_project
 
 

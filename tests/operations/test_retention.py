@@ -15,8 +15,8 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
-from runs.artifacts import keep, path_of
 from runs.models import Artifact, Baseline, Run, TranscriptRecord, Trial
+from runs.storage.artifacts import keep, path_of
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.trial_parts import make_command, make_transcript, shell
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalhub.teams.models import Project
-from runs import claims, recording
+from runs import recording
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import RunState, Trigger
 from runs.options import RunOptions
 from runs.planning import Request, request_runs
+from runs.queue import claims
 from runs.reaping import reap
 from scenarios.models import SuiteVersion
 from tests.builders import make_project, make_suite, make_target, spec_content

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
+from runs.containment.sandbox import Containment, Level, Machine, Policy, look_at_machine
 from runs.providers.outbound import Outbound
-from runs.sandbox import Containment, Level, Machine, Policy, look_at_machine
 from tests.requirements import missing
 
 PATH = os.environ.get("PATH", os.defpath)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runs import claims, preparation, recording
+from runs import preparation, recording
 from runs.models import Run
+from runs.queue import claims
 from runs.reaping import reap
 from tests.runs.carrying import claimed, lapse, launch, lose, lose_preparations, passed, running
 

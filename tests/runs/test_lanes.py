@@ -8,10 +8,10 @@ import time
 import pytest
 from django.db import connection, connections, transaction
 
-from runs import heartbeat as heartbeat_module
 from runs import lanes, launching, preparation, recording
-from runs.heartbeat import Heartbeat
 from runs.models import Run, Target, Trial
+from runs.queue import heartbeat as heartbeat_module
+from runs.queue.heartbeat import Heartbeat
 from tests.builders import make_guidance, make_project, make_suite, make_target
 from tests.runs.carrying import NO_GATES, claimed, launch, running, shell_target, suite_of
 
@@ -153,7 +153,7 @@ def test_the_heartbeat_keeps_a_claim_beyond_its_lease(settings):
     beat = Heartbeat()
     with beat.holding(claim.token, "trial"):
         time.sleep(2.2)
-        from runs.claims import expired_trials
+        from runs.queue.claims import expired_trials
 
         assert not expired_trials().exists()
         assert not beat.stopped(claim.token)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from evaluators.model import FileUnavailable
+from runs.containment.sandbox import Level
 from runs.providers.base import ProviderError
-from runs.sandbox import Level
-from runs.trial_folder import trial_folder
-from runs.workspace_contents import ChangedFile, archive, changed_files
+from runs.storage.workspace_contents import ChangedFile, archive, changed_files
+from runs.trials.folder import trial_folder
 from runs.workspaces import LocalWorkspace, fill, fresh_folder, remove
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import lay_over

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from evalhub.web.numbers import file_size
-from runs.backup import back_up
+from runs.storage.backup import back_up
 from scenarios.commands import EvalhubCommand, Refused, Result
 
 

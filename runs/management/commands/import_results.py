@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from runs.errors import RequestError
-from runs.importing import import_results
 from runs.models import Run
+from runs.storage.importing import import_results
 from scenarios.commands import (
     EvalhubCommand,
     Refused,

@@ -10,8 +10,8 @@ from django.db import transaction
 
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
-from runs.accepting import Brought, folder_on_disk, take_over_brought
 from runs.models import Target
+from runs.targets.accepting import Brought, folder_on_disk, take_over_brought
 from scenarios.bundles import Bundle, read_path
 from scenarios.commands import (
     FAILED,

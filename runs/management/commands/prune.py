@@ -10,7 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from evalhub.web.numbers import file_size
-from runs.retention import Pruned, prune_files, prune_runs
+from runs.storage.retention import Pruned, prune_files, prune_runs
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 

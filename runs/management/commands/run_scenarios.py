@@ -24,7 +24,7 @@ from runs.reports.document import run_digest, run_document
 from runs.reports.files import write_files, write_suite_result
 from runs.reports.suite_result import suite_run
 from runs.reports.terminal import printed, terminal_of
-from runs.typed_options import apply_config, given_sources
+from runs.requests.typed_options import apply_config, given_sources
 from scenarios.commands import (
     REGRESSED,
     EvalhubCommand,

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalhub.teams.models import note
 from runs.errors import RequestError
-from runs.sources import read_json_file
+from runs.sources.reading import read_json_file
 from scenarios.commands import (
     EvalhubCommand,
     Refused,

@@ -13,7 +13,7 @@ from evaluators.transcripts import parse
 from runs.providers import make_provider
 from runs.providers.base import Invocation, Provider, Recording
 from runs.providers.outbound import Outbound
-from runs.targets import define, resolve
+from runs.targets.definitions import define, resolve
 from tests.runs.containments import LOOPBACK, containment
 from tests.runs.servers import Reply, Request, serving
 

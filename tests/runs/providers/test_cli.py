@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from evaluators.model import CompletionError, CompletionRequest
+from runs.containment.sandbox import Level
 from runs.providers import make_provider
 from runs.providers.base import Invocation, Provider, ProviderError
 from runs.providers.cli_answer import read_answer
 from runs.providers.cli_judge import complete_through_command
 from runs.providers.command_template import TemplateValues, render
-from runs.sandbox import Level
-from runs.targets import define, resolve
+from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left
 

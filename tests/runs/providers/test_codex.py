@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from evaluators.transcripts import UnreadableTranscript, parse
+from runs.containment.sandbox import Level
 from runs.providers import make_provider
 from runs.providers.agent_log import AgentLog
 from runs.providers.base import ProviderError, Recording
 from runs.providers.preread import preread_prompt
-from runs.sandbox import Level
-from runs.targets import define, resolve
+from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment
 from tests.runs.processes import nothing_left
 from tests.runs.providers.agents import FILES, SECRET, agent, beside, invocation

@@ -12,7 +12,7 @@ from evaluators.expectations import ToolCall, tool_calls
 from evaluators.model import Usage
 from evaluators.transcripts import parse
 from runs.providers import make_provider
-from runs.targets import define, resolve
+from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment
 from tests.runs.providers.endpoints import WEATHER, asked, invocation, judged, provider
 from tests.runs.servers import Reply, Request, serving

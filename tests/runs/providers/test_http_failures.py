@@ -9,7 +9,7 @@ import pytest
 
 from runs.providers.base import ProviderError
 from runs.providers.outbound import Outbound
-from runs.targets import define
+from runs.targets.definitions import define
 from scenarios.formats.problems import ScenarioFileError
 from tests.runs.providers.endpoints import WEATHER, asked, invocation, judged, provider
 from tests.runs.servers import Reply, serving

@@ -10,7 +10,7 @@ from evaluators.model import CompletionRequest, Usage
 from runs.providers import make_provider
 from runs.providers.base import Invocation, Provider, ProviderError
 from runs.providers.mock import complete_with_mock
-from runs.targets import define, resolve
+from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment
 
 

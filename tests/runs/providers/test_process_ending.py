@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from runs.profiles import Limits
+from runs.containment.profiles import Limits
 from runs.providers.process import ProcessResult
 from tests.runs.processes import nothing_left, pids_with, run
 

@@ -15,7 +15,7 @@ from runs.providers.retry import (
     retry_after_seconds,
     with_retry,
 )
-from runs.targets import define, resolve
+from runs.targets.definitions import define, resolve
 
 
 class Calls:

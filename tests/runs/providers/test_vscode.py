@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from runs.containment.sandbox import Level
 from runs.providers.base import Batching, CanBatch, ProviderError
 from runs.providers.vscode import Vscode
-from runs.sandbox import Level
 from tests.runs.providers.agents import FILES, agent, beside, invocation
 
 

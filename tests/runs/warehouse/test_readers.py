@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from runs.digests import Digest
-from runs.said import statements
+from runs.summaries.digests import Digest
+from runs.summaries.said import statements
 from runs.warehouse.choices import choices
 from runs.warehouse.filters import Filters
 from runs.warehouse.history import page_of_runs

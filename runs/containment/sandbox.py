@@ -1,0 +1,242 @@
+"""Where a command runs: which part of the machine it sees, writes to, and how much of it it may use.
+
+Three levels, the best that the machine offers: namespaces by bubblewrap; Landlock with resource limits;
+resource limits alone. Settings come in as values. What a sandbox does *not* keep from a command: an agent
+with the network sees whatever the worker's network sees.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache, cached_property
+from pathlib import Path
+
+from runs.containment import bubblewrap, landlock
+from runs.containment.profiles import COMMAND, UNLIMITED, Limits, Profile
+from runs.containment.readable_folders import readable_folders
+from runs.containment.system_files import gathered
+from runs.providers.base import ProviderError
+from runs.providers.outbound import Outbound
+from runs.providers.process import Spawn
+
+HOME = bubblewrap.HOME
+WORKSPACE = "/workspace"
+SCRATCH = "/scratch"
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
+# Not the whole of it: the environment of the worker stands there.
+PROC = tuple(
+    f"/proc/{name}" for name in ("self", "cpuinfo", "meminfo", "stat", "filesystems", "version", "sys")
+)
+
+
+class Policy(StrEnum):
+    """What is asked for (`EVALHUB_SANDBOX`)."""
+
+    REQUIRE = "require"
+    PREFER = "prefer"
+    OFF = "off"
+
+
+class Level(StrEnum):
+    """What there is; the word for pages, the health page and a run's record."""
+
+    BWRAP = "bwrap"
+    LANDLOCK = "landlock"
+    LIMITS = "limits"
+    OFF = "off"
+
+
+MEANING = {
+    Level.BWRAP: "Commands run in namespaces of their own: files, processes and network of the worker are out of sight.",
+    Level.LANDLOCK: "Commands reach allowed files only and have resource limits; processes of the worker are visible.",
+    Level.LIMITS: "Commands have resource limits, but see the files and the network of the worker.",
+    Level.OFF: "Commands run without a sandbox.",
+}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a machine has to offer; an empty text or 0 is missing."""
+
+    bwrap: str = ""
+    landlock: int = 0
+    prlimit: str = ""
+
+
+@cache
+def look_at_machine() -> Machine:
+    """Find out, once a process, which parts of the ladder work here."""
+    prlimit = shutil.which("prlimit") or ""
+    return Machine(bubblewrap.find() if prlimit else "", landlock.version() if prlimit else 0, prlimit)
+
+
+@dataclass(frozen=True)
+class Containment:
+    """How commands are contained on this worker, and where its own requests may go."""
+
+    policy: Policy
+    machine: Machine
+    path: str
+    """PATH of the worker: its directories are readable, and it is the PATH of the commands."""
+    read: tuple[Path, ...] = ()
+    """Further folders that a sandboxed command may read (`EVALHUB_SANDBOX_READ`)."""
+    outbound: Outbound = field(default_factory=Outbound)
+    """Which addresses the worker itself calls for a target (`EVALHUB_HTTP_ALLOW`)."""
+    system_files: Path | None = None
+    """Where what commands see of /etc is gathered; None mounts each name of it by itself, which takes longer."""
+
+    @cached_property
+    def level(self) -> Level:
+        """The best level that policy and machine allow."""
+        if self.policy is Policy.OFF or not self.machine.prlimit:
+            return Level.OFF
+        if self.machine.bwrap:
+            return Level.BWRAP
+        return Level.LANDLOCK if self.machine.landlock else Level.LIMITS
+
+    @cached_property
+    def problem(self) -> str:
+        """Why the policy cannot be met here and what to do, in a sentence; empty where it is met."""
+        if self.policy is not Policy.REQUIRE or self.level in (Level.BWRAP, Level.LANDLOCK):
+            return ""
+        return (
+            "No command may run on this worker: EVALHUB_SANDBOX is 'require', but neither bubblewrap nor Landlock "
+            "works here. Install bubblewrap and util-linux and allow user namespaces, use a kernel with Landlock, "
+            "or set EVALHUB_SANDBOX to 'prefer'."
+        )
+
+    def around(
+        self,
+        workspace: Path,
+        scratch: Path,
+        *,
+        profile: Profile = COMMAND,
+        network: bool | None = None,
+        readable: Iterable[Path] = (),
+        writable: Iterable[Path] = (),
+        tool: str = "",
+    ) -> Sandbox:
+        """Return the sandbox of a trial.
+
+        `readable` and `writable` are seen at their own paths; `network` overrides the profile's; `tool` is
+        the program under test, whose real path becomes readable. Raises `ProviderError` (kind
+        `configuration`) where the policy cannot be met.
+        """
+        if self.problem:
+            raise ProviderError(self.problem, kind="configuration")
+        program = shutil.which(tool, path=self.path) if tool else None
+        return Sandbox(
+            containment=self,
+            workspace=workspace,
+            scratch=scratch,
+            profile=profile,
+            network=profile.network if network is None else network,
+            readable=(*readable, *([Path(program).resolve()] if program else [])),
+            writable=tuple(writable),
+        )
+
+    def readable_folders(self) -> tuple[Path, ...]:
+        """Folders outside /usr that every command may read."""
+        return readable_folders(self.path, self.read)
+
+    def etc(self) -> Path | None:
+        """Return the folder that stands for /etc, None where each name of it is mounted."""
+        return gathered(self.system_files) if self.system_files else None
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """The place in which the commands of one trial run."""
+
+    containment: Containment
+    workspace: Path
+    scratch: Path
+    """Outside the workspace; writable; where HOME and temporary files are when no namespace holds them."""
+    profile: Profile
+    network: bool
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    _places: Mapping[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        places = {str(self.workspace): WORKSPACE, str(self.scratch): SCRATCH} if self._bwrap else {}
+        object.__setattr__(self, "_places", places)
+
+    @property
+    def level(self) -> Level:
+        """The level of containment, as a word."""
+        return self.containment.level
+
+    @property
+    def limits(self) -> Limits:
+        """What the watchdog looks after."""
+        return UNLIMITED if self.level is Level.OFF else self.profile.limits(self.workspace)
+
+    @property
+    def _bwrap(self) -> bool:
+        return self.containment.level is Level.BWRAP
+
+    def inside(self, path: Path) -> str:
+        """Return the path by which a command knows a file of the host."""
+        text = str(path)
+        for host, seen in self._places.items():
+            if text == host or text.startswith(f"{host}/"):
+                return seen + text[len(host) :]
+        return text
+
+    def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Spawn:
+        """Return the command as the operating system is to start it; `cwd` is a path of the host."""
+        full = {**self._base_env(), **env}
+        if self.level is Level.OFF:
+            return Spawn(tuple(argv), cwd, full)
+        limited = (*self.profile.prlimit(self.containment.machine.prlimit, own_user=self._bwrap), *argv)
+        if self._bwrap:
+            return Spawn((*self._bwrap_argv(cwd), *limited), cwd, full, contained=True)
+        if self.level is Level.LANDLOCK:
+            return Spawn((*self._landlock_argv(), *limited), cwd, full)
+        return Spawn(limited, cwd, full)
+
+    def _base_env(self) -> dict[str, str]:
+        home, temporary = HOME, "/tmp"  # noqa: S108  # the sandbox's own
+        if self.level is Level.OFF:
+            home = _home()
+        elif not self._bwrap:
+            home, temporary = str(self._own("home")), str(self._own("tmp"))
+        return {"PATH": self.containment.path, "HOME": home, "TMPDIR": temporary, "LANG": "C.UTF-8"}
+
+    def _own(self, name: str) -> Path:
+        folder = self.scratch / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _bwrap_argv(self, cwd: Path) -> tuple[str, ...]:
+        return bubblewrap.argv(
+            self.containment.machine.bwrap,
+            network=self.network,
+            nested=self.profile.nested,
+            tmp_bytes=self.profile.tmp_bytes,
+            readable=(*self.containment.readable_folders(), *self.readable),
+            writable={**{str(path): str(path) for path in self.writable}, **self._places},
+            cwd=self.inside(cwd),
+            etc=self.containment.etc(),
+        )
+
+    def _landlock_argv(self) -> tuple[str, ...]:
+        read: list[str | Path] = [
+            *bubblewrap.SYSTEM,
+            *PROC,
+            *self.containment.readable_folders(),
+            *self.readable,
+        ]
+        write: list[str | Path] = [*DEVICES, self.workspace, self.scratch, *self.writable]
+        rules = bubblewrap.rules(read=read, write=write, network=self.network)
+        return (sys.executable, "-IS", landlock.__file__, rules)
+
+
+@cache
+def _home() -> str:
+    return str(Path.home())

@@ -1,0 +1,220 @@
+"""Who works on what: conditional updates with leases and fencing tokens.
+
+The database is the queue of record. A claim is one UPDATE that names the state it expects;
+whoever changes the row has the claim, and every later write names the claim's token, so that
+a worker that was thought lost cannot overwrite its successor's work.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from runs.models import Launch, ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
+from runs.models.batch import BatchState
+from runs.models.run import RunState
+from runs.models.trial import TrialState
+from runs.queue import statements
+from runs.queue.clock import DatabaseNow
+from runs.queue.writing import one_writer, write_transaction
+
+MOST_STARTS = 5
+"""What lost its worker so often, a trial or the preparation of a run, is an error: something about it ends workers."""
+
+
+def new_token() -> str:
+    """Return a fencing token."""
+    return uuid.uuid4().hex
+
+
+def lease_end() -> object:
+    """Return the expression for a lease that begins now."""
+    return DatabaseNow() + float(settings.LEASE_SECONDS)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A lane's right to run one trial of a run at a time on its target."""
+
+    run_id: int
+    target_id: int
+    token: str
+    limited: bool
+    """Whether the target counts its places."""
+
+
+def _take_slot(slots: QuerySet[RunSlot] | QuerySet[TargetSlot], token: str) -> bool:
+    """Take a free or expired slot; False when all are held."""
+    free = slots.filter(lease_until__lt=DatabaseNow()).order_by("n")
+    candidates = free
+    if connection.features.has_select_for_update_skip_locked:
+        candidates = free.select_for_update(skip_locked=True)
+    while True:
+        pk = candidates.values_list("pk", flat=True).first()
+        if pk is not None and free.filter(pk=pk).update(token=token, lease_until=lease_end()) == 1:
+            return True
+        # A slot that another lane holds locked was skipped, not absent: it may be free in a moment.
+        if not free.exists():
+            return False
+
+
+def take_place(run: Run, target: Target) -> Place | None:
+    """Take a run slot and, where the target is limited, a target slot; None when either is full."""
+    token = new_token()
+    with write_transaction():
+        if not _take_slot(RunSlot.objects.filter(run=run), token):
+            return None
+        if target.workers and not _take_slot(TargetSlot.objects.filter(target=target), token):
+            RunSlot.objects.filter(run=run, token=token).update(token="", lease_until=0.0)
+            return None
+    return Place(run.pk, target.pk, token, limited=bool(target.workers))
+
+
+def release_place(place: Place) -> None:
+    """Give both slots back. A slot that was lost meanwhile is left alone."""
+    with write_transaction():
+        RunSlot.objects.filter(run=place.run_id, token=place.token).update(token="", lease_until=0.0)
+        if place.limited:
+            TargetSlot.objects.filter(target=place.target_id, token=place.token).update(
+                token="", lease_until=0.0
+            )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to carry one trial, for as long as its token stands in the row."""
+
+    trial_id: int
+    run_id: int
+    token: str
+    starts: int
+    """Earlier starts of this trial."""
+    scenario_version_id: int = 0
+    index: int = 0
+
+
+def claim_trial(run_id: int) -> Claim | None:
+    """Claim the run's next queued trial; None when a look at the table finds none queued."""
+    token = new_token()
+    while True:
+        with one_writer():
+            row = statements.claim_next(run_id, token, settings.LEASE_SECONDS)
+        if row is not None:
+            trial_id, starts, scenario_version_id, index = row
+            return Claim(trial_id, run_id, token, starts, scenario_version_id, index)
+        # Rows that others hold locked are skipped, not absent: only an empty table is the end.
+        if not Trial.objects.filter(run=run_id, state=TrialState.QUEUED).exists():
+            return None
+
+
+def claim_run(run_id: int) -> str | None:
+    """Claim the preparation of a run, exactly once; None when another has it."""
+    token = new_token()
+    with write_transaction():
+        claimed = Run.objects.filter(pk=run_id, state=RunState.QUEUED, cancel_requested=False).update(
+            state=RunState.PREPARING, token=token, lease_until=lease_end(), starts=F("starts") + 1
+        )
+    return token if claimed == 1 else None
+
+
+def release_run(run_id: int, token: str) -> None:
+    """Give the preparation of a run back, undone; it does not count, for no worker was lost."""
+    Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
+        state=RunState.QUEUED, token="", starts=F("starts") - 1
+    )
+
+
+def make_slots(run: Run) -> None:
+    """Make the run's places, and those of its target where it is limited. Safe to repeat."""
+    RunSlot.objects.bulk_create(
+        [RunSlot(run=run, n=n) for n in range(run.concurrency)], ignore_conflicts=True, batch_size=500
+    )
+    sync_target_slots(run.target)
+
+
+def sync_target_slots(target: Target) -> None:
+    """Make the table of a target's places fit its `workers`."""
+    places = target.workers or 0
+    TargetSlot.objects.filter(target=target, n__gte=places).delete()
+    TargetSlot.objects.bulk_create(
+        [TargetSlot(target=target, n=n) for n in range(places)], ignore_conflicts=True
+    )
+
+
+def runs_with_work() -> QuerySet[Run]:
+    """Return running runs that have a queued trial and do not wait for a batch."""
+    queued = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.QUEUED)
+    batch = ProviderBatch.objects.filter(run=OuterRef("pk"), state=BatchState.SUBMITTED)
+    return Run.objects.filter(Exists(queued), ~Exists(batch), state=RunState.RUNNING, cancel_requested=False)
+
+
+def free_run_slots(run_id: int) -> int:
+    """Return how many more lanes the run could use now."""
+    return RunSlot.objects.filter(run=run_id, lease_until__lt=DatabaseNow()).count()
+
+
+def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
+    """Prolong the leases of these tokens; return those that somebody else has by now."""
+    with write_transaction():
+        Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).update(lease_until=lease_end())
+        RunSlot.objects.filter(token__in=places).update(lease_until=lease_end())
+        TargetSlot.objects.filter(token__in=places).update(lease_until=lease_end())
+        Run.objects.filter(token__in=runs, state=RunState.PREPARING).update(lease_until=lease_end())
+    held = set(
+        Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).values_list("token", flat=True)
+    )
+    held |= set(Run.objects.filter(token__in=runs, state=RunState.PREPARING).values_list("token", flat=True))
+    held |= set(RunSlot.objects.filter(token__in=places).values_list("token", flat=True))
+    return {*trials, *places, *runs} - held
+
+
+def cancelled_tokens(tokens: list[str]) -> set[str]:
+    """Return those of the trial or run tokens whose run somebody wants to stop."""
+    of_trials = Trial.objects.filter(token__in=tokens, run__cancel_requested=True).values_list(
+        "token", flat=True
+    )
+    of_runs = Run.objects.filter(token__in=tokens, cancel_requested=True).values_list("token", flat=True)
+    return set(of_trials) | set(of_runs)
+
+
+def is_carried(launch: Launch) -> bool:
+    """Tell whether somebody holds a trial of the launch, or prepares one of its runs, with a lease that stands."""
+    now = DatabaseNow()
+    trials = Trial.objects.filter(run__launch=launch, state=TrialState.RUNNING, lease_until__gt=now)
+    return trials.exists() or launch.runs.filter(state=RunState.PREPARING, lease_until__gt=now).exists()
+
+
+def expired_trials() -> QuerySet[Trial]:
+    """Return trials whose worker has not renewed its lease in time."""
+    return Trial.objects.filter(state=TrialState.RUNNING, lease_until__lt=DatabaseNow())
+
+
+def expired_preparations() -> QuerySet[Run]:
+    """Return runs whose worker has not renewed its lease while it prepared them."""
+    return Run.objects.filter(state=RunState.PREPARING, lease_until__lt=DatabaseNow())
+
+
+def doomed_preparations() -> list[tuple[int, str]]:
+    """Return run and token of preparations that were lost too often, for closing; a cancelled run just ends."""
+    doomed = expired_preparations().filter(starts__gte=MOST_STARTS, cancel_requested=False)
+    return list(doomed.values_list("pk", "token"))
+
+
+def requeue_lost() -> list[int]:
+    """Put lost preparations and lost trials back; return trials that were lost too often, for recording as errors."""
+    with write_transaction():
+        again = Q(starts__lt=MOST_STARTS) | Q(cancel_requested=True)
+        expired_preparations().filter(again).update(state=RunState.QUEUED, token="")
+        expired_trials().filter(starts__lt=MOST_STARTS).update(state=TrialState.QUEUED, token="")
+    return list(expired_trials().filter(starts__gte=MOST_STARTS).values_list("pk", flat=True))
+
+
+def halted_runs() -> QuerySet[Run]:
+    """Return cancelled runs in which something went back to the queue after the cancellation."""
+    queued = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.QUEUED)
+    waiting = Q(state=RunState.QUEUED) | (Q(state=RunState.RUNNING) & Exists(queued))
+    return Run.objects.filter(waiting, cancel_requested=True)

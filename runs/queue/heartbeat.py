@@ -1,0 +1,97 @@
+"""One thread a process that keeps its claims alive and hears that they are lost or cancelled."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from django.conf import settings
+from django.db import DatabaseError, connections
+
+from runs.queue import claims
+
+logger = logging.getLogger(__name__)
+
+Kind = Literal["trial", "place", "run"]
+LOOK_SECONDS = 0.5
+"""How often cancellation is looked for; a cancelled agent ends within about this time."""
+
+
+class Heartbeat:
+    """Holds the tokens of a process, renews their leases every quarter lease, and marks those that should stop."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, Kind] = {}
+        self._stopped: set[str] = set()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def holding(self, token: str, kind: Kind) -> Iterator[None]:
+        """Keep a token alive while the block runs."""
+        with self._lock:
+            self._tokens[token] = kind
+            self._ensure_thread()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._tokens.pop(token, None)
+                self._stopped.discard(token)
+
+    def stopped(self, token: str) -> bool:
+        """Tell whether the work under this token is cancelled or belongs to somebody else by now."""
+        return token in self._stopped
+
+    def places(self) -> int:
+        """Return how many lanes of this process are at work."""
+        return len(self._held("place"))
+
+    def _ensure_thread(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+            self._thread.start()
+
+    def _idle(self) -> bool:
+        """Tell whether nothing is held; then the next claim starts a thread of its own."""
+        with self._lock:
+            if not self._tokens:
+                self._thread = None
+            return not self._tokens
+
+    def _held(self, *kinds: Kind) -> list[str]:
+        with self._lock:
+            return [token for token, kind in self._tokens.items() if kind in kinds]
+
+    def _beat(self) -> None:
+        renewed = time.monotonic()
+        time.sleep(LOOK_SECONDS)
+        while not self._idle():
+            try:
+                due = time.monotonic() - renewed >= settings.LEASE_SECONDS / 4
+                self._look(renew=due)
+                if due:
+                    renewed = time.monotonic()
+            except DatabaseError as error:
+                # The database may be away for a minute: the leases stand, and the next beat tries again.
+                logger.warning("heartbeat: %s", error)
+                connections.close_all()
+            time.sleep(LOOK_SECONDS)
+        connections.close_all()
+
+    def _look(self, *, renew: bool) -> None:
+        stop = claims.cancelled_tokens(self._held("trial", "run"))
+        if renew:
+            stop |= claims.renew(
+                trials=self._held("trial"), places=self._held("place"), runs=self._held("run")
+            )
+        with self._lock:
+            self._stopped |= stop & set(self._tokens)
+
+
+heartbeat = Heartbeat()
+"""The process's own."""

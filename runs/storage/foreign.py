@@ -1,0 +1,242 @@
+"""Results that other programs wrote, as values: EvalSuiteResults of tool-forge's contract, and AgentV's JSONL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from runs.errors import RequestError
+from runs.queue.statements import storable_json
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class ForeignTrial:
+    """One result of one case. Scores are as a trial keeps them."""
+
+    key: str
+    outcome: str
+    description: str = ""
+    prompt: str = ""
+    answer: str = ""
+    seconds: float | None = None
+    finished: datetime | None = None
+    scores: tuple[dict[str, Any], ...] = ()
+    tools_called: tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class ForeignRun:
+    """One run of one suite on one target."""
+
+    suite: str
+    format: str
+    target: str
+    trials: tuple[ForeignTrial, ...]
+    external_id: str = ""
+    baseline: str = ""
+    """External id of the run that it was held against."""
+    started: datetime | None = None
+    config: dict[str, Any] = field(default_factory=dict)
+    staleness: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def read_results(content: bytes, file: str) -> tuple[ForeignRun, ...]:
+    """Return the runs that a results file holds. Raises `RequestError` saying what is wrong with it."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            f"{file}: It is not UTF-8 text. Give a results file in JSON or JSON lines."
+        ) from error
+    value = _json(text)
+    if isinstance(value, dict) and isinstance(value.get("cases"), list):
+        return (_suite_result(value, file),)
+    found = _agentv(text, file)
+    if not found:
+        raise RequestError(
+            f"{file}: It holds no results. Give an EvalSuiteResult (JSON with `cases`) or AgentV's results "
+            "(JSON lines with `eval_id`)."
+        )
+    return found
+
+
+def _json(text: str) -> Any:
+    """Return a value of which every database can hold every part; None where the text is no JSON."""
+    try:
+        return json.loads(storable_json(json.loads(text)))
+    except (ValueError, OverflowError, RecursionError):
+        return None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _suite_result(value: dict[str, Any], file: str) -> ForeignRun:
+    cases = [case for case in value["cases"] if isinstance(case, dict) and case.get("id")]
+    if not cases:
+        raise RequestError(f"{file}: `cases` holds no case with an `id`. Give the whole EvalSuiteResult.")
+    metadata = _object(value.get("metadata"))
+    return ForeignRun(
+        suite=_name(value.get("toolName"), file),
+        format="tool_forge",
+        target=str(value.get("agentEndpoint") or "imported"),
+        trials=tuple(_case(case) for case in cases),
+        external_id=str(value.get("runId") or ""),
+        baseline=str(value.get("baselineRunId") or ""),
+        started=_moment(value.get("timestamp")),
+        config={"tier": value.get("tier"), "tool": value.get("toolName")},
+        staleness={
+            "warnings": [str(text) for text in _list(value.get("stalenessWarnings"))],
+            "stale": bool(value.get("stale")),
+            "description_hash": metadata.get("descriptionHash"),
+            "registry_size": metadata.get("registrySize"),
+            "tool_version": metadata.get("toolVersion"),
+        },
+    )
+
+
+def _case(case: dict[str, Any]) -> ForeignTrial:
+    details = _object(case.get("details"))
+    passed, error = case.get("passed") is True, str(case.get("error") or "")
+    broken = bool(details.get("infrastructure")) or error.startswith("agent error:")
+    outcome = "pass" if passed else ("error" if broken else "fail")
+    detail = {
+        "error": "" if broken else error,
+        "assertions_run": _count(case.get("assertionsRun")),
+        "assertions_skipped": _count(case.get("assertionsSkipped")),
+        "skipped_tokens": list(map(str, _list(details.get("skippedTokens")))),
+        "all_failures": list(map(str, _list(details.get("allFailures")))),
+        "vacuous": bool(details.get("vacuous")),
+    }
+    verdict = {
+        "layer": "assertions",
+        "name": "verdict",
+        "value": float(passed),
+        "passed": passed,
+        "message": error or "Every assertion holds.",
+        "detail": detail,
+    }
+    return ForeignTrial(
+        key=_key(case["id"]),
+        outcome=outcome,
+        description=str(case.get("description") or ""),
+        seconds=_number(case.get("durationMs"), 1000),
+        scores=() if broken else (verdict,),
+        tools_called=tuple(map(str, _list(details.get("toolsCalled")))),
+        error=error.removeprefix("agent error:").strip() if broken else "",
+    )
+
+
+def _agentv(text: str, file: str) -> tuple[ForeignRun, ...]:
+    """Return a run for each dataset and target; lines that are no record are warned of, not fatal."""
+    records: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    bad: list[int] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        value = _json(line)
+        if isinstance(value, dict) and value.get("eval_id"):
+            place = (_name(value.get("dataset"), file), str(value.get("target") or "imported"))
+            records.setdefault(place, []).append(value)
+        elif line.strip():
+            bad.append(number)
+    told = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+    warnings = (f"{file}: These lines are no results and were left out: {told}.",) if bad else ()
+    return tuple(
+        ForeignRun(
+            suite,
+            "agentv",
+            target,
+            tuple(_record(each) for each in found),
+            started=_first(found),
+            warnings=warnings,
+        )
+        for (suite, target), found in records.items()
+    )
+
+
+def _first(records: list[dict[str, Any]]) -> datetime | None:
+    return min((at for at in (_moment(each.get("timestamp")) for each in records) if at), default=None)
+
+
+def _record(value: dict[str, Any]) -> ForeignTrial:
+    score, error = _number(value.get("score"), 1) or 0.0, str(value.get("error") or "")
+    passed = score >= 1.0
+    request = _object(value.get("agent_provider_request") or value.get("lm_provider_request"))
+    hits, misses = _list(value.get("hits")), _list(value.get("misses"))
+    aggregate = {
+        "layer": "evaluators",
+        "name": "score",
+        "value": score,
+        "passed": passed,
+        "message": f"{score:.2f} {'reaches' if passed else 'is below'} the threshold of 1.",
+        "detail": {"hits": hits, "misses": misses, "reasoning": value.get("reasoning") or ""},
+    }
+    return ForeignTrial(
+        key=_key(value["eval_id"]),
+        outcome="error" if error else ("pass" if passed else "fail"),
+        prompt=str(request.get("question") or ""),
+        answer=str(value.get("candidate_answer") or ""),
+        finished=_moment(value.get("timestamp")),
+        scores=() if error else (aggregate, *_results(value)),
+        tools_called=tuple(map(str, _list(_object(value.get("trace_summary")).get("toolNames")))),
+        error=error,
+    )
+
+
+def _results(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for each in _list(value.get("evaluator_results")):
+        if isinstance(each, dict) and each.get("name"):
+            yield {
+                "layer": "evaluators",
+                "name": str(each["name"]),
+                "value": _number(each.get("score"), 1),
+                "message": str(each.get("reasoning") or ""),
+                "weight": _number(each.get("weight"), 1) or 1.0,
+                "detail": {
+                    "type": each.get("type"),
+                    "verdict": each.get("verdict"),
+                    "hits": _list(each.get("hits")),
+                    "misses": _list(each.get("misses")),
+                },
+            }
+
+
+def _name(value: Any, file: str) -> str:
+    """Return a suite's name, else that of the file up to its first dot."""
+    return (str(value or "") or file.rsplit("/", 1)[-1].split(".")[0] or "results")[:LONGEST_NAME]
+
+
+def _key(value: Any) -> str:
+    key = str(value)
+    if len(key) > LONGEST_NAME:
+        raise RequestError(
+            f"The id '{key[:40]}…' has {len(key)} characters. Shorten it to {LONGEST_NAME} at most."
+        )
+    return key
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _number(value: Any, divisor: int) -> float | None:
+    return value / divisor if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _moment(value: Any) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

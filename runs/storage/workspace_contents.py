@@ -1,0 +1,134 @@
+"""What an agent made of a workspace: the files that differ from the fixture, and an archive to keep."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tarfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from evaluators.redaction import mask_values_in_bytes
+from runs.containment.beneath import read_beneath
+from scenarios.formats.parsed import FixtureFile
+
+MAX_FILES = 10_000
+MAX_FILE_BYTES = 5 << 20
+MAX_ARCHIVE_BYTES = 50 << 20
+
+
+Change = Literal["added", "changed", "removed"]
+KINDS: tuple[Change, ...] = ("added", "changed", "removed")
+
+
+@dataclass(frozen=True, order=True)
+class ChangedFile:
+    """One file that is not as the fixture had it."""
+
+    path: str
+    change: Change
+    size: int | None = None
+    """Bytes now; None where it is removed."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A workspace as a compressed tar file, and what did not fit."""
+
+    content: bytes
+    left_out: tuple[str, ...] = ()
+
+
+def changed_files(workspace: Path, fixture: Iterable[FixtureFile]) -> tuple[ChangedFile, ...]:
+    """Return the regular files that differ from what the workspace started from, sorted by path.
+
+    Links and special files are not followed; past 10,000 files the rest is not looked at.
+    """
+    before = {file.path: file for file in fixture}
+    seen: set[str] = set()
+    found: list[ChangedFile] = []
+    for path, size in _files(workspace):
+        seen.add(path)
+        if path not in before:
+            found.append(ChangedFile(path, "added", size))
+        elif not _same(workspace, path, size, before[path].content):
+            found.append(ChangedFile(path, "changed", size))
+    found += [
+        ChangedFile(path, "removed") for path in before.keys() - seen if not (workspace / path).is_file()
+    ]
+    return tuple(sorted(found))
+
+
+def is_gits_own(path: str) -> bool:
+    """Tell whether a file is of Git's bookkeeping, which says little of what was done and is much to read."""
+    return ".git" in path.split("/")[:-1]
+
+
+def archive(
+    workspace: Path,
+    *,
+    max_file_bytes: int = MAX_FILE_BYTES,
+    max_bytes: int = MAX_ARCHIVE_BYTES,
+    secrets: tuple[str, ...] = (),
+) -> Archive:
+    """Return the regular files of a workspace as tar.gz, these values masked in them.
+
+    Larger files, and those past the whole size, are named instead.
+    """
+    buffer = io.BytesIO()
+    left_out: list[str] = []
+    total = 0
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as tar:
+        for path, size in sorted(_files(workspace)):
+            content = _content(workspace, path, max_file_bytes) if total + size <= max_bytes else None
+            if content is None:
+                left_out.append(path)
+                continue
+            total += len(content)
+            content = mask_values_in_bytes(content, secrets)
+            entry = tarfile.TarInfo(path)
+            entry.size = len(content)
+            entry.mode = 0o755 if os.access(workspace / path, os.X_OK) else 0o644
+            tar.addfile(entry, io.BytesIO(content))
+    return Archive(buffer.getvalue(), tuple(left_out))
+
+
+def _content(workspace: Path, path: str, limit: int) -> bytes | None:
+    try:
+        return read_beneath(workspace, path, limit=limit)
+    except OSError:  # too large, gone, or closed to us
+        return None
+
+
+def _same(workspace: Path, path: str, size: int, before: bytes) -> bool:
+    if size != len(before):
+        return False
+    now = _content(workspace, path, size)
+    return now is not None and hashlib.sha256(now).digest() == hashlib.sha256(before).digest()
+
+
+def _files(workspace: Path) -> Iterator[tuple[str, int]]:
+    """Paths and sizes of the regular files, links left alone."""
+    count = 0
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        for entry in _entries(workspace / folder):
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(path)
+            elif entry.is_file(follow_symlinks=False):
+                count += 1
+                if count > MAX_FILES:
+                    return
+                yield path, entry.stat(follow_symlinks=False).st_size
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:  # closed to us, or gone
+        return []

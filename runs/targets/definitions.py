@@ -1,0 +1,163 @@
+"""Reads targets files and resolves what they refer to.
+
+A definition is kept as it was written: `${{ VAR }}` stands for a whole value and is resolved on the worker,
+when a trial runs, from the variables that the project may use. Secrets are never stored: a field that needs
+one must be such a reference (AgentV, Provider Integration).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from evaluators.model import Json
+from runs.providers.base import ProviderError
+from runs.providers.options import ResolvedTarget
+from runs.targets.entries import Entry, TargetDefinition, reference, told
+from scenarios.formats.positions import Document, Location, Positions, where
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.yaml_text import read_yaml
+
+__all__ = ["TargetDefinition", "define", "read_target", "read_targets", "resolve"]
+
+_OPTIONAL_PATHS = frozenset(("cwd", "workspace_template", "log_dir"))
+
+
+def read_targets(content: bytes, file: str) -> tuple[TargetDefinition, ...]:
+    """Return the targets of a file. Raises `ScenarioFileError` with every problem that is no lint."""
+    document = read_yaml(content, file)
+    entries = document.value.get("targets") if isinstance(document.value, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise ScenarioFileError(
+            [
+                document.problem(
+                    (),
+                    "The file has no list `targets`.",
+                    fix="Write `targets:` and under it one entry with `name` and `provider` for each target.",
+                    id="targets/none",
+                )
+            ]
+        )
+    readers = [Entry(document, ("targets", index), entry) for index, entry in enumerate(entries)]
+    problems = [problem for reader in readers for problem in reader.problems()]
+    problems += _repeated(document, entries)
+    if refused := [problem for problem in problems if not problem.lint]:
+        raise ScenarioFileError(refused)
+    return tuple(reader.definition() for reader in readers)
+
+
+def read_target(content: bytes, file: str) -> TargetDefinition:
+    """Return the one target that a text describes. Raises `ScenarioFileError` with every problem that is no lint."""
+    document = read_yaml(content, file)
+    if not isinstance(document.value, dict):
+        sentence, fix = "This describes no target.", "Write `name`, `provider` and the provider's own fields."
+        raise ScenarioFileError([document.problem((), sentence, fix=fix, id="targets/none")])
+    entry = Entry(document, (), document.value)
+    if refused := [problem for problem in entry.problems() if not problem.lint]:
+        raise ScenarioFileError(refused)
+    return entry.definition()
+
+
+def define(entry: Mapping[str, Json], *, file: str = "target") -> TargetDefinition:
+    """Return the definition of one entry, such as one that is kept. Raises `ScenarioFileError`."""
+    reader = Entry(Document(file, dict(entry), Positions()), (), dict(entry))
+    if refused := [problem for problem in reader.problems() if not problem.lint]:
+        raise ScenarioFileError(refused)
+    return reader.definition()
+
+
+def resolve(
+    definition: TargetDefinition, env: Mapping[str, str], *, base_folder: str = "", eval_folder: str = ""
+) -> ResolvedTarget:
+    """Return the target with the values of its variables.
+
+    `env` holds only what the project may use (see `allowed`). `eval_folder` is where a `cli` target without
+    `cwd` works. Raises `ProviderError` (kind `configuration`) naming the variable or field that is wrong.
+    """
+    resolution = _Resolution(definition, env)
+    values = resolution.values()
+    if values.get("cwd") and base_folder:
+        values["cwd"] = str(Path(base_folder, str(values["cwd"])))
+    if definition.options.runs_in_eval_folder and not values.get("cwd") and eval_folder:
+        values["cwd"] = eval_folder
+    try:
+        options = definition.options.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ProviderError(
+            f"The target '{definition.name}' cannot be used: {where(first['loc'])}: {told(first)}. "
+            "Correct the field, or the variable that it refers to.",
+            kind="configuration",
+        ) from error
+    return ResolvedTarget(definition.name, definition.kind, options, base_folder, tuple(resolution.secrets))
+
+
+@dataclass
+class _Resolution:
+    """Replaces references by values and remembers the values."""
+
+    definition: TargetDefinition
+    env: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        self.secrets: list[str] = []
+
+    def values(self) -> dict[str, Json]:
+        """The fields with their values; an optional one whose variable is missing is left out."""
+        required = {
+            name for name, field in self.definition.options.model_fields.items() if field.is_required()
+        }
+        found: dict[str, Json] = {}
+        for field, value in self.definition.fields.items():
+            name = reference(value)
+            if name and not self.env.get(name, "").strip() and field not in required:
+                continue
+            if field in self.definition.options.opaque_fields:
+                found[field] = value
+            else:
+                found[field] = self._value(value, (field,))
+        return found
+
+    def _value(self, value: Json, at: Location) -> Json:
+        if isinstance(value, dict):
+            return {
+                key: self._value(item, (*at, key))
+                for key, item in value.items()
+                if not self._left_out(key, item)
+            }
+        if isinstance(value, list):
+            return [self._value(item, (*at, index)) for index, item in enumerate(value)]
+        return self._variable(reference(value), at) if reference(value) else value
+
+    def _left_out(self, key: str, value: Json) -> bool:
+        name = reference(value)
+        return bool(name) and key in _OPTIONAL_PATHS and not self.env.get(name, "").strip()
+
+    def _variable(self, name: str, at: Location) -> str:
+        value = self.env.get(name, "")
+        if not value.strip():
+            state = "is empty" if name in self.env else "is not set, or this project may not use it"
+            raise ProviderError(
+                f"The target '{self.definition.name}' needs the variable {name} for {where(at)}, and it {state}. "
+                "Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",
+                kind="configuration",
+            )
+        self.secrets.append(value)
+        return value
+
+
+def _repeated(document: Document, entries: list[Json]) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for index, entry in enumerate(entries):
+        name = str(entry.get("name")) if isinstance(entry, dict) else ""
+        if name in seen:
+            yield document.problem(
+                ("targets", index, "name"),
+                f"There are two targets called '{name}'.",
+                fix="Give each a name of its own.",
+                id="targets/repeated-name",
+            )
+        seen.add(name)

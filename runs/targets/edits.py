@@ -1,0 +1,69 @@
+"""Targets changed one at a time: accepted, rejected, rewritten, removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from evalhub.teams.models import note
+from runs.errors import RequestError
+from runs.models import Target
+from runs.queue.claims import sync_target_slots
+from runs.targets.definitions import read_target
+from scenarios.formats.problems import Problem, ScenarioFileError
+
+
+@transaction.atomic
+def accept(target: Target, *, by: Any) -> None:
+    """Let a proposal be used. Raises `RequestError` for what is known from imported results only."""
+    if target.is_imported:
+        raise RequestError(
+            f"{target.name} is known from imported results only, so nothing can run on it. "
+            "Import a targets file with an entry of this name."
+        )
+    if Target.objects.filter(pk=target.pk, accepted=False).update(accepted=True, changed=timezone.now()):
+        sync_target_slots(target)
+        note(target.project, by, "target.accept", target.name)
+
+
+@transaction.atomic
+def remove(target: Target, *, by: Any) -> None:
+    """Delete a target or a proposal. Raises `RequestError` where runs were made on it."""
+    runs = target.runs.count()
+    if runs:
+        raise RequestError(
+            f"{target.name} has {runs} run{'s' if runs > 1 else ''}, which would lose what they ran on. "
+            "Leave it, or change its definition."
+        )
+    note(target.project, by, "target.remove" if target.accepted else "target.reject", target.name)
+    target.delete()
+
+
+@transaction.atomic
+def rewrite(target: Target, text: str, *, by: Any) -> Target:
+    """Replace a target's definition by the entry that a text describes. Raises `ScenarioFileError`."""
+    definition = read_target(text.encode(), target.name)
+    if definition.name != target.name:
+        raise ScenarioFileError([_renamed(target.name)])
+    if dict(definition.entry) != target.definition:
+        target.definition = dict(definition.entry)
+        target.provider = definition.kind
+        target.workers = definition.workers
+        target.changed, target.changed_by = timezone.now(), by
+        target.save(update_fields=["definition", "provider", "workers", "changed", "changed_by"])
+        sync_target_slots(target)
+        note(target.project, by, "target.change", target.name, provider=definition.kind)
+    return target
+
+
+def _renamed(name: str) -> Problem:
+    return Problem(
+        file=name,
+        line=1,
+        where="name",
+        what=f"The name has to stay '{name}', because runs and suites refer to it.",
+        fix="Import a targets file to add a target of another name.",
+        id="targets/renamed",
+    )

@@ -1,0 +1,72 @@
+"""Which files of a trial are kept, and what is said of its workspace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+
+from evaluators.model import Json
+from evaluators.redaction import mask_values_in_bytes
+from runs.providers.base import Recording
+from runs.storage.artifacts import Kept, keep
+from runs.storage.workspace_contents import KINDS, archive, changed_files, is_gits_own
+from runs.trials.folder import TrialFolder
+from scenarios.formats.parsed import FixtureFile
+
+MOST_NAMED = 8
+"""Changed files that a trial's page names by itself; all of them are told from the kept workspace."""
+MOST_LEFT_OUT = 100
+
+
+@dataclass(frozen=True)
+class KeptFiles:
+    """The rows of what is kept, and what is said of the workspace."""
+
+    rows: tuple[Kept, ...] = ()
+    told: dict[str, Json] = field(default_factory=dict)
+    """How the workspace differs from what it started from, for the trial's detail; empty without one."""
+
+
+def keep_files(
+    recording: Recording,
+    folder: TrialFolder | None,
+    secrets: tuple[str, ...] = (),
+    start: Iterable[FixtureFile] = (),
+) -> KeptFiles:
+    """Keep the raw output, the events, what the agent left in the workspace, and its logs, without these values.
+
+    `start` is what the workspace started from.
+    """
+    kept = []
+    if recording.raw:
+        kept.append(keep("transcript", recording.raw))
+    if recording.events:
+        kept.append(keep("events", recording.events, "application/jsonl"))
+    if recording.stderr:
+        kept.append(keep("stderr", recording.stderr.encode("utf-8", "replace")))
+    workspace = _keep_workspace(folder, secrets, start) if folder is not None else KeptFiles()
+    logs = {name: path.read_bytes() for name, path in recording.logs.items() if path.is_file()}
+    masked = (keep(name, mask_values_in_bytes(content, secrets)) for name, content in logs.items())
+    return KeptFiles((*kept, *workspace.rows, *masked), workspace.told)
+
+
+def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Iterable[FixtureFile]) -> KeptFiles:
+    if not any(folder.workspace.iterdir()):
+        # Nothing is kept of it, which is not the same as files that are gone by now.
+        return KeptFiles(told=_told(folder, start) | {"empty": True})
+    packed = archive(folder.workspace, secrets=secrets)
+    row = keep("workspace", packed.content, "application/gzip")
+    return KeptFiles((row,), _told(folder, start, packed.left_out))
+
+
+def _told(
+    folder: TrialFolder, start: Iterable[FixtureFile], left_out: tuple[str, ...] = ()
+) -> dict[str, Json]:
+    every = changed_files(folder.workspace, start)
+    changed = [each for each in every if not is_gits_own(each.path)]
+    kinds = Counter(each.change for each in changed)
+    counts: dict[str, Json] = {name: kinds[name] for name in KINDS}
+    counts["git"] = len(every) - len(changed)
+    named = [asdict(each) for each in changed[:MOST_NAMED]]
+    return counts | {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}

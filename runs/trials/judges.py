@@ -1,0 +1,102 @@
+"""Who judges: a target of the project, named like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.conf import settings
+from msgspec.structs import replace
+
+from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
+from evaluators.redaction import mask_values
+from runs.models import Run, Target
+from runs.models.price import prices_of
+from runs.options import RunOptions
+from runs.providers import MODELS
+from runs.providers.base import ProviderError
+from runs.providers.options import ResolvedTarget
+from runs.settings_of_worker import containment
+from runs.targets.resolving import resolve_target
+
+
+def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: Mapping[str, str]) -> Complete:
+    """Return what asks the run's judge.
+
+    The explicit choice wins, then `LLM_TOOL_TEST_JUDGE`, then the scenario's own (named in the request),
+    then the target's `judge_target`, then the project's default.
+    """
+    first = options.judge_model or settings.DEFAULT_JUDGE
+    last = target.options.judge_target or run.project.judge
+    made: dict[str, Complete] = {}
+
+    def ask(request: CompletionRequest) -> Completion:
+        name = first or request.model or last
+        if not name:
+            raise CompletionError(
+                "No judge is chosen. Name one with --judge-model, in evaluation.judge.model, as the target's "
+                "judge_target, or in the project's settings."
+            )
+        if name not in made:
+            made[name] = _make(run, name, variables)
+        return made[name](request)
+
+    return ask
+
+
+def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
+    found = Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
+    try:
+        if found is not None or "/" in name:
+            target = resolve_target(found, variables) if found else _model(run, name, variables)
+            return masked(make_complete(target), target.secrets)
+    except ProviderError as error:
+        raise CompletionError(str(error)) from error
+    raise CompletionError(
+        f"The judge '{name}' is no target of this project. Add a target of that name, or name a model with its "
+        f"provider, such as 'openai/{name}'."
+    )
+
+
+def _model(run: Run, name: str, variables: Mapping[str, str]) -> ResolvedTarget:
+    """Return a model that is named by its litellm id alone. Raises `ProviderError` where its key is missing."""
+    # Here and below: loaded for the first question, for most runs ask no judge.
+    from runs.providers.access import with_key
+    from runs.providers.litellm import LitellmOptions
+
+    options = LitellmOptions(model=name)
+    return with_key(ResolvedTarget(name, "litellm", options, prices=prices_of(run.project_id)), variables)
+
+
+def masked(complete: Complete, secrets: tuple[str, ...]) -> Complete:
+    """Return a judge whose answers and errors are without these values, which are never stored."""
+    if not secrets:
+        return complete
+
+    def ask(request: CompletionRequest) -> Completion:
+        try:
+            answer = complete(request)
+        except CompletionError as error:
+            raise CompletionError(mask_values(str(error), secrets)) from error
+        return replace(answer, text=mask_values(answer.text, secrets))
+
+    return ask
+
+
+def make_complete(target: ResolvedTarget) -> Complete:
+    """Return what asks a target as a judge. Raises `ProviderError` where its kind cannot judge."""
+    if target.kind == "cli":
+        from runs.providers.cli_judge import complete_through_command
+
+        return complete_through_command(target, containment())
+    if target.kind == "mock":
+        from runs.providers.mock import complete_with_mock
+
+        return complete_with_mock(target)
+    if target.kind in MODELS:
+        from runs.providers.language_model import complete_through_model
+
+        return complete_through_model(target, containment().outbound)
+    raise ProviderError(
+        f"The target '{target.name}' cannot judge: '{target.kind}' does tasks only. Name a model, or a cli or mock target.",
+        kind="configuration",
+    )

@@ -1,0 +1,185 @@
+"""Who works on what."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from runs import recording
+from runs.models import Run, RunSlot, TargetSlot, Trial
+from runs.queue import claims
+from runs.reaping import reap
+from tests.builders import make_project, make_suite, make_target
+from tests.runs.carrying import NO_GATES, claimed, lapse, launch, lose, lose_preparations, passed, running
+
+pytestmark = pytest.mark.django_db
+
+
+def in_threads(work: Any, times: int) -> list[Any]:
+    def once(_: int) -> Any:
+        try:
+            return work()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(times) as pool:
+        return list(pool.map(once, range(times)))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_threads_never_share_a_trial():
+    run = running(trials=30)
+
+    def take_all() -> list[int]:
+        taken = []
+        while (claim := claims.claim_trial(run.pk)) is not None:
+            taken.append(claim.trial_id)
+        return taken
+
+    taken = [pk for each in in_threads(take_all, 4) for pk in each]
+    assert sorted(taken) == sorted(run.trial_set.values_list("pk", flat=True))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_one_of_many_prepares_a_run():
+    run = launch().runs.get()
+    tokens = in_threads(lambda: claims.claim_run(run.pk), 4)
+    assert sum(token is not None for token in tokens) == 1
+
+
+def test_trials_are_claimed_in_order_all_scenarios_once_first():
+    run = running(trials=2)
+    positions = [Trial.objects.get(pk=claimed(run).trial_id).position for _ in range(4)]
+    assert positions == [0, 1, 2, 3]
+
+
+def test_a_claim_counts_the_earlier_starts():
+    run = running()
+    lose(claimed(run))
+    reap()
+    assert claimed(run).starts == 1
+
+
+def test_a_result_under_an_old_token_is_thrown_away():
+    run = running()
+    old = claimed(run)
+    lose(old)
+    reap()
+    new = claimed(run)
+    assert new.trial_id == old.trial_id
+    assert not recording.record(old, passed(outcome="fail"))
+    assert recording.record(new, passed())
+    assert not recording.record(new, passed())
+    run.refresh_from_db()
+    assert (run.passed, run.failed, run.open) == (1, 0, 1)
+
+
+def test_a_lease_that_stands_is_left_alone():
+    run = running()
+    claim = claimed(run)
+    reap()
+    assert Trial.objects.get(pk=claim.trial_id).token == claim.token
+
+
+def test_a_trial_that_lost_its_worker_too_often_is_an_error():
+    run = running()
+    claim = claimed(run)
+    lose(claim, starts=claims.MOST_STARTS)
+    reap()
+    trial = Trial.objects.get(pk=claim.trial_id)
+    assert (trial.state, trial.outcome, trial.error_kind) == ("finished", "error", "lost")
+    assert "lost 5 times" in trial.error
+
+
+def test_a_lost_preparation_goes_back_to_the_queue():
+    run = launch().runs.get()
+    token = claims.claim_run(run.pk)
+    lapse(run)
+    reap()
+    run.refresh_from_db()
+    assert (run.state, run.token) == ("queued", "")
+    assert not recording.fail_run(run.pk, token or "", "Too late.", [])
+
+
+def test_a_run_whose_preparation_lost_its_worker_too_often_is_an_error():
+    run = launch().runs.get()
+    lose_preparations(run, claims.MOST_STARTS - 1)
+    assert Run.objects.get(pk=run.pk).state == "queued"
+    lose_preparations(run, 1)
+    run.refresh_from_db()
+    assert (run.state, run.outcome, run.open, run.cancelled) == ("finished", "error", 0, 2)
+    assert "lost 5 times" in run.error
+    assert claims.claim_run(run.pk) is None
+
+
+def test_a_preparation_that_is_given_back_counts_as_none():
+    run = launch().runs.get()
+    for _ in range(claims.MOST_STARTS):
+        claims.release_run(run.pk, claims.claim_run(run.pk) or "")
+    lose_preparations(run, 1)
+    assert Run.objects.get(pk=run.pk).state == "queued"
+
+
+def test_a_run_has_as_many_places_as_its_concurrency():
+    run = running(concurrency=2)
+    places = [claims.take_place(run, run.target) for _ in range(3)]
+    assert [place is not None for place in places] == [True, True, False]
+
+
+def test_a_target_caps_all_runs_together():
+    project = make_project()
+    target = make_target(project, workers=1)
+    claims.sync_target_slots(target)
+    version = make_suite(project, **NO_GATES)
+    first, second = running(version), running(version)
+    place = claims.take_place(first, target)
+    assert place is not None
+    assert claims.take_place(second, target) is None
+    assert claims.free_run_slots(second.pk) == 1, "the run slot is given back where the target is full"
+    claims.release_place(place)
+    assert claims.take_place(second, target) is not None
+
+
+def test_a_place_whose_holder_is_lost_is_free_again():
+    run = running(concurrency=1)
+    claims.take_place(run, run.target)
+    RunSlot.objects.filter(run=run).update(lease_until=1.0)
+    assert claims.take_place(run, run.target) is not None
+
+
+def test_giving_a_lost_place_back_leaves_its_new_holder_alone():
+    run = running(concurrency=1)
+    old = claims.take_place(run, run.target)
+    RunSlot.objects.filter(run=run).update(lease_until=1.0)
+    new = claims.take_place(run, run.target)
+    assert old is not None
+    assert new is not None
+    claims.release_place(old)
+    assert RunSlot.objects.get(run=run).token == new.token
+
+
+def test_fewer_workers_of_a_target_mean_fewer_places():
+    target = make_target(make_project(), workers=3)
+    claims.sync_target_slots(target)
+    target.workers = 1
+    claims.sync_target_slots(target)
+    assert TargetSlot.objects.filter(target=target).count() == 1
+
+
+def test_renewing_tells_what_somebody_else_has():
+    run = running(concurrency=1)
+    claim, place = claimed(run), claims.take_place(run, run.target)
+    assert place is not None
+    lost = claims.renew(trials=[claim.token, "gone"], places=[place.token], runs=["away"])
+    assert lost == {"gone", "away"}
+
+
+def test_renewing_prolongs_a_lease():
+    run = running()
+    claim = claimed(run)
+    Trial.objects.filter(pk=claim.trial_id).update(lease_until=5.0)
+    claims.renew(trials=[claim.token], places=[], runs=[])
+    assert Trial.objects.get(pk=claim.trial_id).lease_until > 1e9

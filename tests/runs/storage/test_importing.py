@@ -1,0 +1,147 @@
+"""Results of other programs in the warehouse."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evalhub.teams.models import Project
+from runs.choosing import find_target
+from runs.errors import RequestError
+from runs.models import Run, RunMeasure
+from runs.reports.exports import exported
+from runs.storage.importing import import_results
+from tests.builders import make_project
+
+pytestmark = pytest.mark.django_db
+
+
+def suite_result(**changes: Any) -> dict[str, Any]:
+    """Return a small EvalSuiteResult as the contract has it."""
+    cases = [
+        {"id": "w-1", "description": "direct", "passed": True, "durationMs": 1250, "assertionsRun": 6,
+         "assertionsSkipped": 0, "details": {"toolsCalled": ["get_weather"], "responseLength": 142, "skippedTokens": []}},
+        {"id": "w-2", "description": "indirect", "passed": False, "durationMs": 2100, "assertionsRun": 4,
+         "assertionsSkipped": 1, "error": "responseContains: expected 'Tokyo' in response but not found",
+         "details": {"toolsCalled": ["get_forecast"], "responseLength": 89, "skippedTokens": ["{{snapshot:p}}"]}},
+        {"id": "w-3", "description": "down", "passed": False, "durationMs": 5, "assertionsRun": 0,
+         "assertionsSkipped": 0, "error": "agent error: HTTP 500",
+         "details": {"toolsCalled": [], "responseLength": 0, "skippedTokens": [], "infrastructure": True}},
+    ]  # fmt: skip
+    return {
+        "runId": "a-1", "timestamp": "2026-11-01T10:00:00Z", "tier": "golden", "toolName": "get_weather",
+        "agentEndpoint": "http://localhost:3000/chat",
+        "metadata": {"toolVersion": "1.0.0", "descriptionHash": "abc", "registrySize": 3, "evalFileHash": "def"},
+        "stalenessWarnings": ["Registry has grown."], "cases": cases, "summary": {}, "baselineRunId": None,
+        "regressions": [], "newPasses": [], **changes,
+    }  # fmt: skip
+
+
+def stored(value: Any, project: Project | None = None, file: str = "result.json") -> tuple[Run, ...]:
+    content = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return import_results(project or make_project(), content, file, by=None)
+
+
+def test_a_suite_result_becomes_a_closed_run_with_rollups() -> None:
+    (run,) = stored(suite_result())
+    assert (run.suite.name, run.state, run.outcome, run.trigger) == (
+        "get_weather",
+        "finished",
+        "fail",
+        "import",
+    )
+    assert (run.trials, run.passed, run.failed, run.errors) == (3, 1, 1, 1)
+    assert run.warnings == ["Registry has grown."]
+    rate = RunMeasure.objects.get(run=run, scenario=None, measure__layer="trial", measure__name="pass")
+    assert (rate.n, rate.mean) == (2, 0.5)
+
+
+def test_a_suite_result_comes_out_as_it_went_in() -> None:
+    (run,) = stored(suite_result())
+    again = json.loads(exported(run.pk, "suite-result"))
+    for before, after in zip(suite_result()["cases"], again["cases"], strict=True):
+        for name in ("id", "passed", "durationMs", "assertionsRun", "assertionsSkipped"):
+            assert after[name] == before[name], (before["id"], name)
+        assert after.get("error") == before.get("error")
+        assert after["details"]["toolsCalled"] == before["details"]["toolsCalled"]
+    assert again["stalenessWarnings"] == ["Registry has grown."]
+
+
+def test_a_baseline_that_was_imported_before_is_found() -> None:
+    project = make_project()
+    good = suite_result(cases=[{**case, "passed": True, "error": ""} for case in suite_result()["cases"][:2]])
+    (before,) = stored(good, project, "before.json")
+    (after,) = stored(suite_result(runId="a-2", baselineRunId="a-1"), project, "after.json")
+    assert after.baseline == before
+    assert [change.scenario.key for change in after.changes.exclude(scenario=None)] == ["w-2"]
+
+
+def test_the_same_file_again_is_the_same_run() -> None:
+    project = make_project()
+    assert stored(suite_result(), project) == stored(suite_result(), project)
+    assert Run.objects.count() == 1
+
+
+RECORDS = [
+    {"timestamp": "2026-11-01T10:00:00Z", "eval_id": "sum", "dataset": "math", "score": 1, "hits": ["4"], "misses": [],
+     "candidate_answer": "4", "target": "clerk", "lm_provider_request": {"question": "2+2?"},
+     "evaluator_results": [{"name": "grade", "type": "llm_judge", "score": 1, "verdict": "pass", "hits": [], "misses": []}],
+     "trace_summary": {"eventCount": 2, "toolNames": ["calc"], "toolCallsByName": {"calc": 1}, "errorCount": 0}},
+    {"timestamp": "2026-11-01T10:00:01Z", "eval_id": "div", "dataset": "math", "score": 0.5, "hits": [], "misses": ["3"],
+     "candidate_answer": "2", "target": "clerk"},
+    {"timestamp": "2026-11-01T10:00:02Z", "eval_id": "sum", "dataset": "math", "score": 0, "hits": [], "misses": [],
+     "candidate_answer": "", "target": "other", "error": "HTTP 500"},
+]  # fmt: skip
+
+
+def as_lines(*more: str) -> bytes:
+    return "\n".join([*(json.dumps(record) for record in RECORDS), *more]).encode()
+
+
+def test_agentv_lines_become_a_run_for_each_target() -> None:
+    clerk, other = stored(as_lines(), file="eval.jsonl")
+    assert (clerk.target.name, clerk.passed, clerk.failed) == ("clerk", 1, 1)
+    assert (other.target.name, other.errors, other.outcome) == ("other", 1, "error")
+    grade = clerk.trial_set.get(scenario__key="sum").scores[1]
+    assert (grade["name"], grade["value"], grade["detail"]["type"]) == ("grade", 1.0, "llm_judge")
+
+
+def test_agentv_lines_come_out_with_the_same_names() -> None:
+    clerk, _ = stored(as_lines(), file="eval.jsonl")
+    first = json.loads(exported(clerk.pk, "jsonl").splitlines()[0])
+    assert {name: first[name] for name in ("eval_id", "dataset", "score", "candidate_answer", "target")} == {
+        "eval_id": "sum", "dataset": "math", "score": 1.0, "candidate_answer": "4", "target": "clerk",
+    }  # fmt: skip
+
+
+def test_a_bad_line_is_warned_of_and_the_others_count() -> None:
+    clerk, _ = stored(as_lines("{broken", ""), file="eval.jsonl")
+    assert clerk.warnings == ["eval.jsonl: These lines are no results and were left out: 4."]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "holds no results"),
+        (b"just text", "holds no results"),
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b'{"cases": []}', "no case with an `id`"),
+        (b'{"cases": [1, {}]}', "no case with an `id`"),
+        (b'[{"eval_id": "x"}]', "holds no results"),
+        (b"[" * 100_000, "holds no results"),
+    ],
+    ids=["empty", "prose", "binary", "no cases", "no ids", "a list", "nested deep"],
+)
+def test_a_file_without_results_is_refused_and_nothing_stored(content: bytes, sentence: str) -> None:
+    with pytest.raises(RequestError, match=sentence):
+        stored(content, file="file.json")
+    assert not Run.objects.exists()
+
+
+def test_an_imported_target_cannot_run() -> None:
+    project = make_project()
+    stored(suite_result(), project)
+    with pytest.raises(RequestError, match="imported results only"):
+        find_target(project, "http://localhost:3000/chat")

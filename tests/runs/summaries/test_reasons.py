@@ -1,0 +1,18 @@
+"""Why a trial did not pass."""
+
+from __future__ import annotations
+
+from runs.summaries.reasons import reasons_of
+
+MISSING = {"layer": "gates", "name": "file_exists", "passed": False, "message": "order.csv does not exist."}
+
+
+def test_a_sentence_is_said_once_however_many_gates_say_it():
+    scores = [
+        MISSING,
+        {**MISSING, "name": "file_contains"},
+        {"layer": "judge", "name": "judge", "passed": False},
+        {"layer": "gates", "name": "command_succeeds", "passed": True, "message": "It did."},
+        {"layer": "interaction", "name": "error_rate", "value": 0.5},
+    ]
+    assert reasons_of(scores) == ["order.csv does not exist.", "judge failed."]

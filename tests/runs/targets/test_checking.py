@@ -1,0 +1,79 @@
+"""Whether a target can work, as a worker finds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from runs.models import Target, TargetCheck
+from runs.targets.checking import ask_check, carry_out_check
+from tests.builders import make_project, make_target
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _no_broker(settings):
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
+
+
+def changed(definition: dict) -> Target:
+    target = make_target(make_project())
+    target.provider, target.definition = definition["provider"], {"name": "local", **definition}
+    target.save()
+    return target
+
+
+def checked(target: Target) -> TargetCheck:
+    check = ask_check(target, by=None)
+    carry_out_check(check.pk)
+    check.refresh_from_db()
+    return check
+
+
+def test_a_target_that_can_work_is_available():
+    check = checked(make_target(make_project()))
+    assert (check.available, check.sentence) == (True, "")
+    assert check.worker and check.at
+
+
+@pytest.mark.parametrize(
+    ("definition", "said"),
+    [
+        ({"provider": "replay", "path": "/nowhere/recorded.jsonl"}, "recorded.jsonl"),
+        ({"provider": "mock", "env": {"A": "${{ NOT_SET_HERE }}"}}, "needs the variable NOT_SET_HERE"),
+        ({"provider": "gone"}, "is not valid any more"),
+    ],
+    ids=["missing file", "missing variable", "unknown provider"],
+)
+def test_what_is_wrong_is_a_sentence(definition, said):
+    check = checked(changed(definition))
+    assert check.available is False
+    assert said in check.sentence
+
+
+def test_only_the_first_worker_takes_a_question():
+    check = ask_check(make_target(make_project()), by=None)
+    assert TargetCheck.take(check.pk, "one") is not None
+    assert TargetCheck.take(check.pk, "two") is None
+
+
+def test_a_second_question_waits_for_the_first():
+    target = make_target(make_project())
+    assert ask_check(target, by=None) == ask_check(target, by=None)
+
+
+def test_asking_again_keeps_only_the_last_answer():
+    target = make_target(make_project())
+    for _ in range(3):
+        checked(target)
+    assert target.checks.count() == 2
+
+
+def test_a_lost_message_is_sent_again_while_somebody_may_wait():
+    target, now = make_target(make_project()), timezone.now()
+    ages = (timedelta(0), TargetCheck.LOST_AFTER * 2, TargetCheck.PATIENCE * 2)
+    checks = [TargetCheck.objects.create(target=target, asked=now - age) for age in ages]
+    assert list(TargetCheck.untaken(now=now)) == [checks[1]]

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import pytest
+
+from runs.containment.variables import allowed, parse_rules
+from runs.providers import ALIASES, OPTIONS, PROVIDERS, make_provider
+from runs.providers.base import ProviderError
+from runs.targets.definitions import TargetDefinition, define, read_targets, resolve
+from scenarios.formats.problems import Problem, ScenarioFileError
+from tests.runs.containments import containment
+
+
+def problems(text: str) -> list[Problem]:
+    with pytest.raises(ScenarioFileError) as caught:
+        read_targets(text.encode(), "targets.yaml")
+    return list(caught.value.problems)
+
+
+def target(**fields) -> TargetDefinition:
+    return define({"name": "t", **fields})
+
+
+FILE = """\
+targets:
+  - name: local
+    provider: cli
+    command_template: "sh agent.sh {PROMPT}"
+    workers: 4
+    judge_target: judge
+  - name: judge
+    provider: Azure-OpenAI
+    endpoint: https://x.example
+    apiKey: ${{ KEY }}
+    model: gpt
+"""
+
+
+def test_it_reads_a_file():
+    local, judge = read_targets(FILE.encode(), "targets.yaml")
+    assert (local.kind, local.workers, local.judge_target, local.line) == ("cli", 4, "judge", 2)
+    assert (judge.kind, judge.variables, judge.line) == ("azure", ("KEY",), 7)
+    assert judge.entry["apiKey"] == "${{ KEY }}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "id"),
+    [
+        pytest.param(["- provider: mock"], 2, "targets/no-name", id="no name"),
+        pytest.param(["- name: a"], 2, "targets/unknown-provider", id="no provider"),
+        pytest.param(["- name: a", "  provider: mok"], 3, "targets/unknown-provider", id="unknown provider"),
+        pytest.param(["- {name: a, provider: cli}"], 2, "targets/missing-field", id="no template"),
+        pytest.param(
+            ["- name: a", "  provider: cli", "  command_template: ''"], 4, "targets/invalid-field", id="empty"
+        ),
+        pytest.param(
+            ["- name: a", "  provider: cli", "  commandTemplate: 'x {NOPE}'"],
+            4,
+            "targets/invalid-field",
+            id="placeholder",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: cli", "  command_template: x", "  colour: red"],
+            5,
+            "targets/unknown-field",
+            id="unknown field",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: cli", "  command_template: x", "  healthcheck: {type: ping}"],
+            5,
+            "targets/invalid-field",
+            id="health check",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: mock", "  workers: 0"], 4, "targets/invalid-field", id="workers"
+        ),
+        pytest.param(
+            ["- name: a", "  provider: gemini", "  api_key: abc"],
+            4,
+            "targets/literal-secret",
+            id="literal key",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: mock", "  env:", "    MY_TOKEN: abc"],
+            5,
+            "targets/literal-secret",
+            id="literal in env",
+        ),
+        pytest.param(
+            [
+                "- name: a",
+                "  provider: http",
+                "  url: http://x",
+                "  headers: ",
+                "    X: Bearer abcdefgh12345",
+            ],
+            6,
+            "targets/literal-secret",
+            id="literal header",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: mock", "  env: {A: 'x ${{ B }}'}"],
+            4,
+            "targets/partial-reference",
+            id="partial",
+        ),
+        pytest.param(
+            ["- {name: a, provider: mock}", "- {name: a, provider: mock}"],
+            3,
+            "targets/repeated-name",
+            id="twice",
+        ),
+    ],
+)
+def test_it_refuses_what_cannot_work_with_its_line(lines, line, id):
+    found = problems("targets:\n" + "".join(f"  {text}\n" for text in lines))
+    assert [(problem.line, problem.id) for problem in found] == [(line, id)]
+    assert found[0].what.endswith(".") and found[0].fix[-1] in ".?"
+
+
+def test_it_names_every_problem_of_a_file():
+    assert len(problems("targets:\n  - {name: a, provider: x}\n  - {name: b, provider: cli}\n")) == 2
+
+
+def test_it_shows_the_form_that_a_secret_takes():
+    (problem,) = problems("targets:\n  - {name: a, provider: gemini, apiKey: abc}\n")
+    assert "${{ API_KEY }}" in problem.fix
+
+
+def test_it_refuses_a_file_without_targets():
+    assert [problem.id for problem in problems("target: x")] == ["targets/none"]
+
+
+def test_an_unknown_field_is_a_lint_unless_the_target_is_a_command():
+    (lint,) = target(provider="mock", respnse="hi").lints
+    assert lint.lint and "'response'" in lint.fix
+
+
+def test_a_recorded_answer_may_look_like_anything():
+    mock = target(provider="mock", response="Bearer abcdefgh12345 ${{ X }}")
+    assert resolve(mock, {}).options.as_config()["response"] == "Bearer abcdefgh12345 ${{ X }}"
+
+
+def test_it_resolves_references_and_remembers_the_values():
+    definition = target(
+        provider="cli", command_template="x", env={"KEY": "${{ SECRET_KEY }}", "PORT": 80}, args=["${{ARG}}"]
+    )
+    resolved = resolve(definition, {"SECRET_KEY": "hunter2", "ARG": "-v"})
+    assert resolved.options.env == {"KEY": "hunter2", "PORT": "80"}
+    assert resolved.options.args == ("-v",)
+    assert set(resolved.secrets) == {"hunter2", "-v"}
+
+
+@pytest.mark.parametrize("env", [{}, {"V": " "}], ids=["missing", "blank"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"provider": "gemini", "api_key": "${{ V }}"},
+        {"provider": "mock", "env": {"A": "${{ V }}"}},
+        {"provider": "codex", "args": ["${{ V }}"]},
+    ],
+    ids=["required", "env", "argument"],
+)
+def test_it_names_a_variable_that_is_missing(fields, env):
+    with pytest.raises(ProviderError, match="needs the variable V ") as caught:
+        resolve(target(**fields), env)
+    assert caught.value.kind == "configuration"
+
+
+def test_an_optional_field_whose_variable_is_missing_takes_its_default():
+    assert (
+        resolve(target(provider="codex", executable="${{ V }}", cwd="${{ V }}"), {}).options.as_config()[
+            "executable"
+        ]
+        == "codex"
+    )
+
+
+def test_it_refuses_a_value_that_a_variable_spoils():
+    with pytest.raises(ProviderError, match="timeout_seconds"):
+        resolve(target(provider="mock", timeout_seconds="${{ V }}"), {"V": "soon"})
+
+
+@pytest.mark.parametrize("kind", [*OPTIONS, *ALIASES])
+def test_every_kind_is_known_in_either_spelling(kind):
+    assert OPTIONS[ALIASES.get(kind, kind)].model_validate
+    lints = define(
+        {
+            "name": "t",
+            "provider": kind.upper(),
+            "timeoutSeconds": 3,
+            **_REQUIRED.get(ALIASES.get(kind, kind), {}),
+        }
+    )
+    assert lints.fields["timeout_seconds"] == 3
+    assert lints.lints == ()
+
+
+_REQUIRED = {
+    "cli": {"commandTemplate": "x"},
+    "replay": {"path": "x"},
+    "http": {"url": "http://x"},
+    "azure": {"resource": "x", "apiKey": "${{ K }}", "model": "m"},
+    "anthropic": {"apiKey": "${{ K }}", "model": "m"},
+    "gemini": {"apiKey": "${{ K }}"},
+    "litellm": {"model": "openai/m"},
+}
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_every_kind_has_a_provider(kind):
+    definition = define({"name": "t", "provider": kind, **_REQUIRED.get(kind, {})})
+    provider = make_provider(resolve(definition, {"K": "k"}), containment())
+    assert isinstance(provider.works_in_folder, bool)
+    assert set(PROVIDERS) == set(OPTIONS)
+
+
+def test_only_allowed_variables_are_seen():
+    rules = parse_rules("alpha:A, *:B, beta:*")
+    env = {"A": "1", "B": "2", "C": "3"}
+    assert allowed(env, "alpha", rules) == {"A": "1", "B": "2"}
+    assert allowed(env, "beta", rules) == env
+    assert allowed(env, "gamma", ()) == {}
+
+
+@pytest.mark.parametrize("text", ["NAME", ":NAME", "project:", "a:B,c"])
+def test_a_rule_that_is_none_is_refused(text):
+    with pytest.raises(ValueError, match="EVALHUB_ENV_ALLOW"):
+        parse_rules(text)
