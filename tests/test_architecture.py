@@ -112,6 +112,18 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
+def rooms(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return which of the others each folder of a package imports from, and each module on its top."""
+    found: dict[str, set[str]] = {}
+    for name, others in graph.items():
+        found.setdefault(room(name), set()).update(room(other) for other in others)
+    return {name: others - {name} for name, others in found.items()}
+
+
+def room(name: str) -> str:
+    return ".".join(name.split(".")[:2])
+
+
 def dotted(path: Path) -> str:
     """Return the name by which a module is imported."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -146,6 +158,13 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circle(graph) == []
 
 
+def test_the_folders_of_runs_import_each_other_in_no_circle() -> None:
+    found = rooms(neighbours({dotted(path): read(path) for path in modules("runs")}))
+    # A sandbox wraps a provider's process and raises its errors (docs/decisions/0009-modules-of-runs-lie-by-topic.md).
+    found["runs.containment"].remove("runs.providers")
+    assert circle(found) == []
+
+
 @pytest.mark.parametrize("part", PURE)
 def test_the_pure_parts_do_not_reach_the_world(part: str) -> None:
     found = {str(path.relative_to(ROOT)): impure(read(path)) for path in modules(part)}
@@ -177,6 +196,12 @@ def test_it_would_see_an_import_upwards(package: str, code: str) -> None:
 def test_it_would_see_a_circle(first: str, second: str) -> None:
     graph = neighbours({"p": ast.parse(""), "p.a": ast.parse(first), "p.b": ast.parse(second)})
     assert set(circle(graph)) == {"p.a", "p.b"}
+
+
+def test_it_would_see_a_circle_of_folders() -> None:
+    graph = {"p.a.x": {"p.b.y"}, "p.b.y": set[str](), "p.b.z": {"p.a.x", "p.b.y"}}
+    assert circle(graph) == []
+    assert set(circle(rooms(graph))) == {"p.a", "p.b"}
 
 
 def test_what_a_function_imports_makes_no_circle() -> None:

@@ -34,6 +34,12 @@ def test_every_package_stands_on_the_page_of_the_house() -> None:
     assert [name for name in packages if name != "tests/" and name not in text] == []
 
 
+def test_every_folder_of_runs_stands_on_the_page_of_the_house() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    folders = [f"runs/{path.parent.name}/" for path in (ROOT / "runs").glob("*/__init__.py")]
+    assert [name for name in folders if f"`{name}`" not in text] == []
+
+
 def test_every_command_is_documented() -> None:
     ours = [
         name
