@@ -150,3 +150,15 @@ def test_the_fingerprint_stands_in_two_columns_and_holds_every_part(signed_in, v
     assert all(each in text for each in told.values())
     one = page(signed_in(), make_run(version, fingerprint={"tool": "taskmgr 2.4.0"}))
     assert one.partition('id="fingerprint"')[2].count('<dl class="pairs">') == 1
+
+
+def test_a_run_that_is_over_leads_to_its_comparison_with_the_baseline(signed_in, version):
+    before = make_run(version)
+    make_trial(before, "create")
+    run = make_run(version, baseline=close(before))
+    make_trial(run, "create")
+    client, link = signed_in(), f"/p/tools/compare/?runs={before.pk},{run.pk}"
+    assert page(client, close(run)).count(f'href="{link}">Compare with baseline</a>') == 1
+    assert client.get(link).status_code == 200
+    for other in (before, make_run(version, baseline=before, state="running")):
+        assert "Compare with baseline" not in page(client, other)
