@@ -68,6 +68,20 @@ def ended_trials(content: bytes) -> tuple[EndedTrial, ...]:
 
 
 @_remembering
+def outcomes_by_key(content: bytes) -> dict[str, list[str]]:
+    """Return the outcomes of the trials that ended, by their scenario's key; nobody may change it."""
+    return by_key((trial.key, trial.outcome) for trial in ended_trials(content))
+
+
+def by_key(outcomes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return outcomes by their scenario's key, in their order."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for key, outcome in outcomes:
+        found[key].append(outcome)
+    return dict(found)
+
+
+@_remembering
 def ended_by_scenario(content: bytes) -> dict[int, list[tuple[int, str]]]:
     """Return key and outcome of the trials that ended, by scenario, in the order of their keys."""
     return by_scenario((trial.scenario, trial.pk, trial.outcome) for trial in ended_trials(content))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from django.db.models import QuerySet
@@ -11,7 +11,7 @@ from evalhub.web.prepared import prepared
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.summaries.digests import Digest, DigestedTrial, digest_of
-from runs.summaries.kept_digests import contents_of, ended_trials, kept_digest, subcommand_totals
+from runs.summaries.kept_digests import by_key, contents_of, kept_digest, outcomes_by_key, subcommand_totals
 from runs.summaries.subcommands import SubcommandTotal
 
 
@@ -20,21 +20,18 @@ class RunTrials:
     """What a run's trials come to, and the outcomes of its baseline's that ended, by scenario."""
 
     digest: Digest
-    before: dict[str, list[str]] = field(default_factory=dict)
+    before: Mapping[str, list[str]] = field(default_factory=dict)
     kept: dict[int, bytes] = field(default_factory=dict, compare=False, repr=False)
     """Digests by run, as they were read for it."""
     subcommands_before: list[SubcommandTotal] | None = None
     """The baseline's; None where its digest does not tell them."""
+    outcomes: Mapping[str, list[str]] = field(default_factory=dict)
+    """The outcomes of the run's own trials that ended, by scenario, where it has a baseline."""
 
     @property
     def trials(self) -> list[DigestedTrial]:
         """In their order of work."""
         return self.digest.trials
-
-    @property
-    def outcomes(self) -> dict[str, list[str]]:
-        """The outcomes of the run's trials that ended, by scenario."""
-        return _by_key((trial.key, trial.outcome) for trial in self.trials if trial.is_finished)
 
 
 def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
@@ -50,24 +47,20 @@ def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
         return RunTrials(digest, kept=kept)
     content = kept.get(run.baseline_id)
     told = None if content is None else subcommand_totals(content)
-    return RunTrials(digest, _before(run.baseline_id, kept), kept, told)
+    before = _before(run.baseline_id, kept)
+    return RunTrials(digest, before, kept, told, outcomes_by_key(kept[run.pk]) if closed else _ended(digest))
+
+
+def _ended(digest: Digest) -> dict[str, list[str]]:
+    return by_key((trial.key, trial.outcome) for trial in digest.trials if trial.is_finished)
 
 
 def _before(baseline: int, kept: dict[int, bytes]) -> dict[str, list[str]]:
-    if baseline not in kept:
-        # Closed by an evalhub that kept no digests.
-        return _by_key(_outcomes(baseline))
-    return _by_key((trial.key, trial.outcome) for trial in ended_trials(kept[baseline]))
+    # One that was closed by an evalhub that kept no digests has none.
+    return outcomes_by_key(kept[baseline]) if baseline in kept else by_key(_outcomes(baseline))
 
 
 @prepared
 def _outcomes(run: int) -> QuerySet[Trial, tuple[str, str]]:
     ended = Trial.objects.filter(run=run, state=TrialState.FINISHED).order_by("position", "pk")
     return ended.values_list("scenario__key", "outcome")
-
-
-def _by_key(outcomes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for key, outcome in outcomes:
-        found.setdefault(key, []).append(outcome)
-    return found

@@ -8,7 +8,7 @@ import pytest
 from runs.models import RunDigest, Trial
 from runs.summaries import kept_digests
 from runs.summaries.digests import LONGEST, digest_of
-from runs.summaries.kept_digests import ended_trials, kept_digest, subcommand_totals
+from runs.summaries.kept_digests import ended_trials, kept_digest, outcomes_by_key, subcommand_totals
 from runs.summaries.rollups import write_rollups
 from runs.summaries.subcommands import SubcommandTotal
 from runs.warehouse.run_trials import trials_of
@@ -70,6 +70,7 @@ def test_a_run_that_was_closed_without_a_digest_is_read_from_its_trials(version,
     RunDigest.objects.filter(run=run if lacks == "run" else before).delete()
     read = trials_of(run)
     assert (read.digest, read.before) == (whole.digest, whole.before)
+    assert read.outcomes == whole.outcomes == {"create": ["fail"], "export": ["error"]}
 
 
 def test_an_open_run_is_read_from_its_trials_also_where_something_was_kept(version):
@@ -84,7 +85,7 @@ def test_a_digest_is_decoded_once_while_its_bytes_are_the_same(version):
     make_trial(run, "create")
     close(run)
     content = bytes(RunDigest.objects.get(run=run).content)
-    for read in (kept_digest, ended_trials):
+    for read in (kept_digest, ended_trials, outcomes_by_key):
         assert read(content) is read(bytes(bytearray(content)))
         # Longer than what is remembered: read alike, and anew.
         padded = content + b" " * kept_digests.LONGEST
