@@ -5,9 +5,7 @@ A page that reads a hundred trials to draw fifty rows takes twice as long as one
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -17,6 +15,17 @@ from msgspec import Struct
 
 from evalhub.web.prepared import prepared
 from evaluators.attempts import Attempts
+from runs.layer_totals import (
+    LONGEST,
+    GateKind,
+    LayerTotals,
+    ReadScore,
+    TotalledTrial,
+    gate_kinds,
+    gate_trials,
+    is_single,
+    layer_totals,
+)
 from runs.models import Run, RunDigest, Trial
 from runs.models.trial import TrialState
 from runs.summaries.reasons import is_verdict, reasons_of
@@ -25,14 +34,10 @@ from runs.summaries.subcommands import ReadInteraction, SubcommandTotal, totals
 
 # Python looks a choice's value up anew each time, and a page asks for it of every trial.
 FINISHED, RUNNING = TrialState.FINISHED.value, TrialState.RUNNING.value
-DECIDING = ("gates", "assertions", "evaluators")
-"""Layers of single verdicts."""
 MOST_LOST = 3
 """Reasons kept of one trial."""
 MOST_SAID = 4
 """Issues and highlights kept of a run, each."""
-LONGEST = 400
-"""Characters kept of a reason; a line of a table shows fewer."""
 
 
 class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
@@ -74,15 +79,6 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
         return self.index + 1
 
 
-class GateKind(Struct, frozen=True):
-    """How the gates of one kind went over a run's trials."""
-
-    layer: str
-    name: str
-    passed: int
-    total: int
-
-
 class Finding(Struct, frozen=True):
     """A pattern that the diagnosis saw in some of a run's trials."""
 
@@ -113,15 +109,8 @@ class Digest(Struct, frozen=True):
     """The most frequent first."""
     subcommands: list[SubcommandTotal] | None = None
     """By name; None where the digest was written before they were in it."""
-
-
-class ReadScore(Struct, gc=False):
-    """What is read of a score; the rest of its JSON is skipped."""
-
-    layer: str
-    name: str
-    value: float | None = None
-    passed: bool | None = None
+    layers: LayerTotals | None = None
+    """None where the digest was written before they were in it."""
 
 
 class ReadDetail(Struct, gc=False):
@@ -143,31 +132,33 @@ def write_digest(run: Run) -> None:
 
 
 def digest_of(run: int) -> Digest:
-    """Return what a run's trials come to by now. Two queries.
+    """Return what a run's trials come to by now. Three queries at most.
 
     Texts of JSON columns are decoded here: Django's own decoding takes ten times as long.
     """
-    trials, scores, findings, used = [], [], [], []
+    trials, scores, findings, used, totalled = [], [], [], [], []
     for *own, error, scores_text, detail_text in _rows(run):
         decoded = read_scores(scores_text)
         trial = _trial(own, decoded, _lost(error, decoded, scores_text))
         trials.append(trial)
         if trial.is_finished:
-            scores.append([score for score in decoded if _is_single(score.layer, score.name)])
+            scores.append([score for score in decoded if is_single(score.layer, score.name)])
             detail = _detail.decode(detail_text)
             findings += [(trial.pk, each) for each in detail.diagnosis or ()]
             if trial.outcome != "error":
                 used.append((detail.interaction, detail.attempts))
+                totalled.append(TotalledTrial(trial.pk, decoded, detail.interaction))
     issues, highlights, judged = statements([run])
     return Digest(
         trials=trials,
-        gates=_gate_kinds(scores),
-        gate_trials=_gate_trials(scores),
+        gates=gate_kinds(scores),
+        gate_trials=gate_trials(scores),
         issues=issues[:MOST_SAID],
         highlights=highlights[:MOST_SAID],
         judged=judged,
         diagnosis=_diagnosis(findings),
         subcommands=totals(used),
+        layers=layer_totals(run, totalled),
     )
 
 
@@ -207,33 +198,6 @@ def _lost(error: str, scores: Iterable[ReadScore], text: str) -> list[str]:
     if all(score.passed is not False for score in scores):
         return []
     return [reason[:LONGEST] for reason in reasons_of(msgspec.json.decode(text))[:MOST_LOST]]
-
-
-@lru_cache(maxsize=1024)
-def _is_single(layer: str, name: str) -> bool:
-    """Tell whether a score is one verdict of several that decide."""
-    return layer in DECIDING and not is_verdict(layer, name)
-
-
-def _gate_kinds(scores: Sequence[Sequence[ReadScore]]) -> list[GateKind]:
-    passed: Counter[tuple[str, str]] = Counter()
-    total: Counter[tuple[str, str]] = Counter()
-    for each in scores:
-        for score in each:
-            if score.passed is not None:
-                total[score.layer, score.name] += 1
-                passed[score.layer, score.name] += score.passed
-    kinds = [GateKind(*key, passed=passed[key], total=total[key]) for key in total]
-    return sorted(kinds, key=lambda kind: (kind.passed - kind.total, kind.name))
-
-
-def _gate_trials(scores: Sequence[Sequence[ReadScore]]) -> tuple[int, int]:
-    decided = passed = 0
-    for each in scores:
-        verdicts = [score.passed for score in each if score.passed is not None]
-        decided += bool(verdicts)
-        passed += bool(verdicts) and all(verdicts)
-    return passed, decided
 
 
 def _diagnosis(findings: Iterable[tuple[int, dict[str, Any]]]) -> list[Finding]:

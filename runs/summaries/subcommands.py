@@ -33,6 +33,8 @@ class ReadInteraction(Struct, gc=False):
     """What is read of a trial's layer 1; the rest of its JSON is skipped."""
 
     subcommands: list[Subcommand] = []
+    source: str = "none"
+    """What told the commands, as `Transcript.source`."""
 
 
 def totals(

@@ -10,8 +10,8 @@ from django.db.models import QuerySet
 from evalhub.web.prepared import prepared
 from evaluators.scoring.base import LAYER as SCORING
 from evaluators.scoring.layer import NAME as AGGREGATE
+from runs.layer_totals import CRITERION, GateKind, LayerTotals
 from runs.models import Run, RunMeasure
-from runs.summaries.digests import GateKind
 from runs.summaries.said import Statement
 from runs.warehouse.run_trials import RunTrials
 
@@ -25,7 +25,6 @@ INTERACTION = {
     "completed": "Completed",
 }
 """Measures of layer 1 in the order of the page, with their names for people."""
-CRITERION = "criterion."
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,8 @@ class Layers:
     issues: list[Statement]
     highlights: list[Statement]
     judged: int
+    totals: LayerTotals | None
+    """None where the run was closed before its digest told them."""
 
 
 def layers_of(run: Run, read: RunTrials) -> Layers:
@@ -87,6 +88,7 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
         issues=digest.issues,
         highlights=digest.highlights,
         judged=digest.judged,
+        totals=digest.layers,
     )
 
 

@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 from evalhub.teams.models import Project
 from evalhub.web.prepared import prepared
 from evaluators.model import Transcript
+from runs.layer_totals import CRITERION, DECIDING
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
-from runs.summaries.digests import DECIDING
-from runs.warehouse.layers import CRITERION, INTERACTION
+from runs.warehouse.layers import INTERACTION
 from runs.warehouse.rates import Rate
 from runs.warehouse.strips import Sibling, Strip, strip_around
 from runs.warehouse.timeline import Timeline, timeline

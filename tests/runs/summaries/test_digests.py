@@ -5,14 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from runs.layer_totals import LONGEST, JudgeTotals, LostGate
 from runs.models import RunDigest, Trial
 from runs.summaries import kept_digests
-from runs.summaries.digests import LONGEST, digest_of
+from runs.summaries.digests import digest_of
 from runs.summaries.kept_digests import ended_trials, kept_digest, outcomes_by_key, subcommand_totals
 from runs.summaries.rollups import write_rollups
 from runs.summaries.subcommands import SubcommandTotal
 from runs.warehouse.run_trials import trials_of
-from tests.builders import close, make_run, make_trial, used
+from tests.builders import close, make_run, make_suite, make_trial, make_version, score, used
 from tests.trial_parts import make_judging
 
 pytestmark = pytest.mark.django_db
@@ -120,6 +121,78 @@ def test_it_tells_subcommands_of_trials_that_are_no_errors(version):
         SubcommandTotal("export", 6, 4, 2, 2, 2, 1.0, "no flag", 4),
         SubcommandTotal("list"),
     ]
+
+
+def lost(reason):
+    return score("gates", "file_exists", 0.0, False, message=reason)
+
+
+def judged(value, passed, **weights):
+    criteria = [score("judge", f"criterion.{name}", value, weight=weight) for name, weight in weights.items()]
+    return [score("judge", "judge", value, passed), *criteria]
+
+
+def ended(run, *scores, source="events", completed=1.0, outcome="fail"):
+    done = score("interaction", "completed", completed)
+    make_trial(run, outcome=outcome, scores=[done, *scores], detail={"interaction": {"source": source}})
+
+
+def test_it_tells_how_the_layers_went_in_trials_that_are_no_errors(version):
+    run = make_run(version)
+    ended(run, lost("No a."), *judged(0.4, False, right=3, quick=1))
+    ended(run, lost("No b."), lost("No b."), *judged(0.8, True, right=1.5, quick=0.5), completed=0.0)
+    ended(run, lost("No b."), source="transcript", completed=None)
+    ended(run, lost("No c."), source="none")
+    ended(run, lost("No c."), *judged(0.1, False), outcome="error")
+    told = digest_of(run.pk).layers
+    assert (told.trials, told.completed, told.known) == (4, 2, 3)
+    assert (told.structured, told.text) == (2, 1)
+    second, third = sorted(run.trial_set.values_list("pk", flat=True))[1:3]
+    assert told.lost == LostGate("file_exists", "No b.", (second, third))
+    assert told.judge == JudgeTotals(1, 2, (), {"criterion.right": 0.75, "criterion.quick": 0.25})
+
+
+def test_criteria_whose_weight_is_not_the_same_in_all_trials_have_none(version):
+    run = make_run(version)
+    ended(run, *judged(0.4, False, right=1, quick=1, short=2))
+    ended(run, *judged(0.4, False, right=2, quick=0, short=2))
+    assert digest_of(run.pk).layers.judge.shares == {"criterion.short": 0.5}
+
+
+@pytest.mark.parametrize("asked", [[0.7], [0.9, 0.7], []], ids=["one", "two", "none"])
+def test_it_tells_what_scenarios_ask_of_the_judge(project, asked):
+    suite = make_suite(project, ("a", "b")).suite
+    contents = dict(zip("ab", [*asked, *asked[:1]] if len(asked) == 1 else asked, strict=False))
+    version = make_version(
+        suite,
+        **{
+            key: {"criteria": {"judge": {"pass_threshold": contents[key]}} if key in contents else {}}
+            for key in "ab"
+        },
+    )
+    run = make_run(version)
+    for key in "ab":
+        make_trial(run, key)
+    judge = digest_of(run.pk).layers.judge
+    assert judge.thresholds == tuple(sorted(asked))
+    assert judge.threshold == (asked[0] if len(asked) == 1 else None)
+
+
+@pytest.mark.parametrize("outcome", ["fail", "error"])
+def test_layers_of_trials_of_which_nothing_is_known_say_nothing(version, outcome):
+    run = make_run(version)
+    make_trial(run, outcome=outcome, scores=[], detail={})
+    told = digest_of(run.pk).layers
+    assert (told.known, told.structured, told.text, told.lost, told.judge) == (0, 0, 0, None, JudgeTotals())
+
+
+def test_a_digest_from_before_there_were_layers_in_it_is_read(version):
+    run = close(run_of_three(version))
+    content = msgspec.json.decode(bytes(RunDigest.objects.get(run=run).content))
+    del content["layers"]
+    older = kept_digest(msgspec.json.encode(content))
+    assert older.layers is None
+    assert older.gates == trials_of(run).digest.gates
 
 
 def test_a_digest_from_before_there_were_subcommands_in_it_is_read(version):

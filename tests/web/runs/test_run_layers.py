@@ -1,0 +1,92 @@
+"""The three panels of a run: what they say beside their means."""
+
+from __future__ import annotations
+
+import json
+
+from runs.models import RunDigest
+from tests.builders import close, make_run, make_trial, make_version, score, scores_of
+from tests.trial_parts import make_judging
+from tests.web.runs.pages import page
+
+HOSTILE = "</code><script>alert(1)</script>\u202e"
+
+
+def judged_run(version, threshold=0.7, **fields):
+    """Return a closed run of three trials, of which the judge lets two pass."""
+    content = {"criteria": {"judge": {"pass_threshold": threshold}}}
+    run = make_run(make_version(version.suite, create=content, export={}), **fields)
+    for outcome in ("pass", "pass", "fail"):
+        scores = [
+            *scores_of(outcome),
+            score("judge", "criterion.correctness", 0.6, weight=3.0),
+            score("interaction", "completed", float(outcome == "pass")),
+        ]
+        make_judging(make_trial(run, "create", outcome=outcome, scores=scores))
+    return close(run)
+
+
+def test_completed_is_told_as_a_share_of_the_trials(signed_in, version):
+    text = page(signed_in(), judged_run(version))
+    assert '<th scope="row">Completed</th><td class="num">66.7%<span class="of">2/3</span></td>' in text
+
+
+def test_the_interaction_says_how_many_trials_had_structured_events(signed_in, version):
+    run = judged_run(version)
+    assert "From structured events in 3 of 3 trials.<" in page(signed_in(), run)
+    make_trial(run, "export", detail={"interaction": {"available": True, "source": "transcript"}})
+    assert "From structured events in 3 of 4 trials, from the text of 1.<" in page(signed_in(), close(run))
+
+
+def test_the_gate_that_fails_most_often_leads_to_its_first_trial(signed_in, version):
+    run = judged_run(version)
+    failed = run.trial_set.get(outcome="fail")
+    make_trial(run, "create", outcome="fail", scores=[score("gates", "script", 0.0, False)])
+    make_trial(run, "create", outcome="fail")
+    assert (
+        "Fails most often: <code>file_exists</code>: out.txt does not exist. "
+        f'<a href="/p/tools/trials/{failed.pk}/#gates">2 trials</a>'
+    ) in page(signed_in(), close(run))
+
+
+def test_the_judge_says_how_many_trials_reach_its_threshold(signed_in, version):
+    run = judged_run(version, fingerprint={"judge": "judge-1"})
+    text = page(signed_in(), run).partition("3 Judge")[2]
+    assert '<span class="of">mean, 2 of 3 ≥ 0.70</span>' in text
+    assert 'Correctness<span class="of">75 %</span>' in text
+    assert 'aria-label="0.60 of 1, threshold 0.70"' in text
+    assert '<p class="muted"><small>judge-1</small></p>' in text
+
+
+def test_thresholds_that_differ_are_not_told_as_one(signed_in, version):
+    run = judged_run(version)
+    contents = {"create": 0.7, "export": 0.9}
+    content = {key: {"criteria": {"judge": {"pass_threshold": each}}} for key, each in contents.items()}
+    other = make_run(make_version(version.suite, **content))
+    for key in contents:
+        make_judging(make_trial(other, key))
+    assert "2 of 2 reach what is asked" in page(signed_in(), close(other))
+    assert "reach what is asked" not in page(signed_in(), run)
+
+
+def test_a_run_of_an_older_digest_shows_what_it_tells(signed_in, version):
+    run = judged_run(version)
+    digest = RunDigest.objects.get(run=run)
+    content = json.loads(bytes(digest.content))
+    assert content.pop("layers")
+    digest.content = json.dumps(content).encode()
+    digest.save()
+    text = page(signed_in(), run)
+    assert '<span class="of">mean, 3 judgings</span>' in text
+    assert '<th scope="row">Completed</th><td class="num">0.67</td>' in text
+    for later in ("structured events", "Fails most often", "75 %", "threshold"):
+        assert later not in text
+
+
+def test_hostile_reasons_of_gates_stay_text(signed_in, version):
+    run = make_run(version)
+    make_trial(run, outcome="fail", scores=[score("gates", HOSTILE, 0.0, False, message=HOSTILE)])
+    text = page(signed_in(), close(run))
+    shown = "&lt;/code&gt;&lt;script&gt;alert(1)&lt;/script&gt;⟨U+202E⟩"
+    assert f"Fails most often: <code>{shown}</code>: {shown}" in text
+    assert "<script>alert" not in text
