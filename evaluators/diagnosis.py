@@ -8,6 +8,10 @@ from msgspec import Struct
 
 from evaluators.interaction import Interaction
 
+ERRING = ("errors-without-help", "errors-despite-help")
+"""Patterns of commands that fail."""
+RETRIES = "retries-on-a-command"
+
 
 class Thresholds(Struct, frozen=True):
     """What counts as high. The specification gives none: these are evalhub's defaults."""
@@ -41,6 +45,19 @@ def diagnose(told: Interaction, thresholds: Thresholds = Thresholds()) -> tuple[
     )
 
 
+def cut_offs(pattern: str, limit: Thresholds = Thresholds()) -> str:  # noqa: B008 immutable
+    """Return from where on a pattern is one, in a sentence; empty for a pattern that does not exist."""
+    errors, helps = f"error rate from {limit.error_rate:.0%}", f"calls for help from {limit.help_calls}"
+    said = {
+        "errors-without-help": f"High are an {errors} and {helps}: here the first was high alone.",
+        "errors-despite-help": f"High are an {errors} and {helps}: here both were.",
+        "help-instead-of-docs": f"High are an {errors} and {helps}: here the second was high alone.",
+        RETRIES: f"From {limit.retries} calls of a subcommand that follow its failure, and {limit.retry_share:.0%} of its calls.",
+        "many-commands": f"From {limit.commands} commands of a trial that completed.",
+    }
+    return said.get(pattern, "")
+
+
 def _errors_and_help(told: Interaction, limit: Thresholds) -> Iterator[Finding]:
     erring = told.error_rate >= limit.error_rate
     seeking = told.help_seeking >= limit.help_calls
@@ -68,7 +85,7 @@ def _retries(told: Interaction, limit: Thresholds) -> Iterator[Finding]:
     )
     if evidence:
         sentence = "The error messages of these commands do not help the agent to correct itself."
-        yield Finding("retries-on-a-command", sentence, evidence)
+        yield Finding(RETRIES, sentence, evidence)
 
 
 def _many_commands(told: Interaction, limit: Thresholds) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from runs.models import Baseline, Run, Trial
 from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
 from runs.warehouse.choices import choices
+from runs.warehouse.diagnosis import shown_findings
 from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.failing_calls import failing_calls
 from runs.warehouse.filters import STATES, Filters, in_force, left_without
@@ -89,11 +90,12 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
     if target == "trials":
         return render(request, "runs/_scenarios.html", context)
+    used = subcommands(run, read)
     context |= {
         "progress": progress_of(run),
         "layers": layers_of(run, read),
-        "subcommands": subcommands(run, read),
-        "diagnosis": read.digest.diagnosis,
+        "subcommands": used,
+        "diagnosis": shown_findings(read.digest.diagnosis, used),
         "against": None if run.is_open else against_baseline(run, read, rows),
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],

@@ -22,6 +22,8 @@ class SubcommandRow:
 
     name: str
     calls: int
+    failed: int
+    """Calls that failed."""
     errors: float
     change: float | None
     """Of the rate of errors against the baseline's; None where that did not call it."""
@@ -72,6 +74,7 @@ def _row(each: SubcommandTotal, before: Mapping[str, float]) -> SubcommandRow:
     return SubcommandRow(
         name=each.name,
         calls=each.calls,
+        failed=each.errors,
         errors=share,
         change=share - before[each.name] if each.name in before else None,
         first_tries=each.first_tries / calls,

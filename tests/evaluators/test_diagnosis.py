@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.diagnosis import Thresholds, diagnose
+from evaluators.diagnosis import Thresholds, cut_offs, diagnose
 from evaluators.interaction import Interaction, Subcommand
 
 
@@ -52,3 +52,12 @@ def test_it_names_the_command_that_is_retried() -> None:
 
 def test_the_thresholds_can_be_changed() -> None:
     assert [one.pattern for one in diagnose(told(), Thresholds(commands=10))] == ["many-commands"]
+
+
+def test_the_cut_offs_of_every_pattern_are_those_it_was_found_by():
+    limits = Thresholds(error_rate=0.4, help_calls=7, retries=5, retry_share=0.6, commands=21)
+    names = ("errors-without-help", "errors-despite-help", "help-instead-of-docs", "retries-on-a-command")
+    said = [cut_offs(name, limits) for name in (*names, "many-commands")]
+    assert all("40%" in each and "from 7" in each for each in said[:3])
+    assert ("From 5" in said[3], "60%" in said[3], "From 21" in said[4]) == (True, True, True)
+    assert cut_offs("unknown") == ""

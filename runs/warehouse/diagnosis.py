@@ -1,0 +1,50 @@
+"""The patterns that the diagnosis saw in a run, with the calls that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evaluators.diagnosis import ERRING, RETRIES, cut_offs
+from runs.summaries.digests import Finding
+from runs.warehouse.subcommands import SubcommandRow
+
+MOST_LINKED = 3
+"""Subcommands whose failing calls one finding leads to."""
+
+
+@dataclass(frozen=True)
+class FailingSubcommand:
+    """A subcommand whose failing calls show a pattern."""
+
+    name: str
+    failed: int
+
+
+@dataclass(frozen=True)
+class ShownFinding:
+    """A finding as the page of its run has it."""
+
+    finding: Finding
+    failing: tuple[FailingSubcommand, ...]
+    """Those with most failing calls first."""
+    cut_offs: str
+    """From where on evalhub calls it a pattern; empty of one that it does not know."""
+
+
+def shown_findings(findings: Iterable[Finding], rows: Sequence[SubcommandRow]) -> list[ShownFinding]:
+    """Return a run's findings with those of its subcommands that they are about."""
+    failing = [FailingSubcommand(row.name, row.failed) for row in rows if row.failed]
+    failing.sort(key=lambda each: -each.failed)
+    return [
+        ShownFinding(each, tuple(_meant(each, failing))[:MOST_LINKED], cut_offs(each.pattern))
+        for each in findings
+    ]
+
+
+def _meant(finding: Finding, failing: Iterable[FailingSubcommand]) -> Iterable[FailingSubcommand]:
+    if finding.pattern in ERRING:
+        return failing
+    if finding.pattern != RETRIES:
+        return ()
+    return [each for each in failing if any(said.startswith(f"{each.name}: ") for said in finding.evidence)]
