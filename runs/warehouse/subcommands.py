@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -54,6 +54,29 @@ def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
     return sorted(rows, key=lambda row: (row.few, -row.errors, row.name))
 
 
+def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:
+    """Return what several subcommands come to together; None of fewer than two. Nobody counted their tries together."""
+    calls = sum(row.calls for row in rows)
+    if len(rows) < 2 or not calls:
+        return None
+    share = sum(row.failed for row in rows) / calls
+    return SubcommandRow(
+        name="",
+        calls=calls,
+        failed=sum(row.failed for row in rows),
+        errors=share,
+        change=None,
+        first_tries=sum(row.first_tries * row.calls for row in rows) / calls,
+        retries=sum(row.retries * row.calls for row in rows) / calls,
+        helps=sum(row.helps for row in rows),
+        tries=None,
+        message="",
+        messages=0,
+        few=calls < FEWEST_CALLS,
+        heat=_heat(share),
+    )
+
+
 def _stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
     """Return what rollups tell of runs that were closed before digests did."""
     found: dict[int, list[SubcommandTotal]] = {}
@@ -84,5 +107,9 @@ def _row(each: SubcommandTotal, before: Mapping[str, float]) -> SubcommandRow:
         message=each.message,
         messages=each.messages,
         few=each.calls < FEWEST_CALLS,
-        heat=min(5, 1 + int(share * 10)),
+        heat=_heat(share),
     )
+
+
+def _heat(share: float) -> int:
+    return min(5, 1 + int(share * 10))

@@ -81,3 +81,24 @@ def test_an_open_run_shows_its_subcommands_so_far(signed_in, version):
     run = make_run(version, state="running")
     make_trial(run, "create", detail=used({"name": "export", "calls": 8, "errors": 4}))
     assert subcommand(page(signed_in(), run), "export")[:2] == ["8", "0.50"]
+
+
+@pytest.mark.parametrize("compared", [False, True])
+def test_the_last_row_says_what_all_subcommands_come_to(signed_in, version, compared):
+    before = make_run(version)
+    make_trial(before)
+    run = make_run(version, baseline=close(before) if compared else None)
+    often = {"name": "export", "calls": 30, "errors": 9, "first_tries": 15, "helps": 2}
+    seldom = {"name": "list", "calls": 10, "errors": 1, "first_tries": 9, "retries_after_failure": 6}
+    make_trial(run, detail=used(often, seldom))
+    text = page(signed_in(), close(run)).partition('<table class="heat">')[2]
+    row = re.search(r'<tfoot><tr><th scope="row">All</th>(.*?)</tr></tfoot>', text)[1]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+    assert [each for each in cells if each] == ["40", "0.25", "0.60", "0.15", "2"]
+    assert len(cells) + 1 == len(re.findall(r"<th[ >]", text.partition("</thead>")[0]))
+
+
+def test_one_subcommand_alone_has_no_sum(signed_in, version):
+    run = make_run(version)
+    make_trial(run, detail=used({"name": "export", "calls": 30}))
+    assert "<tfoot>" not in page(signed_in(), close(run))
