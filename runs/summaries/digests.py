@@ -58,6 +58,13 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     """The judge's score, None where it was not asked."""
     lost: list[str] = []
     """What failed, in the words of the layers."""
+    judge_passed: bool | None = None
+    """None where the judge did not decide, or the digest was written before it told that."""
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether the judge decided otherwise than all that decides beside it."""
+        return bool(self.gates_total) and self.judge_passed is (self.gates_passed < self.gates_total)
 
     @property
     def is_finished(self) -> bool:
@@ -172,9 +179,10 @@ def _rows(run: int) -> QuerySet[Trial, Any]:
 def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: list[str]) -> DigestedTrial:
     key, stands, outcome, pk, scenario, index, seconds, cost_usd = own
     passed, total = _verdicts(scores)
-    judge = _judge(scores)
+    judge, judge_passed = _judge(scores)
     return DigestedTrial(
-        key, stands, outcome, pk, scenario, index, seconds, cost_usd, passed, total, judge, lost
+        *(key, stands, outcome, pk, scenario, index, seconds, cost_usd),
+        *(passed, total, judge, lost, judge_passed),
     )
 
 
@@ -188,8 +196,9 @@ def _verdicts(scores: Iterable[ReadScore]) -> tuple[int, int]:
     return sum(verdicts), len(verdicts)
 
 
-def _judge(scores: Iterable[ReadScore]) -> float | None:
-    return next((score.value for score in scores if score.layer == score.name == "judge"), None)
+def _judge(scores: Iterable[ReadScore]) -> tuple[float | None, bool | None]:
+    told = ((score.value, score.passed) for score in scores if score.layer == score.name == "judge")
+    return next(told, (None, None))
 
 
 def _lost(error: str, scores: Iterable[ReadScore], text: str) -> list[str]:

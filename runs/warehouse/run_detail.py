@@ -35,12 +35,18 @@ class ScenarioRow:
     cost: float | None
     """In all, in dollars."""
     standing: str
-    """`worse` or `better` than the baseline by counting, which is no verdict; nothing without one."""
+    """`worse` or `better` than the baseline by counting, which is no verdict; `lost` where all passed there and
+    none here; nothing without a baseline."""
 
     @property
     def is_telling(self) -> bool:
         """Whether its trials are shown without being asked for: something went wrong in one."""
         return "fail" in self.marks or "error" in self.marks
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether gates and judge decided otherwise in one of its trials."""
+        return any(trial.disagrees for trial in self.trials)
 
     def shown(self, opened: str) -> list[DigestedTrial]:
         """Return the trials that stand below it: none where all went well, unless it is the one opened."""
@@ -78,6 +84,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _standing(before: Rate, now: Rate) -> str:
     if before.n and now.n and before.share != now.share:
+        if before.passed == before.n and not now.passed:
+            return "lost"
         return "worse" if now.share < before.share else "better"
     return ""
 
@@ -103,10 +111,11 @@ class Facets:
 
 Test = Callable[[ScenarioRow], bool]
 FACETS: dict[str, tuple[str, str, str, Test]] = {
-    "worse": ("Worse than baseline", "▼", "worse", lambda row: row.standing == "worse"),
+    "worse": ("Worse than baseline", "▼", "worse", lambda row: row.standing in ("worse", "lost")),
     "better": ("Better", "▲", "better", lambda row: row.standing == "better"),
     "failing": ("Any failure", "✕", "worse", lambda row: "fail" in row.marks),
     "errors": ("Errors", "!", "caution", lambda row: "error" in row.marks),
+    "disagreeing": ("Gates and judge disagree", "", "", lambda row: row.disagrees),
 }
 
 

@@ -203,3 +203,25 @@ def test_a_digest_from_before_there_were_subcommands_in_it_is_read(version):
     assert kept_digest(older).subcommands is None
     assert subcommand_totals(older) is None
     assert kept_digest(older).trials == trials_of(run).trials
+
+
+@pytest.mark.parametrize(
+    ("gates", "judge", "disagrees"),
+    [
+        ([True, True], True, False),
+        ([True, False], False, False),
+        ([True, True], False, True),
+        ([True, False], True, True),
+        ([True], None, False),
+        ([], True, False),
+    ],
+)
+def test_a_trial_tells_whether_gates_and_judge_disagree(version, gates, judge, disagrees):
+    run = make_run(version)
+    scores = [score("gates", "script", None, passed) for passed in gates]
+    make_trial(run, scores=[*scores, score("judge", "judge", 0.5, judge)])
+    (read,) = digest_of(run.pk).trials
+    assert read.disagrees is disagrees
+    # An older digest does not tell what the judge decided.
+    older = msgspec.json.decode(msgspec.json.encode(read))[:-1]
+    assert msgspec.convert(older, type(read)).disagrees is False

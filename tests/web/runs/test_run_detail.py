@@ -67,7 +67,7 @@ def test_it_says_what_was_lost_since_the_baseline(signed_in, version):
     make_trial(run, "create", outcome="fail")
     text = page(signed_in(), close(run))
     assert "1 scenario no longer passes" in text
-    assert "▼ worse" in text
+    assert "▼ 1 of 1 lost" in text
 
 
 def test_it_says_why_a_run_could_not_be_prepared(signed_in, version):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders import make_run, make_suite, make_trial
+from tests.builders import close, make_run, make_suite, make_trial, score
 from tests.web.runs.pages import address, page
 
 
@@ -43,3 +43,35 @@ def test_many_scenarios_are_shown_in_parts(signed_in, project):
     assert "from=50#trials" in first
     assert "case-59" in second
     assert "Next scenarios" not in second
+
+
+def test_scenarios_whose_gates_and_judge_disagree_have_a_chip(signed_in, version):
+    run = make_run(version)
+    gates = score("gates", "file_exists", 1.0, True)
+    make_trial(run, "create", outcome="fail", scores=[gates, score("judge", "judge", 0.2, False)])
+    make_trial(run, "export", scores=[gates, score("judge", "judge", 0.9, True)])
+    client = signed_in()
+    assert "Gates and judge disagree <b>1</b>" in page(client, run)
+    response = client.get(address(run) + "?show=disagreeing")
+    assert [row.key for row in response.context["rows"]] == ["create"]
+
+
+def test_where_gates_and_judge_agree_there_is_no_such_chip(signed_in, version):
+    run = make_run(version)
+    make_trial(run)
+    assert "disagree" not in page(signed_in(), run)
+
+
+def test_a_scenario_that_passed_in_the_baseline_and_lost_all_trials_says_so(signed_in, version):
+    before = make_run(version)
+    for key, outcomes in (("create", "pass pass"), ("export", "pass fail")):
+        for outcome in outcomes.split():
+            make_trial(before, key, outcome=outcome)
+    run = make_run(version, baseline=close(before))
+    for key in ("create", "create", "create", "export"):
+        make_trial(run, key, outcome="fail")
+    client = signed_in()
+    text = page(client, close(run))
+    assert text.count("▼ 3 of 3 lost") == text.count("▼ worse") == 1
+    rows = client.get(address(run) + "?show=worse").context["rows"]
+    assert [row.key for row in rows] == ["create", "export"]
