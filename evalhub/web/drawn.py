@@ -19,13 +19,32 @@ from django.utils.safestring import SafeString
 from jinja2.runtime import Macro
 from msgspec import Struct
 
-MOST = 1_000
-"""Drawings that a process keeps; of a row of the longest list they take three megabytes."""
-LARGEST = 10_000
+ROOM = 3_000_000
+"""Characters that a process keeps, of about two thousand rows; the oldest make room."""
+LARGEST = 50_000
 """Characters of the longest drawing that is kept."""
 
-_kept: dict[Hashable, str] = {}
-_making_room = Lock()
+
+class Kept:
+    """Drawings by what they were drawn of. Threads read without waiting."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[Hashable, str] = {}
+        self._characters = 0
+        self._lock = Lock()
+
+    def keep(self, key: Hashable, text: str) -> None:
+        """Keep a drawing that is not too long."""
+        if len(text) > LARGEST:
+            return
+        with self._lock:
+            self._characters += len(text) - len(self.by_key.pop(key, ""))
+            while self._characters > ROOM:
+                self._characters -= len(self.by_key.pop(next(iter(self.by_key))))
+            self.by_key[key] = text
+
+
+_kept = Kept()
 
 
 def drawn(macro: Macro, *values: Hashable) -> SafeString:
@@ -35,22 +54,13 @@ def drawn(macro: Macro, *values: Hashable) -> SafeString:
     """
     # The code is the template's own, while each page makes its macros anew.
     key = (macro._func.__code__, values)
-    known = _kept.get(key)
-    if known is None:
-        known = _drawn(macro, values, key)
-    return known  # type: ignore[return-value]  # Jinja's own markup, which templates take as it is
-
-
-def _drawn(macro: Macro, values: tuple[Any, ...], key: Hashable) -> str:
-    for value in values:
-        _check(value)
-    text: str = macro(*values)
-    if len(text) <= LARGEST:
-        with _making_room:
-            if len(_kept) >= MOST:
-                del _kept[next(iter(_kept))]
-            _kept[key] = text
-    return text
+    text = _kept.by_key.get(key)
+    if text is None:
+        for value in values:
+            _check(value)
+        text = macro(*values)
+        _kept.keep(key, text)
+    return text  # type: ignore[return-value]  # Jinja's own markup, which templates take as it is
 
 
 def _check(value: Any) -> None:

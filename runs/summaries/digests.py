@@ -56,7 +56,7 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     gates_total: int = 0
     judge: float | None = None
     """The judge's score, None where it was not asked."""
-    lost: list[str] = []
+    lost: tuple[str, ...] = ()
     """What failed, in the words of the layers."""
     judge_passed: bool | None = None
     """None where the judge did not decide, or the digest was written before it told that."""
@@ -176,7 +176,7 @@ def _rows(run: int) -> QuerySet[Trial, Any]:
     return found.values_list(*columns, "error", Cast("scores", TextField()), Cast("detail", TextField()))
 
 
-def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: list[str]) -> DigestedTrial:
+def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...]) -> DigestedTrial:
     key, stands, outcome, pk, scenario, index, seconds, cost_usd = own
     passed, total = _verdicts(scores)
     judge, judge_passed = _judge(scores)
@@ -201,12 +201,12 @@ def _judge(scores: Iterable[ReadScore]) -> tuple[float | None, bool | None]:
     return next(told, (None, None))
 
 
-def _lost(error: str, scores: Iterable[ReadScore], text: str) -> list[str]:
+def _lost(error: str, scores: Iterable[ReadScore], text: str) -> tuple[str, ...]:
     if error:
-        return [error[:LONGEST]]
+        return (error[:LONGEST],)
     if all(score.passed is not False for score in scores):
-        return []
-    return [reason[:LONGEST] for reason in reasons_of(msgspec.json.decode(text))[:MOST_LOST]]
+        return ()
+    return tuple(reason[:LONGEST] for reason in reasons_of(msgspec.json.decode(text))[:MOST_LOST])
 
 
 def _diagnosis(findings: Iterable[tuple[int, dict[str, Any]]]) -> list[Finding]:

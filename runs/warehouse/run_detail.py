@@ -21,7 +21,7 @@ class ScenarioRow:
     """A scenario of a run: its trials, those of the baseline, the last twenty, and what they come to."""
 
     key: str
-    trials: list[DigestedTrial]
+    trials: tuple[DigestedTrial, ...]
     baseline: tuple[str, ...]
     strip: Strip
     marks: tuple[str, ...]
@@ -48,9 +48,9 @@ class ScenarioRow:
         """Whether gates and judge decided otherwise in one of its trials."""
         return any(trial.disagrees for trial in self.trials)
 
-    def shown(self, opened: str) -> list[DigestedTrial]:
+    def shown(self, opened: str) -> tuple[DigestedTrial, ...]:
         """Return the trials that stand below it: none where all went well, unless it is the one opened."""
-        return self.trials[:MOST_TRIALS] if self.is_telling or self.key == opened else []
+        return self.trials[:MOST_TRIALS] if self.is_telling or self.key == opened else ()
 
 
 def _row(trials: list[DigestedTrial], baseline: tuple[str, ...], strip: Strip) -> ScenarioRow:
@@ -59,7 +59,7 @@ def _row(trials: list[DigestedTrial], baseline: tuple[str, ...], strip: Strip) -
     costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
     return ScenarioRow(
         key=trials[0].key,
-        trials=trials,
+        trials=tuple(trials),
         baseline=baseline,
         strip=strip,
         marks=marks,

@@ -26,15 +26,15 @@ class ChangedScenario:
     @property
     def trial(self) -> int | None:
         """The trial to look at: the first that failed, else the first."""
-        trials = self.row.trials if self.row else []
-        telling = [each for each in trials if each.mark in ("fail", "error")]
+        trials = self.row.trials if self.row else ()
+        telling = tuple(each for each in trials if each.mark in ("fail", "error"))
         return (telling or trials)[0].pk if trials else None
 
     @property
-    def lost(self) -> list[str]:
+    def lost(self) -> tuple[str, ...]:
         """What failed in that trial, in the words of the layers."""
-        trials = self.row.trials if self.row else []
-        return next((each.lost for each in trials if each.lost), [])
+        trials = self.row.trials if self.row else ()
+        return next((each.lost for each in trials if each.lost), ())
 
 
 @dataclass(frozen=True)

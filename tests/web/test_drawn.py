@@ -13,7 +13,7 @@ from django.template import engines
 from django.utils.safestring import mark_safe
 from jinja2 import Environment, nodes
 
-from evalhub.web.drawn import LARGEST, MOST
+from evalhub.web.drawn import LARGEST, ROOM
 from runs.models import Run
 from tests.web.test_templates import TEMPLATES
 
@@ -84,21 +84,27 @@ def test_values_that_can_change_are_refused(value):
 
 def test_markup_is_refused_as_it_is_equal_to_text_that_is_none():
     with pytest.raises(TypeError, match="SafeString"):
-        Drawings().of(mark_safe("<b>"))
+        Drawings().of(mark_safe("<b>not drawn before</b>"))
 
 
-def test_room_is_made_for_new_drawings_and_none_for_very_long_ones():
+def test_the_oldest_make_room_for_new_drawings():
     drawings = Drawings()
     drawings.of("first")
-    drawings.of(*map(str, range(MOST)))
-    drawings.of("first")
-    assert drawings.drawn == MOST + 2
+    long = [f"{n:05}" + "x" * (LARGEST - 10) for n in range(ROOM // LARGEST + 1)]
+    drawings.of(*long)
+    assert drawings.drawn == len(long) + 1
+    drawings.of(long[-1], "first")
+    assert drawings.drawn == len(long) + 2
+
+
+def test_a_very_long_drawing_is_not_kept():
+    drawings = Drawings()
     drawings.of("x" * LARGEST, "x" * LARGEST)
-    assert drawings.drawn == MOST + 4
+    assert drawings.drawn == 2
 
 
 def macros_drawn() -> Iterator[tuple[str, str, nodes.Macro]]:
-    """Each macro that a template draws: the template's name, the macro's, and the macro wherever it stands."""
+    """Each macro that a template draws, and those that it uses: the template's name, the macro's, and the macro."""
     env = engines["jinja2"].env
     for name in map(str, TEMPLATES):
         tree = parsed(env, name)
@@ -106,7 +112,15 @@ def macros_drawn() -> Iterator[tuple[str, str, nodes.Macro]]:
             if isinstance(call.node, nodes.Name) and call.node.name == "drawn":
                 macro = call.args[0]
                 assert isinstance(macro, nodes.Name), name
-                yield name, macro.name, found(env, name, macro.name)
+                yield from with_those_it_uses(env, name, macro.name)
+
+
+def with_those_it_uses(env: Environment, name: str, wanted: str) -> Iterator[tuple[str, str, nodes.Macro]]:
+    macro = found(env, name, wanted)
+    yield name, wanted, macro
+    beside = {each.name for each in parsed(env, name).find_all(nodes.Macro)} - {wanted}
+    for used in {each.name for each in macro.find_all(nodes.Name)} & beside:
+        yield from with_those_it_uses(env, name, used)
 
 
 def parsed(env: Environment, name: str) -> nodes.Template:
@@ -128,14 +142,15 @@ DRAWN = list(macros_drawn())
 
 
 def test_lists_are_drawn():
-    assert {macro for _, macro, _ in DRAWN} >= {"run_row", "point_row"}
+    assert {macro for _, macro, _ in DRAWN} >= {"run_row", "point_row", "scenario", "trial_row"}
 
 
-@pytest.mark.parametrize("macro", [each for *_, each in DRAWN], ids=[f"{a} {b}" for a, b, _ in DRAWN])
-def test_a_macro_that_is_drawn_sees_nothing_but_its_arguments(macro):
+@pytest.mark.parametrize(("template", "_", "macro"), DRAWN, ids=[f"{a} {b}" for a, b, _ in DRAWN])
+def test_a_macro_that_is_drawn_sees_nothing_but_its_arguments(template, _, macro):
     env = engines["jinja2"].env
     assert not list(macro.find_all((nodes.Include, nodes.FromImport, nodes.Import)))
     assert not {each.name for each in macro.find_all(nodes.Filter)} & TELLS_THE_TIME
     named = {each.name for each in macro.find_all(nodes.Name) if each.ctx == "load"}
     own = {each.name for each in macro.find_all(nodes.Name) if each.ctx in ("store", "param")} | {"loop"}
-    assert named - own <= env.globals.keys() - LOOKS_ELSEWHERE
+    beside = {each.name for each in parsed(env, template).find_all(nodes.Macro)}
+    assert named - own - beside <= env.globals.keys() - LOOKS_ELSEWHERE

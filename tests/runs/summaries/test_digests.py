@@ -46,7 +46,7 @@ def test_it_says_what_the_trials_came_to(version):
     assert (failed.mark, failed.gates_passed, failed.gates_total, failed.judge) == ("fail", 1, 2, 0.4)
     assert failed.lost[0] == "No file 'out.txt'."
     assert (errored.mark, len(errored.lost[0])) == ("error", LONGEST)
-    assert (cancelled.mark, cancelled.state, cancelled.lost) == ("none", "cancelled", [])
+    assert (cancelled.mark, cancelled.state, cancelled.lost) == ("none", "cancelled", ())
     assert [(gate.name, gate.passed) for gate in digest.gates] == [("file_exists", 0), ("file_contains", 1)]
     assert digest.judged == 1
     (finding,) = digest.diagnosis
