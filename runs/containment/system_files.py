@@ -11,6 +11,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -72,8 +73,10 @@ def _made(folder: Path, names: tuple[str, ...]) -> Path:
 
 def _outlived(root: Path) -> Iterator[Path]:
     for folder in root.iterdir():
-        if time.time() - folder.stat().st_mtime > KEPT_SECONDS:
-            yield folder
+        # Another process may have put it in its place meanwhile.
+        with suppress(FileNotFoundError):
+            if time.time() - folder.stat().st_mtime > KEPT_SECONDS:
+                yield folder
 
 
 def _copy(source: Path, target: Path) -> None:
