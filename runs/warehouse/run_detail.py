@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from runs.summaries.digests import DigestedTrial
 from runs.warehouse.rates import Rate
@@ -53,13 +54,15 @@ class ScenarioRow:
         return self.trials[:MOST_TRIALS] if self.is_telling or self.key == opened else ()
 
 
-def _row(trials: list[DigestedTrial], baseline: tuple[str, ...], strip: Strip) -> ScenarioRow:
+# Of a closed run they are the same for every reader.
+@lru_cache(maxsize=512)
+def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: Strip) -> ScenarioRow:
     marks = tuple([trial.mark for trial in trials])
     rate = _rate(marks)
     costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
     return ScenarioRow(
         key=trials[0].key,
-        trials=tuple(trials),
+        trials=trials,
         baseline=baseline,
         strip=strip,
         marks=marks,
@@ -129,7 +132,7 @@ def scenario_rows(read: RunTrials, recent: Mapping[int, Version]) -> list[Scenar
         grouped.setdefault(trial.scenario, []).append(trial)
     last = strips_of(recent, read.kept)
     return [
-        _row(each, tuple(read.before.get(each[0].key, ())), last.get(pk, Strip()))
+        _row(tuple(each), tuple(read.before.get(each[0].key, ())), last.get(pk, Strip()))
         for pk, each in grouped.items()
     ]
 
