@@ -58,13 +58,8 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     """The judge's score, None where it was not asked."""
     lost: tuple[str, ...] = ()
     """What failed, in the words of the layers."""
-    judge_passed: bool | None = None
-    """None where the judge did not decide, or the digest was written before it told that."""
-
-    @property
-    def disagrees(self) -> bool:
-        """Whether the judge decided otherwise than all that decides beside it."""
-        return bool(self.gates_total) and self.judge_passed is (self.gates_passed < self.gates_total)
+    disagrees: bool = False
+    """Whether the judge decided otherwise than all that decides beside it; false where nobody kept that."""
 
     @property
     def is_finished(self) -> bool:
@@ -179,10 +174,10 @@ def _rows(run: int) -> QuerySet[Trial, Any]:
 def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...]) -> DigestedTrial:
     key, stands, outcome, pk, scenario, index, seconds, cost_usd = own
     passed, total = _verdicts(scores)
-    judge, judge_passed = _judge(scores)
+    judge, judged = _judge(scores)
     return DigestedTrial(
         *(key, stands, outcome, pk, scenario, index, seconds, cost_usd),
-        *(passed, total, judge, lost, judge_passed),
+        *(passed, total, judge, lost, total > 0 and judged is (passed < total)),
     )
 
 

@@ -222,6 +222,6 @@ def test_a_trial_tells_whether_gates_and_judge_disagree(version, gates, judge, d
     make_trial(run, scores=[*scores, score("judge", "judge", 0.5, judge)])
     (read,) = digest_of(run.pk).trials
     assert read.disagrees is disagrees
-    # An older digest does not tell what the judge decided.
+    # An older digest does not tell.
     older = msgspec.json.decode(msgspec.json.encode(read))[:-1]
     assert msgspec.convert(older, type(read)).disagrees is False

@@ -65,8 +65,8 @@ def test_thresholds_that_differ_are_not_told_as_one(signed_in, version):
     other = make_run(make_version(version.suite, **content))
     for key in contents:
         make_judging(make_trial(other, key))
-    assert "2 of 2 reach what is asked" in page(signed_in(), close(other))
-    assert "reach what is asked" not in page(signed_in(), run)
+    assert "mean, 2 of 2 pass<" in page(signed_in(), close(other))
+    assert "mean, 2 of 3 ≥ 0.70<" in page(signed_in(), run)
 
 
 def test_a_run_of_an_older_digest_shows_what_it_tells(signed_in, version):
