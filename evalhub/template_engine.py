@@ -17,12 +17,12 @@ from evalhub.web.drawn import drawn
 from runs.warehouse.alerts import untriaged
 
 FILTERS: tuple[Callable[..., Any], ...] = (
-    *(words.badge, words.cut, words.dots, words.format_name, words.line, words.visible),
+    *(words.badge, words.cut, words.dots, words.format_name, words.line, words.urlencode, words.visible),
     *(words.ago, words.timed, words.when),
     *(words.decimals, words.duration, words.file_size, words.integer),
     *(words.measured, words.money, words.percent, words.points),
     *(words.in_json, words.json_script),
-    *(defaultfilters.date, defaultfilters.linebreaksbr, defaultfilters.pluralize, defaultfilters.urlencode),
+    *(defaultfilters.date, defaultfilters.linebreaksbr, defaultfilters.pluralize),
 )
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
     *(words.current, words.interval, words.length_bar, words.progress_bar, words.rate),

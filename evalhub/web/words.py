@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, wraps
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from django.conf import settings
@@ -76,6 +77,17 @@ def line(text: Any) -> str:
 @lru_cache(maxsize=4096)
 def _line(text: str) -> str:
     return hostile.cut(" ".join(text.split()), characters=160, lines=1).text
+
+
+# A list links the same names again and again, and quoting one takes longer than the rest of its row.
+@lru_cache(maxsize=4096)
+def _quoted(text: str, safe: str) -> str:
+    return quote(text, safe=safe)
+
+
+def urlencode(text: Any, safe: str = "/") -> str:
+    """Return a text as it stands in an address; `safe` characters stay as they are."""
+    return _quoted(str(text), safe)
 
 
 def format_name(name: str) -> str:

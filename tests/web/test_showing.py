@@ -138,6 +138,8 @@ def test_a_bar_of_nothing_is_empty():
         ("{{ missing.part is none }} {{ text is none }} {{ none is none }}", "True False True"),
         ("{{ missing is not none }}", "False"),
         ("{{ missing|money }}", "·"),
+        ("{{ 'a/b c&d'|urlencode }} {{ 'a/b'|urlencode('') }}", "a/b%20c%26d a%2Fb"),
+        ("{{ missing|urlencode }}", ""),
         ("{{ text|line }}", "&lt;b&gt;⟨U+202E⟩ two"),
     ],
 )
