@@ -61,12 +61,23 @@ class Group:
         return any(step.retry for step in self.steps)
 
     @property
+    def subcommand(self) -> str:
+        """What was attempted; empty where it has no name."""
+        return self.steps[0].subcommand
+
+    @property
+    def number(self) -> str:
+        """Say how many attempts there are."""
+        tries = sum(not step.help for step in self.steps)
+        return f"{tries} attempt{'s' if tries > 1 else ''}"
+
+    @property
     def caption(self) -> str:
         """Say how the attempts went."""
         tries = [step for step in self.steps if not step.help]
         ended = "failed to the end" if tries[-1].failed else f"succeeded at attempt {len(tries)}"
         helped = ", help was opened" if any(step.help for step in self.steps) else ""
-        return f"{len(tries)} attempt{'s' if len(tries) > 1 else ''}, {ended}{helped}"
+        return f"{ended}{helped}"
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,11 @@ class Timeline:
     """The step that the next part begins with."""
     every: Sequence[Step] = ()
     """All steps, in one list."""
+
+    @property
+    def first_failed(self) -> int:
+        """The number of the first call that failed; 0 where none did."""
+        return next((step.number for step in self.every if step.failed), 0)
 
 
 def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], start: int = 0) -> Timeline:

@@ -25,7 +25,8 @@ class JudgedCriterion:
 
     name: str
     score: float | None
-    weight: float
+    share: float | None
+    """Of its weight in that of all, 0 to 1; None where they weigh nothing."""
     description: str
 
 
@@ -84,6 +85,29 @@ class TrialPage:
         return dict(self.trial.detail.get("interaction") or {})
 
     @property
+    def first_tries(self) -> int | None:
+        """How many of the tool's commands worked at the first try, None where that is not told."""
+        told = self.interaction.get("subcommands")
+        return sum(each.get("first_tries", 0) for each in told) if told else None
+
+    @property
+    def answer_is_said(self) -> bool:
+        """Whether the last thing said is the answer."""
+        every = self.timeline.every
+        return bool(every) and bool(self.trial.answer) and every[-1].said == self.trial.answer
+
+    @property
+    def answer_is_shown(self) -> bool:
+        """Whether the part of the timeline that is shown ends with the answer."""
+        return self.answer_is_said and self.timeline.next is None
+
+    @property
+    def said(self) -> int:
+        """How many messages there are, with the answer where it is none of them."""
+        answer = bool(self.trial.answer) and not self.answer_is_said
+        return self.timeline.steps - self.timeline.calls + answer
+
+    @property
     def metrics(self) -> list[MeasuredHere]:
         """Layer 1's measures in the order of the page, without those that were not measured."""
         found = {score["name"]: score.get("value") for score in self._layer("interaction")}
@@ -108,15 +132,16 @@ class TrialPage:
 
     @property
     def criteria(self) -> list[JudgedCriterion]:
+        told = [score for score in self._layer("judge") if score["name"].startswith(CRITERION)]
+        whole = sum(score.get("weight", 1.0) for score in told)
         return [
             JudgedCriterion(
                 score["name"].removeprefix(CRITERION).replace("_", " ").capitalize(),
                 score.get("value"),
-                score.get("weight", 1.0),
+                score.get("weight", 1.0) / whole if whole > 0 else None,
                 score.get("message", ""),
             )
-            for score in self._layer("judge")
-            if score["name"].startswith(CRITERION)
+            for score in told
         ]
 
     @property

@@ -61,7 +61,7 @@ def test_it_tells_attempts_from_first_tries_and_help(signed_in, run):
     make_command(trial, 2, lines[1][0], subcommand="export", exit_code=0, help=True, event=2)
     make_command(trial, 3, lines[2][0], subcommand="export", exit_code=0, retry_of=1, event=4)
     text = page(signed_in(), trial)
-    assert "2 attempts, succeeded at attempt 2, help was opened" in text
+    assert "2 attempts at <code>export</code>, succeeded at attempt 2, help was opened" in text
     for mark in ("first try", "? help", "↻ retry 1", "not the tool", "exit 2"):
         assert mark in text
 
@@ -125,3 +125,45 @@ def test_the_page_takes_at_most_twelve_queries(signed_in, run, django_assert_max
     client = signed_in()
     with django_assert_max_num_queries(12):
         page(client, trial)
+
+
+def test_only_the_first_failed_command_is_open_and_failures_are_marked(signed_in, run):
+    trial = make_trial(run)
+    make_transcript(trial, [each for n in range(3) for each in shell(f"run {n}", f"out {n}", min(n, 1), n)])
+    steps = page(signed_in(), trial).split('<li class="event')[1:]
+    assert ["<details open>" in each for each in steps] == [False, True, False]
+    assert ['<span class="err">out' in each for each in steps] == [False, True, True]
+
+
+@pytest.mark.parametrize("part", ["commands", "messages"])
+def test_an_answer_that_was_said_last_stands_once(signed_in, run, part):
+    trial = make_trial(run, answer="I exported 14 tasks.")
+    said = Event("message", role="assistant", text="I exported 14 tasks.")
+    make_transcript(trial, [Event("message", role="assistant", text="I begin."), *shell("ls"), said])
+    text = page(signed_in(), trial, f"?part={part}")
+    assert text.count("I exported 14 tasks.") == 1
+    assert 'Messages <span class="count">2</span>' in text
+
+
+def test_an_answer_that_nothing_said_is_counted_with_the_messages(signed_in, run):
+    trial = make_trial(run, answer="Done.")
+    make_transcript(trial, [Event("message", role="assistant", text="I begin."), *shell("ls")])
+    text = page(signed_in(), trial)
+    assert "<h3>Answer</h3><p>Done.</p>" in text
+    assert 'Messages <span class="count">2</span>' in text
+
+
+def test_it_counts_first_tries_among_the_commands(signed_in, run):
+    assert "<dt>first-try success</dt><dd>2/4</dd>" in page(signed_in(), make_trial(run))
+
+
+def test_confidence_stands_beside_the_score_and_criteria_have_shares(signed_in, run):
+    trial = make_trial(run)
+    trial.scores.append({"layer": "judge", "name": "criterion.quick", "value": 0.5, "weight": 3.0})
+    trial.save()
+    make_judging(trial)
+    judge = page(signed_in(), trial).partition('aria-labelledby="judge"')[2]
+    assert '<span class="of">confidence 0.80</span>' in judge.partition("</header>")[0]
+    assert judge.count("confidence") == 1
+    assert 'Efficiency<span class="of">25 %</span>' in judge
+    assert 'Quick<span class="of">75 %</span>' in judge
