@@ -19,10 +19,10 @@ from django.utils.safestring import SafeString
 from jinja2.runtime import Macro
 from msgspec import Struct
 
-ROOM = 3_000_000
-"""Characters that a process keeps, of about two thousand rows; the oldest make room."""
+ROOM = 4_000_000
+"""Characters that a process keeps, of drawings and of what they were drawn of; the oldest make room."""
 LARGEST = 50_000
-"""Characters of the longest drawing that is kept."""
+"""Characters of the longest drawing that is kept, together with what it was drawn of."""
 
 
 class Kept:
@@ -30,17 +30,21 @@ class Kept:
 
     def __init__(self) -> None:
         self.by_key: dict[Hashable, str] = {}
-        self._characters = 0
+        self._characters: dict[Hashable, int] = {}
+        self._taken = 0
         self._lock = Lock()
 
-    def keep(self, key: Hashable, text: str) -> None:
-        """Keep a drawing that is not too long."""
-        if len(text) > LARGEST:
+    def keep(self, key: Hashable, text: str, characters: int) -> None:
+        """Keep a drawing that takes so many characters of the room, unless it is too long."""
+        if characters > LARGEST:
             return
         with self._lock:
-            self._characters += len(text) - len(self.by_key.pop(key, ""))
-            while self._characters > ROOM:
-                self._characters -= len(self.by_key.pop(next(iter(self.by_key))))
+            self._taken += characters - self._characters.pop(key, 0)
+            self._characters[key] = characters
+            while self._taken > ROOM:
+                oldest = next(iter(self._characters))
+                self._taken -= self._characters.pop(oldest)
+                del self.by_key[oldest]
             self.by_key[key] = text
 
 
@@ -56,16 +60,18 @@ def drawn(macro: Macro, *values: Hashable) -> SafeString:
     key = (macro._func.__code__, values)
     text = _kept.by_key.get(key)
     if text is None:
-        for value in values:
-            _check(value)
+        drawn_of = sum(map(_characters, values))
         text = macro(*values)
-        _kept.keep(key, text)
+        _kept.keep(key, text, drawn_of + len(text))
     return text  # type: ignore[return-value]  # Jinja's own markup, which templates take as it is
 
 
-def _check(value: Any) -> None:
-    if type(value) in (str, int, float, bool, type(None), datetime) or isinstance(value, Enum):
-        return
+def _characters(value: Any) -> int:
+    """Return how much text is in a value that cannot change. Raises `TypeError` for any other."""
+    if type(value) is str:
+        return len(value)
+    if type(value) in (int, float, bool, type(None), datetime) or isinstance(value, Enum):
+        return 0
     if isinstance(value, tuple):
         inner: list[Any] = list(value)
     elif isinstance(value, Struct) and value.__struct_config__.frozen:
@@ -74,5 +80,4 @@ def _check(value: Any) -> None:
         inner = [getattr(value, each.name) for each in fields(value) if each.compare]
     else:
         raise TypeError(f"A drawing is kept of plain values, not of {type(value).__qualname__}.")
-    for each in inner:
-        _check(each)
+    return sum(map(_characters, inner))

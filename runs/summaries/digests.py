@@ -15,7 +15,9 @@ from msgspec import Struct
 
 from evalhub.web.prepared import prepared
 from evaluators.attempts import Attempts
-from runs.layer_totals import (
+from runs.models import Run, RunDigest, Trial
+from runs.models.trial import TrialState
+from runs.summaries.layer_totals import (
     LONGEST,
     GateKind,
     LayerTotals,
@@ -26,8 +28,6 @@ from runs.layer_totals import (
     is_single,
     layer_totals,
 )
-from runs.models import Run, RunDigest, Trial
-from runs.models.trial import TrialState
 from runs.summaries.reasons import is_verdict, reasons_of
 from runs.summaries.said import Statement, statements
 from runs.summaries.subcommands import ReadInteraction, SubcommandTotal, totals

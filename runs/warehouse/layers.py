@@ -10,8 +10,8 @@ from django.db.models import QuerySet
 from evalhub.web.prepared import prepared
 from evaluators.scoring.base import LAYER as SCORING
 from evaluators.scoring.layer import NAME as AGGREGATE
-from runs.layer_totals import CRITERION, GateKind, LayerTotals
 from runs.models import Run, RunMeasure
+from runs.summaries.layer_totals import CRITERION, GateKind, LayerTotals
 from runs.summaries.said import Statement
 from runs.warehouse.run_trials import RunTrials
 

@@ -13,9 +13,9 @@ from django.db.models.functions import Coalesce
 
 from evalhub.web.prepared import prepared
 from evaluators.statistics import Z_95
-from runs.layer_totals import CRITERION
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import RunState
+from runs.summaries.layer_totals import CRITERION
 from runs.warehouse.layers import INTERACTION
 from scenarios.models import Suite
 

@@ -10,8 +10,8 @@ from django.db.models import QuerySet
 from evalhub.teams.models import Project
 from evalhub.web.prepared import prepared
 from evaluators.model import Transcript
-from runs.layer_totals import CRITERION, DECIDING
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
+from runs.summaries.layer_totals import CRITERION, DECIDING
 from runs.warehouse.layers import INTERACTION
 from runs.warehouse.rates import Rate
 from runs.warehouse.strips import Sibling, Strip, strip_around

@@ -90,16 +90,20 @@ def test_markup_is_refused_as_it_is_equal_to_text_that_is_none():
 def test_the_oldest_make_room_for_new_drawings():
     drawings = Drawings()
     drawings.of("first")
-    long = [f"{n:05}" + "x" * (LARGEST - 10) for n in range(ROOM // LARGEST + 1)]
+    # Each takes its own characters and as many of its drawing.
+    long = [f"{n:05}" + "x" * (LARGEST // 2 - 10) for n in range(ROOM // LARGEST + 1)]
     drawings.of(*long)
     assert drawings.drawn == len(long) + 1
     drawings.of(long[-1], "first")
     assert drawings.drawn == len(long) + 2
 
 
-def test_a_very_long_drawing_is_not_kept():
-    drawings = Drawings()
-    drawings.of("x" * LARGEST, "x" * LARGEST)
+@pytest.mark.parametrize(
+    "body", ["{{ counted() }}{{ value }}", "{{ counted() }}a word"], ids=["long", "of long"]
+)
+def test_a_drawing_that_takes_much_room_is_not_kept(body):
+    drawings = Drawings(body)
+    drawings.of("x" * (LARGEST + 1), "x" * (LARGEST + 1))
     assert drawings.drawn == 2
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from runs.layer_totals import LONGEST, JudgeTotals, LostGate
 from runs.models import RunDigest, Trial
 from runs.summaries import kept_digests
 from runs.summaries.digests import digest_of
 from runs.summaries.kept_digests import ended_trials, kept_digest, outcomes_by_key, subcommand_totals
+from runs.summaries.layer_totals import LONGEST, JudgeTotals, LostGate
 from runs.summaries.rollups import write_rollups
 from runs.summaries.subcommands import SubcommandTotal
 from runs.warehouse.run_trials import trials_of
