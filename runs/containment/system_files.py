@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from runs.containment.bubblewrap import ETC
 
@@ -21,6 +22,7 @@ KEPT_SECONDS = 86_400.0
 """For how long a folder whose system has changed since is left to the sandboxes that have it."""
 KEYS = "private"
 """The folder of them below /etc/ssl and /etc/pki, which nobody is shown."""
+_making = Lock()
 
 
 def gathered(root: Path, names: tuple[str, ...] = ETC) -> Path | None:
@@ -31,7 +33,11 @@ def gathered(root: Path, names: tuple[str, ...] = ETC) -> Path | None:
     """
     folder = root / _state(names)
     try:
-        return folder if folder.is_dir() else _made(folder, names)
+        if not folder.is_dir():
+            # One lane makes it, and the others wait, rather than all of them at once.
+            with _making:
+                return folder if folder.is_dir() else _made(folder, names)
+        return folder
     except OSError:
         return None
 
@@ -61,7 +67,7 @@ def _made(folder: Path, names: tuple[str, ...]) -> Path:
     beside = folder.with_name(f".{secrets.token_hex(8)}")
     beside.mkdir()
     for name in names:
-        _copy(Path(name), beside / Path(name).name)
+        _copy(name, f"{beside}/{Path(name).name}")
     try:
         beside.rename(folder)
     except OSError:
@@ -79,17 +85,14 @@ def _outlived(root: Path) -> Iterator[Path]:
                 yield folder
 
 
-def _copy(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, target, symlinks=True, ignore=_unseen)
-    elif os.access(source, os.R_OK):
-        shutil.copy2(source, target)
-
-
-def _unseen(folder: str, names: list[str]) -> list[str]:
-    """Return what is not copied: keys, and what this user may not read."""
-    return [name for name in names if name == KEYS or not _readable(Path(folder, name))]
-
-
-def _readable(path: Path) -> bool:
-    return path.is_symlink() or os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)
+def _copy(source: str, target: str) -> None:
+    """Copy what this user may read, but no keys; links within a folder stay links."""
+    if os.path.isdir(source) and os.access(source, os.R_OK | os.X_OK):  # noqa: PTH112  # hundreds of names
+        os.mkdir(target)  # noqa: PTH102
+        for entry in os.scandir(source):
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), f"{target}/{entry.name}")  # noqa: PTH115, PTH211
+            elif entry.name != KEYS:
+                _copy(entry.path, f"{target}/{entry.name}")
+    elif os.path.isfile(source) and os.access(source, os.R_OK):  # noqa: PTH113
+        shutil.copyfile(source, target)
