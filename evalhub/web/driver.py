@@ -5,7 +5,8 @@ Django's cursors look at every statement in Python before and after; for these t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import count
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -38,12 +39,24 @@ def execute_many(database: BaseDatabaseWrapper, sql: str, rows: Sequence[Sequenc
         database.connection.cursor().executemany(sql, rows)
 
 
-def written_for(database: BaseDatabaseWrapper, sql: str, parameters: int) -> str:
-    """Return a statement of Django's compiler, with this many parameters, as `select` takes it."""
-    places = ["?"] * parameters
-    if database.vendor == "postgresql":
-        places = [f"${n}" for n in range(1, parameters + 1)]
-    return sql % tuple(places)
+def written_for(
+    database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any], given: Collection[int]
+) -> tuple[str, list[Any]]:
+    """Return a statement of Django's compiler as `select` takes it, and the parameters that are left to it.
+
+    Those at the places `given` change from call to call. PostgreSQL plans for any values of parameters, so the others
+    are written out there: it knows then how many rows are in a state that is always asked for.
+    """
+    if database.vendor != "postgresql":
+        return sql % (("?",) * len(parameters)), [*parameters]
+    from psycopg.sql import Literal
+
+    numbers = count(1)
+    places = [
+        f"${next(numbers)}" if at in given else Literal(value).as_string(database.connection)
+        for at, value in enumerate(parameters)
+    ]
+    return sql % tuple(places), [value for at, value in enumerate(parameters) if at in given]
 
 
 def select(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -46,8 +46,11 @@ class Plan:
         self._model, self._read = queryset.model, queryset._iterable_class
         self._compiler = queryset.query.get_compiler(using=queryset.db)
         self._sql, self._parameters = self._compiler.as_sql()
-        self._for_driver = written_for(self._compiler.connection, self._sql, len(self._parameters))
-        self._given = [(at, places[each]) for at, each in enumerate(self._parameters) if _is_in(places, each)]
+        self._given = _given(self._parameters, places)
+        self._for_driver, self._left = written_for(
+            self._compiler.connection, self._sql, self._parameters, self._given
+        )
+        self._given_of_left = _given(self._left, places)
         columns = [column for column, _, _ in self._compiler.select[: self._compiler.col_count]]
         converters = self._compiler.get_converters(columns)
         self._quick = [
@@ -61,11 +64,8 @@ class Plan:
 
     def rows(self, values: Sequence[Value]) -> list[Any]:
         """Return the statement's rows for values in the order of their stand-ins."""
-        parameters = list(self._parameters)
-        for at, place in self._given:
-            parameters[at] = values[place]
         compiler = copy(self._compiler)
-        compiler.execute_sql = lambda *args, **options: [self._carried_out(parameters)]
+        compiler.execute_sql = lambda *args, **options: [self._carried_out(values)]
         return list(self._read(Source(self._model, compiler)))
 
     def _converted(self, rows: Iterable[Sequence[Any]], converters: Any) -> Iterator[list[Any]]:
@@ -76,15 +76,15 @@ class Plan:
                 values[place] = convert(values[place])
             yield values
 
-    def _carried_out(self, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _carried_out(self, values: Sequence[Value]) -> list[tuple[Any, ...]]:
         database = connected()
         if database.queries_logged or database.execute_wrappers:
             # Somebody looks at the statements, which only Django's cursors show.
             with database.cursor() as cursor:
-                cursor.execute(self._sql, parameters)
+                cursor.execute(self._sql, _filled_in(self._parameters, self._given, values))
                 rows = cursor.fetchall()
         else:
-            rows = select(database, self._for_driver, parameters)
+            rows = select(database, self._for_driver, _filled_in(self._left, self._given_of_left, values))
         columns = self._compiler.col_count
         return [row[:columns] for row in rows] if self._compiler.has_extra_select else rows
 
@@ -214,5 +214,17 @@ def _values(args: Sequence[Any]) -> Iterator[Value]:
             yield value
 
 
-def _is_in(places: dict[Value, int], value: Any) -> bool:
-    return isinstance(value, (int, str)) and value in places
+def _given(parameters: Sequence[Any], places: dict[Value, int]) -> dict[int, int]:
+    """Return which of a statement's parameters are stand-ins, each with the place of its value."""
+    return {
+        at: places[each]
+        for at, each in enumerate(parameters)
+        if isinstance(each, (int, str)) and each in places
+    }
+
+
+def _filled_in(parameters: Sequence[Any], given: dict[int, int], values: Sequence[Value]) -> list[Any]:
+    filled = list(parameters)
+    for at, place in given.items():
+        filled[at] = values[place]
+    return filled

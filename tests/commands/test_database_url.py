@@ -36,3 +36,11 @@ def test_what_is_no_number_is_told() -> None:
 def test_the_connection_has_it() -> None:
     connection.ensure_connection()
     assert connection.connection.prepare_threshold == 5
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="Only PostgreSQL plans ahead.")
+def test_a_prepared_statement_is_planned_once() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW plan_cache_mode")
+        assert cursor.fetchone() == ("force_generic_plan",)

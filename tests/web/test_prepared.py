@@ -164,6 +164,29 @@ class TestItsRows:
         assert _named("one' OR '1'='1") == []
 
 
+@prepared
+def _not_named(least: int) -> QuerySet[Project, str]:
+    return Project.objects.filter(pk__gt=least).exclude(name=ODD).values_list("slug", flat=True)
+
+
+ODD = "it's 100%s, \\'; $1"
+
+
+class TestWhatStaysTheSame:
+    def test_it_is_compared_as_it_is(self) -> None:
+        make_project("one")
+        Project.objects.create(slug="odd", name=ODD)
+        assert _not_named(0) == ["one"]
+
+    @pytest.mark.skipif(connection.vendor != "postgresql", reason="Only PostgreSQL plans for any values.")
+    def test_postgresql_knows_it_when_it_plans(self) -> None:
+        _not_named(0)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT statement, parameter_types::text FROM pg_prepared_statements")
+            kept = [row for row in cursor.fetchall() if "100%s" in row[0]]
+        assert [types for _, types in kept] == ["{bigint}"]
+
+
 class TestWhatItRefuses:
     @pytest.mark.parametrize("value", [None, 1.5, True, ["a"], ("a",), (True,)])
     def test_values_of_other_types(self, value: Any) -> None:
