@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -77,14 +79,33 @@ def numbers(project: Any) -> dict[str, int]:
     }
 
 
-def serious(page: Page) -> list[str]:
+COLOUR_RULES = ["color-contrast", "link-in-text-block"]
+
+
+def serious(page: Page, *, colours_only: bool = False) -> list[str]:
     """Return axe-core's serious and critical violations in words."""
-    found = page.evaluate("axe.run({resultTypes: ['violations']}).then((found) => found.violations)")
+    options = {"resultTypes": ["violations"], **({"runOnly": COLOUR_RULES} if colours_only else {})}
+    found = page.evaluate("options => axe.run(options).then((found) => found.violations)", options)
     return [
         f"{each['id']}: {each['nodes'][0]['html'][:160]} ({each['nodes'][0]['failureSummary'][:200]})"
         for each in found
         if each["impact"] in ("serious", "critical")
     ]
+
+
+def wrong_with(
+    page: Page, complaints: list[str], name: str, scheme: str = "light", *, folder: Path = SCREENSHOTS
+) -> list[str]:
+    """Return what there is to complain of; a picture of the page is put into the folder where there is something."""
+    # Style sheets tell light and dark apart by colours only, so the other rules would find the same again.
+    found = [*serious(page, colours_only=scheme == "dark"), *complaints, *page.evaluate("window.violations")]
+    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+        found.append("the page scrolls sideways")
+    if found:
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)
+    complaints.clear()
+    return found
 
 
 @pytest.fixture(autouse=True)
@@ -98,18 +119,12 @@ def _axe(context: BrowserContext) -> None:
 def test_no_page_gives_reason_to_complain(
     as_admin: Page, live_server: Any, numbers: dict[str, int], complaints: list[str], width: str, scheme: str
 ) -> None:
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     as_admin.set_viewport_size({"width": WIDTHS[width], "height": 900})
     as_admin.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     wrong: dict[str, Any] = {}
     for name, path in PAGES.items():
         as_admin.goto(live_server.url + path.format(**numbers))
-        as_admin.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
-        found = [*serious(as_admin), *complaints, *as_admin.evaluate("window.violations")]
-        if as_admin.evaluate("document.documentElement.scrollWidth > innerWidth"):
-            found.append("the page scrolls sideways")
-        complaints.clear()
-        if found:
+        if found := wrong_with(as_admin, complaints, f"{name}-{width}", scheme):
             wrong[name] = found
     assert wrong == {}
 
@@ -119,7 +134,6 @@ def test_no_page_gives_reason_to_complain(
 def test_what_an_upload_would_change_gives_no_reason_to_complain(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str], width: str, scheme: str
 ) -> None:
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     as_admin.set_viewport_size({"width": WIDTHS[width], "height": 900})
     as_admin.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     as_admin.goto(f"{live_server.url}/p/tools/suites/")
@@ -131,20 +145,35 @@ def test_what_an_upload_would_change_gives_no_reason_to_complain(
         as_admin.get_by_role("button", name="Upload").click()
         as_admin.get_by_text("it would be version 2" if check else "is version 1").wait_for()
     as_admin.get_by_text("show the difference").click()
-    as_admin.screenshot(path=SCREENSHOTS / f"preview-{width}-{scheme}.png", full_page=True)
-    assert [*serious(as_admin), *complaints, *as_admin.evaluate("window.violations")] == []
-    assert not as_admin.evaluate("document.documentElement.scrollWidth > innerWidth")
+    assert wrong_with(as_admin, complaints, f"preview-{width}", scheme) == []
 
 
 def test_the_sign_in_page_gives_no_reason_to_complain(
     page: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.goto(live_server.url + "/sign-in/")
-    page.screenshot(path=SCREENSHOTS / "sign-in.png")
-    assert [*serious(page), *complaints, *page.evaluate("window.violations")] == []
+    assert wrong_with(page, complaints, "sign-in") == []
 
 
-def test_what_is_wrong_is_found(page: Page) -> None:
-    page.goto("data:text/html,<html lang=en><title>A</title><img src=''>")
-    assert [each.split(":")[0] for each in serious(page)] == ["image-alt"]
+def test_all_rules_about_colours_are_asked_in_the_dark(page: Page) -> None:
+    page.goto("data:text/html,<html lang=en><title>A</title>")
+    found = page.evaluate("axe.getRules(['cat.color'])")
+    assert sorted(each["ruleId"] for each in found if "wcag2aaa" not in each["tags"]) == COLOUR_RULES
+
+
+FAULTY = """<html lang=en><meta name=color-scheme content="light dark"><title>A</title><img src=''>
+<p style="color: black; background: light-dark(white, #333)">Dark on dark.</p><div style="width: 9999px">Wide.</div>"""
+
+
+def test_what_is_wrong_is_found_and_kept_as_a_picture(
+    page: Page, complaints: list[str], tmp_path: Path
+) -> None:
+    found = {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.goto(f"data:text/html,{quote(FAULTY)}")
+        wrong = wrong_with(page, complaints, "faulty", scheme, folder=tmp_path)
+        found[scheme] = [each.split(":")[0] for each in wrong]
+    sideways = "the page scrolls sideways"
+    assert found == {"light": ["image-alt", sideways], "dark": ["color-contrast", sideways]}
+    assert {path.name for path in tmp_path.iterdir()} == {"faulty-light.png", "faulty-dark.png"}
