@@ -7,12 +7,13 @@ import gc
 import inspect
 import signal
 import sys
-import threading
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+
+from tests.heartbeats import end_heartbeats
 
 gc.disable()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -77,8 +78,6 @@ def _run_elsewhere(coroutine: Coroutine[Any, Any, object]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Let heartbeats end before the test database is removed: each has a connection to it."""
+    """Let heartbeats end before the test database is removed."""
     if nextitem is None:
-        for thread in threading.enumerate():
-            if thread.name == "heartbeat":
-                thread.join(5)
+        end_heartbeats()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -90,7 +91,10 @@ def manage(data: Path, *words: str) -> subprocess.CompletedProcess[str]:
 class Running:
     """An evalhub that serves."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, migrated: str) -> None:
+        if migrated.startswith("sqlite:"):
+            data.mkdir()
+            shutil.copy(migrated.removeprefix("sqlite:///"), data / "evalhub.sqlite3")
         self.data, self.port = data, free_port()
         self.supervisor = up(data, self.port)
 
@@ -110,8 +114,8 @@ class Running:
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
-    started = Running(tmp_path / "data")
+def running(tmp_path: Path, migrated: str) -> Iterator[Running]:
+    started = Running(tmp_path / "data", migrated)
     try:
         until(lambda: (started.health() or {}).get("ok"), 60)
         until(started.worker)
