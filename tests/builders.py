@@ -121,6 +121,32 @@ def score(
     return {"layer": layer, "name": name, "value": value, "passed": passed, **more}
 
 
+INTERACTION: dict[str, Any] = {
+    "available": True,
+    "source": "events",
+    "total_commands": 4,
+    "error_count": 1,
+    "first_try_success_rate": 0.5,
+    "help_seeking": 1,
+    "retries_after_failure": 1,
+    "unknown_exit": 0,
+    "subcommands": [
+        {"name": "export", "calls": 3, "errors": 1, "first_tries": 1, "helps": 1, "retries_after_failure": 1}
+    ],
+}
+"""Three calls of a subcommand and one for its help, as layer 1 tells them of a trial."""
+
+
+def interaction_scores(told: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return layer 1's scores of a trial that tells this of its commands."""
+    total = told["total_commands"]
+    return [
+        score("interaction", "first_try_success_rate", told["first_try_success_rate"]),
+        score("interaction", "error_rate", told["error_count"] / total),
+        score("interaction", "total_commands", float(total)),
+    ]
+
+
 def scores_of(outcome: str) -> list[dict[str, Any]]:
     """Return what the three layers would say of a trial with this outcome."""
     passed = outcome == "pass"
@@ -129,32 +155,30 @@ def scores_of(outcome: str) -> list[dict[str, Any]]:
         "detail": {"path": "out.txt", "expected": "a file", "actual": "none"},
     }
     return [
-        score("interaction", "first_try_success_rate", 0.5),
-        score("interaction", "error_rate", 0.25),
-        score("interaction", "total_commands", 4.0),
+        *interaction_scores(INTERACTION),
         score("gates", "file_exists", float(passed), passed, **({} if passed else failed)),
         score("judge", "judge", 0.8 if passed else 0.4, passed),
         score("judge", "criterion.efficiency", 0.7),
     ]
 
 
-INTERACTION = {
-    "available": True,
-    "source": "events",
-    "total_commands": 4,
-    "error_count": 1,
-    "help_seeking": 1,
-    "retries_after_failure": 1,
-    "unknown_exit": 0,
-    "subcommands": [
-        {"name": "export", "calls": 6, "errors": 3, "first_tries": 2, "helps": 1, "retries_after_failure": 1}
-    ],
-}
-
-
 def used(*subcommands: dict[str, Any], **attempts: dict[str, dict[str, int]]) -> dict[str, Any]:
     """Return the detail of a trial that called these subcommands, and how the attempts at them went."""
-    return {"interaction": {**INTERACTION, "subcommands": list(subcommands)}, "attempts": attempts}
+    told = {**INTERACTION, **(_sums(subcommands) if subcommands else {}), "subcommands": list(subcommands)}
+    return {"interaction": told, "attempts": attempts}
+
+
+def _sums(subcommands: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what layer 1 counts over these subcommands; every call for help works at the first try."""
+    names = ("calls", "errors", "first_tries", "helps", "retries_after_failure")
+    calls, errors, first, helps, retries = (sum(each.get(name, 0) for each in subcommands) for name in names)
+    return {
+        "total_commands": calls + helps,
+        "error_count": errors,
+        "first_try_success_rate": (first + helps) / (calls + helps),
+        "help_seeking": helps,
+        "retries_after_failure": retries,
+    }
 
 
 def make_trial(

@@ -87,8 +87,9 @@ class TrialPage:
     @property
     def first_tries(self) -> int | None:
         """How many of the tool's commands worked at the first try, None where that is not told."""
-        told = self.interaction.get("subcommands")
-        return sum(each.get("first_tries", 0) for each in told) if told else None
+        # Subcommands do not add up to it: calls for help and commands without one count, too.
+        rate, total = (self.interaction.get(name) for name in ("first_try_success_rate", "total_commands"))
+        return None if rate is None or total is None else round(rate * total)
 
     @property
     def answer_is_said(self) -> bool:

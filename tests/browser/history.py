@@ -16,6 +16,7 @@ from scenarios.formats.parsed import FixtureFile
 from scenarios.storing import keep_fixture
 from tests.builders import (
     close,
+    interaction_scores,
     make_guidance,
     make_member,
     make_run,
@@ -23,6 +24,7 @@ from tests.builders import (
     make_target,
     make_trial,
     make_version,
+    scores_of,
     used,
 )
 from tests.trial_parts import make_command, make_judging, make_transcript, make_workspace, shell
@@ -112,30 +114,44 @@ def _finished(version: Any, number: int, **changes: Any) -> Run:
             outcome = (
                 "fail" if worse and index != 1 else "error" if (place, index, number) == (3, 2, 2) else "pass"
             )
-            detail = _used(number) if (place, index) == (0, 0) else used()
-            trial = make_trial(run, key, outcome=outcome, index=index, cost_usd=0.12, detail=detail)
+            detail = _used(number, first=(place, index) == (0, 0))
+            trial = make_trial(
+                *(run, key), outcome=outcome, index=index, cost_usd=0.12, **_told(outcome, detail)
+            )
             if outcome != "error":
                 make_judging(trial)
     close(run)
     return run
 
 
-def _used(number: int) -> dict[str, Any]:
-    """Return the detail of a trial that called some subcommands, more of them in vain from run to run."""
-    counts = (("export", 74, 40 + number), ("list", 138, 40 - number), ("create", 112, 10), ("undo", 3, 1))
-    attempts = {"tries": {"1": 4, "3": 9}, "errors": {f"unexpected argument '--all' {HOSTILE}": 29}}
-    rows = [
-        {
-            "name": name,
-            "calls": calls,
-            "errors": errors,
-            "first_tries": calls - errors,
-            "helps": 2,
-            "retries_after_failure": errors // 2,
-        }
-        for name, calls, errors in counts
-    ]
-    return used(*rows, export=attempts)
+def _used(number: int, *, first: bool) -> dict[str, Any]:
+    """Return the detail of a trial that called some subcommands, one of them more in vain from run to run."""
+    counts = [("export", 9, 2 + number), ("list", 12, 7 - number), ("create", 11, 1)]
+    # So few calls in a run that their rates say little.
+    seldom = [("undo", 3, 1)] if first else []
+    attempts = {"tries": {"1": 1, "3": 2}, "errors": {f"unexpected argument '--all' {HOSTILE}": number}}
+    return used(*(_called(*each) for each in (*counts, *seldom)), export=attempts)
+
+
+def _told(outcome: str, detail: dict[str, Any]) -> dict[str, Any]:
+    """Return a trial's detail, and its scores, which agree with it; an error has neither."""
+    if outcome == "error":
+        return {}
+    others = [score for score in scores_of(outcome) if score["layer"] != "interaction"]
+    return {"detail": detail, "scores": [*interaction_scores(detail["interaction"]), *others]}
+
+
+def _called(name: str, calls: int, errors: int) -> dict[str, Any]:
+    """Return the counts of a subcommand each of whose failures is followed by a retry, or by another failure."""
+    retries = min(errors, calls - errors)
+    return {
+        "name": name,
+        "calls": calls,
+        "errors": errors,
+        "first_tries": calls - errors - retries,
+        "helps": 1,
+        "retries_after_failure": retries,
+    }
 
 
 def _running(version: Any, target: Any) -> Run:
@@ -195,9 +211,12 @@ def told(run: Run) -> Any:
     make_command(trial, 1, lines[1][0], subcommand="export", exit_code=2, failed=True, event=3)
     make_command(trial, 2, lines[2][0], subcommand="export", exit_code=0, help=True, event=5)
     make_command(trial, 3, lines[3][0], subcommand="export", exit_code=0, retry_of=1, event=7)
-    _leave_files(trial)
-    evidence = ["3 of 4 errors are about --output-format"]
+    evidence = ["The one error is about --output-format."]
     sentence = "The agent believes it knows the syntax; likely an example in the guidance is wrong."
+    called = {"name": "export", "calls": 2, "errors": 1, "helps": 1, "retries_after_failure": 1}
+    for name, value in _told("fail", used(called)).items():
+        setattr(trial, name, value)
+    _leave_files(trial)
     trial.detail = {
         **trial.detail,
         "diagnosis": [{"pattern": "high_error_rate", "sentence": sentence, "evidence": evidence}],
