@@ -28,7 +28,7 @@ _FAILED_CALLS = "noToolErrors"
 _FILE = re.compile(r"[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w.])")
 # Each alternative begins with its character, which lets the search pass over all others at once.
 _MENTION = re.compile(
-    r"`[^`\n]{2,200}`|“[^”\n]{2,200}”|\"[^\"\n]{2,200}\"|'(?<!\w')[^'\n]{2,200}'(?!\w)"
+    r"`[^`\n]+`|“[^”\n]{2,200}”|\"[^\"\n]{2,200}\"|'(?<!\w')[^'\n]{2,200}'(?!\w)"
     r"|-(?<![\w-]-)-?[A-Za-z][\w-]+(?:=\S*\w)?"
 )
 """What is quoted, and flags with their values."""
@@ -163,7 +163,9 @@ def _mentions(text: str) -> list[tuple[str, int]]:
     for mention in _MENTION.finditer(text):
         words = mention[0]
         quotation = words.partition("=")[0] if words[0] == "-" else words[1:-1]
-        found.setdefault(quotation, mention.end())
+        # A single letter is in every command.
+        if len(quotation) > 1:
+            found.setdefault(quotation, mention.end())
         if len(found) == MOST_QUOTED:
             break
     return list(found.items())

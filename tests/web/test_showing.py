@@ -9,6 +9,7 @@ import pytest
 from django.template import engines
 
 from evalhub.web import drawing, numbers, words
+from evalhub.web.coded import coded
 from evalhub.web.visible import cut, visible
 
 NOW = datetime(2026, 11, 9, 12, 0, tzinfo=UTC)
@@ -157,3 +158,20 @@ def test_data_for_a_script_is_json_that_no_text_can_end():
     assert not set("<>&") & set(text)
     # What is no number of JSON is nothing.
     assert json.loads(text) == given | {"values": [1, 0.5, None, None]}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Use `a & b`, `c`.", "Use <code>a &amp; b</code>, <code>c</code>."),
+        ("`<script>alert(1)</script>`", "<code>&lt;script&gt;alert(1)&lt;/script&gt;</code>"),
+        ("<b>`</b>", "&lt;b&gt;`&lt;/b&gt;"),
+        ("`a\nb`", "`a\nb`"),
+        ("```sh\nls\n```", "```sh\nls\n```"),
+        ("``a`b``", "``a`b``"),
+        ("a < b", "a &lt; b"),
+        ("", ""),
+    ],
+)
+def test_backticks_mark_code_and_nothing_else_is_markup(text, shown):
+    assert coded(text) == shown

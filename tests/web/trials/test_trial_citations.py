@@ -93,7 +93,7 @@ def test_what_is_shown_in_its_plain_form_is_found_as_it_was_typed(signed_in, run
     make_judging(trial, content={"negatives": ["Ran `./tool list --all` in vain."]})
     text = page(signed_in(), trial)
     assert cited(text, "<span>named out.json in") == ["#c1"]
-    assert cited(text, "Ran `./tool list --all` in vain.</p>") == ["#c1"]
+    assert cited(text, "Ran <code>./tool list --all</code> in vain.</p>") == ["#c1"]
 
 
 @pytest.mark.parametrize(
@@ -158,17 +158,31 @@ def reasoning(text):
 @pytest.mark.parametrize(
     ("said", "drawn"),
     [
-        ("Used `--output-format` twice.", f"Used `--output-format` {LINK.format(2)} twice."),
+        ("Used `--output-format` twice.", f"Used <code>--output-format</code> {LINK.format(2)} twice."),
         ("Used --output-format=json, too.", f"Used --output-format=json {LINK.format(2)}, too."),
         (
             "It saw “no such project”.\nThen 'jq length'.",
             f"It saw “no such project” {LINK.format(3)}.<br>Then &#x27;jq length&#x27; {LINK.format(4)}.",
         ),
-        ("`tool export`, `tool export`.", f"`tool export` {LINK.format(3)}, `tool export`."),
-        ("Ran `tool frobnicate` --now.", "Ran `tool frobnicate` --now."),
+        (
+            "`tool export`, `tool export`.",
+            f"<code>tool export</code> {LINK.format(3)}, <code>tool export</code>.",
+        ),
+        ("Ran `tool frobnicate` --now.", "Ran <code>tool frobnicate</code> --now."),
+        ("With `j` and `k`.", "With <code>j</code> and <code>k</code>."),
+        (f"`tool {'x' * 200} --output-format`.", f"<code>tool {'x' * 200} --output-format</code>."),
         ("It's well-known, and wasn't done.", "It&#x27;s well-known, and wasn&#x27;t done."),
     ],
-    ids=["a flag", "a flag with a value", "lines", "once", "not found", "nothing quoted"],
+    ids=[
+        "a flag",
+        "a flag with a value",
+        "lines",
+        "once",
+        "not found",
+        "letters",
+        "long code",
+        "nothing quoted",
+    ],
 )
 def test_the_judges_reasoning_leads_to_the_commands_it_quotes(signed_in, run, said, drawn):
     trial = with_commands(run)
@@ -183,8 +197,8 @@ def test_every_judging_has_its_citations(signed_in, run):
     for command in ("cat AGENTS.md", "jq length"):
         make_judging(trial, content={"reasoning": f"Ran `{command}`."})
     text = page(signed_in(), trial)
-    assert f"`cat AGENTS.md` {LINK.format(1)}" in text
-    assert f"`jq length` {LINK.format(4)}" in text
+    assert f"<code>cat AGENTS.md</code> {LINK.format(1)}" in text
+    assert f"<code>jq length</code> {LINK.format(4)}" in text
 
 
 def test_a_command_that_is_quoted_whole_is_not_taken_for_longer_ones(signed_in, run):
@@ -198,9 +212,9 @@ def test_a_command_that_is_quoted_whole_is_not_taken_for_longer_ones(signed_in, 
     }
     make_judging(trial, content=said)
     text = page(signed_in(), trial)
-    assert reasoning(text) == f"Only `./tool list` {LINK.format(3)} worked."
+    assert reasoning(text) == f"Only <code>./tool list</code> {LINK.format(3)} worked."
     assert cited(text, "came late.</p>") == ["#c3"]
-    assert cited(text, "Ran `./tool`.</p>") == ["#c1", "#c2", "#c3"]
+    assert cited(text, "Ran <code>./tool</code>.</p>") == ["#c1", "#c2", "#c3"]
 
 
 def test_a_reasoning_links_few_commands_of_few_quotations(signed_in, run):
@@ -211,7 +225,7 @@ def test_a_reasoning_links_few_commands_of_few_quotations(signed_in, run):
     drawn = reasoning(page(signed_in(), trial))
     assert "".join(map(LINK.format, (1, 2, 3))).replace("</a><a", "</a> <a") in drawn
     assert drawn.count('class="cite"') == MOST_IN_PROSE + MOST_QUOTED - 1
-    assert drawn.endswith("`it 29`")
+    assert drawn.endswith("<code>it 29</code>")
 
 
 @pytest.mark.parametrize(
@@ -230,4 +244,4 @@ def test_a_hostile_reasoning_of_a_megabyte_stays_text(signed_in, run, said):
 def test_a_reasoning_without_commands_is_as_it_was_said(signed_in, run):
     trial = make_trial(run, outcome="fail")
     make_judging(trial, content={"reasoning": "Ran `tool list` --all."})
-    assert reasoning(page(signed_in(), trial)) == "Ran `tool list` --all."
+    assert reasoning(page(signed_in(), trial)) == "Ran <code>tool list</code> --all."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.model import Event
-from tests.builders import make_trial
+from tests.builders import make_trial, score
 from tests.trial_parts import make_command, make_judging, make_transcript, shell
 from tests.web.trials.pages import HOSTILE, SHOWN, address, page
 
@@ -167,3 +167,22 @@ def test_confidence_stands_beside_the_score_and_criteria_have_shares(signed_in, 
     assert judge.count("confidence") == 1
     assert 'Efficiency<span class="of">25 %</span>' in judge
     assert 'Quick<span class="of">75 %</span>' in judge
+
+
+@pytest.mark.parametrize("part", ["commands", "messages"])
+def test_what_stands_in_backticks_is_code_and_stays_text(signed_in, run, part):
+    trial = make_trial(run, answer=f"Wrote `{HOSTILE}`.", outcome="fail")
+    trial.scenario_version.content["prompt"] = f"Write `{HOSTILE}`."
+    trial.scenario_version.save()
+    trial.scores = [score("gates", "file_exists", 0.0, False, message=f"`{HOSTILE}` failed.")]
+    trial.save()
+    said = {
+        "negatives": [f"Ran `{HOSTILE}`."],
+        "positives": [f"Read `{HOSTILE}`."],
+        "reasoning": f"`{HOSTILE}`",
+    }
+    make_judging(trial, content=said)
+    text = page(signed_in(), trial, f"?part={part}")
+    for words in ("Wrote {}.", "Write {}.", "{} failed.", "Ran {}.", "Read {}.", "<p>{}</p>"):
+        assert words.format(f"<code>{SHOWN}</code>") in text
+    assert "<script>alert" not in text
