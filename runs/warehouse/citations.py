@@ -23,6 +23,37 @@ MOST_QUOTED = 20
 """Quotations of one text that are looked for."""
 
 _FAILED_COMMANDS = "no_transcript_errors"
+_READERS = frozenset(
+    [
+        "cat",
+        "bat",
+        "head",
+        "tail",
+        "less",
+        "more",
+        "nl",
+        "wc",
+        "ls",
+        "stat",
+        "file",
+        "find",
+        "tree",
+        "grep",
+        "egrep",
+        "fgrep",
+        "rg",
+        "jq",
+        "yq",
+        "diff",
+        "cmp",
+        "test",
+        "[",
+        "xxd",
+        "od",
+    ]
+)
+"""Programs that leave the files that they name as they are."""
+_PARTS = re.compile(r"&&|\|\|?|;|\n")
 _OF_CALLS = ("toolsCalled", "toolsAcceptable", "toolsNotCalled", "tool_called", "toolParams")
 _FAILED_CALLS = "noToolErrors"
 _FILE = re.compile(r"[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w.])")
@@ -50,6 +81,8 @@ class Cited:
     """What they are, or why there is none."""
     commands: tuple[Citation, ...] = ()
     more: int = 0
+    source: Citation | None = None
+    """The last one that may have made what was found; None where none is known."""
     is_missing: bool = False
     """Whether something is quoted that no command and no output holds."""
 
@@ -81,12 +114,7 @@ class Citations:
         if gate["layer"] == "assertions":
             return self._of_assertion(gate["name"], " ".join(map(str, detail.get("failures") or ())))
         names = _files(detail)
-        if not names:
-            return None
-        named = ", ".join(names)
-        pattern = re.compile("|".join(rf"(?<![\w.-]){re.escape(name)}(?![\w-])" for name in names))
-        found = [at for at, words, _ in self._calls if pattern.search(words)]
-        return self._cited(f"named {named} in", found) if found else Cited(f"no command named {named}")
+        return self._of_files(names) if names else self._of_command(str(detail.get("command") or ""))
 
     def of_statement(self, text: str) -> Cited | None:
         """Return the commands that a judge's statement quotes; None where no command is known."""
@@ -110,6 +138,23 @@ class Citations:
                 passages.append(Passage(text[begin:end], self._links(found[:MOST_IN_PROSE])))
                 begin = end
         return [*passages, Passage(text[begin:])]
+
+    def _of_files(self, names: Sequence[str]) -> Cited:
+        """Return the commands that name one of these files, and the last that may have written it."""
+        named = ", ".join(names)
+        pattern = re.compile("|".join(rf"(?<![\w.-]){re.escape(name)}(?![\w-])" for name in names))
+        found = [at for at, words, _ in self._calls if pattern.search(words)]
+        if not found:
+            return Cited(f"no command named {named}")
+        made = [
+            at for at in found if not self.steps[at].failed and _may_write(_words(self.steps[at]), pattern)
+        ]
+        return self._cited(f"named {named} in", found, source=made[-1:])
+
+    def _of_command(self, command: str) -> Cited | None:
+        """Return where the agent gave the very command that a gate gives."""
+        found = self._where(lambda step: command in (step.line, step.typed)) if command else []
+        return self._cited("the same command in", found, source=found[-1:]) if found else None
 
     def _of_assertion(self, name: str, failures: str) -> Cited | None:
         if name not in (*_OF_CALLS, _FAILED_CALLS):
@@ -135,8 +180,10 @@ class Citations:
     def _where(self, is_meant: Callable[[Step], bool]) -> list[int]:
         return [at for at, _, _ in self._calls if is_meant(self.steps[at])]
 
-    def _cited(self, label: str, found: Sequence[int]) -> Cited:
-        return Cited(label, self._links(found[:MOST_CITED]), max(0, len(found) - MOST_CITED))
+    def _cited(self, label: str, found: Sequence[int], source: Sequence[int] = ()) -> Cited:
+        """Return the first of some steps as links, with one of them as the source where there is one."""
+        more = max(0, len(found) - MOST_CITED)
+        return Cited(label, self._links(found[:MOST_CITED]), more, next(iter(self._links(source)), None))
 
     def _links(self, found: Iterable[int]) -> tuple[Citation, ...]:
         numbers = ((at, self.steps[at].number) for at in found)
@@ -146,6 +193,17 @@ class Citations:
 def _words(step: Step) -> str:
     """Return a call's line as it is shown and as it was typed."""
     return f"{step.line}\n{step.typed}" if step.typed not in ("", step.line) else step.line
+
+
+def _may_write(line: str, named: re.Pattern[str]) -> bool:
+    """Tell whether a command line may have written what it names: a redirection does, a program that reads does not."""
+    parts = [part for part in _PARTS.split(line) if named.search(part)]
+    return any(">" in part or _program(part) not in _READERS for part in parts)
+
+
+def _program(part: str) -> str:
+    """Return the program that a command line begins with, without its folder."""
+    return next(iter(part.split(maxsplit=1)), "").rpartition("/")[2]
 
 
 def _files(detail: Mapping[str, Any]) -> list[str]:
