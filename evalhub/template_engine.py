@@ -13,6 +13,7 @@ from jinja2.nodes import Call, Const, Expr, Filter, Getattr, Include, Name, Node
 from markupsafe import _escape_inner as escape  # type: ignore[attr-defined]  # what its `escape` makes Markup of
 
 from evalhub.web import words
+from evalhub.web.anchors import anchor
 from evalhub.web.coded import coded
 from evalhub.web.drawn import drawn
 from runs.warehouse.alerts import untriaged
@@ -23,7 +24,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     *(words.decimals, words.duration, words.file_size, words.integer),
     *(words.measured, words.money, words.percent, words.points),
     *(words.in_json, words.json_script),
-    coded,
+    *(anchor, coded),
     *(defaultfilters.date, defaultfilters.linebreaksbr, defaultfilters.pluralize),
 )
 FUNCTIONS: tuple[Callable[..., Any], ...] = (

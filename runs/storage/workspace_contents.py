@@ -32,6 +32,9 @@ class ChangedFile:
     change: Change
     size: int | None = None
     """Bytes now; None where it is removed."""
+    added: int | None = None
+    removed: int | None = None
+    """Lines that came and went; None where they were not compared."""
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
 from evaluators.model import Json
 from evaluators.redaction import mask_values_in_bytes
+from runs.containment.beneath import read_beneath
 from runs.providers.base import Recording
 from runs.storage.artifacts import Kept, keep
-from runs.storage.workspace_contents import KINDS, archive, changed_files, is_gits_own
+from runs.storage.changed_lines import LONGEST, changed_lines
+from runs.storage.workspace_contents import KINDS, ChangedFile, archive, changed_files, is_gits_own
 from runs.trials.folder import TrialFolder
 from scenarios.formats.parsed import FixtureFile
 
@@ -32,7 +35,7 @@ def keep_files(
     recording: Recording,
     folder: TrialFolder | None,
     secrets: tuple[str, ...] = (),
-    start: Iterable[FixtureFile] = (),
+    start: Sequence[FixtureFile] = (),
 ) -> KeptFiles:
     """Keep the raw output, the events, what the agent left in the workspace, and its logs, without these values.
 
@@ -51,7 +54,7 @@ def keep_files(
     return KeptFiles((*kept, *workspace.rows, *masked), workspace.told)
 
 
-def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Iterable[FixtureFile]) -> KeptFiles:
+def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Sequence[FixtureFile]) -> KeptFiles:
     if not any(folder.workspace.iterdir()):
         # Nothing is kept of it, which is not the same as files that are gone by now.
         return KeptFiles(told=_told(folder, start) | {"empty": True})
@@ -61,12 +64,24 @@ def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Iterab
 
 
 def _told(
-    folder: TrialFolder, start: Iterable[FixtureFile], left_out: tuple[str, ...] = ()
+    folder: TrialFolder, start: Sequence[FixtureFile], left_out: tuple[str, ...] = ()
 ) -> dict[str, Json]:
+    before = {file.path: file.content for file in start}
     every = changed_files(folder.workspace, start)
     changed = [each for each in every if not is_gits_own(each.path)]
     kinds = Counter(each.change for each in changed)
     counts: dict[str, Json] = {name: kinds[name] for name in KINDS}
     counts["git"] = len(every) - len(changed)
-    named = [asdict(each) for each in changed[:MOST_NAMED]]
+    counted = (_counted(each, folder.workspace, before.get(each.path, b"")) for each in changed[:MOST_NAMED])
+    named = [asdict(each) for each in counted]
     return counts | {"files": named, "left_out": list(left_out[:MOST_LEFT_OUT])}
+
+
+def _counted(file: ChangedFile, workspace: Path, before: bytes) -> ChangedFile:
+    """Return the file with the lines that came and went, where they are compared."""
+    try:
+        after = b"" if file.size is None else read_beneath(workspace, file.path, limit=LONGEST)
+    except OSError:  # too large, gone, or closed to us
+        return file
+    lines = changed_lines(before, after)
+    return file if lines is None else replace(file, added=lines[0], removed=lines[1])

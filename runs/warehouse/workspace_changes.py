@@ -14,6 +14,7 @@ from evalhub.web.visible import visible
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
 from runs.storage.artifacts import path_of
+from runs.storage.changed_lines import LONGEST, text_of
 from runs.storage.kept_workspace import UNREADABLE, KeptFile, kept_files
 from runs.storage.workspace_contents import Change, is_gits_own
 from scenarios.formats.parsed import FixtureFile
@@ -23,8 +24,6 @@ from scenarios.storing import guidance_files, unpack
 from scenarios.text_difference import TextDifference, lines_of, text_difference
 
 ARTIFACT = "workspace"
-LONGEST = 100_000
-"""Bytes of a file whose text is compared and shown."""
 MOST_FILES = 200
 """Changed files that are listed."""
 MOST_DIFFERENCES = 30
@@ -199,22 +198,13 @@ def _change(
 
 def _difference(before: bytes, after: bytes) -> tuple[TextDifference | None, str]:
     """Return what differs between two contents, or why that is not shown."""
-    texts = [_text(content) for content in (before, after)]
+    texts = [text_of(content) for content in (before, after)]
     if None in texts:
         return None, NO_TEXT
     difference = text_difference(*(lines_of(_shown(text)) for text in texts if text is not None))
     if difference is None:
         return None, LONG
     return (difference, "") if difference.hunks else (None, UNSEEN if before or after else EMPTY)
-
-
-def _text(content: bytes) -> str | None:
-    if b"\0" in content:
-        return None
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _shown(text: str) -> str:

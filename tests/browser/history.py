@@ -186,9 +186,12 @@ def _leave_files(trial: Trial) -> None:
         "picture.png": bytes(range(256)) * 4,
     }
     make_workspace(trial, left)
-    files = [{"path": path, "change": "added", "size": len(content)} for path, content in left.items()]
-    files[0]["change"] = "changed"
-    files.append({"path": "draft.txt", "change": "removed", "size": None})
+    files: list[dict[str, Any]] = [
+        {"path": path, "change": "added", "size": len(content)} for path, content in left.items()
+    ]
+    files[0] |= {"change": "changed", "added": 1, "removed": 0}
+    files[1] |= {"added": 11, "removed": 0}
+    files.append({"path": "draft.txt", "change": "removed", "size": None, "added": 0, "removed": 1})
     counts = {"added": 2, "changed": 1, "removed": 1, "left_out": []}
     trial.detail = {**trial.detail, "workspace": {**counts, "files": files}}
 

@@ -31,9 +31,9 @@ def test_it_is_told_how_the_workspace_differs_from_its_fixture(project):
         "removed": 1,
         "git": 0,
         "files": [
-            {"path": "new.txt", "change": "added", "size": 2},
-            {"path": "notes.txt", "change": "changed", "size": 8},
-            {"path": "old.txt", "change": "removed", "size": None},
+            {"path": "new.txt", "change": "added", "size": 2, "added": 1, "removed": 0},
+            {"path": "notes.txt", "change": "changed", "size": 8, "added": 1, "removed": 0},
+            {"path": "old.txt", "change": "removed", "size": None, "added": 0, "removed": 1},
         ],
         "left_out": [],
     }
@@ -53,6 +53,15 @@ def test_a_file_too_large_to_keep_is_named(project):
     trial = one(project, prompt="head -c 6000000 /dev/zero > large.bin; echo x > small.txt")
     told = trial.detail["workspace"]
     assert (told["added"], told["left_out"]) == (2, ["large.bin"])
+
+
+def test_lines_are_counted_of_texts_alone_that_are_not_too_long(project):
+    prompt = (
+        r"printf 'a\nb' > text; printf '\0' > bytes; head -c 200000 /dev/zero | tr '\0' x > long; : > none"
+    )
+    told = one(project, prompt=prompt).detail["workspace"]
+    counted = {each["path"]: (each["added"], each["removed"]) for each in told["files"]}
+    assert counted == {"text": (2, 0), "bytes": (None, None), "long": (None, None), "none": (0, 0)}
 
 
 def test_files_of_gits_bookkeeping_are_counted_apart(project):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from runs.warehouse import workspace_changes as reader
@@ -115,6 +117,24 @@ def test_the_page_of_a_trial_names_what_changed(signed_in, project):
     told = {"added": 1, "changed": 0, "removed": 2, "files": files, "left_out": []}
     trial = trial_of(project, detail={"workspace": told})
     text = signed_in().get(address(trial)).content.decode()
-    assert "1 added, 0 changed, 2 removed" in text
+    assert ">1 added, 2 removed</a>" in text
     assert SHOWN in text
     assert 'Files <span class="count">3</span>' in text
+
+
+def test_a_changed_file_says_its_lines_and_leads_to_its_difference(signed_in, project):
+    path = f"{HOSTILE}.json"
+    files = [
+        {"path": path, "change": "changed", "size": 12, "added": 1118, "removed": 4},
+        {"path": "picture.png", "change": "added", "size": 1200, "added": None, "removed": None},
+        {"path": "old.txt", "change": "removed", "size": None, "added": 0, "removed": 1},
+    ]
+    told = {"added": 1, "changed": 1, "removed": 1, "files": files, "left_out": []}
+    trial = trial_of(project, start={path: b"1\n"}, kept={path: b"2\n"}, detail={"workspace": told})
+    client = signed_in()
+    text = (
+        client.get(address(trial)).content.decode().partition('id="workspace"')[2].partition("</section>")[0]
+    )
+    cells = re.findall(r'<a href="\?part=files#(file-\w+)">.*?<td class="num">(.*?)</td>', text)
+    assert [re.sub("<[^>]*>", "", said) for _, said in cells] == ["+1,118 −4", "1.2 kB", "−1"]
+    assert f'id="{cells[0][0]}"' in page(client, trial)
