@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +11,9 @@ from evaluators.staleness import check_staleness
 from runs.settings_of_worker import containment
 from runs.trials.context import RunContext
 from scenarios.hashing import content_hash
+
+LONGEST_NAME = 200
+"""Characters of the names of one part."""
 
 
 def fingerprint(context: RunContext, tool_version: str, provider_version: str) -> dict[str, Any]:
@@ -22,6 +25,8 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
             "scenario_version__rubric__sha256",
             "scenario_version__judge_hash",
             "scenario_version__content__criteria__threshold",
+            "scenario_version__content__fixture",
+            "scenario_version__rubric__name",
         )
     )
     return {
@@ -40,6 +45,7 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "evalhub": settings.VERSION,
         "sandbox": containment().level.value,
         "staleness": staleness(context),
+        "names": _names(fixture=(row[4] for row in rows if row[0]), rubric=(row[5] for row in rows)),
     }
 
 
@@ -65,6 +71,12 @@ def staleness(context: RunContext) -> dict[str, Any]:
         "registry_size": registry.size if registry else None,
         "tool_version": tool.version if tool else None,
     }
+
+
+def _names(**used: Iterable[Any]) -> dict[str, str]:
+    """Return what people call the parts that are hashes, several by commas; results do not depend on it."""
+    found = {part: sorted({str(each) for each in names if each}) for part, names in used.items()}
+    return {part: ", ".join(names)[:LONGEST_NAME] for part, names in found.items() if names}
 
 
 def _joint(hashes: Any) -> str:

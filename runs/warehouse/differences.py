@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from runs.models import Run
 
@@ -27,6 +27,18 @@ LABELS = {
 }
 HASHES = frozenset(("suite_sha256", "fixture", "guidance", "rubric"))
 DIGITS = 8
+_JOINED = frozenset(("suite_version", "suite_sha256", "provider_version"))
+"""Parts that a run's page tells together with another one."""
+
+
+class Part(NamedTuple):
+    """One part of a fingerprint for people."""
+
+    label: str
+    text: str
+    """Its name or its value; empty where only its hash is known."""
+    hash: str = ""
+    """The first digits; empty where the part is told as it is."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +54,19 @@ class Difference:
         return self.before == self.after
 
 
-def fingerprint_parts(run: Run) -> list[tuple[str, str]]:
-    """Return the parts of a run's fingerprint that are known, each with its name for people."""
-    told = [(LABELS[name], _said(name, run)) for name in LABELS if name in run.fingerprint]
-    return [(label, text) for label, text in told if text]
+def fingerprint_parts(run: Run) -> list[Part]:
+    """Return the parts of a run's fingerprint that are known. Expects suite and guidance to be loaded."""
+    told = [
+        _suite(run),
+        *(Part(LABELS[name], _name(name, run), _short(name, run)) for name in LABELS if name not in _JOINED),
+    ]
+    return [part for part in told if part.text or part.hash]
+
+
+def _suite(run: Run) -> Part:
+    number = _value("suite_version", run)
+    text = f"{run.suite.name} v{number}" if number else ""
+    return Part(LABELS["suite_version"], text, _short("suite_sha256", run))
 
 
 def fingerprint_rows(before: Run, after: Run) -> list[Difference]:
@@ -65,9 +86,28 @@ def _row(name: str, before: Run, after: Run) -> Difference:
 
 
 def _said(name: str, run: Run) -> str:
-    fingerprint: Mapping[str, Any] = run.fingerprint
-    value = str(fingerprint.get(name) or "")
     if name not in HASHES:
-        return value
-    short = value[:DIGITS]
-    return f"{run.guidance} {short}" if name == "guidance" and run.guidance else short
+        return _value(name, run)
+    # Runs of before the names of the others were kept have the same parts by other words.
+    called = _name(name, run) if name == "guidance" else ""
+    return f"{called} {_short(name, run)}".strip()
+
+
+def _value(name: str, run: Run) -> str:
+    fingerprint: Mapping[str, Any] = run.fingerprint
+    return str(fingerprint.get(name) or "")
+
+
+def _short(name: str, run: Run) -> str:
+    return _value(name, run)[:DIGITS] if name in HASHES else ""
+
+
+def _name(name: str, run: Run) -> str:
+    """Return what people call a part: the name of what is hashed, and the value of anything else."""
+    if name == "guidance":
+        return str(run.guidance) if run.guidance and _value(name, run) else ""
+    if name in HASHES:
+        return str((run.fingerprint.get("names") or {}).get(name) or "")
+    if name == "provider":
+        return f"{_value(name, run)} {_value('provider_version', run)}".strip()
+    return _value(name, run)

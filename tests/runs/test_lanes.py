@@ -12,6 +12,9 @@ from runs import lanes, launching, preparation, recording
 from runs.models import Run, Target, Trial
 from runs.queue import heartbeat as heartbeat_module
 from runs.queue.heartbeat import Heartbeat
+from scenarios.formats.parsed import FixtureFile
+from scenarios.models import Rubric
+from scenarios.storing import keep_fixture
 from tests.builders import make_guidance, make_project, make_suite, make_target
 from tests.runs.carrying import NO_GATES, claimed, launch, running, shell_target, suite_of
 
@@ -47,6 +50,26 @@ def test_a_launch_is_carried_to_its_end_in_this_process():
     assert (run.state, run.outcome, run.passed) == ("finished", "pass", 20)
     assert run.fingerprint["target"] == "local"
     assert run.started <= run.finished
+
+
+def test_the_fingerprint_names_fixtures_and_rubrics_beside_their_hashes():
+    project = make_project()
+    edits = {"fixture": "shop", **NO_GATES}
+    version = suite_of(project, a=edits, b=edits, c={"fixture": "garden", **NO_GATES}, d=edits)
+    fixtures = [keep_fixture(project, (FixtureFile("a.txt", name),)) for name in (b"shop", b"garden")]
+    rubric = Rubric.objects.create(project=project, sha256="c" * 64, name="capture", content={})
+    stored = {each.scenario.key: each for each in version.scenario_versions.all()}
+    for key, fixture in (("a", fixtures[0]), ("b", fixtures[0]), ("c", fixtures[1]), ("d", None)):
+        stored[key].fixture, stored[key].rubric = fixture, rubric if key == "a" else None
+        stored[key].save()
+    started = launch(version)
+    launching.carry_here(started)
+    told = started.runs.get().fingerprint
+    assert told["names"] == {"fixture": "garden, shop", "rubric": "capture"}
+    assert told["rubric"] == rubric.sha256
+    plain = launch(make_suite(project, **NO_GATES))
+    launching.carry_here(plain)
+    assert plain.runs.get().fingerprint["names"] == {}
 
 
 def test_a_target_that_cannot_work_spends_no_trial():

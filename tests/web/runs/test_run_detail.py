@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from runs.baselines import set_baseline
 from runs.queue.claims import MOST_STARTS
 from runs.reports.console import summary
@@ -150,6 +152,33 @@ def test_the_fingerprint_stands_in_two_columns_and_holds_every_part(signed_in, v
     assert all(each in text for each in told.values())
     one = page(signed_in(), make_run(version, fingerprint={"tool": "taskmgr 2.4.0"}))
     assert one.partition('id="fingerprint"')[2].count('<dl class="pairs">') == 1
+
+
+def test_hashes_in_the_fingerprint_stand_beside_the_names_of_what_they_are_of(signed_in, version):
+    told = {
+        "suite_version": 7,
+        "suite_sha256": "c91e04b7" * 8,
+        "fixture": "70b2d9e1" * 8,
+        "rubric": "e2c8105f" * 8,
+    }
+    told |= {"provider": "claude_code", "provider_version": "2.1.197"}
+    names = {"fixture": "workspace <b>", "rubric": "capture"}
+    text = page(signed_in(), make_run(version, fingerprint={**told, "names": names}))
+    parts = dict(re.findall(r"<dt>([^<]*)</dt><dd[^>]*>(.*?)</dd>", text.partition('id="fingerprint"')[2]))
+    assert {label: re.sub(r"<[^>]*>", "", said) for label, said in parts.items()} == {
+        "Suite version": f"{version.suite.name} v7 c91e04b7",
+        "Fixture": "workspace &lt;b&gt; 70b2d9e1",
+        "Rubric": "capture e2c8105f",
+        "Provider": "claude_code 2.1.197",
+    }
+    older = page(signed_in(), make_run(version, fingerprint=told)).partition('id="fingerprint"')[2]
+    assert "<dt>Fixture</dt><dd><code>70b2d9e1</code></dd>" in older
+
+
+def test_a_run_that_was_not_prepared_says_that_its_fingerprint_is_not_known(signed_in, version):
+    client = signed_in()
+    assert "Written when the run is prepared." in page(client, make_run(version, state="queued"))
+    assert "the run was not prepared" in page(client, make_run(version, outcome="error"))
 
 
 def test_a_run_that_is_over_leads_to_its_comparison_with_the_baseline(signed_in, version):
