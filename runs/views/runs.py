@@ -19,6 +19,7 @@ from runs.charts.recent import recent_figures
 from runs.models import Baseline, Run, Trial
 from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
+from runs.requests.again import again, parts_again
 from runs.warehouse.choices import choices
 from runs.warehouse.diagnosis import shown_findings
 from runs.warehouse.differences import fingerprint_parts
@@ -102,8 +103,15 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
         "exports": EXPORTS,
         "may_triage": request.access.may("triage"),
+        **(_again(run, rows) if request.access.may("run") else {}),
     }
     return render(request, "runs/run_detail.html", context)
+
+
+def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
+    """Return the ways to ask for a run once more; for a part of it once it is over."""
+    outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.is_telling}
+    return {"again": again(run), "partly": list(parts_again(run, outcomes))}
 
 
 def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:

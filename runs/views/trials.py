@@ -11,6 +11,7 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.paging import key_of
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
+from runs.requests.again import again
 from runs.storage.artifacts import path_of
 from runs.storage.kept_workspace import UNREADABLE, kept_file
 from runs.warehouse.citations import Citations
@@ -36,13 +37,14 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     part = asked if asked in PARTS else PARTS[0]
     start = key_of(request.GET.get("from", "")) or 0
     page = trial_page(_trial(request, pk), start)
+    may_run = request.access.may("run")
     context = {
         "page": page,
         "part": part,
         "citations": Citations(page.timeline.every, start if part == PARTS[0] else None),
         "files": workspace_changes(page.trial, page.artifacts) if part == "files" else None,
         "start": start,
-        "may_run": request.access.may("run"),
+        "again": again(page.trial.run, [page.trial.scenario.key]) if may_run else "",
         "may_download": request.access.may("read unredacted"),
     }
     target = request.htmx.target if request.htmx else None

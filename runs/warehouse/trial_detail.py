@@ -155,16 +155,6 @@ class TrialPage:
         return str(self.trial.scenario_version.content.get("prompt", ""))
 
     @property
-    def can_start_again(self) -> bool:
-        """Whether the form of a new run can ask for this scenario on this target alone."""
-        # The form takes keys by commas.
-        return (
-            self.trial.run.target.accepted
-            and not self.trial.run.target.is_imported
-            and "," not in self.trial.scenario.key
-        )
-
-    @property
     def previous(self) -> Sibling | None:
         """The scenario's trial before this one."""
         return next((each for each in self.siblings[::-1] if each.index < self.trial.index), None)

@@ -68,7 +68,7 @@ def test_viewers_set_and_unset_nothing(signed_in, version):
     client = signed_in("viewer")
     assert client.post(f"/p/tools/runs/{run.pk}/baseline/").status_code == 403
     assert client.post(f"/p/tools/baselines/{pin.pk}/unset/").status_code == 403
-    assert "Make baseline" not in page(client, run)
+    assert "Make this the baseline" not in page(client, run)
 
 
 def test_another_projects_baseline_is_not_found(signed_in):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from evaluators.model import Event
-from tests.builders import make_trial, score
+from runs.models import Artifact
+from tests.builders import make_run, make_trial, score
 from tests.trial_parts import make_command, make_judging, make_transcript, shell
 from tests.web.trials.pages import HOSTILE, SHOWN, address, page
 
@@ -186,3 +189,34 @@ def test_what_stands_in_backticks_is_code_and_stays_text(signed_in, run, part):
     for words in ("Wrote {}.", "Write {}.", "{} failed.", "Ran {}.", "Read {}.", "<p>{}</p>"):
         assert words.format(f"<code>{SHOWN}</code>") in text
     assert "<script>alert" not in text
+
+
+def menu(text):
+    """Return the links of the trial's menu in their order."""
+    shown = text.partition("More</summary>")[2].partition("</details>")[0]
+    return re.findall(r'<a href="([^"]*)">([^<]*)<', shown)
+
+
+def test_the_menu_of_a_trial_holds_what_can_be_done_with_it(signed_in, run):
+    run.baseline = make_run(run.suite_version)
+    run.save()
+    trial = make_trial(run)
+    make_transcript(trial, [], text="Raw.")
+    Artifact.objects.create(trial=trial, name="log", sha256="a" * 64, size=1)
+    links = menu(page(signed_in(), trial))
+    assert [words for _, words in links] == [
+        "Start this scenario again…",
+        "Compare the run with its baseline",
+        "Download the transcript",
+        "Download artifacts…",
+    ]
+    new, compare, *downloads = [href for href, _ in links]
+    assert new.startswith("/p/tools/runs/new/?suite=")
+    assert new.endswith("only=export")
+    assert compare == f"/p/tools/compare/?runs={run.baseline_id},{run.pk}"
+    assert downloads == [address(trial, "transcript/"), "#artifacts"]
+
+
+def test_a_trial_with_which_nothing_can_be_done_has_no_menu(signed_in, run):
+    text = page(signed_in("viewer"), make_trial(run))
+    assert "More</summary>" not in text

@@ -1,0 +1,118 @@
+"""What can be done with a run: from its head, and at its end."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from django.http import QueryDict
+
+from runs.reports.exports import EXPORTS
+from runs.requests.again import LONGEST
+from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
+from tests.web.runs.pages import page
+
+
+def menu(text):
+    """Return the addresses of the links in the run's menu, by their words."""
+    shown = text.partition("More</summary>")[2].partition("</details>")[0]
+    return {
+        unescape(words): unescape(href) for href, words in re.findall(r'<a href="([^"]*)">([^<]*)<', shown)
+    }
+
+
+def asked(address):
+    """Return what an address asks of the form of a new run."""
+    path, _, query = address.partition("?")
+    assert path == "/p/tools/runs/new/"
+    return QueryDict(query).dict()
+
+
+def mixed(version, **fields):
+    """Return a run whose first scenario failed, and whose second had a failure and an error."""
+    run = make_run(version, **fields)
+    for key, outcome in (("create", "fail"), ("export", "fail"), ("export", "error")):
+        make_trial(run, key, outcome=outcome)
+    return run
+
+
+def test_what_went_wrong_can_be_asked_for_again(signed_in, version):
+    guidance = make_guidance(version.suite)
+    target = make_target(version.suite.project, "claude & co")
+    run = mixed(version, target=target, model="m=1", guidance=guidance)
+    links = menu(page(signed_in(), close(run)))
+    assert list(links) == [
+        "Run 2 failed scenarios again…",
+        "Run 1 scenario with errors again…",
+        "Download…",
+    ]
+    same = {
+        "suite": version.suite.slug,
+        "targets": "claude & co",
+        "models": "m=1",
+        "guidance": str(guidance.pk),
+    }
+    assert asked(links["Run 2 failed scenarios again…"]) == {**same, "only": "create, export"}
+    assert asked(links["Run 1 scenario with errors again…"]) == {**same, "only": "export"}
+
+
+def test_the_whole_run_is_asked_for_again_with_its_guidance(signed_in, version):
+    guidance = make_guidance(version.suite)
+    text = page(signed_in(), make_run(version, guidance=guidance))
+    address = unescape(re.search(r'href="([^"]+)">Run again…', text)[1])
+    assert asked(address) == {"suite": version.suite.slug, "targets": "local", "guidance": str(guidance.pk)}
+
+
+def test_what_went_well_or_is_not_over_is_not_asked_for_in_part(signed_in, version):
+    well, open_run = make_run(version), mixed(version, state="running")
+    make_trial(well, "create")
+    client = signed_in()
+    for run in (close(well), open_run):
+        assert list(menu(page(client, run))) == ["Download…"]
+
+
+@pytest.mark.parametrize("key", ["a,b", "x" * LONGEST], ids=["a comma", "longer than an address"])
+def test_keys_that_no_address_can_say_are_not_asked_for(signed_in, project, key):
+    run = make_run(make_suite(project, (key,)))
+    make_trial(run, key, outcome="fail")
+    text = page(signed_in(), close(run))
+    assert list(menu(text)) == ["Download…"]
+    assert "Run again…" in text
+
+
+@pytest.mark.parametrize(
+    ("role", "target"),
+    [
+        ("viewer", {}),
+        ("admin", {"accepted": False}),
+        ("admin", {"provider": "imported"}),
+    ],
+    ids=["a viewer", "a proposed target", "imported results"],
+)
+def test_nobody_is_led_to_a_form_that_cannot_start_it(signed_in, version, role, target):
+    for name, value in target.items():
+        setattr(chosen := make_target(version.suite.project, "other"), name, value)
+        chosen.save()
+    run = mixed(version, **({"target": chosen} if target else {}))
+    text = page(signed_in(role), close(run))
+    assert "Run again…" not in text
+    assert not [words for words in menu(text) if words.startswith("Run ")]
+
+
+def test_a_run_of_a_branch_can_be_the_baseline_of_all_or_of_it(signed_in, version):
+    client = signed_in()
+    assert "Make this the baseline<" in page(client, make_run(version))
+    text = page(client, make_run(version, branch="<b>"))
+    assert "Make this the baseline of all branches<" in text
+    assert 'name="branch" value="&lt;b&gt;">Make this the baseline of branch &lt;b&gt;<' in text
+
+
+def test_every_document_can_be_downloaded_at_the_end_of_the_page(signed_in, version):
+    run = make_run(version)
+    text = page(signed_in(), run)
+    assert menu(text)["Download…"] == "#downloads"
+    row = text.partition('id="downloads"')[2].partition("</div>")[0]
+    assert re.findall(r'href="([^"]+)"', row) == [
+        f"/p/tools/runs/{run.pk}/download/{name}/" for name in EXPORTS
+    ]
