@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from evalhub.web.numbers import counted
+from evalhub.web.words import urlencode
 from runs.models import Run
 
 LONGEST = 2_000
@@ -37,7 +37,7 @@ def again(run: Run, keys: Sequence[str] = ()) -> str:
         "guidance": run.guidance_id or "",
         "only": ", ".join(keys),
     }
-    query = urlencode({name: value for name, value in given.items() if value})
+    query = "&".join([f"{name}={urlencode(value, '')}" for name, value in given.items() if value])
     return query if len(query) <= LONGEST else ""
 
 

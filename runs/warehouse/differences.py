@@ -54,13 +54,13 @@ class Difference:
         return self.before == self.after
 
 
-def fingerprint_parts(run: Run) -> list[Part]:
+def fingerprint_parts(run: Run) -> tuple[Part, ...]:
     """Return the parts of a run's fingerprint that are known. Expects suite and guidance to be loaded."""
     told = [
         _suite(run),
         *(Part(LABELS[name], _name(name, run), _short(name, run)) for name in LABELS if name not in _JOINED),
     ]
-    return [part for part in told if part.text or part.hash]
+    return tuple([part for part in told if part.text or part.hash])
 
 
 def _suite(run: Run) -> Part:
