@@ -60,6 +60,10 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     """What failed, in the words of the layers."""
     disagrees: bool = False
     """Whether the judge decided otherwise than all that decides beside it; false where nobody kept that."""
+    first_try: float | None = None
+    """The share of the tool's commands that worked at the first try; None where it was not measured or kept."""
+    commands: float | None = None
+    """How many commands of the tool there were."""
 
     @property
     def is_finished(self) -> bool:
@@ -178,7 +182,14 @@ def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...
     return DigestedTrial(
         *(key, stands, outcome, pk, scenario, index, seconds, cost_usd),
         *(passed, total, judge, lost, total > 0 and judged is (passed < total)),
+        *_interaction(scores),
     )
+
+
+def _interaction(scores: Iterable[ReadScore]) -> tuple[float | None, float | None]:
+    """Return layer 1's share of first tries and its number of commands."""
+    told = {score.name: score.value for score in scores if score.layer == "interaction"}
+    return told.get("first_try_success_rate"), told.get("total_commands")
 
 
 def _verdicts(scores: Iterable[ReadScore]) -> tuple[int, int]:

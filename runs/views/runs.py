@@ -28,7 +28,7 @@ from runs.warehouse.filters import STATES, Filters, in_force, left_without
 from runs.warehouse.history import HEAVY, RELATED, page_of_runs, runs_of
 from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of
-from runs.warehouse.run_detail import ScenarioRow, chosen, facets, part_of, scenario_rows
+from runs.warehouse.run_detail import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.warehouse.run_trials import trials_of
 from runs.warehouse.strips import recent_runs
 from runs.warehouse.subcommands import subcommands, total_row
@@ -125,7 +125,8 @@ def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
     show, opened = request.GET.get("show", ""), request.GET.get("open", "")
     begin = key_of(request.GET.get("from", "")) or 0
     part = part_of(chosen(rows, show), begin, opened)
-    return {"rows": part.rows, "following": part.following, "begin": begin, "show": show, "open": opened}
+    shown = {"rows": part.rows, "following": part.following, "columns": columns_of(rows)}
+    return {**shown, "begin": begin, "show": show, "open": opened}
 
 
 @require_GET

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from runs.summaries.digests import DigestedTrial
 from runs.warehouse.rates import Rate
@@ -31,6 +32,10 @@ class ScenarioRow:
     gates: Rate
     judge: float | None
     """Mean of the judge's scores."""
+    first_try: float | None
+    """Mean of the trials' shares."""
+    commands: float | None
+    """Mean."""
     seconds: float | None
     """Mean."""
     cost: float | None
@@ -69,6 +74,8 @@ def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: St
         rate=rate,
         gates=Rate(sum([each.gates_passed for each in trials]), sum([each.gates_total for each in trials])),
         judge=_mean([each.judge for each in trials]),
+        first_try=_mean([each.first_try for each in trials]),
+        commands=_mean([each.commands for each in trials]),
         seconds=_mean([each.seconds for each in trials]),
         cost=sum(costs) if costs else None,
         standing=_standing(_rate(baseline), rate),
@@ -91,6 +98,29 @@ def _standing(before: Rate, now: Rate) -> str:
             return "lost"
         return "worse" if now.share < before.share else "better"
     return ""
+
+
+class Columns(NamedTuple):
+    """Which columns of the table have anything to say; one that would hold dots alone is left out."""
+
+    gates: bool
+    judge: bool
+    first_try: bool
+    commands: bool
+    cost: bool
+    seconds: bool
+
+
+def columns_of(rows: Sequence[ScenarioRow]) -> Columns:
+    """Return the columns that any of a run's scenarios fills."""
+    return Columns(
+        gates=any(row.gates.n > 0 for row in rows),
+        judge=any(row.judge is not None for row in rows),
+        first_try=any(row.first_try is not None for row in rows),
+        commands=any(row.commands is not None for row in rows),
+        cost=any(row.cost is not None for row in rows),
+        seconds=any(row.seconds is not None for row in rows),
+    )
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,14 @@ def test_it_says_what_the_trials_came_to(version):
     assert (finding.title, finding.evidence, finding.trials) == ("Guessed flags", ("--all",), (failed.pk,))
 
 
+def test_a_trial_keeps_how_its_commands_went(version):
+    run = make_run(version)
+    make_trial(run, "create", scores=[score("interaction", "total_commands", 7.0)])
+    make_trial(run, "export", detail=used({"name": "list", "calls": 8, "errors": 2, "first_tries": 2}))
+    told = [(trial.first_try, trial.commands) for trial in digest_of(run.pk).trials]
+    assert told == [(None, 7.0), (0.5, 4.0)]
+
+
 def test_the_page_of_a_closed_run_reads_no_trial(version, django_assert_num_queries):
     before = close(run_of_three(version))
     run = close(run_of_three(version, baseline=before))
@@ -223,5 +231,5 @@ def test_a_trial_tells_whether_gates_and_judge_disagree(version, gates, judge, d
     (read,) = digest_of(run.pk).trials
     assert read.disagrees is disagrees
     # An older digest does not tell.
-    older = msgspec.json.decode(msgspec.json.encode(read))[:-1]
+    older = msgspec.json.decode(msgspec.json.encode(read))[:12]
     assert msgspec.convert(older, type(read)).disagrees is False

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+
+from runs.models import RunDigest
 from tests.builders import close, make_run, make_suite, make_trial, score
 from tests.web.runs.pages import address, page
 
@@ -60,6 +64,61 @@ def test_where_gates_and_judge_agree_there_is_no_such_chip(signed_in, version):
     run = make_run(version)
     make_trial(run)
     assert "disagree" not in page(signed_in(), run)
+
+
+def cells(text):
+    """Return the rows of the table as lists of what stands in their cells."""
+    table = text.partition('id="trials"')[2].partition("</table>")[0]
+    rows = re.findall(r"<tr.*?</tr>", table, re.DOTALL)
+    return [[re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in rows]
+
+
+def test_a_scenario_stands_with_the_means_of_its_first_tries_and_commands(signed_in, version):
+    run = make_run(version)
+    for rate, commands in ((0.25, 4.0), (1.0, 1203.0)):
+        told = [score("interaction", "first_try_success_rate", rate)]
+        told += [score("interaction", "total_commands", commands), score("gates", "script", 1.0, True)]
+        make_trial(run, "create", scores=told, seconds=None)
+    make_trial(run, "export", scores=[])
+    client = signed_in()
+    head, first, *trials, last = cells(page(client, close(run), "?open=create"))
+    assert head == [
+        "Scenario",
+        "Trials",
+        "Last 20 trials",
+        "Passed",
+        "Gates",
+        "First-try",
+        "Commands",
+        "Time",
+    ]
+    assert first[4:] == ["2/2", "0.62", "603.5", "·"]
+    assert [row[-4:] for row in trials] == [["1/1", "0.25", "4", "·"], ["1/1", "1.00", "1,203", "·"]]
+    assert last[4:] == ["·", "·", "·", "1.5 s"]
+
+
+def test_a_column_in_which_nothing_was_measured_is_left_out(signed_in, version):
+    run = make_run(version, state="running")
+    make_trial(run, "create", outcome="", seconds=None)
+    client = signed_in()
+    assert cells(page(client, run, "?open=create"))[0] == ["Scenario", "Trials", "Last 20 trials", "Passed"]
+    before = make_run(version)
+    make_trial(before, "create", cost_usd=0.1, scores=[])
+    run = make_run(version, baseline=close(before))
+    make_trial(run, "create", outcome="error", cost_usd=0.1, seconds=None, error="No.")
+    head, *rows = cells(page(client, close(run)))
+    assert head[-2:] == ["Cost", "Against baseline"]
+    assert {len(row) for row in rows} == {len(head), len(head) - 2}
+
+
+def test_a_run_of_an_older_digest_lacks_what_it_does_not_tell(signed_in, version):
+    run = make_run(version)
+    make_trial(run, "create")
+    kept = RunDigest.objects.get(run=close(run))
+    told = json.loads(bytes(kept.content))
+    told["trials"] = [trial[:-2] for trial in told["trials"]]
+    RunDigest.objects.update(content=json.dumps(told).encode())
+    assert cells(page(signed_in(), run))[0][-2:] == ["Judge", "Time"]
 
 
 def test_a_scenario_that_passed_in_the_baseline_and_lost_all_trials_says_so(signed_in, version):
