@@ -47,6 +47,8 @@ def duration(seconds: float | None) -> str:
     """Return a duration of seconds in the two units that matter."""
     if seconds is None:
         return UNMEASURED
+    if 0 < seconds < 0.0995:
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.001 else "<1 ms"
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 99.5:
