@@ -195,7 +195,7 @@ def make_trial(
         "completed": outcome != "error",
     }
     if outcome in ("pass", "fail"):
-        standard |= {"scores": scores_of(outcome), "detail": {"interaction": INTERACTION}, "exit_code": 0}
+        standard |= {"scores": scores_of(outcome), "detail": {"interaction": {**INTERACTION}}, "exit_code": 0}
     trial = Trial.objects.create(
         run=run,
         scenario_version=scenario_version,

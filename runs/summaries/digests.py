@@ -95,7 +95,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        return self.pattern.replace("_", " ").capitalize()
+        return self.pattern.replace("_", " ").replace("-", " ").capitalize()
 
 
 class Digest(Struct, frozen=True):

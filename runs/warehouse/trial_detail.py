@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
@@ -11,11 +12,11 @@ from evalhub.teams.models import Project
 from evalhub.web.prepared import prepared
 from evaluators.model import Transcript
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
-from runs.summaries.layer_totals import CRITERION, DECIDING
+from runs.summaries.layer_totals import CRITERION, DECIDING, is_single
 from runs.warehouse.layers import INTERACTION
 from runs.warehouse.rates import Rate
 from runs.warehouse.strips import Sibling, Strip, strip_around
-from runs.warehouse.timeline import Timeline, timeline
+from runs.warehouse.timeline import Step, Timeline, timeline
 from runs.warehouse.usual import Median, Usual, usual
 
 
@@ -59,7 +60,9 @@ class TrialPage:
 
     @property
     def gates(self) -> list[dict[str, Any]]:
-        return self._layer(*DECIDING)
+        """What decides, one by one; the verdict on all assertions only where they are not told."""
+        found = self._layer(*DECIDING)
+        return [score for score in found if is_single(score["layer"], score["name"])] or found
 
     @property
     def gate_rate(self) -> Rate:
@@ -91,11 +94,22 @@ class TrialPage:
         rate, total = (self.interaction.get(name) for name in ("first_try_success_rate", "total_commands"))
         return None if rate is None or total is None else round(rate * total)
 
+    @cached_property
+    def answer_begins(self) -> Step | None:
+        """The message with which the answer begins, where the last ones said are the answer; None where they are not."""
+        answer, said = "".join(self.trial.answer.split()), ""
+        for step in reversed(self.timeline.every):
+            said = "".join(step.said.split()) + said
+            if not answer or step.number or not answer.endswith(said):
+                return None
+            if said == answer:
+                return step
+        return None
+
     @property
     def answer_is_said(self) -> bool:
-        """Whether the last thing said is the answer."""
-        every = self.timeline.every
-        return bool(every) and bool(self.trial.answer) and every[-1].said == self.trial.answer
+        """Whether the last things said are the answer."""
+        return self.answer_begins is not None
 
     @property
     def answer_is_shown(self) -> bool:
@@ -118,6 +132,11 @@ class TrialPage:
             for name, label in INTERACTION.items()
             if name in found and name != "completed"
         ]
+
+    @property
+    def has_usual(self) -> bool:
+        """Whether any of them was measured in trials before."""
+        return any(each.usual.n for each in self.metrics)
 
     @property
     def judge(self) -> dict[str, Any] | None:

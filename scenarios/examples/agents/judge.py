@@ -57,7 +57,8 @@ def score(criterion: str, total: int, failed: int, numbers: dict[str, int], undo
 def failures(prompt: str, retries: int) -> list[str]:
     seen = dict.fromkeys(FAILED.findall(prompt))
     found = [f"`{command[:100]}` failed." for command in seen]
-    return [*found, f"Repeated a command after it failed ({retries} times)."] if retries else found
+    times = "once" if retries == 1 else f"{retries} times"
+    return [*found, f"Repeated a command after it failed, {times}."] if retries else found
 
 
 if __name__ == "__main__":

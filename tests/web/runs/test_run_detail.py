@@ -39,7 +39,7 @@ def test_a_run_without_gates_says_so(signed_in, version):
     closed, still = page(signed_in(), close(run)), page(signed_in(), make_run(version, state="queued"))
     # A layer's head has something on both sides: what stands alone goes to the right.
     assert ("No gate decided in this run." in closed, "No gate decided yet." in closed) == (True, False)
-    assert all('<h3>2 Gates</h3><span class="muted">0 of 0 trials</span>' in text for text in (closed, still))
+    assert all('<h3>2 Gates</h3><span class="muted">none</span>' in text for text in (closed, still))
     assert "No gate decided yet." in still
 
 

@@ -27,6 +27,7 @@ def failing_calls(client, version, pattern, *evidence):
 
 def test_errors_lead_to_the_failing_calls_of_the_subcommands_that_fail_most(signed_in, version):
     links, text = failing_calls(signed_in(), version, "errors-without-help")
+    assert "<h3>Errors without help</h3>" in text
     assert links == [
         ("?failing=import%20a%2Fb", "5 of <code>import a/b</code>"),
         ("?failing=export", "3 of <code>export</code>"),

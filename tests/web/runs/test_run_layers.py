@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from runs.models import RunDigest
 from tests.builders import close, make_run, make_trial, make_version, score, scores_of
@@ -90,3 +91,13 @@ def test_hostile_reasons_of_gates_stay_text(signed_in, version):
     shown = "&lt;/code&gt;&lt;script&gt;alert(1)&lt;/script&gt;⟨U+202E⟩"
     assert f"Fails most often: <code>{shown}</code>: {shown}" in text
     assert "<script>alert" not in text
+
+
+def test_a_layer_that_had_nothing_to_do_says_so_once(signed_in, version):
+    run = make_run(version)
+    make_trial(run, scores=[], detail={})
+    text = page(signed_in(), close(run)).partition('id="layers"')[2].partition('<section id="trials"')[0]
+    for said in ("No gate decided in this run.", "Nothing was judged.", "no command of the tool was seen."):
+        assert text.count(said) == 1
+    for empty in ("0 judgings", "0 of 0", "0 trials", "in 0 of"):
+        assert empty not in re.sub(r"<[^>]*>", "", text)

@@ -165,8 +165,12 @@ def test_confidence_stands_beside_the_score_and_criteria_have_shares(signed_in, 
     trial.scores.append({"layer": "judge", "name": "criterion.quick", "value": 0.5, "weight": 3.0})
     trial.save()
     make_judging(trial)
-    judge = page(signed_in(), trial).partition('aria-labelledby="judge"')[2]
+    client = signed_in()
+    judge = page(client, trial).partition('aria-labelledby="judge"')[2]
     assert '<span class="of">confidence 0.80</span>' in judge.partition("</header>")[0]
+    trial.scenario_version.content["criteria"]["judge"] = {"pass_threshold": 0.7}
+    trial.scenario_version.save()
+    assert '<span class="of">needs 0.70 · confidence 0.80</span>' in page(client, trial)
     assert judge.count("confidence") == 1
     assert 'Efficiency<span class="of">25 %</span>' in judge
     assert 'Quick<span class="of">75 %</span>' in judge
@@ -220,3 +224,54 @@ def test_the_menu_of_a_trial_holds_what_can_be_done_with_it(signed_in, run):
 def test_a_trial_with_which_nothing_can_be_done_has_no_menu(signed_in, run):
     text = page(signed_in("viewer"), make_trial(run))
     assert "More</summary>" not in text
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "first"),
+    [
+        (("I begin.", "Could not.", "Done: 1 of 2."), "Could not.\nDone: 1 of 2.\n", "Could not."),
+        (("I begin.", "Done."), " Done.", "Done."),
+    ],
+)
+def test_an_answer_that_was_said_in_the_end_stands_once(signed_in, run, said, answer, first):
+    trial = make_trial(run, answer=answer)
+    make_transcript(trial, [*shell("ls"), *(Event("message", role="assistant", text=text) for text in said)])
+    text = page(signed_in(), trial)
+    assert "<h3>Answer</h3>" not in text
+    assert f'<li class="said">Answer: {first}</li>' in text
+    assert text.count(said[-1]) == text.count("Answer: ") == 1
+
+
+@pytest.mark.parametrize("answer", ["Done", "begin. Done.", "I begin. ls Done."])
+def test_an_answer_that_was_not_said_so_stands_apart(signed_in, run, answer):
+    trial = make_trial(run, answer=answer)
+    messages = [Event("message", role="assistant", text=text) for text in ("I begin.", "Done.")]
+    make_transcript(trial, [messages[0], *shell("ls"), messages[1]])
+    assert f"<h3>Answer</h3><p>{answer}</p>" in page(signed_in(), trial)
+
+
+def test_the_verdict_on_assertions_stands_only_where_they_do_not(signed_in, run):
+    verdict = score("assertions", "verdict", 0.0, False, message="found x")
+    single = score("assertions", "responseNotContains", 0.0, False, message="found x.")
+    client = signed_in()
+    both = page(client, make_trial(run, outcome="fail", scores=[verdict, single]))
+    assert both.count("found x") == 1
+    assert '<strong>0</strong><span class="of">of 1 passed</span>' in both
+    assert "found x" in page(client, make_trial(run, outcome="fail", scores=[verdict]))
+
+
+def test_a_judge_that_only_informs_is_not_said_to_be_left_out(signed_in, run):
+    trial = make_trial(run, scores=[])
+    make_judging(trial)
+    judge = page(signed_in(), trial).partition('id="judge"')[2].partition("</header>")[0]
+    assert "informs" in judge
+    assert "not asked" not in judge
+
+
+def test_only_commands_that_were_found_in_a_text_say_what_told_them(signed_in, run):
+    client, told = signed_in(), "<dt>told by</dt><dd>the text of the transcript</dd>"
+    assert told not in page(client, make_trial(run))
+    trial = make_trial(run)
+    trial.detail["interaction"]["source"] = "transcript"
+    trial.save()
+    assert told in page(client, trial)
