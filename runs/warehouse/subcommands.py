@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 
@@ -52,6 +53,18 @@ def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
     rates = {each.name: each.errors / (each.calls or 1) for each in before}
     rows = [_row(each, rates) for each in known[run.pk] or ()]
     return sorted(rows, key=lambda row: (row.few, -row.errors, row.name))
+
+
+class Tells(NamedTuple):
+    """What is known of any subcommand; a column that would hold dots alone is left out."""
+
+    tries: bool
+    messages: bool
+
+
+def tells(rows: Sequence[SubcommandRow]) -> Tells:
+    """Return what a run's subcommands tell beside their counts."""
+    return Tells(any(row.tries is not None for row in rows), any(row.message for row in rows))
 
 
 def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:

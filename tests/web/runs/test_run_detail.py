@@ -39,7 +39,8 @@ def test_a_run_without_gates_says_so(signed_in, version):
     closed, still = page(signed_in(), close(run)), page(signed_in(), make_run(version, state="queued"))
     # A layer's head has something on both sides: what stands alone goes to the right.
     assert ("No gate decided in this run." in closed, "No gate decided yet." in closed) == (True, False)
-    assert all('<h3>2 Gates</h3><span class="muted">none</span>' in text for text in (closed, still))
+    for text, said in ((closed, "none"), (still, "nothing yet")):
+        assert f'<h3>2 Gates</h3><span class="muted">{said}</span>' in text
     assert "No gate decided yet." in still
 
 
@@ -77,6 +78,24 @@ def test_it_says_why_a_run_could_not_be_prepared(signed_in, version):
     text = page(signed_in(), run)
     assert "This run could not be prepared" in text
     assert "No executable &#39;codex&#39; on PATH." in text
+
+
+def test_a_run_that_could_not_be_prepared_tells_nothing_of_its_trials(signed_in, version):
+    run = make_run(version, error="The target is asleep.", outcome="error")
+    make_trial(run, outcome="", state="cancelled", seconds=None)
+    run.outcome = "error"
+    run.save()
+    text = page(signed_in(), run)
+    assert "The target is asleep." in text
+    for nothing in ("could not be carried out", 'id="layers"', "0 passed"):
+        assert nothing not in text
+
+
+def test_a_run_without_trials_offers_no_way_to_narrow_them(signed_in, version):
+    text = page(signed_in(), make_run(version)).partition('id="trials-title"')[2]
+    assert "No trial belongs to this run." in text
+    assert "Show all" not in text
+    assert 'class="chip"' not in text
 
 
 def test_it_says_that_the_preparation_ended_its_workers(signed_in, version):

@@ -101,3 +101,30 @@ def test_a_layer_that_had_nothing_to_do_says_so_once(signed_in, version):
         assert text.count(said) == 1
     for empty in ("0 judgings", "0 of 0", "0 trials", "in 0 of"):
         assert empty not in re.sub(r"<[^>]*>", "", text)
+
+
+def test_judgings_without_any_score_are_not_left_without_a_word(signed_in, version):
+    run = make_run(version)
+    for _ in range(2):
+        make_judging(make_trial(run, scores=[]), content={"negatives": [], "positives": [], "error": "No."})
+    assert "No score came of them." in page(signed_in(), close(run))
+
+
+def test_commands_that_only_texts_tell_are_not_said_to_be_of_events(signed_in, version):
+    run = make_run(version)
+    scores = [score("interaction", "total_commands", 0.0)]
+    make_trial(run, scores=scores, detail={"interaction": {"available": False, "source": "transcript"}})
+    text = page(signed_in(), close(run))
+    assert "From the text of 1 of 1 trial.<" in text
+    assert "structured events" not in text
+
+
+def test_an_open_run_says_how_much_its_numbers_are_of(signed_in, version):
+    run = make_run(version, state="running")
+    make_trial(run, outcome="", scores=[])
+    client = signed_in()
+    text = page(client, run)
+    assert "No trial is done yet." in text
+    assert "Nothing was judged yet." in text
+    make_trial(run, scores=[])
+    assert "1 of 2 trials, so numbers still move." in page(client, run)

@@ -64,7 +64,7 @@ def test_subcommands_of_older_digests_come_from_the_rollups(signed_in, version, 
     digest.save()
     cells = subcommand(page(signed_in(), run), "export")
     assert cells[1:3] == ["0.40", "▲ 0.30"]
-    assert cells[-2:] == (["·", "·"] if lacks == "run" else ["2.0", 'no<span class="of">1 time</span>'])
+    assert cells[-2:] == (["0.00", "0"] if lacks == "run" else ["2.0", 'no<span class="of">1 time</span>'])
 
 
 def test_hostile_messages_of_a_tool_stay_text(signed_in, version):
@@ -102,3 +102,14 @@ def test_one_subcommand_alone_has_no_sum(signed_in, version):
     run = make_run(version)
     make_trial(run, detail=used({"name": "export", "calls": 30}))
     assert "<tfoot>" not in page(signed_in(), close(run))
+
+
+def test_columns_that_no_subcommand_fills_are_left_out(signed_in, version):
+    run = make_run(version)
+    counts = [{"name": name, "calls": 9, "errors": 0, "first_tries": 9} for name in ("list", "export")]
+    make_trial(run, detail=used(*counts, list={"tries": {"1": 9}, "errors": {}}))
+    table = page(signed_in(), close(run)).partition('<table class="heat">')[2].partition("</table>")[0]
+    assert "Attempts to success" in table
+    assert "Most common error" not in table
+    rows = re.findall(r"<tr>.*?</tr>", table, re.DOTALL)
+    assert {len(re.findall(r"<t[hd][ >]", row)) for row in rows} == {7}
