@@ -41,8 +41,9 @@ class ScenarioRow:
     cost: float | None
     """In all, in dollars."""
     standing: str
-    """`worse` or `better` than the baseline by counting, which is no verdict; `lost` where all passed there and
-    none here; nothing without a baseline."""
+    """`worse` or `better` than the baseline by counting, which is no verdict; nothing without a baseline."""
+    lost: tuple[int, int]
+    """How many of how many passed trials it lost, where that can be counted; else zeros."""
 
     @property
     def is_telling(self) -> bool:
@@ -79,6 +80,7 @@ def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: St
         seconds=_mean([each.seconds for each in trials]),
         cost=sum(costs) if costs else None,
         standing=_standing(_rate(baseline), rate),
+        lost=_lost(_rate(baseline), rate),
     )
 
 
@@ -94,10 +96,15 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _standing(before: Rate, now: Rate) -> str:
     if before.n and now.n and before.share != now.share:
-        if before.passed == before.n and not now.passed:
-            return "lost"
         return "worse" if now.share < before.share else "better"
     return ""
+
+
+def _lost(before: Rate, now: Rate) -> tuple[int, int]:
+    if before.n == now.n and now.passed < before.passed:
+        return before.passed - now.passed, before.passed
+    # Of other numbers of trials nobody can tell which were lost, unless all were.
+    return (now.n, now.n) if before.n and before.passed == before.n and not now.passed else (0, 0)
 
 
 class Columns(NamedTuple):
@@ -144,7 +151,7 @@ class Facets:
 
 Test = Callable[[ScenarioRow], bool]
 FACETS: dict[str, tuple[str, str, str, Test]] = {
-    "worse": ("Worse than baseline", "▼", "worse", lambda row: row.standing in ("worse", "lost")),
+    "worse": ("Worse than baseline", "▼", "worse", lambda row: row.standing == "worse"),
     "better": ("Better", "▲", "better", lambda row: row.standing == "better"),
     "failing": ("Any failure", "✕", "worse", lambda row: "fail" in row.marks),
     "errors": ("Errors", "!", "caution", lambda row: "error" in row.marks),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from runs.models import RunDigest
 from tests.builders import close, make_run, make_suite, make_trial, score
 from tests.web.runs.pages import address, page
@@ -134,3 +136,27 @@ def test_a_scenario_that_passed_in_the_baseline_and_lost_all_trials_says_so(sign
     assert text.count("▼ 3 of 3 lost") == text.count("▼ worse") == 1
     rows = client.get(address(run) + "?show=worse").context["rows"]
     assert [row.key for row in rows] == ["create", "export"]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ("pass pass pass", "pass fail fail", "▼ 2 of 3 lost"),
+        ("pass pass fail", "pass fail fail", "▼ 1 of 2 lost"),
+        ("pass pass fail", "pass fail", "▼ worse"),
+        ("pass pass", "fail fail fail error", "▼ 3 of 3 lost"),
+        ("pass fail", "pass pass", "▲ better"),
+        ("pass fail", "fail pass", "="),
+        ("error", "fail", "="),
+    ],
+)
+def test_passes_that_were_lost_are_counted_where_as_many_trials_decided(
+    signed_in, version, before, now, said
+):
+    baseline = make_run(version)
+    for outcome in before.split():
+        make_trial(baseline, "create", outcome=outcome)
+    run = make_run(version, baseline=close(baseline))
+    for outcome in now.split():
+        make_trial(run, "create", outcome=outcome)
+    assert cells(page(signed_in(), close(run)))[1][-1] == said
