@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.builders import close, make_run, make_suite, make_trial, used
@@ -86,3 +87,21 @@ def test_failing_calls_are_reached_without_a_script(
     without_script.get_by_role("link", name="export", exact=True).click()
     without_script.get_by_role("link", name="tool export --bad").click()
     expect(without_script.locator("#c2:target")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_menu_of_a_head_stays_on_the_page(
+    as_admin: Page, live_server: Any, project: Any, width: int
+) -> None:
+    run = make_run(make_suite(project, ("export",)), branch="a-branch-with-a-name/that-is-longer-than-most")
+    trial = make_trial(run, outcome="fail")
+    as_admin.set_viewport_size({"width": width, "height": 900})
+    for path in (f"runs/{run.pk}/", f"trials/{trial.pk}/"):
+        as_admin.goto(f"{live_server.url}/p/tools/{path}")
+        as_admin.locator("summary", has_text="More").click()
+        box = as_admin.locator(".head .menu > ul").bounding_box()
+        assert box
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    as_admin.get_by_role("link", name="Start this scenario again…").click()
+    expect(as_admin.get_by_label("Only these scenarios")).to_have_value("export")
