@@ -58,13 +58,13 @@ class TrialPage:
     def _layer(self, *names: str) -> list[dict[str, Any]]:
         return [score for score in self.trial.scores if score["layer"] in names]
 
-    @property
+    @cached_property
     def gates(self) -> list[dict[str, Any]]:
         """What decides, one by one; the verdict on all assertions only where they are not told."""
         found = self._layer(*DECIDING)
         return [score for score in found if is_single(score["layer"], score["name"])] or found
 
-    @property
+    @cached_property
     def gate_rate(self) -> Rate:
         verdicts = [score["passed"] for score in self.gates if score.get("passed") is not None]
         return Rate(sum(map(bool, verdicts)), len(verdicts))
@@ -83,7 +83,7 @@ class TrialPage:
     def diagnosis(self) -> list[dict[str, Any]]:
         return list(self.trial.detail.get("diagnosis") or ())
 
-    @property
+    @cached_property
     def interaction(self) -> dict[str, Any]:
         return dict(self.trial.detail.get("interaction") or {})
 
@@ -122,7 +122,7 @@ class TrialPage:
         answer = bool(self.trial.answer) and not self.answer_is_said
         return self.timeline.steps - self.timeline.calls + answer
 
-    @property
+    @cached_property
     def metrics(self) -> list[MeasuredHere]:
         """Layer 1's measures in the order of the page, without those that were not measured."""
         found = {score["name"]: score.get("value") for score in self._layer("interaction")}
@@ -133,7 +133,7 @@ class TrialPage:
             if name in found and name != "completed"
         ]
 
-    @property
+    @cached_property
     def has_usual(self) -> bool:
         """Whether any of them was measured in trials before."""
         return any(each.usual.n for each in self.metrics)
