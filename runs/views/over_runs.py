@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -13,15 +15,22 @@ from evalhub.web.fragments import page_or_fragment
 from evalhub.web.prepared import prepared
 from runs.charts.trend import trend_figure
 from runs.warehouse.choices import target_names
+from runs.warehouse.opening import newest_judged_suite, newest_suite
 from runs.warehouse.rationales import readings
 from runs.warehouse.trends import trend
 from scenarios.models import Suite
 
 
-def _chosen_suite(project: Project, slug: str) -> tuple[list[Suite], Suite | None]:
-    """Return the project's suites, and the one that is asked for or else the first."""
+def _chosen_suite(
+    project: Project, slug: str, opens_with: Callable[[Project], int | None]
+) -> tuple[list[Suite], Suite | None]:
+    """Return the project's suites, and the one that is asked for, else that of the newest runs, else the first."""
     suites = _suites(project.pk)
-    return suites, next((suite for suite in suites if suite.slug == slug), suites[0] if suites else None)
+    asked = next((suite for suite in suites if suite.slug == slug), None)
+    if asked or not suites:
+        return suites, asked
+    newest = opens_with(project)
+    return suites, next((suite for suite in suites if suite.pk == newest), suites[0])
 
 
 @prepared
@@ -34,7 +43,7 @@ def _suites(project: int) -> QuerySet[Suite]:
 def trends(request: ProjectRequest) -> HttpResponse:
     """Draw a measure of a suite over its runs, with the table of the same values."""
     project, target = request.access.project, request.GET.get("target", "")
-    suites, suite = _chosen_suite(project, request.GET.get("suite", ""))
+    suites, suite = _chosen_suite(project, request.GET.get("suite", ""), newest_suite)
     found = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
     context = {
         "suites": suites,
@@ -52,6 +61,6 @@ def trends(request: ProjectRequest) -> HttpResponse:
 @project_page()
 def reviews(request: ProjectRequest) -> HttpResponse:
     """Show what judges said over a suite's runs, guidance beside guidance."""
-    suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""))
+    suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""), newest_judged_suite)
     context = {"suites": suites, "suite": suite, "readings": readings(suite) if suite else []}
     return render(request, "runs/reviews.html", context)

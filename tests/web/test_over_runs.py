@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from tests.builders import close, make_guidance, make_run, make_trial
+from tests.builders import close, make_guidance, make_run, make_suite, make_trial
 from tests.trial_parts import make_judging
 
 
@@ -98,3 +98,23 @@ def test_statements_are_counted_by_guidance(signed_in, version):
 def test_judgings_that_do_not_count_say_nothing(signed_in, version):
     make_judging(make_trial(make_run(version)), counts=False)
     assert "No judge was asked in these runs." in signed_in().get("/p/tools/reviews/").content.decode()
+
+
+def opened(client, page):
+    return client.get(f"/p/tools/{page}/").context["suite"].slug
+
+
+def test_both_pages_open_with_the_suite_that_was_run_last(signed_in, version):
+    other = make_suite(version.suite.project, ["create"], name="zebra")
+    measured_run(version, "pass")
+    close(make_run(other))
+    assert (opened(signed_in(), "trends"), opened(signed_in(), "reviews")) == ("zebra", "basics")
+    measured = make_run(other)
+    make_judging(make_trial(measured, "create"))
+    close(measured)
+    assert opened(signed_in(), "reviews") == "zebra"
+
+
+def test_a_project_in_which_nothing_was_judged_opens_with_its_newest_run(signed_in, version):
+    close(make_run(make_suite(version.suite.project, ["create"], name="zebra")))
+    assert opened(signed_in(), "reviews") == "zebra"

@@ -20,6 +20,7 @@ def test_three_figures_stand_above_the_rows(signed_in, version):
     assert text.count('class="baseline"') == 3
     assert f"Run {last.pk}, " in text
     assert "50%, 95 % interval 9% to 91%, regressed</title>" in text
+    assert "intervals, of the cost that of the pass rate." in text
     assert "style=" not in text
 
 
@@ -51,6 +52,7 @@ def test_what_was_not_measured_is_said_in_place_of_a_figure(signed_in, version):
         tried(version, "pass", "pass", cost_usd=None)
     text = signed_in().get(ADDRESS).content.decode()
     assert text.count("Not measured in these runs.") == 1
+    assert "of the cost" not in text
 
 
 def test_older_pages_have_rows_only(signed_in, version):

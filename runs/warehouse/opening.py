@@ -1,0 +1,34 @@
+"""Which suite a page over runs opens with where none is asked for."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from evalhub.teams.models import Project
+from evalhub.web.prepared import prepared
+from runs.models import Run, RunMeasure
+
+MOST_RUNS = 100
+"""Of a project's newest runs: further back nobody looks for a judge."""
+
+
+def newest_suite(project: Project) -> int | None:
+    """Return the suite of a project's newest run, None where nothing was run. One query."""
+    return next((suite for _, suite in _newest(project.pk)[:1]), None)
+
+
+def newest_judged_suite(project: Project) -> int | None:
+    """Return the suite of the newest run in which a judge's score counts, else that of the newest run. Two queries."""
+    suites = dict(_newest(project.pk))
+    return suites.get(max(_judged(tuple(suites)), default=0)) or next(iter(suites.values()), None)
+
+
+@prepared
+def _newest(project: int) -> QuerySet[Run, tuple[int, int]]:
+    return Run.objects.filter(project=project).order_by("-pk").values_list("pk", "suite_id")[:MOST_RUNS]
+
+
+@prepared
+def _judged(runs: tuple[int, ...]) -> QuerySet[RunMeasure, int]:
+    found = RunMeasure.objects.filter(run__in=runs, scenario=None, measure__layer="judge")
+    return found.values_list("run_id", flat=True)
