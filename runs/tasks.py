@@ -84,7 +84,7 @@ def waiting_runs(most: int) -> list[int]:
 
 
 def call_lanes(run_id: int) -> None:
-    """Send as many wake-ups as the run has free places, up to what one worker process can take."""
+    """Send as many wake-ups as the run has use for, up to what one worker process can take."""
     called = Run.objects.filter(pk=run_id, woken__lt=DatabaseNow() - 0.05).update(woken=database_now())
     if called:
-        wakeups.lanes(run_id, min(claims.free_run_slots(run_id), 4 * settings.WORKER_THREADS))
+        wakeups.lanes(run_id, claims.usable_lanes(run_id, 4 * settings.WORKER_THREADS))

@@ -152,9 +152,10 @@ def runs_with_work() -> QuerySet[Run]:
     return Run.objects.filter(Exists(queued), ~Exists(batch), state=RunState.RUNNING, cancel_requested=False)
 
 
-def free_run_slots(run_id: int) -> int:
-    """Return how many more lanes the run could use now."""
-    return RunSlot.objects.filter(run=run_id, lease_until__lt=DatabaseNow()).count()
+def usable_lanes(run_id: int, most: int) -> int:
+    """Return how many more lanes the run could use now, at the most so many: each needs a place and a queued trial."""
+    free = RunSlot.objects.filter(run=run_id, lease_until__lt=DatabaseNow())[:most].count()
+    return Trial.objects.filter(run=run_id, state=TrialState.QUEUED)[:free].count() if free else 0
 
 
 def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
