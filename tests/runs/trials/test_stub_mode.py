@@ -26,7 +26,7 @@ DONE = ModelTurn("Cold.", usage=Usage(20, 3))
 
 
 def invocation(**changes: Any) -> Invocation:
-    given = {"prompt": "weather?", "key": "k", "timeout_seconds": 10.0, "stubs": STUBS, **changes}
+    given = {"prompt": "weather?", "key": "k", "timeout_seconds": 60.0, "stubs": STUBS, **changes}
     return Invocation(workspace=Path("/nonexistent"), scratch=Path("/nonexistent"), **given)
 
 
