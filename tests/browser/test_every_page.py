@@ -96,14 +96,13 @@ def serious(page: Page, *, colours_only: bool = False) -> list[str]:
 def wrong_with(
     page: Page, complaints: list[str], name: str, scheme: str = "light", *, folder: Path = SCREENSHOTS
 ) -> list[str]:
-    """Return what there is to complain of; a picture of the page is put into the folder where there is something."""
+    """Return what there is to complain of; a picture of the page is put into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)
     # Style sheets tell light and dark apart by colours only, so the other rules would find the same again.
     found = [*serious(page, colours_only=scheme == "dark"), *complaints, *page.evaluate("window.violations")]
     if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
         found.append("the page scrolls sideways")
-    if found:
-        folder.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)
     complaints.clear()
     return found
 
@@ -165,7 +164,7 @@ FAULTY = """<html lang=en><meta name=color-scheme content="light dark"><title>A<
 <p style="color: black; background: light-dark(white, #333)">Dark on dark.</p><div style="width: 9999px">Wide.</div>"""
 
 
-def test_what_is_wrong_is_found_and_kept_as_a_picture(
+def test_what_is_wrong_is_found_and_pictures_are_kept(
     page: Page, complaints: list[str], tmp_path: Path
 ) -> None:
     found = {}
