@@ -50,6 +50,11 @@ class Figures(NamedTuple):
     baseline: int | None
     drawn: tuple[Figure, ...]
 
+    @property
+    def tells_costs(self) -> bool:
+        """Whether the last, of costs, has columns."""
+        return bool(self.drawn[-1].drawing)
+
 
 def recent_figures(rows: Sequence[RunRow[ListedRun]]) -> Figures | None:
     """Return the figures of the newest runs that ended with a result; None with fewer than two.
