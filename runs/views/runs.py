@@ -31,7 +31,7 @@ from runs.warehouse.progress import progress_of
 from runs.warehouse.run_detail import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.warehouse.run_trials import trials_of
 from runs.warehouse.strips import recent_runs
-from runs.warehouse.subcommands import subcommands, tells, total_row
+from runs.warehouse.subcommands import call_columns, subcommands, total_row
 from runs.warehouse.verdicts import against_baseline, pins_of
 
 UNSHOWN = tuple(column for column in HEAVY if "__" in column)
@@ -97,7 +97,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "layers": layers_of(run, read),
         "subcommands": used,
         "all_calls": total_row(used),
-        "tells": tells(used),
+        "call_columns": call_columns(used),
         "diagnosis": shown_findings(read.digest.diagnosis, used),
         "against": None if run.is_open else against_baseline(run, read, rows),
         "fingerprint": fingerprint_parts(run),

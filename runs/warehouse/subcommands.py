@@ -55,16 +55,16 @@ def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
     return sorted(rows, key=lambda row: (row.few, -row.errors, row.name))
 
 
-class Tells(NamedTuple):
-    """What is known of any subcommand; a column that would hold dots alone is left out."""
+class CallColumns(NamedTuple):
+    """Which columns beside the counts have anything to say; one that would hold dots alone is left out."""
 
     tries: bool
     messages: bool
 
 
-def tells(rows: Sequence[SubcommandRow]) -> Tells:
-    """Return what a run's subcommands tell beside their counts."""
-    return Tells(any(row.tries is not None for row in rows), any(row.message for row in rows))
+def call_columns(rows: Sequence[SubcommandRow]) -> CallColumns:
+    """Return the columns that any of a run's subcommands fills."""
+    return CallColumns(any(row.tries is not None for row in rows), any(row.message for row in rows))
 
 
 def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:
