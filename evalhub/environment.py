@@ -116,7 +116,7 @@ def database(url: str) -> dict[str, Any]:
         options["prepare_threshold"] = _prepare_threshold(options.get("prepare_threshold", "5"))
         host = options.pop("host", "") or unquote(parts.hostname or "")
         return {
-            "ENGINE": "django.db.backends.postgresql",
+            "ENGINE": "evalhub.web.postgresql",
             "NAME": unquote(parts.path.removeprefix("/")),
             "USER": unquote(parts.username or ""),
             "PASSWORD": unquote(parts.password or ""),

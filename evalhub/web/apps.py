@@ -6,16 +6,7 @@ from django.db.backends.signals import connection_created
 
 
 def _read_quickly(connection: Any, **_: Any) -> None:
-    # The driver of a database that is not used is not imported.
-    if connection.vendor == "postgresql":
-        from evalhub.web.postgres import JsonTextLoader, MomentLoader, plan_once
-
-        adapters = connection.connection.adapters
-        adapters.register_loader("jsonb", JsonTextLoader)
-        if connection.timezone is UTC:
-            adapters.register_loader("timestamptz", MomentLoader)
-        plan_once(connection)
-    elif connection.vendor == "sqlite" and connection.timezone is UTC:
+    if connection.vendor == "sqlite" and connection.timezone is UTC:
         from evalhub.web.sqlite import read_moments_in_utc
 
         read_moments_in_utc()

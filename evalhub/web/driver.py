@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+if TYPE_CHECKING:
+    from evalhub.web.postgresql.base import DatabaseWrapper
 
 PLACES = {"sqlite": "?", "postgresql": "%s"}
 """What stands for a parameter in a statement of the driver, by vendor."""
@@ -69,10 +72,4 @@ def select(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -
         if database.vendor == "sqlite":
             rows: list[tuple[Any, ...]] = database.connection.execute(sql, parameters).fetchall()
             return rows
-        from psycopg import RawCursor
-        from psycopg.types.numeric import Int8
-
-        # One type for all numbers: each other would be another statement for the server.
-        given = [Int8(each) if type(each) is int else each for each in parameters]
-        with RawCursor(database.connection) as cursor:
-            return cursor.execute(sql, given, prepare=True, binary=True).fetchall()
+        return cast("DatabaseWrapper", database).statements.rows(sql, parameters)

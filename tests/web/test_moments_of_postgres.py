@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from psycopg.types.datetime import TimestamptzLoader
 
-from evalhub.web.postgres import MomentLoader
+from evalhub.web.postgresql.reading import MomentLoader
 
 pytestmark = pytest.mark.django_db
 

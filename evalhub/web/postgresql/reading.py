@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.pq import Format
 from psycopg.types.datetime import TimestamptzLoader
-
-
-def plan_once(connection: Any) -> None:
-    """Let the server plan a prepared statement once, for any values of its parameters.
-
-    Left to itself it plans a join or a long list anew for every page, which takes longer than to carry it out.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SET plan_cache_mode = force_generic_plan")
 
 
 class MomentLoader(TimestamptzLoader):

@@ -1,0 +1,1 @@
+"""Django's PostgreSQL and its driver, quicker where a page waits for them."""
