@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -14,18 +13,18 @@ from evalhub.teams.models import note
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
-from evalhub.web.prepared import prepared
 from runs.charts.recent import recent_figures
-from runs.models import Baseline, Run, Trial
+from runs.models import Run, Trial
 from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
 from runs.requests.again import again, parts_again
+from runs.warehouse import one_run
 from runs.warehouse.choices import choices
 from runs.warehouse.diagnosis import shown_findings
 from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.failing_calls import failing_calls
 from runs.warehouse.filters import STATES, Filters, in_force, left_without
-from runs.warehouse.history import HEAVY, RELATED, page_of_runs, runs_of
+from runs.warehouse.history import page_of_runs
 from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of
 from runs.warehouse.run_detail import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
@@ -34,24 +33,13 @@ from runs.warehouse.strips import recent_runs
 from runs.warehouse.subcommands import call_columns, subcommands, total_row
 from runs.warehouse.verdicts import against_baseline, pins_of
 
-UNSHOWN = tuple(column for column in HEAVY if "__" in column)
-"""What no page of a run shows of what belongs to it."""
-
 
 def find_run(request: ProjectRequest, pk: int) -> Run:
     """Return the project's run. Raises `Http404`."""
-    found = _run(request.access.project.pk, pk)
-    if not found:
+    found = one_run.find_run(request.access.project, pk)
+    if found is None:
         raise Http404
-    return found[0]
-
-
-@prepared
-def _run(project: int, pk: int) -> QuerySet[Run]:
-    runs = runs_of(project).defer(None).defer(*UNSHOWN)
-    pinned = Exists(Baseline.objects.filter(run=OuterRef("pk")))
-    runs = runs.select_related(*RELATED, "baseline__guidance").annotate(is_pinned=pinned)
-    return runs.filter(pk=pk).order_by()
+    return found
 
 
 @require_GET

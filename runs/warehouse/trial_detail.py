@@ -185,10 +185,9 @@ class TrialPage:
 
 
 RELATED = (
-    "run__suite__project",
+    "run__suite",
     "run__target",
     "run__guidance",
-    "run__project",
     "scenario",
     "scenario_version",
     "transcript",
@@ -197,7 +196,13 @@ RELATED = (
 
 def find_trial(project: Project, pk: int) -> Trial | None:
     """Return a project's trial, or None. One query."""
-    return next(iter(_trial(project.pk, pk)), None)
+    found = _trial(project.pk, pk)
+    if not found:
+        return None
+    trial = found[0]
+    # Both are the project that was asked for, so that it is not read twice more.
+    trial.run.project = trial.run.suite.project = project
+    return trial
 
 
 @prepared

@@ -1,0 +1,43 @@
+"""One run with what its pages tell of it besides its trials."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from evalhub.teams.models import Project
+from evalhub.web.prepared import prepared
+from runs.models import Baseline, Run
+from runs.models.run import STALE
+from runs.warehouse.history import HEAVY
+
+RELATED = ("suite", "target", "guidance", "by", "suite_version", "baseline__guidance")
+_OF_BASELINE = ("fingerprint", "guidance")
+"""What a run is compared by with its baseline."""
+UNSHOWN = (
+    *(column for column in HEAVY if "__" in column),
+    "baseline__guidance__files",
+    *(
+        f"baseline__{field.name}"
+        for field in Run._meta.concrete_fields
+        if field.name not in _OF_BASELINE and not field.primary_key
+    ),
+)
+"""What no page of a run shows of what belongs to it."""
+
+
+def find_run(project: Project, pk: int) -> Run | None:
+    """Return a project's run with `is_stale` and `is_pinned` (as a baseline), or None. One query."""
+    found = _run(project.pk, pk)
+    if not found:
+        return None
+    run = found[0]
+    # Both are the project that was asked for; to read it twice more takes longer than the run.
+    run.project = run.suite.project = project
+    return run
+
+
+@prepared
+def _run(project: int, pk: int) -> QuerySet[Run]:
+    pinned = Exists(Baseline.objects.filter(run=OuterRef("pk")))
+    runs = Run.objects.filter(project=project, pk=pk).annotate(is_stale=STALE, is_pinned=pinned)
+    return runs.select_related(*RELATED).defer(*UNSHOWN).order_by()
