@@ -55,7 +55,8 @@ class Run(models.Model):
        └──── cancel ──────┴── cannot be prepared ─────────▶ finished (outcome error)
     """
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="runs")
+    # `run_by_project` begins with it.
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="runs", db_index=False)
     launch = models.ForeignKey(Launch, on_delete=models.CASCADE, related_name="runs")
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.PROTECT, related_name="runs")
     suite = models.ForeignKey("scenarios.Suite", on_delete=models.PROTECT, related_name="runs")
