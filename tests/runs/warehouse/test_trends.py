@@ -1,0 +1,24 @@
+"""What trends read stays as much, however long a suite's history is."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from runs.warehouse.trends import trend
+from tests.builders import make_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses by what the tables hold.")
+@pytest.mark.parametrize("target", ["", "claude"])
+def test_the_newest_runs_are_found_in_their_order(version, target):
+    make_run(version)
+    with CaptureQueriesContext(connection) as asked:
+        trend(version.suite, "trial/pass", target=target)
+    [runs] = [each["sql"] for each in asked if 'FROM "runs_run"' in each["sql"]]
+    with connection.cursor() as cursor:
+        plan = [row[-1] for row in cursor.execute(f"EXPLAIN QUERY PLAN {runs}")]
+    assert not [step for step in plan if "ORDER BY" in step]
