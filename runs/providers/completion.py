@@ -72,6 +72,8 @@ class Asking:
         """
         self.access.check_address()
         litellm = loaded_litellm()
+        # The first request of a process has waited for the import, which is no time of the model.
+        self.patience.begin()
         try:
             return with_retry(lambda: self._once(lambda: call(litellm)), self.access.backoff, self._wait)
         except RequestFailed as error:

@@ -39,6 +39,10 @@ class Patience:
         """Seconds until the limit, 0.0 at the least."""
         return max(0.0, self.seconds - self.passed)
 
+    def begin(self) -> None:
+        """Let the time begin only now."""
+        self.began = time.monotonic()
+
     def sleep(self, seconds: float) -> None:
         """Wait. Raises `Cancelled`, and `OutOfTime` at once where the wait would not end in time."""
         if seconds >= self.left:

@@ -44,6 +44,20 @@ except SystemExit as ended:
 from runs.models import Trial
 assert Trial.objects.get().answer == "hello"
 """
+FIRST_REQUEST = """
+import django; django.setup()
+import time
+from runs.providers.access import access_of
+from runs.providers.completion import Asking
+from runs.providers.waiting import Patience
+from tests.model_server import serving
+from tests.runs.providers.model_targets import LOOPBACK, target_of
+with serving() as server:
+    asking = Asking(access_of(target_of(server), outbound=LOOPBACK), Patience(20.0))
+    began = time.monotonic()
+    asking.repeated(lambda litellm: None)
+    print(time.monotonic() - began, asking.patience.passed)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +78,19 @@ def test_a_mock_run_loads_no_reader_and_no_provider_that_it_does_not_meet(loaded
     assert loaded_by_a_mock_run.isdisjoint(UNMET)
 
 
+def test_its_import_is_no_time_of_the_model_that_is_asked_first():
+    whole, counted = map(float, _said(FIRST_REQUEST).split())
+    assert counted < whole / 10
+
+
 def _loaded(code: str) -> set[str]:
+    return set(_said(f"{code}\nimport sys\nprint(*sys.modules)").split())
+
+
+def _said(code: str) -> str:
+    """Return the last line that a process of this code prints."""
     ended = subprocess.run(
-        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"],
+        [sys.executable, "-c", code],
         env={"PATH": "/usr/bin:/bin", "DJANGO_SETTINGS_MODULE": "tests.settings"},
         capture_output=True,
         text=True,
@@ -74,4 +98,4 @@ def _loaded(code: str) -> set[str]:
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    return set(ended.stdout.splitlines()[-1].split())
+    return ended.stdout.splitlines()[-1]
