@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from runs.warehouse.timeline import Step, address
+from runs.warehouse.steps import Step
+from runs.warehouse.timeline import address
 
 MOST_CITED = 5
 """Commands that are linked from one place."""

@@ -15,8 +15,9 @@ from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord
 from runs.summaries.layer_totals import CRITERION, DECIDING, is_single
 from runs.warehouse.layers import INTERACTION
 from runs.warehouse.rates import Rate
+from runs.warehouse.steps import Step
 from runs.warehouse.strips import Sibling, Strip, strip_around
-from runs.warehouse.timeline import Step, Timeline, timeline
+from runs.warehouse.timeline import Timeline, timeline
 from runs.warehouse.usual import Median, Usual, usual
 
 

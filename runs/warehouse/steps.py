@@ -1,0 +1,160 @@
+"""The steps of a trial: the calls that its transcript tells of, with the tool's commands in them, and what was said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evaluators.calls import Call, calls
+from evaluators.model import Event, Transcript
+from runs.models import CommandRecord
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the timeline: a call, or something said."""
+
+    number: int
+    """Of the call; 0 for what is said."""
+    line: str = ""
+    said: str = ""
+    speaker: str = ""
+    output: str = ""
+    exit_code: int | None = None
+    failed: bool = False
+    seconds: float | None = None
+    ours: bool = True
+    """Whether it is a command of the tool under test."""
+    help: bool = False
+    retry: int = 0
+    """Which retry of its attempt it is."""
+    root: int | None = None
+    """The tool's command, counted from 0, that the attempt began with; None of anything else."""
+    subcommand: str = ""
+    typed: str = ""
+    """The whole command line as the agent gave it, of which a command of the tool is shown in its plain form."""
+
+    @property
+    def state(self) -> str:
+        if self.failed:
+            return "is-failed"
+        return "" if self.exit_code is None else "is-passed"
+
+    @property
+    def first_try(self) -> bool:
+        return self.ours and not self.retry and not self.help
+
+
+def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -> Iterator[Step]:
+    """Give a trial's steps in their order, paired from the transcript's events and the tool's commands."""
+    attempts = _attempts(commands)
+    paired = {call.index: call for call in calls(transcript.events)} if transcript else {}
+    if not paired:
+        for number, command in enumerate(commands, 1):
+            yield _command_step(number, command, attempts[command.n], None)
+        return
+    by_event: dict[int, list[CommandRecord]] = {}
+    for command in commands:
+        by_event.setdefault(command.event if command.event is not None else -1, []).append(command)
+    number = 0
+    for index, event in drawn(transcript.events if transcript else (), paired):
+        if index in paired:
+            number += 1
+            yield _call_step(number, paired[index], by_event.get(index, []), attempts)
+        else:
+            yield Step(0, said=event.text or text_of(event.output), speaker=event.role or event.type)
+
+
+def drawn(events: Sequence[Event], paired: Mapping[int, Call]) -> Iterator[tuple[int, Event]]:
+    """Give the events that are steps, by their index: calls, and what is said."""
+    for index, event in enumerate(events):
+        if index in paired or (event.type in ("message", "error") and (event.text or event.output)):
+            yield index, event
+
+
+def _attempts(commands: Sequence[CommandRecord]) -> dict[int, tuple[int, int]]:
+    """Return for each command the number its attempt began with, and which retry it is."""
+    found: dict[int, tuple[int, int]] = {}
+    for command in commands:
+        root, retry = (
+            found.get(command.retry_of, (command.n, -1)) if command.retry_of is not None else (command.n, -1)
+        )
+        found[command.n] = (root, retry + 1)
+    return found
+
+
+def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int], call: Call | None) -> Step:
+    root, retry = attempt
+    return Step(
+        number,
+        line=command.line,
+        output=_output(call),
+        exit_code=command.exit_code,
+        failed=command.failed,
+        seconds=_seconds(call),
+        help=command.help,
+        retry=retry,
+        root=root,
+        subcommand=command.subcommand,
+        typed=(call.event.command if call else None) or "",
+    )
+
+
+def _call_step(
+    number: int, call: Call, own: list[CommandRecord], attempts: dict[int, tuple[int, int]]
+) -> Step:
+    """Return a call's step; of several of the tool's commands in one line, the worst one stands for it."""
+    if own:
+        command = next((each for each in own if each.failed), own[-1])
+        step = _command_step(number, command, attempts[command.n], call)
+        return step if len(own) == 1 else _with_line(step, _line(call.event))
+    code = call.exit_code
+    return Step(
+        number,
+        line=_line(call.event),
+        output=_output(call),
+        exit_code=code,
+        failed=bool(code),
+        seconds=_seconds(call),
+        ours=False,
+    )
+
+
+def _with_line(step: Step, line: str) -> Step:
+    return replace(step, line=line)
+
+
+def _line(event: Event) -> str:
+    if event.command:
+        return event.command
+    return f"{event.name or 'call'} {text_of(event.input)}".strip()
+
+
+def _seconds(call: Call | None) -> float | None:
+    if call is None:
+        return None
+    return (
+        call.event.seconds
+        if call.event.seconds is not None
+        else (call.result.seconds if call.result else None)
+    )
+
+
+def _output(call: Call | None) -> str:
+    for event in (call.result, call.event) if call else ():
+        if event is not None and (event.output is not None or (event.text and event.type != "tool_call")):
+            return text_of(event.output) if event.output is not None else str(event.text)
+    return ""
+
+
+def text_of(value: Any) -> str:
+    """Return a JSON value as people read it: text as it is, a command's streams one after the other."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict) and {"stdout", "stderr"} & value.keys():
+        return "\n".join(str(value[name]) for name in ("stdout", "stderr") if value.get(name))
+    return json.dumps(value, ensure_ascii=False, indent=2)
