@@ -18,6 +18,7 @@ class Statement(Struct, frozen=True):
 
     text: str
     trials: tuple[int, ...]
+    """Newest first."""
 
 
 class ReadJudging(Struct, gc=False):
@@ -58,5 +59,5 @@ def _most_said(said: dict[str, dict[int, None]]) -> list[Statement]:
     for text, trials in said.items():
         key = text.casefold().rstrip(".! ")
         grouped.setdefault(key, (text, {}))[1].update(trials)
-    found = [Statement(text, tuple(trials)) for text, trials in grouped.values()]
+    found = [Statement(text, tuple(sorted(trials, reverse=True))) for text, trials in grouped.values()]
     return sorted(found, key=lambda statement: -len(statement.trials))

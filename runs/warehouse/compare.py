@@ -127,6 +127,8 @@ def two_runs(project: Project, asked: str) -> tuple[Run, Run] | None:
 def compare_runs(base: Run, new: Run) -> ComparedRuns:
     """Return two runs side by side, what differs first. Three queries."""
     measures = [MeasureRow(measure, *cells) for measure, cells in measures_of([base, new])]
+    # What a trial comes to stands before what its layers found, and first of all how many passed.
+    measures.sort(key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
     trials = _trials(base, new)
     before, after = trials[base.pk], trials[new.pk]
     scenarios = [_compared(key, before.get(key), after.get(key)) for key in dict.fromkeys([*after, *before])]

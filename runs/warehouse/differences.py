@@ -70,8 +70,8 @@ def _suite(run: Run) -> Part:
 
 
 def fingerprint_rows(before: Run, after: Run) -> list[Difference]:
-    """Return every part of two runs' fingerprints, what differs first. Expects their guidance to be loaded."""
-    names = [name for name in LABELS if name in before.fingerprint or name in after.fingerprint]
+    """Return the parts that either fingerprint tells, what differs first. Expects the runs' guidance to be loaded."""
+    names = [name for name in LABELS if _value(name, before) or _value(name, after)]
     rows = [_row(name, before, after) for name in names]
     return sorted(rows, key=lambda row: row.same)
 

@@ -46,6 +46,20 @@ def test_measures_have_base_new_difference_and_n(signed_in, version):
     assert "▼ 0.33" in response.content.decode()
 
 
+def test_what_a_trial_comes_to_stands_before_its_layers(signed_in, version):
+    measures = compared(signed_in(), ran(version), ran(version)).context["compared"].measures
+    assert str(measures[0].measure) == "trial/pass"
+    layers = [row.measure.layer for row in measures]
+    assert layers[0] == "trial" != layers[-1]
+    assert "trial" not in layers[layers.count("trial") :]
+
+
+def test_a_part_that_neither_fingerprint_tells_is_left_out(signed_in, version):
+    base, new = ran(version, fingerprint={"model": "", "judge": "j"}), ran(version, fingerprint={"model": ""})
+    rows = compared(signed_in(), base, new).context["compared"].fingerprint
+    assert [(row.label, row.before, row.after) for row in rows] == [("Judge", "j", "")]
+
+
 def test_the_fingerprint_is_compared_before_any_number(signed_in, version):
     base = ran(version, fingerprint={"judge": "j", "tool_version": "1.0"})
     new = ran(version, fingerprint={"judge": "j", "tool_version": "2.0"})

@@ -101,6 +101,16 @@ def test_statements_in_the_same_words_are_one(version):
     assert (highlights, judged) == ([], 3)
 
 
+def test_trials_of_a_statement_are_told_newest_first(version):
+    run = make_run(version)
+    trials = [make_trial(run) for _ in range(3)]
+    # As they came to their end.
+    for at in (1, 0, 2):
+        make_judging(trials[at])
+    issues, _, _ = statements([run.pk])
+    assert issues[0].trials == tuple(trial.pk for trial in reversed(trials))
+
+
 def test_chips_count_what_they_leave(version):
     run = make_run(version)
     make_trial(run, "create")
