@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from django.conf import settings
 from django.db import OperationalError
@@ -22,6 +23,7 @@ from runs.queue.heartbeat import heartbeat
 from runs.queue.statements import storable
 from runs.queue.writing import write_transaction
 from runs.sources.captures import capture
+from runs.targets.checking import keep_found
 from runs.trials import batching
 from runs.trials.context import RunContext, forget, load_run
 from runs.trials.folder import trial_folder
@@ -75,10 +77,11 @@ def _with_captures(run_id: int, context: RunContext) -> RunContext:
 
 def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     """Return the tool's and the provider's version. Raises `NotReady`."""
-    availability = context.provider.check()
+    said = context.provider.check()
+    availability = replace(said, sentence=mask_values(said.sentence, context.target.secrets))
+    keep_found(context.run.target, availability)
     if not availability.available:
-        said = mask_values(availability.sentence, context.target.secrets)
-        raise NotReady(f"The target '{context.run.target.name}' cannot work: {said}")
+        raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
     tool_version = context.run.tool_version
     for tool, files in context.tools:
         found = _check_tool(context, tool, files, warnings)

@@ -37,15 +37,39 @@ def ask_check(target: Target, *, by: Any) -> TargetCheck:
 
 def carry_out_check(check_id: int) -> None:
     """Look whether a target can work on this machine, once, and keep what was found."""
-    check = TargetCheck.take(check_id, socket.gethostname()[:200])
+    check = TargetCheck.take(check_id, _here())
     if check is None:
         return
-    found = look(check.target)
-    check.at = timezone.now()
-    check.available = found.available
-    check.sentence = storable(found.sentence)
-    check.version = storable(found.version)[:200]
-    check.save(update_fields=["at", "available", "sentence", "version"])
+    answer = _answer(look(check.target))
+    for name, value in answer.items():
+        setattr(check, name, value)
+    check.save(update_fields=list(answer))
+
+
+def keep_found(target: Target, found: Availability) -> None:
+    """Keep what the preparation of a run found of its target, unless somebody waits for an answer of a worker.
+
+    It takes the place of the last answer. The sentence has to be free of secrets.
+    """
+    newest = target.checks.first()
+    if newest is not None and newest.is_waiting(now=timezone.now()):
+        return
+    kept = TargetCheck.objects.create(target=target, worker=_here(), **_answer(found))
+    target.checks.filter(pk__lt=kept.pk).delete()
+
+
+def _here() -> str:
+    return socket.gethostname()[:200]
+
+
+def _answer(found: Availability) -> dict[str, Any]:
+    """Return the columns of a check that was answered just now."""
+    return {
+        "at": timezone.now(),
+        "available": found.available,
+        "sentence": storable(found.sentence),
+        "version": storable(found.version)[:200],
+    }
 
 
 def look(target: Target) -> Availability:

@@ -81,6 +81,19 @@ def test_a_target_that_cannot_work_spends_no_trial():
     assert (run.state, run.outcome, run.cancelled, run.open) == ("finished", "error", 1, 0)
     assert "asleep" in run.error
     assert not Trial.objects.filter(starts__gt=0).exists()
+    check = run.target.checks.get()
+    assert (check.available, "asleep" in check.sentence) == (False, True)
+
+
+def test_a_target_that_a_run_was_prepared_for_is_known_to_be_ready():
+    project = make_project()
+    shell_target(project)
+    version = suite_of(project, a={"prompt": "true"})
+    for _ in range(2):
+        run = launch(version, targets=["shell"]).runs.get()
+        assert preparation.prepare_run(run.pk)
+    check = run.target.checks.get()
+    assert check.available and check.worker and check.at >= run.created
 
 
 def test_a_tool_that_does_not_answer_spends_no_trial():

@@ -8,7 +8,8 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Target, TargetCheck
-from runs.targets.checking import ask_check, carry_out_check
+from runs.providers.base import Availability
+from runs.targets.checking import ask_check, carry_out_check, keep_found
 from tests.builders import make_project, make_target
 
 pytestmark = pytest.mark.django_db
@@ -70,6 +71,22 @@ def test_asking_again_keeps_only_the_last_answer():
     for _ in range(3):
         checked(target)
     assert target.checks.count() == 2
+
+
+def test_what_a_preparation_found_does_not_answer_somebody_who_waits():
+    target = make_target(make_project())
+    asked = ask_check(target, by=None)
+    keep_found(target, Availability(available=False, sentence="Start it."))
+    assert list(target.checks.all()) == [asked]
+
+
+def test_what_a_preparation_found_takes_the_place_of_the_last_answer():
+    target = make_target(make_project())
+    checked(target)
+    keep_found(target, Availability(available=False, sentence="Start it.\0", version="2.0"))
+    check = target.checks.get()
+    assert (check.available, check.sentence, check.version) == (False, "Start it.\ufffd", "2.0")
+    assert check.worker and check.at and not check.is_waiting(now=timezone.now())
 
 
 def test_a_lost_message_is_sent_again_while_somebody_may_wait():
