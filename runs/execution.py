@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import OperationalError
 
 from evaluators.redaction import mask_values
-from runs.providers.base import ProviderError
+from runs.providers.base import Look, ProviderError
 from runs.queue.claims import Claim
 from runs.recording import TrialResult
 from runs.trials.asking import ask
@@ -25,11 +25,16 @@ logger = logging.getLogger(__name__)
 CANCELLED = TrialResult(outcome="", cancelled=True)
 
 
-def execute(claim: Claim, *, stopped: Callable[[], bool]) -> TrialResult:
-    """Carry out a claimed trial and return what is to be recorded; whatever goes wrong becomes its error."""
+def execute(
+    claim: Claim, *, stopped: Callable[[], bool], watch: Callable[[Look], None] = lambda look: None
+) -> TrialResult:
+    """Carry out a claimed trial and return what is to be recorded; whatever goes wrong becomes its error.
+
+    `watch` is given what tells of the agent's calls while it works.
+    """
     secrets: tuple[str, ...] = ()
     try:
-        task = load(claim, stopped)
+        task = load(claim, stopped, watch)
         secrets = task.secrets
         if not task.needs_folder:
             return _carry_nowhere(task)

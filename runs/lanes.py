@@ -84,7 +84,11 @@ def _next_run(run: Run) -> Run | None:
 def carry(claim: claims.Claim) -> None:
     """Carry a claimed trial from its workspace to its record."""
     with heartbeat.holding(claim.token, "trial"):
-        result = execute(claim, stopped=lambda: heartbeat.stopped(claim.token))
+        result = execute(
+            claim,
+            stopped=lambda: heartbeat.stopped(claim.token),
+            watch=lambda look: heartbeat.watch(claim.trial_id, claim.token, look),
+        )
         if not recording.record(claim, result):
             logger.warning("trial %s: the claim was lost, its result is thrown away", claim.trial_id)
 

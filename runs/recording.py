@@ -53,7 +53,7 @@ def record(claim: Claim, result: TrialResult) -> bool:
     Closes the run when this was its last open trial.
     """
     with write_transaction():
-        if not statements.finish_trial(claim.trial_id, claim.token, columns(result)):
+        if not statements.write_trial(claim.trial_id, claim.token, columns(result)):
             return False
         if not result.cancelled:
             _store_parts(claim.trial_id, result)
@@ -70,6 +70,7 @@ def columns(result: TrialResult) -> dict[str, Any]:
         "state": (TrialState.CANCELLED if result.cancelled else TrialState.FINISHED).value,
         "outcome": "" if result.cancelled else result.outcome,
         "token": "",
+        "doing": "",
         "completed": result.completed,
         "timed_out": result.timed_out,
         "exit_code": result.exit_code,

@@ -12,6 +12,8 @@ from evaluators.model import Event, Transcript
 from runs.models.run import Run
 from scenarios.models import ScenarioVersion
 
+LONGEST_DOING = 200
+
 
 class TrialState(models.TextChoices):
     QUEUED = "queued"
@@ -44,6 +46,10 @@ class Trial(models.Model):
     token = models.CharField(max_length=32, blank=True)
     lease_until = models.FloatField(default=0.0)
     starts = models.PositiveIntegerField(default=0)
+    worker = models.CharField(max_length=200, blank=True, default="", db_default="")
+    """The process that carries it or has carried it, as it is called among the workers."""
+    doing = models.CharField(max_length=LONGEST_DOING, blank=True, default="", db_default="")
+    """The last call of its agent while it runs, without secrets; empty before the first one and once it has ended."""
 
     completed = models.BooleanField(null=True)
     timed_out = models.BooleanField(default=False)

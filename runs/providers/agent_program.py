@@ -16,6 +16,7 @@ from runs.providers.agent_log import AgentLog, LogFormat, log_path
 from runs.providers.base import Availability, Invocation, ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.providers.process import ProcessResult, run_process
+from runs.providers.streams import Sink
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox
@@ -67,8 +68,9 @@ class AgentProgram:
         env: Mapping[str, str],
         stdin: bytes | None = None,
         log: AgentLog | None = None,
+        sinks: Sequence[Sink] = (),
     ) -> ProcessResult:
-        """Run the program to its end. Raises `ProviderError` (kind `start`) where it cannot be started."""
+        """Run the program to its end; log and sinks get what it prints. Raises `ProviderError` (kind `start`) where it cannot be started."""
         with log or nullcontext():
             found = self._found()
             if found is None:
@@ -79,7 +81,7 @@ class AgentProgram:
                 env={**env, **invocation.env},
                 timeout_seconds=self.limit(invocation),
                 stdin=stdin,
-                log=log,
+                sinks=[*([log] if log else []), *sinks],
                 cancelled=invocation.cancelled,
                 limits=sandbox.limits,
                 sandbox=sandbox,

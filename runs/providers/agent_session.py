@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluators.transcripts import UnreadableTranscript, parse
+from evaluators.transcripts.latest import latest_call
 from runs.providers.agent_log import AgentLog
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Invocation, Recording
 from runs.providers.preread import preread_prompt
 from runs.providers.process import ProcessResult
+from runs.providers.recent_lines import PrintedLines
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Sandbox
@@ -34,7 +36,11 @@ def hold(
     Raises `ProviderError` where the program cannot start, and where only the answer counts and there is none.
     """
     given = stdin.encode("utf-8", "replace")
-    result = program.run(arguments, invocation, sandbox, cwd=cwd, env=env, stdin=given, log=log)
+    printed = PrintedLines()
+    invocation.watch(lambda: latest_call(parser, printed.complete()))
+    result = program.run(
+        arguments, invocation, sandbox, cwd=cwd, env=env, stdin=given, log=log, sinks=[printed]
+    )
     program.refuse_failure(result, invocation, log.path)
     _refuse_silence(program, parser, result, invocation, log.path)
     return Recording(

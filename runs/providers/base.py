@@ -9,6 +9,9 @@ from typing import Protocol, runtime_checkable
 
 from evaluators.model import Json, Usage
 
+Look = Callable[[], str]
+"""Returns the last call that an agent has made since it was asked before, empty for none. Another thread asks it."""
+
 
 @dataclass(frozen=True)
 class Invocation:
@@ -45,6 +48,8 @@ class Invocation:
     all the same. Without, a trial is a question and its answer, and has none where the program failed."""
     cancelled: Callable[[], bool] = lambda: False
     """Asked a few times a second while a process runs; True ends it."""
+    watch: Callable[[Look], None] = lambda look: None
+    """Takes what tells of the agent's calls while it works; a provider that cannot tell of them gives nothing."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import AliasChoices, Field, field_validator
 
 from evaluators.model import Json
+from evaluators.transcripts.latest import latest_call
 from runs.containment.beneath import read_beneath
 from runs.containment.profiles import AGENT
 from runs.providers.base import Availability, Invocation, ProviderError, Recording
@@ -26,6 +27,7 @@ from runs.providers.healthcheck import (
 )
 from runs.providers.options import Options, ResolvedTarget, snake_case
 from runs.providers.process import ProcessResult, run_process
+from runs.providers.recent_lines import WrittenLines
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox
@@ -92,6 +94,7 @@ class Cli:
         sandbox = self._sandbox(invocation, cwd)
         files = CliFiles(invocation.scratch, invocation.key, self._names_files)
         command = self._render(invocation, sandbox, files)
+        self._watch(invocation, files)
         ran = as_run(sandbox.inside(cwd), command, self._target.secrets) if self._options.verbose else ""
         try:
             result = run_process(
@@ -135,6 +138,12 @@ class Cli:
     @property
     def _writes_answer(self) -> bool:
         return uses(self._options.command_template, "OUTPUT_FILE")
+
+    def _watch(self, invocation: Invocation, files: CliFiles) -> None:
+        """Let the calls be told that the command writes down; what it prints says nothing for sure."""
+        if uses(self._options.command_template, "EVENTS_FILE"):
+            written = WrittenLines(files.events)
+            invocation.watch(lambda: latest_call("events", written.complete()))
 
     def _timeout(self, wanted: float) -> float:
         own = self._options.timeout_seconds

@@ -8,7 +8,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from io import FileIO
@@ -62,7 +62,7 @@ class Conversation:
     output_limit: int
     stop: Stop
     stream_to: Path | None = None
-    log: Sink | None = None
+    sinks: Sequence[Sink] = ()
 
     exit_code: int | None = None
     reason: Reason = ""
@@ -113,8 +113,8 @@ class Conversation:
         self.streams.merged.add(chunk)
         if self._sink is not None:
             self._sink.write(chunk)
-        if self.log is not None:
-            self.log.take(name, chunk)
+        for sink in self.sinks:
+            sink.take(name, chunk)
 
     def _patience(self) -> float:
         """Seconds until something has to be looked at although nothing happens."""

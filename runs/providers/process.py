@@ -80,7 +80,7 @@ def run_process(
     flood_limit: int = FLOOD_LIMIT,
     merge_stderr: bool = False,
     stream_to: Path | None = None,
-    log: Sink | None = None,
+    sinks: Sequence[Sink] = (),
     cancelled: Callable[[], bool] | None = None,
     limits: Limits = UNLIMITED,
     sandbox: Wrapper | None = None,
@@ -102,7 +102,7 @@ def run_process(
         output_limit=output_limit,
         stop=Stop(timeout_seconds, grace_seconds, flood_limit, cancelled, limits),
         stream_to=stream_to,
-        log=log,
+        sinks=sinks,
     )
     conversation.hold()
     return _result(conversation)

@@ -8,6 +8,7 @@ a worker that was thought lost cannot overwrite its successor's work.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -20,6 +21,7 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.queue import statements
 from runs.queue.clock import DatabaseNow
+from runs.queue.worker_name import worker_name
 from runs.queue.writing import one_writer, write_transaction
 
 MOST_STARTS = 5
@@ -99,10 +101,10 @@ class Claim:
 
 def claim_trial(run_id: int) -> Claim | None:
     """Claim the run's next queued trial; None when a look at the table finds none queued."""
-    token = new_token()
+    token, worker = new_token(), worker_name()
     while True:
         with one_writer():
-            row = statements.claim_next(run_id, token, settings.LEASE_SECONDS)
+            row = statements.claim_next(run_id, token, worker, settings.LEASE_SECONDS)
         if row is not None:
             trial_id, starts, scenario_version_id, index = row
             return Claim(trial_id, run_id, token, starts, scenario_version_id, index)
@@ -173,6 +175,22 @@ def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
     return {*trials, *places, *runs} - held
 
 
+@dataclass(frozen=True)
+class Doing:
+    """The last call of an agent in a trial that is held by this token."""
+
+    trial_id: int
+    token: str
+    call: str
+
+
+def tell(calls: Sequence[Doing]) -> None:
+    """Write down what agents do, where the tokens still stand."""
+    with write_transaction():
+        for each in calls:
+            statements.write_trial(each.trial_id, each.token, {"doing": each.call})
+
+
 def cancelled_tokens(tokens: list[str]) -> set[str]:
     """Return those of the trial or run tokens whose run somebody wants to stop."""
     of_trials = Trial.objects.filter(token__in=tokens, run__cancel_requested=True).values_list(
@@ -210,7 +228,9 @@ def requeue_lost() -> list[int]:
     with write_transaction():
         again = Q(starts__lt=MOST_STARTS) | Q(cancel_requested=True)
         expired_preparations().filter(again).update(state=RunState.QUEUED, token="")
-        expired_trials().filter(starts__lt=MOST_STARTS).update(state=TrialState.QUEUED, token="")
+        expired_trials().filter(starts__lt=MOST_STARTS).update(
+            state=TrialState.QUEUED, token="", worker="", doing=""
+        )
     return list(expired_trials().filter(starts__gte=MOST_STARTS).values_list("pk", flat=True))
 
 

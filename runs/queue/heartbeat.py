@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Literal
 
 from django.conf import settings
@@ -19,14 +20,36 @@ logger = logging.getLogger(__name__)
 Kind = Literal["trial", "place", "run"]
 LOOK_SECONDS = 0.5
 """How often cancellation is looked for; a cancelled agent ends within about this time."""
+TELL_SECONDS = 2.0
+"""How often what agents do is written down where it changed."""
+
+
+@dataclass
+class Watched:
+    """A trial whose agent's calls are told while it runs."""
+
+    trial_id: int
+    look: Callable[[], str]
+    """Returns the last call since it was asked before, fit to be stored; empty for none."""
+    last: str = ""
+    told: str = ""
+
+    def has_news(self) -> bool:
+        """Ask for the last call; tell whether it has to be written down."""
+        self.last = self.look() or self.last
+        return self.last != self.told
 
 
 class Heartbeat:
-    """Holds the tokens of a process, renews their leases every quarter lease, and marks those that should stop."""
+    """Holds the tokens of a process, renews their leases every quarter lease, and marks those that should stop.
+
+    It also writes down what the agents of their trials do.
+    """
 
     def __init__(self) -> None:
         self._tokens: dict[str, Kind] = {}
         self._stopped: set[str] = set()
+        self._watched: dict[str, Watched] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -42,6 +65,13 @@ class Heartbeat:
             with self._lock:
                 self._tokens.pop(token, None)
                 self._stopped.discard(token)
+                self._watched.pop(token, None)
+
+    def watch(self, trial_id: int, token: str, look: Callable[[], str]) -> None:
+        """Write down the last call of a trial's agent as long as the token is held, as `look` tells it."""
+        with self._lock:
+            if token in self._tokens:
+                self._watched[token] = Watched(trial_id, look)
 
     def stopped(self, token: str) -> bool:
         """Tell whether the work under this token is cancelled or belongs to somebody else by now."""
@@ -68,7 +98,7 @@ class Heartbeat:
             return [token for token, kind in self._tokens.items() if kind in kinds]
 
     def _beat(self) -> None:
-        renewed = time.monotonic()
+        renewed = told = time.monotonic()
         time.sleep(LOOK_SECONDS)
         while not self._idle():
             try:
@@ -76,6 +106,9 @@ class Heartbeat:
                 self._look(renew=due)
                 if due:
                     renewed = time.monotonic()
+                if time.monotonic() - told >= TELL_SECONDS:
+                    told = time.monotonic()
+                    self._tell()
             except DatabaseError as error:
                 # The database may be away for a minute: the leases stand, and the next beat tries again.
                 logger.warning("heartbeat: %s", error)
@@ -91,6 +124,24 @@ class Heartbeat:
             )
         with self._lock:
             self._stopped |= stop & set(self._tokens)
+
+    def _tell(self) -> None:
+        with self._lock:
+            watched = list(self._watched.items())
+        news = [(token, each) for token, each in watched if _has_news(each)]
+        if news:
+            claims.tell([claims.Doing(each.trial_id, token, each.last) for token, each in news])
+        for _, each in news:
+            each.told = each.last
+
+
+def _has_news(watched: Watched) -> bool:
+    try:
+        return watched.has_news()
+    except Exception:
+        # Strangers wrote what is looked at: whatever it does to its reader, the leases of all trials are renewed.
+        logger.exception("trial %s: its agent's calls cannot be told", watched.trial_id)
+        return False
 
 
 heartbeat = Heartbeat()

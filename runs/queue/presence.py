@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import threading
 from datetime import timedelta
 
@@ -14,6 +12,7 @@ from django.utils import timezone
 
 from runs.models import Worker
 from runs.queue.heartbeat import heartbeat
+from runs.queue.worker_name import worker_name
 from runs.settings_of_worker import containment
 
 logger = logging.getLogger(__name__)
@@ -23,16 +22,11 @@ FORGOTTEN_AFTER = timedelta(days=1)
 """A worker that said nothing for so long is no more listed."""
 
 
-def name() -> str:
-    """Return this process's name: its host and process number."""
-    return f"{socket.gethostname()}:{os.getpid()}"[:200]
-
-
 def say() -> None:
     """Write down that this process is here and what it is doing."""
     now = timezone.now()
     Worker.objects.update_or_create(
-        name=name(),
+        name=worker_name(),
         defaults={
             "seen": now,
             "lanes": heartbeat.places(),
@@ -45,7 +39,7 @@ def say() -> None:
 
 def leave() -> None:
     """Take this process off the list; it ends in order."""
-    Worker.objects.filter(name=name()).delete()
+    Worker.objects.filter(name=worker_name()).delete()
 
 
 def keep_saying(stop: threading.Event) -> threading.Thread:

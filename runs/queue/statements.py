@@ -27,8 +27,10 @@ _NOW = {
 }
 
 
-def claim_next(run_id: int, token: str, lease_seconds: float) -> tuple[int, int, int, int] | None:
-    """Claim the run's next queued trial; None when the statement got none.
+def claim_next(
+    run_id: int, token: str, worker: str, lease_seconds: float
+) -> tuple[int, int, int, int] | None:
+    """Claim the run's next queued trial for a worker; None when the statement got none.
 
     Returns the trial, its earlier starts, its scenario version and its index.
     """
@@ -37,7 +39,7 @@ def claim_next(run_id: int, token: str, lease_seconds: float) -> tuple[int, int,
     (adapt,) = _adapters(vendor, Trial, ("started",))
     started = adapt(timezone.now())
     # All of them, which is one: SQLite has not done it before it has told that there is no more.
-    rows = execute(database, _claim_sql(vendor), [token, lease_seconds, started, run_id]).fetchall()
+    rows = execute(database, _claim_sql(vendor), [token, lease_seconds, started, worker, run_id]).fetchall()
     return next(((trial, starts - 1, version, index) for trial, starts, version, index in rows), None)
 
 
@@ -48,7 +50,7 @@ def _claim_sql(vendor: str) -> str:
     return f"""
         UPDATE {table}
         SET state = 'running', token = {place}, lease_until = {_NOW[vendor]} + {place}, starts = starts + 1,
-            started = {place}
+            started = {place}, worker = {place}
         WHERE id = (
             SELECT id FROM {table} WHERE run_id = {place} AND state = 'queued' ORDER BY position LIMIT 1 {lock}
         ) AND state = 'queued'
@@ -70,17 +72,17 @@ def _content_sql(vendor: str) -> str:
     return f"SELECT content, fixture_id FROM {table} WHERE id = {PLACES[vendor]}"  # noqa: S608 (quoted name)
 
 
-def finish_trial(trial_id: int, token: str, values: Mapping[str, Any]) -> bool:
+def write_trial(trial_id: int, token: str, values: Mapping[str, Any]) -> bool:
     """Write a running trial's columns, if the token still holds it."""
     database, names = connected(), tuple(values)
     vendor = database.vendor
     parameters = _adapted(_adapters(vendor, Trial, names), values)
-    cursor = execute(database, _finish_sql(vendor, names), [*parameters, trial_id, token])
+    cursor = execute(database, _trial_sql(vendor, names), [*parameters, trial_id, token])
     return bool(cursor.rowcount == 1)
 
 
 @cache
-def _finish_sql(vendor: str, names: tuple[str, ...]) -> str:
+def _trial_sql(vendor: str, names: tuple[str, ...]) -> str:
     columns = ", ".join(f"{_column(Trial, name)} = {_placeholder(vendor, Trial, name)}" for name in names)
     table, place = connection.ops.quote_name(Trial._meta.db_table), PLACES[vendor]
     return f"UPDATE {table} SET {columns} WHERE id = {place} AND token = {place} AND state = 'running'"  # noqa: S608

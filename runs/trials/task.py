@@ -11,9 +11,10 @@ from typing import Any
 from evaluators.criteria import Criteria
 from evaluators.scoring.without_models import without_models
 from runs.providers import MODELS
-from runs.providers.base import Invocation
+from runs.providers.base import Invocation, Look
 from runs.queue.claims import Claim
 from runs.trials.context import RunContext, fixture_of, load_run, load_scenario
+from runs.trials.doing import storable_call
 from runs.trials.folder import TrialFolder
 from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import FixtureFile
@@ -33,6 +34,8 @@ class Task:
     context: RunContext
     stopped: Callable[[], bool]
     """Whether somebody has cancelled it, or the claim is lost."""
+    watch: Callable[[Look], None] = lambda look: None
+    """Takes what tells of the agent's calls while it works, fit to be stored."""
 
     @property
     def timeout_seconds(self) -> float:
@@ -131,7 +134,12 @@ class Task:
             in_workspace=self.in_workspace,
             stubs=spec.stubs,
             cancelled=self.stopped,
+            watch=self._watch,
         )
+
+    def _watch(self, look: Look) -> None:
+        secrets = self.secrets
+        self.watch(lambda: storable_call(look(), secrets))
 
     def script_env(self, folder: TrialFolder, workspace: LocalWorkspace) -> dict[str, str]:
         """Names that scripts know, with paths as they are inside the sandbox (llm-tool-test, Scripts)."""
@@ -153,6 +161,6 @@ def needs_workspace(criteria: Criteria) -> bool:
     return looks or bool(criteria.scripts) or any(each.needs_workspace for each in criteria.evaluators)
 
 
-def load(claim: Claim, stopped: Callable[[], bool]) -> Task:
+def load(claim: Claim, stopped: Callable[[], bool], watch: Callable[[Look], None]) -> Task:
     """Return the claim's task. Raises `ProviderError` where the run's target cannot be used."""
-    return Task(claim, load_scenario(claim.scenario_version_id), load_run(claim.run_id), stopped)
+    return Task(claim, load_scenario(claim.scenario_version_id), load_run(claim.run_id), stopped, watch)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from django.db import connection, connections, transaction
@@ -12,6 +14,7 @@ from runs import lanes, launching, preparation, recording
 from runs.models import Run, Target, Trial
 from runs.queue import heartbeat as heartbeat_module
 from runs.queue.heartbeat import Heartbeat
+from runs.queue.worker_name import worker_name
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Rubric
 from scenarios.storing import keep_fixture
@@ -193,6 +196,101 @@ def test_the_heartbeat_keeps_a_claim_beyond_its_lease(settings):
 
         assert not expired_trials().exists()
         assert not beat.stopped(claim.token)
+
+
+TOLD_CALLS = """
+echo '{"type":"tool_call","name":"bash","command":"taskmgr list --all"}' >> "$EVENTS"
+echo '{"type":"tool_result","output":"none"}' >> "$EVENTS"
+sleep 60
+"""
+
+
+def test_a_running_trial_says_what_its_agent_did_last_and_who_carries_it():
+    project = make_project()
+    shell_target(project)
+    run = running(suite_of(project, works={"prompt": TOLD_CALLS}), targets=["shell"])
+    with carrying(run):
+        until(lambda: Trial.objects.filter(run=run).exclude(doing="").exists())
+        assert run.trial_set.values_list("doing", "worker").get() == ("taskmgr list --all", worker_name())
+        recording.cancel_run(run.pk)
+    assert run.trial_set.values_list("state", "doing", "worker").get() == ("cancelled", "", worker_name())
+
+
+def test_what_an_agent_did_last_is_stored_without_secrets(monkeypatch):
+    secret = "hunter2-and-more"
+    monkeypatch.setenv("TOOL_KEY", secret)
+    script = """printf '{"type":"tool_call","command":"git push %s"}\\n' "$TOOL_KEY" > "$EVENTS"; sleep 60"""
+    criteria = {"tool": {"binary": "git", "env": {"TOOL_KEY": "${TOOL_KEY}"}}, "gates": []}
+    project = make_project("default")
+    shell_target(project)
+    run = running(suite_of(project, a={"prompt": script, "criteria": criteria}), targets=["shell"])
+    with carrying(run):
+        until(lambda: Trial.objects.filter(run=run).exclude(doing="").exists())
+        assert run.trial_set.get().doing == "git push [REDACTED]"
+        recording.cancel_run(run.pk)
+
+
+def test_the_heartbeat_writes_down_what_changed_and_only_that():
+    claim = claimed(running())
+    beat = Heartbeat()
+    calls = iter(["", "one", "", "one", "two"])
+    beat._tokens[claim.token] = "trial"
+    beat.watch(claim.trial_id, claim.token, lambda: next(calls))
+    trial = Trial.objects.filter(pk=claim.trial_id)
+    for expected in ("as it was", "one", "as it was", "as it was", "two"):
+        trial.update(doing="as it was")
+        beat._tell()
+        assert trial.get().doing == expected
+
+
+def test_output_that_cannot_be_looked_at_does_not_end_the_heartbeat(caplog):
+    claim = claimed(running())
+    beat = Heartbeat()
+
+    def look() -> str:
+        raise RuntimeError("hostile")
+
+    with beat.holding(claim.token, "trial"):
+        beat.watch(claim.trial_id, claim.token, look)
+        until(lambda: "hostile" in caplog.text)
+        assert beat._thread is not None
+        assert beat._thread.is_alive()
+
+
+def test_nothing_is_told_of_a_token_that_is_not_held():
+    beat = Heartbeat()
+    beat.watch(1, "gone", lambda: "one")
+    assert not beat._watched
+    with beat.holding("here", "trial"):
+        beat.watch(1, "here", lambda: "")
+        assert beat._watched
+    assert not beat._watched
+
+
+@contextmanager
+def carrying(run: Run) -> Iterator[None]:
+    """Carry a run's trials in another thread meanwhile; the block lets them end."""
+
+    def carry() -> None:
+        try:
+            lanes.work(run.pk)
+        finally:
+            connections.close_all()
+
+    carrier = threading.Thread(target=carry)
+    carrier.start()
+    try:
+        yield
+    finally:
+        recording.cancel_run(run.pk)
+        carrier.join(20)
+
+
+def until(ready: Callable[[], bool], seconds: float = 15.0) -> None:
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_the_heartbeats_thread_ends_when_nothing_is_held():

@@ -14,3 +14,38 @@ def test_a_worker_imports_what_it_is_told_to_before_its_first_trial(stand: Stand
     stand.env |= {"EVALHUB_PRELOAD": "evalhub_preloaded", "PYTHONPATH": str(tmp_path)}
     stand.start_worker(threads=1)
     stand.until((tmp_path / "imported").exists, 20)
+
+
+AT_WORK = """
+name: works
+description: Tells of a call and goes on.
+task:
+  prompt: >-
+    echo '{"type":"tool_call","command":"taskmgr list"}' >> "$EVENTS"; sleep 60
+evaluation:
+  gates: []
+"""
+TARGETS = """
+targets:
+  - name: shell
+    provider: cli
+    command_template: EVENTS={EVENTS_FILE} sh -c {PROMPT}
+"""
+
+
+def test_a_running_trial_names_the_worker_that_says_it_is_here_and_its_last_call(
+    stand: Stand, tmp_path: Path
+):
+    suite, targets = tmp_path / "suite", tmp_path / "targets.yaml"
+    suite.mkdir()
+    (suite / "works.yaml").write_text(AT_WORK)
+    targets.write_text(TARGETS)
+    stand.start_worker(threads=1)
+    stand.manage("run_scenarios", str(suite), "--targets", str(targets), "--target", "shell", "--json")
+    stand.until(lambda: bool(stand.rows("SELECT id FROM runs_trial WHERE doing <> ''")), 40)
+    assert stand.rows("SELECT worker, doing FROM runs_trial") == [
+        (stand.one("SELECT name FROM runs_worker"), "taskmgr list")
+    ]
+    stand.rows("UPDATE runs_run SET cancel_requested = TRUE RETURNING id")
+    stand.until(lambda: stand.one("SELECT state FROM runs_trial") == "cancelled", 20)
+    assert stand.one("SELECT doing FROM runs_trial") == ""

@@ -11,7 +11,7 @@ import pytest
 from evaluators.model import CompletionError, CompletionRequest
 from runs.containment.sandbox import Level
 from runs.providers import make_provider
-from runs.providers.base import Invocation, Provider, ProviderError
+from runs.providers.base import Invocation, Look, Provider, ProviderError
 from runs.providers.cli_answer import read_answer
 from runs.providers.cli_judge import complete_through_command
 from runs.providers.command_template import TemplateValues, render
@@ -56,6 +56,19 @@ def test_it_reads_events_from_outside_the_workspace_and_cleans_up(tmp_path):
     assert recording.events == event.encode() + b"\n"
     assert list((tmp_path / "workspace").iterdir()) == []
     assert not [path for path in (tmp_path / "scratch").iterdir() if path.is_file()]
+
+
+def test_its_last_call_is_told_while_it_works(tmp_path):
+    event = json.dumps({"type": "tool_call", "name": "bash", "command": "taskmgr list"})
+    looks: list[Look] = []
+    asked = invocation(tmp_path, watch=looks.append, cancelled=lambda: looks[0]() == "taskmgr list")
+    assert provider(f"echo '{event}' > {{EVENTS_FILE}}; sleep 60").invoke(asked).cancelled
+
+
+def test_a_command_that_writes_no_events_tells_of_no_calls(tmp_path):
+    looks: list[Look] = []
+    provider("echo hi > {OUTPUT_FILE}").invoke(invocation(tmp_path, watch=looks.append))
+    assert looks == []
 
 
 @pytest.mark.parametrize("name", ["OUTPUT_FILE", "EVENTS_FILE"])

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluators.transcripts import parse
-from runs.providers.base import ProviderError
+from runs.providers.base import Look, ProviderError
 from tests.runs.providers.agents import agent, beside, invocation
 
 QUESTION = "[[ ## user_query ## ]]\n\nImplement it."
@@ -75,3 +76,23 @@ def test_a_failed_session_is_judged_in_a_workspace_and_an_error_without(tmp_path
 def test_it_tells_whether_its_program_is_there(kind):
     assert session(kind).check().version == "1.2.3"
     assert "set `executable`" in session(kind, executable="/no/such").check().sentence
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_last_call_is_told_once(tmp_path, kind):
+    looks: list[Look] = []
+    session(kind).invoke(invocation(tmp_path, watch=looks.append))
+    assert [[look(), look()] for look in looks] == [["./taskmgr list", ""]]
+
+
+def test_its_last_call_is_told_while_it_works(tmp_path):
+    program = tmp_path / "slow"
+    block = {"type": "tool_use", "name": "Bash", "input": {"command": "taskmgr list"}}
+    line = json.dumps({"type": "assistant", "message": {"content": [block]}})
+    program.write_text(f"#!/bin/sh\necho '{line}'\nsleep 60\n")
+    program.chmod(0o755)
+    looks: list[Look] = []
+    asked = invocation(
+        tmp_path, watch=looks.append, cancelled=lambda: looks[0]() == "taskmgr list", in_workspace=True
+    )
+    assert agent("claude_code", "", executable=str(program)).invoke(asked).cancelled

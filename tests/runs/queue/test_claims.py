@@ -11,6 +11,7 @@ from django.db import connections
 from runs import recording
 from runs.models import Run, RunSlot, TargetSlot, Trial
 from runs.queue import claims
+from runs.queue.worker_name import worker_name
 from runs.reaping import reap
 from tests.builders import make_project, make_suite, make_target
 from tests.runs.carrying import NO_GATES, claimed, lapse, launch, lose, lose_preparations, passed, running
@@ -61,6 +62,47 @@ def test_a_claim_counts_the_earlier_starts():
     lose(claimed(run))
     reap()
     assert claimed(run).starts == 1
+
+
+def test_a_claim_names_its_worker_until_it_is_lost():
+    run = running()
+    claim = claimed(run)
+    claims.tell([claims.Doing(claim.trial_id, claim.token, "taskmgr list")])
+    assert at_work(claim) == (worker_name(), "taskmgr list")
+    lose(claim)
+    reap()
+    assert at_work(claim) == ("", "")
+
+
+def test_what_an_agent_does_is_gone_with_its_result_and_its_worker_stays():
+    run = running()
+    claim = claimed(run)
+    claims.tell([claims.Doing(claim.trial_id, claim.token, "taskmgr list")])
+    recording.record(claim, passed())
+    assert at_work(claim) == (worker_name(), "")
+    claims.tell([claims.Doing(claim.trial_id, claim.token, "too late")])
+    assert at_work(claim) == (worker_name(), "")
+
+
+def test_what_an_agent_does_under_an_old_token_is_not_written():
+    run = running()
+    old = claimed(run)
+    lose(old)
+    reap()
+    new = claimed(run)
+    claims.tell([claims.Doing(new.trial_id, new.token, "new"), claims.Doing(old.trial_id, old.token, "old")])
+    assert at_work(new) == (worker_name(), "new")
+
+
+def test_what_no_database_holds_is_told_without_it():
+    claim = claimed(running())
+    claims.tell([claims.Doing(claim.trial_id, claim.token, "a\x00b\ud800")])
+    assert at_work(claim)[1] == "a\ufffdb?"
+
+
+def at_work(claim):
+    """Return who carries the claim's trial, and what its agent does."""
+    return Trial.objects.values_list("worker", "doing").get(pk=claim.trial_id)
 
 
 def test_a_result_under_an_old_token_is_thrown_away():

@@ -11,6 +11,7 @@ from django.utils import timezone
 from runs.models import Worker
 from runs.queue import presence
 from runs.queue.heartbeat import heartbeat
+from runs.queue.worker_name import worker_name
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_worker_is_listed_with_what_it_does_and_how_it_contains() -> None:
     with heartbeat.holding("a-place", "place"):
         presence.say()
-    worker = Worker.objects.get(name=presence.name())
+    worker = Worker.objects.get(name=worker_name())
     assert worker.lanes == 1
     assert worker.sandbox in ("bwrap", "landlock", "limits", "off")
     presence.say()
@@ -29,7 +30,7 @@ def test_one_that_was_silent_for_a_day_is_forgotten() -> None:
     Worker.objects.create(name="old:1", seen=timezone.now() - timedelta(days=2))
     Worker.objects.create(name="other:1", seen=timezone.now() - timedelta(hours=1))
     presence.say()
-    assert set(Worker.objects.values_list("name", flat=True)) == {"other:1", presence.name()}
+    assert set(Worker.objects.values_list("name", flat=True)) == {"other:1", worker_name()}
 
 
 def test_one_that_ends_in_order_is_gone() -> None:

@@ -1,0 +1,18 @@
+"""What is stored of an agent's last call while its trial runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evaluators.redaction import mask_values, redact_patterns
+from runs.models.trial import LONGEST_DOING
+
+_LOOKED_AT = 20 * LONGEST_DOING
+"""Characters in which secrets are sought by pattern: well beyond the cut, so that none is stored by half."""
+
+
+def storable_call(call: str, secrets: Iterable[str]) -> str:
+    """Return a call on one line of at most `LONGEST_DOING` characters, without secrets; an ellipsis ends a cut one."""
+    line = " ".join(mask_values(call, secrets).split())
+    told = redact_patterns(line[:_LOOKED_AT])
+    return told if len(told) <= LONGEST_DOING else f"{told[: LONGEST_DOING - 1]}…"

@@ -1,0 +1,90 @@
+"""What an agent did last, told from a part of its stream."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators.transcripts import parse
+from evaluators.transcripts.latest import MOST_LINES, latest_call
+
+STREAMS = Path(__file__).parents[1] / "files" / "streams"
+AGENTS = ["codex", "claude_code", "opencode"]
+
+
+def lines(*told: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(each).encode() + b"\n" for each in told)
+
+
+def call(command: str, **changes: Any) -> dict[str, Any]:
+    return {"type": "tool_call", "name": "bash", "command": command, **changes}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_it_is_the_last_call_of_a_recorded_session_at_any_moment(agent: str) -> None:
+    raw = (STREAMS / f"{agent}.jsonl").read_bytes()
+    assert latest_call(agent, raw) == [each.command for each in parse(agent, raw).events if each.command][-1]
+    for end in [place + 1 for place, byte in enumerate(raw) if byte == ord("\n")]:
+        calls = [each.command for each in parse(agent, raw[:end]).events if each.command]
+        assert latest_call(agent, raw[:end]) == (calls[-1] if calls else "")
+
+
+def test_a_call_that_is_no_command_is_its_tool_with_what_it_was_given() -> None:
+    told = lines(call("ls"), {"type": "tool_call", "name": "Read", "input": {"path": "a.txt"}})
+    assert latest_call("events", told) == 'Read {"path":"a.txt"}'
+    assert latest_call("events", lines({"type": "tool_call", "name": "Stop"})) == "Stop"
+    assert latest_call("events", lines({"type": "tool_call"})) == "tool"
+
+
+def test_of_several_calls_in_one_message_it_is_the_last() -> None:
+    blocks = [{"type": "tool_use", "name": "Bash", "input": {"command": each}} for each in ("ls", "pwd")]
+    assert latest_call("claude_code", lines({"type": "assistant", "message": {"content": blocks}})) == "pwd"
+
+
+def test_what_follows_a_call_does_not_hide_it() -> None:
+    told = lines(call("ls"), {"type": "tool_result", "output": "a"}, {"type": "message", "text": "I see."})
+    assert latest_call("events", told) == "ls"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b'ommand":"rm"}\n',
+        b"\n\n",
+        b"\xff\xfe\n",
+        b"[1]\nnull\n7\n",
+        b"[" * 20_000 + b"\n",
+        lines({"type": "tool_call", "name": [], "command": {}}),
+    ],
+    ids=["without its beginning", "empty", "no text", "no objects", "deep", "other types"],
+)
+@pytest.mark.parametrize("parser", ["events", *AGENTS])
+def test_lines_that_cannot_be_read_are_passed_over(parser: str, broken: bytes) -> None:
+    before = {
+        "events": call("ls"),
+        "codex": {"type": "item.started", "item": {"type": "command_execution", "command": "ls"}},
+        "claude_code": {
+            "type": "assistant",
+            "message": {"content": [{"type": "tool_use", "name": "Bash", "input": {"command": "ls"}}]},
+        },
+        "opencode": {"type": "tool_use", "part": {"tool": "bash", "state": {"input": {"command": "ls"}}}},
+    }
+    assert latest_call(parser, lines(before[parser]) + broken) in ("ls", "tool")
+
+
+@pytest.mark.parametrize("parser", ["plain_text", "trace", "chat", "otel", "unheard of"])
+def test_a_format_without_events_in_lines_tells_nothing(parser: str) -> None:
+    assert latest_call(parser, lines(call("ls"))) == ""
+
+
+def test_only_the_end_of_a_flood_is_looked_at() -> None:
+    other = lines({"type": "message", "text": "Well."})
+    assert latest_call("events", lines(call("ls")) + other * (MOST_LINES - 2)) == "ls"
+    assert latest_call("events", lines(call("ls")) + other * MOST_LINES) == ""
+
+
+def test_nothing_is_told_of_nothing() -> None:
+    assert latest_call("events", b"") == ""

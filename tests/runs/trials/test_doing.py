@@ -1,0 +1,45 @@
+"""What is stored of an agent's last call while its trial runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.models.trial import LONGEST_DOING
+from runs.trials.doing import storable_call
+
+SECRET = "sesame-open-wide"
+
+
+@pytest.mark.parametrize(
+    ("call", "stored"),
+    [
+        ("taskmgr list", "taskmgr list"),
+        ("", ""),
+        ("cat <<EOF\n  one\n\ttwo\nEOF\n", "cat <<EOF one two EOF"),
+        (f"login {SECRET} now", "login [REDACTED] now"),
+        ("curl -H 'Authorization: Bearer abcdefghijklmnop'", "curl -H 'Authorization: Bearer [REDACTED]'"),
+        ("ls /home/mallory/x", "ls /home/[REDACTED_USER]/x"),
+    ],
+    ids=["as it is", "nothing", "on one line", "a value", "a bearer", "a user"],
+)
+def test_a_call_is_kept_on_one_line_and_without_secrets(call, stored):
+    assert storable_call(call, (SECRET,)) == stored
+
+
+def test_a_long_call_is_cut_and_says_so():
+    assert storable_call("x" * LONGEST_DOING, ()) == "x" * LONGEST_DOING
+    assert storable_call("x" * (LONGEST_DOING + 1), ()) == "x" * (LONGEST_DOING - 1) + "…"
+
+
+@pytest.mark.parametrize("before", range(LONGEST_DOING - 20, LONGEST_DOING + 1))
+def test_no_secret_is_kept_by_half(before):
+    call = "x" * (before - 1) + " " + SECRET + " --password=abracadabra"
+    stored = storable_call(call, (SECRET,))
+    assert len(stored) <= LONGEST_DOING
+    assert "ses" not in stored
+    assert "abra" not in stored
+
+
+def test_a_value_longer_than_what_is_kept_is_masked():
+    long = "k" * 100_000
+    assert storable_call(f"put {long}", (long,)) == "put [REDACTED]"
