@@ -26,7 +26,7 @@ from runs.warehouse.failing_calls import failing_calls
 from runs.warehouse.filters import STATES, Filters, in_force, left_without
 from runs.warehouse.history import page_of_runs
 from runs.warehouse.layers import layers_of
-from runs.warehouse.progress import progress_of
+from runs.warehouse.progress import progress_of, workers_here
 from runs.warehouse.run_detail import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.warehouse.run_trials import trials_of
 from runs.warehouse.strips import recent_runs
@@ -81,7 +81,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         return render(request, "runs/_scenarios.html", context)
     used = subcommands(run, read)
     context |= {
-        "progress": progress_of(run),
+        **_progress(run),
         "layers": layers_of(run, read),
         "subcommands": used,
         "all_calls": total_row(used),
@@ -123,7 +123,7 @@ def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
 def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show how far a run is; at its end htmx is told to stop asking and to load the page once more."""
     run = find_run(request, pk)
-    context = {"run": run, "progress": progress_of(run)}
+    context = {"run": run, **_progress(run)}
     if run.is_open:
         return page_or_fragment(request, "runs/run_progress.html", "runs/_progress.html", context)
     if not request.htmx:
@@ -131,6 +131,11 @@ def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
     response = render(request, "runs/_progress.html", context, status=STOP_POLLING)
     response["HX-Refresh"] = "true"
     return response
+
+
+def _progress(run: Run) -> dict[str, Any]:
+    """Return how far a run is, and while it is open how many workers there are."""
+    return {"progress": progress_of(run), "workers": workers_here() if run.is_open else 0}
 
 
 @require_POST

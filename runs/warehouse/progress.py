@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
+from django.db.models import Count, QuerySet, Window
 from django.utils import timezone
 
-from runs.models import Run, Trial
+from evalhub.web.prepared import prepared
+from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
 
 MOST_RUNNING = 20
+"""Running trials that are listed; all are counted."""
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """A running trial."""
+
+    pk: int
+    key: str
+    index: int
+    started: datetime | None
+    worker: str
+    doing: str
+    """The last call of its agent, empty where none is known."""
+    all: int
+    """How many trials of the run are running."""
+
+    @property
+    def seconds(self) -> float | None:
+        """For how long it has been running."""
+        return (timezone.now() - self.started).total_seconds() if self.started else None
 
 
 @dataclass(frozen=True)
@@ -25,36 +49,47 @@ class Progress:
     waiting: int
     left_seconds: float | None
     cost_usd: float | None
-    now: list[Trial] = field(default_factory=list)
+    now: list[AtWork] = field(default_factory=list)
+    """What is running, the longest first; at most `MOST_RUNNING`."""
 
     @property
     def done(self) -> int:
         return self.trials - self.running - self.waiting
 
+    @property
+    def unlisted(self) -> int:
+        """How many of the running trials are not in the list."""
+        return self.running - len(self.now)
+
 
 def progress_of(run: Run) -> Progress:
     """Return a run's counters and what runs now. One query while it is open, none after."""
-    running = _running(run) if run.is_open else []
+    now = [AtWork(*row) for row in _running(run.pk)] if run.is_open else []
+    running = now[0].all if now else 0
     return Progress(
         trials=run.trials,
         passed=run.passed,
         failed=run.failed,
         errors=run.errors,
         cancelled=run.cancelled,
-        running=len(running),
-        waiting=max(0, run.open - len(running)),
+        running=running,
+        waiting=max(0, run.open - running),
         left_seconds=_left(run),
         cost_usd=run.cost_usd,
-        now=running[:MOST_RUNNING],
+        now=now,
     )
 
 
-def _running(run: Run) -> list[Trial]:
-    return list(
-        Trial.objects.filter(run=run, state=TrialState.RUNNING)
-        .select_related("scenario")
-        .only("index", "started", "scenario__key", "run_id", "starts")[: MOST_RUNNING + 1]
-    )
+def workers_here() -> int:
+    """Return how many workers were heard of lately. One query."""
+    return Worker.heard(now=timezone.now()).count()
+
+
+@prepared
+def _running(run: int) -> QuerySet[Trial, tuple[int, str, int, datetime | None, str, str, int]]:
+    running = Trial.objects.filter(run=run, state=TrialState.RUNNING).annotate(all=Window(Count("*")))
+    columns = ("pk", "scenario__key", "index", "started", "worker", "doing", "all")
+    return running.order_by("started", "pk").values_list(*columns)[:MOST_RUNNING]
 
 
 def _left(run: Run) -> float | None:

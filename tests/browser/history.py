@@ -158,7 +158,16 @@ def _running(version: Any, target: Any) -> Run:
     run = make_run(version, target=target, state="running")
     make_trial(run, KEYS[0], outcome="pass")
     make_trial(run, KEYS[1], outcome="fail")
-    make_trial(run, KEYS[2], outcome="", state="running", started=timezone.now())
+    doing = "taskmgr import --resume " + "x" * 175
+    make_trial(
+        run,
+        KEYS[2],
+        outcome="",
+        state="running",
+        started=timezone.now(),
+        worker="eval-1.example:4711",
+        doing=doing,
+    )
     make_trial(run, KEYS[3], outcome="")
     return run
 

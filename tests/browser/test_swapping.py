@@ -34,12 +34,25 @@ def test_a_running_run_refreshes_itself_once_it_is_over(
     run = make_run(make_suite(project), state="running", started=timezone.now())
     trial = make_trial(run, outcome="", state="running", started=timezone.now())
     as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
-    expect(as_admin.get_by_text("0 of 1 trials are done")).to_be_visible()
+    expect(as_admin.get_by_text("0 of 1 trial is done")).to_be_visible()
     Trial.objects.filter(pk=trial.pk).update(state="finished", outcome="pass")
     Run.objects.filter(pk=run.pk).update(open=0, passed=1)
     assert close_if_done(run.pk)
     expect(as_admin.get_by_text("Every trial that counts passed")).to_be_visible()
     expect(as_admin.locator("#progress")).to_have_count(0)
+
+
+def test_a_running_run_tells_what_its_agents_do_and_keeps_the_focus(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    run = make_run(make_suite(project), state="running", started=timezone.now())
+    trial = make_trial(run, outcome="", state="running", started=timezone.now(), worker="eval-1:7")
+    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
+    link = as_admin.locator("#progress").get_by_role("link", name="create, 1")
+    link.focus()
+    Trial.objects.filter(pk=trial.pk).update(doing="taskmgr list --all")
+    expect(as_admin.locator("#progress code", has_text="taskmgr list --all")).to_be_visible()
+    expect(link).to_be_focused()
 
 
 def test_cancelling_is_one_press(as_admin: Page, live_server: Any, project: Any) -> None:

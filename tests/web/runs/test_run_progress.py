@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
-from runs.models import Trial
+from runs.models import Target, Trial, Worker
+from runs.warehouse.progress import progress_of
 from tests.builders import make_project, make_run, make_trial
 from tests.web.runs.pages import address, page
+from tests.web.trials.pages import HOSTILE, SHOWN
 
 
 @pytest.fixture
@@ -30,6 +35,95 @@ def test_progress_is_a_fragment(signed_in, running):
     response = signed_in().get(address(running, "progress/"), headers={"HX-Request": "true"})
     assert response.status_code == 200
     assert response.content.decode().lstrip().startswith("<section")
+
+
+def test_it_says_what_runs_for_how_long_and_where_and_what_its_agent_did_last(signed_in, running):
+    started = timezone.now() - timedelta(seconds=42)
+    trial = running.trial_set.get(state="running")
+    Trial.objects.filter(pk=trial.pk).update(started=started, worker="eval-1:7", doing="taskmgr list --all")
+    text = page(signed_in(), running)
+    (row,) = re.findall(r'<tr><th scope="row" class="wrap"><a id="now-.*?</tr>', text)
+    assert f'href="/p/tools/trials/{trial.pk}/">export, 1</a>' in row
+    assert ">eval-1:7</td>" in row
+    assert re.search(r"UTC\">4[23] s</time>", row)
+    assert "<code>taskmgr list --all</code>" in row
+
+
+def test_what_is_not_known_of_a_running_trial_is_a_dot(signed_in, running):
+    (row,) = re.findall(r"<tr><th[^>]*><a id=\"now-.*?</tr>", page(signed_in(), running))
+    assert '<td class="wrap"><span class="muted">·</span></td>' in row
+    assert '<td class="p2 wrap muted">·</td>' in row
+
+
+def test_what_an_agent_did_last_may_be_hostile(signed_in, running):
+    running.trial_set.filter(state="running").update(doing=HOSTILE, worker=HOSTILE)
+    text = page(signed_in(), running)
+    assert f"<code>{SHOWN}</code>" in text
+    assert "<script>alert" not in text
+
+
+def test_what_an_agent_did_last_may_be_long_and_is_shown_whole(signed_in, running):
+    running.trial_set.filter(state="running").update(doing="x" * 200)
+    assert f"<code>{'x' * 200}</code>" in page(signed_in(), running)
+
+
+def test_all_running_trials_are_counted_and_those_that_began_first_are_listed(
+    signed_in, version, django_assert_num_queries
+):
+    run = make_run(version, state="running", started=timezone.now())
+    for n in range(33):
+        at = timezone.now() - timedelta(seconds=n)
+        make_trial(run, "create", outcome="", state="running", started=at)
+    make_trial(run, "export", outcome="")
+    with django_assert_num_queries(1):
+        progress = progress_of(run)
+    assert (progress.running, progress.waiting, progress.done, progress.unlisted) == (33, 1, 0, 13)
+    assert [trial.index for trial in progress.now] == list(range(32, 12, -1))
+    text = page(signed_in(), run)
+    assert text.count('<a id="now-') == 20
+    assert "13 more are running; these began first." in text
+    assert "◌ 33 running" in text
+
+
+def test_without_running_trials_there_is_no_table(signed_in, version):
+    run = make_run(version, state="queued")
+    make_trial(run, outcome="")
+    text = page(signed_in(), run)
+    assert "Running now" not in text
+    assert "Waiting for a worker." in text
+
+
+@pytest.mark.parametrize(
+    ("workers", "said"),
+    [
+        (0, "2 trials wait: at most 3 run at once. No worker was heard of in the last minute"),
+        (1, "2 trials wait: at most 3 run at once; 1 worker is here. There"),
+        (2, "2 trials wait: at most 3 run at once; 2 workers are here. There"),
+    ],
+)
+def test_it_says_what_waits_and_how_many_workers_there_are(signed_in, version, workers, said):
+    run = make_run(version, state="running", concurrency=3)
+    for _ in range(2):
+        make_trial(run, "create", outcome="")
+    Worker.objects.create(name="lost:1", seen=timezone.now() - timedelta(minutes=2))
+    for n in range(workers):
+        Worker.objects.create(name=f"here:{n}")
+    assert said in page(signed_in(), run)
+
+
+def test_it_names_the_cap_of_the_target(signed_in, version):
+    run = make_run(version, state="running", concurrency=1)
+    make_trial(run, "create", outcome="")
+    Target.objects.update(workers=2)
+    said = "1 trial waits: at most 1 runs at once, and 2 of all runs on this target"
+    assert said in page(signed_in(), run)
+
+
+def test_no_worker_is_missed_where_trials_run_without_one(signed_in, running):
+    # They run in the process of a command.
+    text = page(signed_in(), running)
+    assert "1 trial waits" in text
+    assert "No worker was heard of" not in text
 
 
 def test_progress_stops_the_polling_at_the_end(signed_in, version):

@@ -47,6 +47,19 @@ def test_it_works(signed_in, run):
         assert expected in text
 
 
+def test_a_running_trial_says_who_carries_it_and_what_its_agent_did_last(signed_in, run):
+    trial = make_trial(run, outcome="", state="running", worker="eval-1:7", doing=HOSTILE)
+    text = page(signed_in(), trial)
+    assert "<dt>Worker</dt><dd>eval-1:7</dd>" in text
+    assert f"Its last command so far: <code>{SHOWN}</code>" in text
+
+
+def test_a_trial_that_waits_has_no_worker_and_does_nothing(signed_in, run):
+    text = page(signed_in(), make_trial(run, outcome=""))
+    assert "<dt>Worker</dt>" not in text
+    assert "last command so far" not in text
+
+
 def test_what_is_not_known_has_no_line(signed_in, run):
     text = page(signed_in(), make_trial(run, outcome="fail"))
     assert "<dt>Expected</dt>" in text
