@@ -36,6 +36,11 @@ _BY_LAYER = {
 }
 
 
+def unit_of(layer: str, name: str) -> tuple[str, Better]:
+    """Return the unit and the direction of a measure; of one that nobody knows, nothing."""
+    return KNOWN.get((layer, name)) or _BY_LAYER.get(layer) or ("", Better.NONE)
+
+
 _ids: dict[tuple[str, str], int] = {}
 
 
@@ -44,7 +49,7 @@ def measure_id(layer: str, name: str) -> int:
     known = _ids.get((layer, name))
     if known is not None:
         return known
-    unit, better = KNOWN.get((layer, name)) or _BY_LAYER.get(layer) or ("", Better.NONE)
+    unit, better = unit_of(layer, name)
     measure, _ = Measure.objects.get_or_create(
         layer=layer, name=name[:200], defaults={"unit": unit, "better": better}
     )

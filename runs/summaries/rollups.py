@@ -118,6 +118,11 @@ def over_scenarios(series: dict[tuple[int, Key], Series]) -> dict[Key, Series]:
     return totals
 
 
+def so_far(run: int) -> dict[Key, Series]:
+    """Return what the rollups of an open run as a whole would be by now. One query."""
+    return over_scenarios(by_scenario(MeasuredTrial(*row) for row in _rows(run)))
+
+
 def write_rollups(run: Run) -> None:
     """Write the run's rollups anew, from its trials that are not errors. The caller holds the transaction."""
     kept = [MeasuredTrial(*row) for row in _rows(run.pk)]

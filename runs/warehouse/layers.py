@@ -12,6 +12,8 @@ from evaluators.scoring.base import LAYER as SCORING
 from evaluators.scoring.layer import NAME as AGGREGATE
 from runs.models import Run, RunMeasure
 from runs.summaries.layer_totals import CRITERION, GateKind, LayerTotals
+from runs.summaries.measures import unit_of
+from runs.summaries.rollups import so_far
 from runs.summaries.said import Statement
 from runs.warehouse.run_trials import RunTrials
 
@@ -74,8 +76,12 @@ class Layers:
 
 
 def layers_of(run: Run, read: RunTrials) -> Layers:
-    """Return a run's layers, from its rollups and what its trials come to. One query."""
-    means, digest = _means(run), read.digest
+    """Return a run's layers, from its rollups and what its trials come to. One query.
+
+    An open run has no rollups yet: its means are those of the trials that have ended, held against nothing, for
+    they are of other scenarios than the baseline's.
+    """
+    means, digest = _means_so_far(run) if run.is_open else _means(run), read.digest
     return Layers(
         interaction=[means["interaction", name] for name in INTERACTION if ("interaction", name) in means],
         gates=digest.gates,
@@ -102,10 +108,21 @@ def _means(run: Run) -> dict[tuple[str, str], Mean]:
     means = {}
     for (owner, layer, name, unit, better), mean in values.items():
         if owner == run.pk:
-            label = INTERACTION.get(name) or name.removeprefix(CRITERION).replace("_", " ").capitalize()
             before = values.get((run.baseline_id, layer, name, unit, better))
-            means[layer, name] = Mean(name, label, unit, mean, before, better)
+            means[layer, name] = Mean(name, _label(name), unit, mean, before, better)
     return means
+
+
+def _means_so_far(run: Run) -> dict[tuple[str, str], Mean]:
+    means = {}
+    for (layer, name), series in so_far(run.pk).items():
+        unit, better = unit_of(layer, name)
+        means[layer, name] = Mean(name, _label(name), unit, series.mean, None, better)
+    return means
+
+
+def _label(name: str) -> str:
+    return INTERACTION.get(name) or name.removeprefix(CRITERION).replace("_", " ").capitalize()
 
 
 @prepared

@@ -128,3 +128,32 @@ def test_an_open_run_says_how_much_its_numbers_are_of(signed_in, version):
     assert "Nothing was judged yet." in text
     make_trial(run, scores=[])
     assert "1 of 2 trials, so numbers still move." in page(client, run)
+
+
+def test_an_open_run_has_the_means_of_its_trials_so_far(signed_in, version):
+    before = judged_run(version)
+    run = make_run(version, state="running", baseline=before)
+    for outcome, value in (("pass", 0.5), ("fail", 1.0), ("error", 0.0)):
+        scores = [
+            score("interaction", "first_try_success_rate", value),
+            score("judge", "judge", 0.4),
+            score("judge", "criterion.correctness", 0.25),
+        ]
+        make_trial(run, "create", outcome=outcome, scores=scores)
+    make_trial(run, "create", outcome="")
+    text = page(signed_in(), run)
+    (row,) = re.findall(r'<tr><th scope="row">First-try success</th>.*?</tr>', text)
+    assert '<td class="num">0.75</td>' in row
+    # What is compared is whole runs.
+    assert "not compared" in row
+    judge = text.partition("3 Judge")[2]
+    assert "<strong>0.40</strong>" in judge
+    assert 'Correctness</th><td class="num">0.25</td>' in judge
+    assert "3 of 4 trials, so numbers still move." in text
+    assert "Nothing was judged" not in judge
+
+
+def test_an_open_run_without_commands_says_so(signed_in, version):
+    run = make_run(version, state="running")
+    make_trial(run, outcome="")
+    assert "No command of the tool was seen yet." in page(signed_in(), run)
