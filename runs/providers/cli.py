@@ -25,7 +25,7 @@ from runs.providers.healthcheck import (
     ask_address,
     ask_command,
 )
-from runs.providers.options import Options, ResolvedTarget, snake_case
+from runs.providers.options import Options, ResolvedTarget, spellings_given
 from runs.providers.process import ProcessResult, run_process
 from runs.providers.recent_lines import WrittenLines
 
@@ -56,9 +56,9 @@ class CliOptions(Options):
     @field_validator("healthcheck", mode="before")
     @classmethod
     def _one_spelling(cls, value: Json) -> Json:
-        return (
-            {snake_case(str(key)): item for key, item in value.items()} if isinstance(value, dict) else value
-        )
+        if not isinstance(value, dict):
+            return value
+        return {name: value[key] for name, key in spellings_given(value).items()}
 
 
 class Cli:

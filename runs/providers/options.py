@@ -34,6 +34,15 @@ def camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
+def spellings_given(fields: Mapping[str, Json]) -> dict[str, str]:
+    """Return the key under which each field is written, by its name in snake_case.
+
+    Of two spellings of a name the one with a value counts, and of two with values that in snake_case.
+    """
+    keys = sorted(map(str, fields), key=lambda key: (fields.get(key) is not None, key == snake_case(key)))
+    return {snake_case(key): key for key in keys}
+
+
 class Settings(BaseModel):
     """Base of what stands in a targets file: immutable; a name that does not exist is an error."""
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evaluators.model import Json
 from runs.providers import ALIASES, OPTIONS
-from runs.providers.options import Options, snake_case
+from runs.providers.options import Options, snake_case, spellings_given
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.secrets import is_credential
@@ -60,7 +60,7 @@ class Entry:
         self.document = document
         self.at = at
         self.entry: dict[str, Json] = entry if isinstance(entry, dict) else {}
-        self.given = {snake_case(str(key)): str(key) for key in self.entry}
+        self.given = spellings_given(self.entry)
         self.name = self._word("name")
         written = self._word("provider").lower()
         self.kind = ALIASES.get(written, written)
@@ -83,7 +83,7 @@ class Entry:
 
     def fields(self) -> dict[str, Json]:
         """Values by the option's name, whatever spelling they were given in; a null is not given."""
-        return {field: self.entry[key] for field, key in self.origin.items() if self.entry[key] is not None}
+        return {field: self.entry[key] for field, key in self.origin.items()}
 
     def problems(self) -> Iterator[Problem]:
         """Everything that is wrong with the entry."""
@@ -102,11 +102,12 @@ class Entry:
         return value.strip() if isinstance(value, str) else ""
 
     def _origins(self) -> dict[str, str]:
-        """The key under which each option was written."""
+        """The key under which each option was written; the first spelling with a value counts."""
         spellings = self.options.spellings() if self.options else {}
         found: dict[str, str] = {}
         for field, names in spellings.items():
-            taken = [self.given[name] for name in names if name in self.given]
+            written = (self.given[name] for name in names if name in self.given)
+            taken = [key for key in written if self.entry[key] is not None]
             if taken:
                 found[field] = taken[0]
         return found

@@ -117,6 +117,32 @@ def test_it_refuses_what_cannot_work_with_its_line(lines, line, id):
     assert found[0].what.endswith(".") and found[0].fix[-1] in ".?"
 
 
+@pytest.mark.parametrize(
+    ("given", "field", "value"),
+    [
+        pytest.param({"max_retries": 2, "maxRetries": 7}, "max_retries", 2, id="snake_case first"),
+        pytest.param({"maxRetries": 7, "max_retries": 2}, "max_retries", 2, id="snake_case later"),
+        pytest.param({"max_retries": None, "maxRetries": 7}, "max_retries", 7, id="the other is null"),
+        pytest.param({"model": "b", "deployment": "c"}, "model", "b", id="the name that is told first"),
+        pytest.param({"variant": "c", "model": None}, "model", "c", id="a later name, the first null"),
+    ],
+)
+def test_of_two_spellings_the_first_with_a_value_counts(given, field, value):
+    gemini = target(provider="gemini", api_key="${{ KEY }}", **given)
+    assert gemini.fields[field] == value
+
+
+def test_of_two_spellings_in_a_health_check_the_first_with_a_value_counts():
+    check = {"type": "http", "url": "http://x", "timeoutSeconds": 9, "timeout_seconds": 2}
+    resolved = resolve(target(provider="cli", command_template="x", healthcheck=check), {})
+    assert resolved.options.as_config()["healthcheck"]["timeoutMs"] == 2000
+
+
+def test_a_required_field_that_is_null_is_missing():
+    with pytest.raises(ScenarioFileError, match="needs the field 'model'"):
+        target(provider="anthropic", api_key="${{ KEY }}", model=None)
+
+
 def test_it_names_every_problem_of_a_file():
     assert len(problems("targets:\n  - {name: a, provider: x}\n  - {name: b, provider: cli}\n")) == 2
 
