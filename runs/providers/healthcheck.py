@@ -19,7 +19,14 @@ from runs.providers.process import run_process
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment
 
-Template = Annotated[str, Field(min_length=1), AfterValidator(refuse_unsupported)]
+
+def _told(template: str) -> str:
+    if not template.strip():
+        raise ValueError("there is no command in it")
+    return refuse_unsupported(template)
+
+
+Template = Annotated[str, AfterValidator(_told)]
 
 
 class HttpHealthcheck(Settings):

@@ -60,6 +60,11 @@ class GeminiOptions(ModelOptions):
     api_key: str = Field(min_length=1)
     model: str = Field(default=GEMINI_MODEL, validation_alias=AliasChoices("model", "deployment", "variant"))
 
+    @field_validator("model")
+    @classmethod
+    def _given(cls, value: str) -> str:
+        return value.strip() or GEMINI_MODEL
+
 
 class LitellmOptions(ModelOptions):
     """Any model by its litellm id; the key is the provider's usual variable where none is given."""

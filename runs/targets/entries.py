@@ -85,8 +85,11 @@ class Entry:
         """Values by the option's name, whatever spelling they were given in; a null is not given."""
         return {field: self.entry[key] for field, key in self.origin.items()}
 
-    def problems(self) -> Iterator[Problem]:
-        """Everything that is wrong with the entry."""
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong with the entry; a key that is read for two options is told once."""
+        return tuple(dict.fromkeys(self._problems()))
+
+    def _problems(self) -> Iterator[Problem]:
         if not self.name:
             yield self._problem("name", "The target has no name.", "Add `name`.", "targets/no-name")
         if self.options is None:

@@ -53,6 +53,12 @@ def test_it_reads_a_file():
             ["- name: a", "  provider: cli", "  command_template: ''"], 4, "targets/invalid-field", id="empty"
         ),
         pytest.param(
+            ["- name: a", "  provider: cli", "  command_template: ' '"],
+            4,
+            "targets/invalid-field",
+            id="blank",
+        ),
+        pytest.param(
             ["- name: a", "  provider: cli", "  commandTemplate: 'x {NOPE}'"],
             4,
             "targets/invalid-field",
@@ -199,6 +205,18 @@ def test_an_optional_field_whose_variable_is_missing_takes_its_default():
         ]
         == "codex"
     )
+
+
+@pytest.mark.parametrize("model", ["", " ", "${{ NONE }}"])
+def test_a_blank_model_of_gemini_is_the_default(model):
+    resolved = resolve(target(provider="gemini", api_key="${{ KEY }}", model=model), {"KEY": "k"})
+    assert resolved.options.model == "gemini-2.5-flash"
+
+
+def test_a_field_that_two_options_take_is_told_once():
+    with pytest.raises(ScenarioFileError) as caught:
+        target(provider="azure", endpoint="x", api_key="${{ KEY }}", model="pre-${{ M }}")
+    assert [problem.where for problem in caught.value.problems] == ["model"]
 
 
 def test_it_refuses_a_value_that_a_variable_spoils():
