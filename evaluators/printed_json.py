@@ -1,14 +1,20 @@
-"""JSON that a script printed."""
+"""JSON that a script printed or a model wrote."""
 
 from __future__ import annotations
 
 import json
+from typing import NoReturn
 
 from evaluators.model import Json
 
 
 class NoJson(ValueError):
     """The output is no JSON."""
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse `NaN` and `Infinity`, which Python's decoder takes and JSON does not have. Raises `NoJson`."""
+    raise NoJson(f"{name} is no JSON.")
 
 
 def decoded(text: str) -> Json:

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from evaluators.model import Json
+from evaluators.printed_json import refuse_constant
 
 FORMS = "exists, equals VALUE, contains TEXT, or len >= N (also ==, >, <=, <)"
 
@@ -74,7 +75,7 @@ def parse_assertion(text: str) -> Assertion:
 def _value(text: str) -> Json:
     """Return the JSON value; a bare word is a string."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=refuse_constant)
     except ValueError:
         return text
 

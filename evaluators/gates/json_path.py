@@ -15,6 +15,7 @@ from evaluators.gates.assertions import parse_assertion
 from evaluators.gates.base import excerpt
 from evaluators.gates.commands import OutputGate
 from evaluators.model import Json
+from evaluators.printed_json import refuse_constant
 
 # Filters with `=~` and the functions sub and split run patterns that nothing limits.
 _REFUSED = re.compile(r"=~|`\s*(?:sub|split)\b")
@@ -80,7 +81,7 @@ class CommandJsonPath(OutputGate):
 
     def judge_output(self, stdout: str) -> tuple[bool, str, dict[str, Json]]:
         try:
-            document = json.loads(stdout)
+            document = json.loads(stdout, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             return False, "its output is not JSON.", {"expected": self.assertion}
         values = [match.value for match in check_json_path(self.path).find(document)]

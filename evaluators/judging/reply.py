@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from evaluators.judging.rubric import Rubric
 from evaluators.model import Json
+from evaluators.printed_json import refuse_constant
 
 MISMATCH = 0.02
 """How far the reported score may lie from the one by the weights before it is flagged."""
@@ -49,7 +50,7 @@ def first_object(text: str, *, mend: bool = True) -> dict[str, Json] | None:
     Without `mend` nothing is mended.
     """
     text = text[:_LONGEST]
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
     for tried, brace in enumerate(_BRACE.finditer(text)):
         if tried >= _MOST_OBJECTS:
             break

@@ -84,7 +84,8 @@ class TestLlmJudgeEvaluatorJsonContract:
             ('{"score": true}', 0.0),
             ('{"score": "0.8"}', 0.0),
             ('{"score": NaN}', 0.0),
-            ('{"score": Infinity}', 1.0),
+            ('{"score": Infinity}', 0.0),
+            ('{"score": 1e400}', 1.0),
             ("{}", 0.0),
         ],
     )

@@ -20,6 +20,9 @@ def on_json(stdout: str, path: str, assertion: str) -> Score:
     [
         ('{"a": {"b": true}}', "$.a.b", "exists", True),
         ('{"a": null}', "$.a", "exists", False),
+        ("[NaN]", "$", "len == 1", False),
+        ('{"a": -Infinity}', "$.a", "exists", False),
+        ('{"a": "NaN"}', "$.a", "equals NaN", True),
         ("{}", "$.a", "exists", False),
         ('{"a": 3}', "$.a", "equals 3.0", True),
         ('{"a": "3"}', "$.a", "equals 3", False),

@@ -36,6 +36,7 @@ def reply(**changes: Any) -> dict[str, Any]:
         pytest.param('Here:\n```json\n{"a": 1}\n```\nbye', {"a": 1}, id="fenced"),
         pytest.param('{"a": 1} and {"a": 2}', {"a": 1}, id="the first"),
         pytest.param('a {brace} then {"a": 1}', {"a": 1}, id="behind a brace"),
+        pytest.param('{"a": NaN} {"a": Infinity} {"a": 1}', {"a": 1}, id="behind what no JSON has"),
         pytest.param("{'a': 1, b: 2,}", {"a": 1, "b": 2}, id="mended"),
         pytest.param('{"a": 1', {"a": 1}, id="cut off"),
         pytest.param("no object", None, id="none"),
