@@ -8,6 +8,12 @@ from decimal import Decimal
 
 from evaluators.model import Json
 
+WHITE_SPACE = (
+    "\t\n\v\f\r \u00a0\u1680"
+    + "".join(map(chr, range(0x2000, 0x200B)))
+    + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""What JavaScript trims, and what `\\s` matches (ECMA-262, WhiteSpace and LineTerminator)."""
 _POINT_LIMIT = 21
 """JavaScript writes a number without exponent up to so many digits before the point."""
 _ZERO_LIMIT = -6

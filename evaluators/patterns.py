@@ -12,6 +12,8 @@ from typing import Any
 import re2
 from msgspec import Struct
 
+from evaluators.js_patterns import from_javascript
+
 SECONDS = 0.5
 """How long a pattern that RE2 does not know may search."""
 
@@ -77,16 +79,21 @@ class Pattern(Struct, frozen=True):
 
 
 @lru_cache(maxsize=512)
-def compile_pattern(text: str) -> Pattern:
-    """Return the pattern, ready to search. Raises `BadPattern` with what is wrong with it."""
-    linear = _linear(text)
+def compile_pattern(text: str, *, javascript: bool = False) -> Pattern:
+    """Return the pattern, ready to search; RE2's syntax, or JavaScript's.
+
+    Raises `BadPattern` with what is wrong with it.
+    """
+    source = from_javascript(text) if javascript else text
+    linear = _linear(source)
     if linear is not None:
         return Pattern(text, linear, linear=True)
     # Loaded for the few patterns that need it.
     import regex
 
     try:
-        return Pattern(text, regex.compile(text), linear=False)
+        # As RE2 reads them: classes such as \d are of ASCII, and $ is the very end.
+        return Pattern(text, regex.compile(_ending_last(source), regex.ASCII), linear=False)
     except (regex.error, OverflowError, RecursionError) as error:
         raise BadPattern(f"'{text}' is not a regular expression: {error}.") from None
 
@@ -97,6 +104,13 @@ def _linear(text: str) -> Any:
         return re2.compile(text, _QUIET)
     except re2.error:
         return None
+
+
+def _ending_last(text: str) -> str:
+    """Return the pattern with each `$` outside a class as the end of the text, also before a line's end."""
+    if _MULTILINE.search(text):
+        return text
+    return "".join(r"\Z" if piece == "$" else piece for piece in _PIECE.findall(text))
 
 
 def required_literal(text: str) -> str:
@@ -119,5 +133,6 @@ def required_literal(text: str) -> str:
 
 # Alternatives, flags and look-around, and escapes that stand for other characters than they show.
 _UNCERTAIN = re.compile(r"\||\(\?(?!P<|:)|\\[\dxpPNuUQ]")
+_MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")
 _PIECE = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\(\?P<\w+>|\(\?:|\{[^}]*\}|.", re.DOTALL)
 _LITERAL = re.compile(r"[\w/-]|\\[^\w\s]")

@@ -69,7 +69,7 @@ def _holds(assertion: str, actual: str, expected: list[str]) -> bool:
     if assertion == "contains":
         return expected[0] in actual
     if assertion == "matches":
-        return compile_pattern(expected[0]).search(actual) is not None
+        return compile_pattern(expected[0], javascript=True).search(actual) is not None
     return actual in expected
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from evaluators.expectations.expect import Expect
 from evaluators.expectations.facts import HELD, Atom, Facts, resolved
+from evaluators.js_text import WHITE_SPACE
 from evaluators.patterns import PatternError, compile_pattern
 
 
 def non_empty(expect: Expect, facts: Facts) -> Iterator[Atom]:
     """The answer holds more than white space."""
     if expect.response_non_empty:
-        yield HELD if facts.answer.strip() else Atom("failed", "the response is empty")
+        yield HELD if facts.answer.strip(WHITE_SPACE) else Atom("failed", "the response is empty")
 
 
 def contains(expect: Expect, facts: Facts) -> Iterator[Atom]:
@@ -74,7 +75,7 @@ def _matched(pattern: str, answer: str) -> Atom:
     if not pattern:
         return Atom("skipped", "an empty pattern was skipped: it matches every response")
     try:
-        found = compile_pattern(pattern).search(answer)
+        found = compile_pattern(pattern, javascript=True).search(answer)
     except PatternError as error:
         return Atom("failed", f"invalid regex: {str(error).rstrip('.')}")
     return HELD if found else Atom("failed", f"'{pattern}' does not match the response")

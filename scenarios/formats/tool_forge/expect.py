@@ -64,7 +64,7 @@ def _bad_patterns(found: ExpectFile, document: Document, at: Location) -> Iterat
 
 def _bad_pattern(pattern: str, document: Document, at: Location) -> Iterator[Problem]:
     try:
-        compile_pattern(pattern)
+        compile_pattern(pattern, javascript=True)
     except BadPattern as error:
         yield document.problem(at, str(error), fix="Mend the pattern.", id="format/bad-regex")
 

@@ -9,13 +9,20 @@ def said(answer):
     return seen(answer, seed=SEED)
 
 
-@pytest.mark.parametrize("answer", ["", "  \n\t "], ids=["nothing", "white space"])
+@pytest.mark.parametrize(
+    "answer", ["", "  \n\t ", "\u00a0\ufeff"], ids=["nothing", "white space", "white space of JavaScript"]
+)
 def test_an_empty_response_is_empty(answer):
     assert failures(said(answer), response_non_empty=True) == ("responseNonEmpty: the response is empty",)
 
 
 def test_a_refusal_is_not_empty():
     assert judged(said("I cannot help"), response_non_empty=True).passed
+
+
+@pytest.mark.parametrize("answer", ["\x1c", "\x85", "\u200b"])
+def test_what_javascript_does_not_trim_is_not_empty(answer):
+    assert judged(said(answer), response_non_empty=True).passed
 
 
 def test_contains_needs_every_value():
@@ -87,6 +94,10 @@ def test_matches_searches_with_every_pattern():
     assert failures(said("Paris"), response_matches=(r"\d+",)) == (
         r"responseMatches: '\d+' does not match the response",
     )
+
+
+def test_a_pattern_is_read_as_javascript_reads_it():
+    assert judged(said("12\u00a0€"), response_matches=(r"^\d+\s€$",)).passed
 
 
 def test_tokens_are_not_replaced_in_patterns():
