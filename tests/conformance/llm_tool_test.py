@@ -126,7 +126,7 @@ def _workspace(files: dict[str, str]) -> Iterator[LocalWorkspace]:
 def _gate(given: Any) -> Any:
     document = read_json(json.dumps([given["gate"]]).encode(), "gates.json")
     gates, problems = read_gates(document.value, document, ())
-    if problems:
+    if not gates:
         return {"passed": False, "message": str(problems[0])}
     with _workspace(given.get("files") or {}) as workspace:
         score = gates[0].check(Evidence(Transcript(), workspace=workspace))
