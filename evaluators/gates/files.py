@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from evaluators.evidence import Evidence
 from evaluators.gates.base import NOT_RUN, BaseGate
@@ -14,7 +16,7 @@ from evaluators.model import FileUnavailable, Score, Workspace
 class FileGate(BaseGate):
     """A gate on one path of the workspace."""
 
-    path: str
+    path: Annotated[str, Field(min_length=1)]
 
     def check(self, evidence: Evidence) -> Score:
         if evidence.workspace is None:

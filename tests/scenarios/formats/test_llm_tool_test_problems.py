@@ -48,6 +48,7 @@ REFUSED = {
     "a gate whose type is a list": (gate("type: [x]"), 29, "evaluation.gates[1].type", "must be text, not a list.", "format/wrong-type"),
     "a gate that is a word": (gate("no_transcript_errors"), 29, "evaluation.gates[1]", "Write '- type: no_transcript_errors'.", "format/wrong-type"),
     "a gate without its parameter": (gate("type: file_exists"), 29, "evaluation.gates[1].path", "The key 'path' is missing.", "format/missing-field"),
+    "a gate on no path": (gate("{type: file_exists, path: ''}"), 29, "evaluation.gates[1].path", "must not be empty.", "format/empty-value"),
     "a bad pattern in a gate": (gate("{type: file_matches, path: x, pattern: '(['}"), 29, "evaluation.gates[1].pattern", "'([' is not a regular expression", "format/bad-regex"),
     "a bad command pattern": (upload(changed("taskmgr\\s+(\\S+)", "taskmgr (")), 6, "target.command_pattern", "'taskmgr (' is not a regular expression", "format/bad-regex"),
     "a bad JSONPath": (gate('{type: command_json_path, command: x, path: "$[", assertion: exists}'), 29, "evaluation.gates[1].path", "'$[' is not a JSONPath", "format/bad-json-path"),
