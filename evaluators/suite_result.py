@@ -27,6 +27,8 @@ class TrialResult(Struct, frozen=True):
     all_failures: tuple[str, ...] = ()
     vacuous: bool = False
     cost_usd: float | None = None
+    warnings: tuple[str, ...] = ()
+    """Sentences on what was skipped; for the console."""
 
 
 class CaseResult(Struct, frozen=True):
@@ -128,6 +130,7 @@ def trial_result(
         skipped_tokens=tuple(told.get("skipped_tokens", ())),
         all_failures=tuple(told.get("all_failures", failed)),
         vacuous=told.get("vacuous", False),
+        warnings=tuple(told.get("warnings", ())),
         cost_usd=cost_usd,
     )
 

@@ -60,10 +60,14 @@ def _case(case: CaseResult, ids: int, room: int, paint: Paint) -> Iterator[str]:
     mark = paint("✓", _GREEN) if case.passed else paint("✗", _RED)
     description = _fitted(case.description, room)
     yield f"  {mark} {set_cell_size(case.id, ids)}  {description}  {case.duration_ms}ms"
+    told = case.telling
     if not case.passed:
-        told = case.telling
         error = f"agent error: {told.error}" if told.outcome == "error" else told.error
         yield paint(f"    → {error}", _RED)
+    for warning in told.warnings:
+        yield paint(f"    ⚠ {warning}", _YELLOW)
+    if told.vacuous:
+        yield paint("    ⚠ Nothing was asserted, so it passed as vacuous.", _YELLOW)
 
 
 def _fitted(text: str, room: int) -> str:

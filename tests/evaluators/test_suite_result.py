@@ -222,6 +222,7 @@ def test_a_trial_is_told_by_its_verdict():
             "maxTokens: 2 tokens (by characters), more than 1",
         ),
         cost_usd=0.1,
+        warnings=("responseContains: '{{seed:x}}' was skipped: {{seed:x}} unresolved.",),
     )
 
 

@@ -109,6 +109,14 @@ def test_an_endpoint_that_is_down_is_told():
     assert "    → agent error: refused\n" in suite_summary(run(down))
 
 
+def test_what_was_skipped_is_told_with_its_case():
+    skipped = "responseContains: '{{seed:a}}' was skipped: {{seed:a}} unresolved."
+    told = TrialResult("pass", 0, assertions_skipped=1, warnings=(skipped,), vacuous=True)
+    lines = suite_summary(run(CaseResult("a", "", (told,)), case("b"))).splitlines()
+    assert lines[2:4] == [f"    ⚠ {skipped}", "    ⚠ Nothing was asserted, so it passed as vacuous."]
+    assert lines[4].startswith("  ✓ b")
+
+
 def test_a_run_without_cases_is_summed_up():
     assert "  0/0 passed | 0 failed" in suite_summary(run(tool_name=None))
 
