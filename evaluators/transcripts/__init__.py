@@ -25,11 +25,13 @@ PARSERS: dict[str, Callable[[bytes], Transcript]] = {
 }
 
 
-def parse(parser: str, raw: bytes, events: bytes | None = None) -> Transcript:
+def parse(
+    parser: str, raw: bytes, events: bytes | None = None, *, events_are_trace: bool = False
+) -> Transcript:
     """Return what an agent's output says, by the reader of this name.
 
-    Structured events beside it are preferred when they hold a tool call; text, answer and usage stay
-    those of the output. Raises `UnreadableTranscript` when the output is not what the reader reads.
+    Structured events beside it are preferred when they hold a tool call, or are a trace; text, answer and
+    usage stay those of the output. Raises `UnreadableTranscript` when the output is not what the reader reads.
     """
     if parser not in PARSERS:
         raise UnreadableTranscript(
@@ -37,16 +39,18 @@ def parse(parser: str, raw: bytes, events: bytes | None = None) -> Transcript:
         )
     if not events:
         return PARSERS[parser](raw)
-    beside, problems = _beside(events)
+    beside, problems = _beside(events, are_trace=events_are_trace)
     if beside is None:
         main = PARSERS[parser](raw)
         return msgspec.structs.replace(main, problems=main.problems + problems)
     return _joined(beside, _main(parser, raw))
 
 
-def _beside(events: bytes) -> tuple[Transcript | None, tuple[str, ...]]:
-    """Return the structured events where they hold a tool call, else what was wrong with them."""
+def _beside(events: bytes, *, are_trace: bool) -> tuple[Transcript | None, tuple[str, ...]]:
+    """Return the structured events where they count, else what was wrong with them."""
     try:
+        if are_trace:
+            return trace.parse(events), ()
         found = structured.parse(events)
     except UnreadableTranscript as error:
         return None, (f"The structured events could not be read: {error}",)

@@ -142,7 +142,9 @@ def recording_of(evidence: GivenEvidence) -> Recording:
 
 def transcript_of(evidence: GivenEvidence, recording: Recording) -> Transcript:
     """Return the transcript as execution reads it. Raises `UnreadableTranscript`."""
-    transcript = parse(recording.parser, recording.raw, recording.events)
+    transcript = parse(
+        recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
+    )
     if evidence.tool_calls is not None:
         events = tuple(event for n, call in enumerate(evidence.tool_calls) for event in _events(str(n), call))
         transcript = msgspec.structs.replace(transcript, events=events, source="trace")

@@ -61,7 +61,9 @@ class Recording:
     parser: str = "plain_text"
     """Name of the transcript reader for `raw`."""
     events: bytes | None = None
-    """Structured events beside it (JSON lines), preferred over `raw` where they hold a tool call."""
+    """Structured events beside it (JSON lines), preferred over `raw` where they hold a tool call or are a trace."""
+    events_are_trace: bool = False
+    """Whether `events` are a trace that the answer held (AgentV), which counts also without a call."""
     answer: str | None = None
     """The final answer where the provider knows it; else the reader finds it."""
     exit_code: int | None = None

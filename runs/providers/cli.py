@@ -210,11 +210,13 @@ class Cli:
             )
         answer, trace = read_answer(text)
         told = files.told()
-        if trace is not None and not told:
+        traced = trace is not None and not told
+        if trace is not None and traced:
             told = b"\n".join(json.dumps(event).encode() for event in trace)
         return Recording(
             raw=result.output,
             events=told,
+            events_are_trace=traced,
             answer=answer,
             exit_code=result.exit_code,
             timed_out=result.timed_out,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 from evaluators.model import Json
+from evaluators.traces import TYPES
 
-_TRACE_TYPES = frozenset(("model_step", "tool_call", "tool_result", "message", "error"))
 
+def read_answer(text: str | None) -> tuple[str | None, list[Json] | None]:
+    """Return the answer and, where it comes as JSON with `text` and `trace`, the trace.
 
-def read_answer(text: str | None) -> tuple[str | None, list[Mapping[str, Json]] | None]:
-    """Return the answer and, where it comes as JSON with `text` and `trace`, the trace's valid events."""
+    One in which no event is of a known type is none; its reader tells of the others beside such events.
+    """
     if text is None:
         return None, None
     text = text.replace("\r\n", "\n")
@@ -25,9 +26,10 @@ def read_answer(text: str | None) -> tuple[str | None, list[Mapping[str, Json]] 
     if not isinstance(value, dict) or "text" not in value:
         return text, None
     trace = value.get("trace")
-    events = [event for event in trace if _is_event(event)] if isinstance(trace, list) else None
-    return value["text"] if isinstance(value["text"], str) else json.dumps(value["text"]), events or None
+    known = isinstance(trace, list) and any(map(_is_event, trace))
+    answer = value["text"] if isinstance(value["text"], str) else json.dumps(value["text"])
+    return answer, trace if known else None
 
 
 def _is_event(event: Json) -> bool:
-    return isinstance(event, dict) and event.get("type") in _TRACE_TYPES
+    return isinstance(event, dict) and isinstance(kind := event.get("type"), str) and kind in TYPES

@@ -35,7 +35,9 @@ def assess(
     kept = keep_files(recording, folder, task.secrets, task.files if folder else ())
     described = describe(recording, kept.rows, {"workspace": kept.told} if kept.told else {})
     try:
-        transcript = parse(recording.parser, recording.raw, recording.events)
+        transcript = parse(
+            recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
+        )
     except UnreadableTranscript as error:
         return unreadable(described, recording, error)
     post: tuple[PostResult, ...] = ()

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from evaluators.model import CompletionError, CompletionRequest
+from evaluators.traces import as_trace
+from evaluators.transcripts import parse
 from runs.containment.sandbox import Level
 from runs.providers import make_provider
 from runs.providers.base import Invocation, Look, Provider, ProviderError
@@ -101,7 +103,26 @@ def test_it_understands_an_answer_with_a_trace(tmp_path):
     )
     recording = provider(f"echo '{printed}'").invoke(invocation(tmp_path))
     assert recording.answer == "42"
-    assert json.loads(recording.events or b"") == {"type": "tool_call", "name": "s"}
+    assert recording.events_are_trace
+    said = parse(recording.parser, recording.raw, recording.events, events_are_trace=True)
+    assert [(event.type, event.name) for event in said.events] == [("tool_call", "s"), ("raw", "nonsense")]
+    assert said.unknown_events == 1
+
+
+def test_a_trace_without_a_call_is_a_trace(tmp_path):
+    trace = [{"type": "error", "timestamp": "2026-01-01T00:00:00Z", "metadata": {"n": 1}, "text": "oops"}]
+    recording = provider(f"echo '{json.dumps({'text': '42', 'trace': trace})}'").invoke(invocation(tmp_path))
+    said = parse(
+        recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
+    )
+    assert (said.source, as_trace(said.events)) == ("trace", trace)
+
+
+@pytest.mark.parametrize(
+    "trace", [[], [{"type": "nonsense"}, 3, {"type": ["tool_call"]}], {"type": "error"}, None]
+)
+def test_a_trace_without_any_known_event_is_none(trace):
+    assert read_answer(json.dumps({"text": "42", "trace": trace})) == ("42", None)
 
 
 @pytest.mark.parametrize(
