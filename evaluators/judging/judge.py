@@ -21,6 +21,7 @@ from evaluators.model import (
     Usage,
     same_model,
 )
+from evaluators.thresholds import shown
 
 NAME = "judge"
 """The score that decides; each call of the judge is a score `judging` beside it, each criterion `criterion.<id>`."""
@@ -47,9 +48,11 @@ def verdict(wanted: JudgeCriteria, judgings: Sequence[Judging]) -> tuple[Score, 
     good = [one for one in judgings if one.score is not None]
     if not good:
         return (Score("judge", NAME, message=judgings[0].error, error=judgings[0].error), *kept)
-    mean = fmean(one.score for one in good if one.score is not None)
+    # The mean of equal scores may lie below them by the last binary digit.
+    mean = round(fmean(one.score for one in good if one.score is not None), 12)
     passed = reaches(mean, wanted.pass_threshold)
-    message = f"{mean:.2f} is {'at least' if passed else 'below'} the threshold of {wanted.pass_threshold:g}."
+    told = shown(mean, wanted.pass_threshold, reached=passed)
+    message = f"{told} is {'at least' if passed else 'below'} the threshold of {wanted.pass_threshold:g}."
     return (Score("judge", NAME, mean, passed, message), *kept, *_criteria(wanted, good))
 
 

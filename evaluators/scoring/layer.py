@@ -10,6 +10,7 @@ from evaluators.scoring import Evaluator
 from evaluators.scoring.base import LAYER
 from evaluators.scoring.case import Case
 from evaluators.scoring.weighing import weighted_mean
+from evaluators.thresholds import shown
 
 NAME = "score"
 """The score that decides."""
@@ -48,7 +49,8 @@ def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:
         message = f"There is no score: {', '.join(missing)} could not say."
         return Score(LAYER, NAME, None, None if reached else False, message, detail)
     verb = "reaches" if reached else "is below"
-    return Score(LAYER, NAME, best, reached, f"{best:.2f} {verb} the threshold of {threshold:g}.", detail)
+    told = shown(best, threshold, reached=reached)
+    return Score(LAYER, NAME, best, reached, f"{told} {verb} the threshold of {threshold:g}.", detail)
 
 
 def _gathered(found: Sequence[Score], key: str) -> list[str]:

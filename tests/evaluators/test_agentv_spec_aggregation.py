@@ -23,6 +23,10 @@ class TestScoreAggregation:
         score = aggregate([given("A", 1.0), given("B", 0.0)])
         assert (score.value, score.passed, score.detail["status"]) == (0.5, False, "fail")
 
+    def test_a_mean_is_told_on_its_side_of_the_threshold(self):
+        told = [aggregate([given("A", value)]).message for value in (0.5, 0.997, 0.9999, 1.0)]
+        assert [message.split()[0] for message in told] == ["0.50", "0.997", "0.9999", "1.00"]
+
     @pytest.mark.parametrize(
         ("scores", "expected"),
         [

@@ -51,6 +51,23 @@ def test_it_passes_from_the_threshold_on(score: float, passed: bool) -> None:
     assert (verdict.value, verdict.passed, verdict.error) == (score, passed, "")
 
 
+def test_judgings_at_the_threshold_pass() -> None:
+    _, found = judged(*[answer(0.12)] * 11, judgings=11, pass_threshold=0.12)
+    assert (found["judge"][0].value, found["judge"][0].passed) == (0.12, True)
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (0.7, "0.70 is at least the threshold of 0.7."),
+        (0.699, "0.699 is below the threshold of 0.7."),
+        (0.42, "0.42 is below the threshold of 0.7."),
+    ],
+)
+def test_a_score_is_told_on_its_side_of_the_threshold(score: float, message: str) -> None:
+    assert judged(answer(score))[1]["judge"][0].message == message
+
+
 def test_a_judging_keeps_everything() -> None:
     model, found = judged(answer(0.8))
     judging = found["judging"][0].judging
