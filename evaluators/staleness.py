@@ -50,11 +50,11 @@ def description_hash(description: str) -> str:
 def check_staleness(metadata: Mapping[str, Json] | None, registry: Registry | None) -> Staleness:
     """Compare an eval file's metadata with the registry; without metadata nothing is checked.
 
-    A key that the metadata leaves out, or that still holds a template's `{{…}}`, is not compared.
+    A key that the metadata leaves out or blank, or that still holds a template's `{{…}}`, is not compared.
     """
     if not metadata:
         return Staleness()
-    told = {key: value for key, value in metadata.items() if not is_placeholder(value)}
+    told = {key: value for key, value in metadata.items() if not _is_open(value)}
     name = told.get("toolName")
     if registry is None:
         return Staleness((_no_registry(name),))
@@ -67,6 +67,10 @@ def check_staleness(metadata: Mapping[str, Json] | None, registry: Registry | No
 def is_placeholder(value: Json) -> bool:
     """Tell a value that a template left to be filled in."""
     return isinstance(value, str) and value.startswith("{{") and value.endswith("}}")
+
+
+def _is_open(value: Json) -> bool:
+    return is_placeholder(value) or (isinstance(value, str) and not value.strip())
 
 
 def _no_registry(name: Json) -> str:

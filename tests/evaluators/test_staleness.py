@@ -81,6 +81,12 @@ def test_a_key_that_a_template_left_open_is_not_compared():
     assert found.warnings == ()
 
 
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_blank_key_is_not_compared(blank):
+    found = check_staleness(metadata(descriptionHash=blank, toolVersion=blank), registry(version="9"))
+    assert (found.warnings, found.stale) == ((), False)
+
+
 def test_a_description_that_cannot_be_read_is_said_to_be_unchecked():
     found = check_staleness(metadata(), registry(description=None))
     assert not found.stale
