@@ -94,7 +94,10 @@ def _aggregated(given: Any) -> Any:
 
 def _failure(error: Any) -> Failure:
     known = ("message", "status", "code", "name")
-    return Failure(**{name: error[name] for name in known if name in error})
+    # An error of JavaScript may carry its status under other names.
+    statuses = (error.get("statusCode"), (error.get("response") or {}).get("status"))
+    status = next((one for one in statuses if one is not None), None)
+    return Failure(**{"status": status, **{name: error[name] for name in known if name in error}})
 
 
 def _backoff(config: Any) -> Backoff:
