@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, date, datetime, time
 from urllib.parse import urlencode
 
-from django.db.models import CharField, Count, Q, QuerySet
-from django.db.models.functions import Cast
+from django.db.models import Count, Q, QuerySet
 from django.http import QueryDict
 
 from evalhub.teams.models import Project
@@ -16,6 +14,7 @@ from evalhub.web.paging import key_of
 from runs.models import Run
 from runs.models.run import RunState
 from runs.warehouse.choices import Choices
+from runs.warehouse.tag_lines import TagLines
 
 OUTCOMES = ("pass", "fail", "error")
 STATES = (
@@ -67,7 +66,7 @@ class Filters:
         return urlencode(self.in_force)
 
     def condition(self) -> Q:
-        """Return the conditions as one, for runs that are annotated with their tags as `tags_text`."""
+        """Return the conditions as one, for runs that are annotated with their tags as `tag_lines`."""
         found = Q()
         for column, value in (
             ("suite__slug", self.suite),
@@ -79,8 +78,8 @@ class Filters:
         if self.guidance:
             found &= Q(guidance=key_of(self.guidance) or 0)
         if self.tag:
-            # The tags are JSON text on every database; the quotes keep `night` from matching `nightly`.
-            found &= Q(tags_text__contains=json.dumps(self.tag))
+            # Whole lines, so that `night` does not find `nightly`.
+            found &= Q(tag_lines__contains=f"\n{self.tag}\n")
         return found & self._state() & self._since() & self._text()
 
     def _state(self) -> Q:
@@ -104,7 +103,7 @@ class Filters:
         found |= (
             Q(by__username__icontains=self.q)
             | Q(tool_version__icontains=self.q)
-            | Q(tags_text__icontains=self.q)
+            | Q(tag_lines__icontains=self.q)
         )
         return found | Q(pk=number) if number is not None else found
 
@@ -154,7 +153,7 @@ def _said(name: str, value: str, choices: Choices) -> str:
 
 def tagged(runs: QuerySet[Run], filters: Filters) -> QuerySet[Run]:
     """Return the runs with what `Filters.condition` asks of them."""
-    return runs.annotate(tags_text=Cast("tags", CharField())) if filters.tag or filters.q else runs
+    return runs.annotate(tag_lines=TagLines("tags")) if filters.tag or filters.q else runs
 
 
 def left_without(project: Project, filters: Filters) -> dict[str, int]:

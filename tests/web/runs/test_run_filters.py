@@ -47,6 +47,21 @@ def test_it_filters_by(signed_in, project, version, query):
     assert numbers(response) == [wanted.pk]
 
 
+@pytest.mark.parametrize("tag", ["nächtlich", 'say "so"', "C:\\runs", "100%", "a_b", "夜"])
+def test_a_tag_is_found_as_it_is_written(signed_in, version, tag):
+    make_run(version, tags=["axb", "other"])
+    wanted = make_run(version, tags=["first", tag])
+    for name in ("tag", "q"):
+        assert numbers(signed_in().get(ADDRESS, {name: tag})) == [wanted.pk]
+
+
+@pytest.mark.parametrize("text", ["[", '"', ", ", "\\", "u00e4", "first other"])
+def test_the_text_of_a_filter_is_not_sought_between_tags(signed_in, version, text):
+    make_run(version, tags=["first", "other", "nächtlich"])
+    make_run(version)
+    assert numbers(signed_in().get(ADDRESS, {"q": text})) == []
+
+
 def made(version, day, **changes):
     run = make_run(version, **changes)
     run.created = datetime(2026, 11, day, tzinfo=UTC)
