@@ -1,4 +1,4 @@
-"""What every answer has: the one policy of what it may load, a person who is signed in, and JSON for programs."""
+"""What every answer has: the one policy of what it may load, a person who is signed in, JSON for programs; and what no address may."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from csp.constants import HEADER
 from csp.utils import build_policy
 from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -43,6 +44,21 @@ class SignInRequired(LoginRequiredMiddleware):
 
 
 API = "/api/"
+
+
+class ReadableAddress:
+    """Refuses addresses with a NUL, which PostgreSQL takes in no text; REST itself says which field holds it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        written = "%00" in request.META.get("QUERY_STRING", "") or "\x00" in request.path
+        if written and not request.path.startswith(API):
+            raise BadRequest("The address holds a NUL.")
+        return self.get_response(request)
+
+
 _SENTENCES = {
     400: "The request is not one that this server understands. Check its address and host.",
     404: "There is nothing at this address. The operations stand in /api/v1/openapi.json.",

@@ -23,9 +23,9 @@ def baseline_set(request: ProjectRequest, pk: int) -> HttpResponse:
     run = find_run(request, pk)
     branch = request.POST.get("branch", "").strip()
     try:
-        if len(branch) > LONGEST_BRANCH:
+        if len(branch) > LONGEST_BRANCH or "\x00" in branch:
             raise RequestError(
-                f"The name of a branch has at most {LONGEST_BRANCH} characters. Give a shorter one."
+                f"The name of a branch has at most {LONGEST_BRANCH} characters and no NUL. Give another one."
             )
         set_baseline(run, by=request.user, branch=branch)
     except RequestError as error:

@@ -76,9 +76,7 @@ def failing_calls(run: int, subcommand: str) -> FailingCalls:
 
     Two queries, one where there is none.
     """
-    # As it is stored: no database keeps a NUL in a text.
-    stored = subcommand.replace("\x00", "\ufffd")[:LONGEST_NAME]
-    failures = [Failure(*row) for row in _failures(run, stored)]
+    failures = [Failure(*row) for row in _failures(run, subcommand[:LONGEST_NAME])]
     kept = _places({each.trial for each in failures})
     calls = [_call(each, kept.get(each.trial, {})) for each in failures]
     return FailingCalls(subcommand, calls, failures[0].total if failures else 0)

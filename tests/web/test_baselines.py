@@ -41,8 +41,9 @@ def test_a_run_of_a_branch_can_be_the_baseline_of_that_branch(signed_in, version
     [
         ({"state": "running"}, {}, "it did not finish"),
         ({}, {"branch": "x" * 201}, "at most 200 characters"),
+        ({}, {"branch": "a\x00b"}, "no NUL"),
     ],
-    ids=["running", "long"],
+    ids=["running", "long", "nul"],
 )
 def test_what_cannot_be_a_baseline_is_said(signed_in, version, changes, given, said):
     run = make_run(version, **changes)

@@ -24,6 +24,30 @@ def test_an_unknown_host_gets_a_page(client, db):
     assert "This request cannot be read" in response.content.decode()
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "runs/?q=%00",
+        "runs/?suite=a%00b",
+        "runs/?model=%%00",
+        "suites/?q=%00",
+        "trends/?target=%00",
+        "search/?q=%00",
+        "settings/audit/?action=%00",
+        "trials/1/artifacts/%00/",
+    ],
+)
+def test_an_address_with_a_nul_is_refused_on_every_database(signed_in, version, address):
+    response = signed_in().get(f"/p/tools/{address}")
+    assert response.status_code == 400
+    assert "This request cannot be read" in response.content.decode()
+    assert "Content-Security-Policy" in response.headers
+
+
+def test_a_written_percent_sign_is_no_nul(signed_in, version):
+    assert signed_in().get("/p/tools/runs/?q=%2500").status_code == 200
+
+
 def test_a_form_from_elsewhere_is_refused_in_a_sentence(db):
     response = Client(enforce_csrf_checks=True).post("/sign-in/", {})
     assert response.status_code == 403
