@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
@@ -39,7 +39,8 @@ def failed(request: HttpRequest, *_: Any) -> HttpResponse:
     """Tell a database that is away from a fault of evalhub, by the exception that is being handled."""
     import sys
 
-    if isinstance(sys.exc_info()[1], DatabaseError):
+    # Any other of its errors is about what it was asked, and comes again.
+    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         sentence = "The database did not answer. Nothing is lost; try again in a minute."
         return error_page(503, "This page could not be loaded", sentence, "web/database-away")
     sentence = "evalhub made a mistake, and its log says which. Nothing is lost; try again or tell an admin."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import OperationalError
+from django.db import DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
@@ -21,4 +21,20 @@ def database_away(request: HttpRequest) -> HttpResponse:
     raise OperationalError("gone")
 
 
-urlpatterns = [*product, path("fault/", fault), path("away/", database_away)]
+@login_not_required
+def connection_lost(request: HttpRequest) -> HttpResponse:
+    raise InterfaceError("gone")
+
+
+@login_not_required
+def wrong_value(request: HttpRequest) -> HttpResponse:
+    raise DataError("oops")
+
+
+urlpatterns = [
+    *product,
+    path("fault/", fault),
+    path("away/", database_away),
+    path("lost/", connection_lost),
+    path("wrong-value/", wrong_value),
+]

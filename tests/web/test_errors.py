@@ -55,7 +55,13 @@ def test_a_form_from_elsewhere_is_refused_in_a_sentence(db):
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "identifier"), [("/away/", 503, "web/database-away"), ("/fault/", 500, "web/failed")]
+    ("path", "status", "identifier"),
+    [
+        ("/away/", 503, "web/database-away"),
+        ("/lost/", 503, "web/database-away"),
+        ("/fault/", 500, "web/failed"),
+        ("/wrong-value/", 500, "web/failed"),
+    ],
 )
 def test_a_fault_gets_a_page_that_keeps_its_cause_to_the_log(db, settings, path, status, identifier):
     settings.ROOT_URLCONF = "tests.web.faulty_urls"
