@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from django.db.models import QuerySet
@@ -17,6 +20,7 @@ from runs.summaries.rollups import so_far
 from runs.summaries.said import Statement
 from runs.warehouse.run_trials import RunTrials
 
+LAYER = "interaction"
 INTERACTION = {
     "first_try_success_rate": "First-try success",
     "error_rate": "Error rate",
@@ -37,12 +41,9 @@ class Mean:
     label: str
     unit: str
     mean: float
-    before: float | None
+    change: float | None
+    """From the baseline's mean, over the scenarios in which both measured it; None where there are none."""
     better: str
-
-    @property
-    def change(self) -> float | None:
-        return None if self.before is None else self.mean - self.before
 
     @property
     def size(self) -> float:
@@ -76,14 +77,14 @@ class Layers:
 
 
 def layers_of(run: Run, read: RunTrials) -> Layers:
-    """Return a run's layers, from its rollups and what its trials come to. One query.
+    """Return a run's layers, from its rollups and what its trials come to. One query, or two.
 
     An open run has no rollups yet: its means are those of the trials that have ended, held against nothing, for
     they are of other scenarios than the baseline's.
     """
-    means, digest = _means_so_far(run) if run.is_open else _means(run), read.digest
+    means, digest = _means_so_far(run) if run.is_open else _means(run, read), read.digest
     return Layers(
-        interaction=[means["interaction", name] for name in INTERACTION if ("interaction", name) in means],
+        interaction=[means[LAYER, name] for name in INTERACTION if (LAYER, name) in means],
         gates=digest.gates,
         gate_trials=digest.gate_trials,
         evaluators=[means[key] for key in sorted(means, key=_aggregate_first) if key[0] == SCORING],
@@ -102,15 +103,48 @@ def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
     return key[1] != AGGREGATE, key[1]
 
 
-def _means(run: Run) -> dict[tuple[str, str], Mean]:
-    runs = (run.pk, run.baseline_id) if run.baseline_id else (run.pk,)
-    values = {(owner, *measure): mean for owner, mean, *measure in _measures(runs)}
-    means = {}
-    for (owner, layer, name, unit, better), mean in values.items():
-        if owner == run.pk:
-            before = values.get((run.baseline_id, layer, name, unit, better))
-            means[layer, name] = Mean(name, _label(name), unit, mean, before, better)
-    return means
+def _means(run: Run, read: RunTrials) -> dict[tuple[str, str], Mean]:
+    rows = list(_measures(_both(run)))
+    changes = _changes(run, read, {row[:3]: row[3:5] for row in rows})
+    return {
+        (layer, name): Mean(name, _label(name), unit, mean, changes.get((layer, name)), better)
+        for owner, layer, name, _, mean, unit, better in rows
+        if owner == run.pk
+    }
+
+
+def _both(run: Run) -> tuple[int, ...]:
+    return (run.pk, run.baseline_id) if run.baseline_id else (run.pk,)
+
+
+def _label(name: str) -> str:
+    return INTERACTION.get(name) or name.removeprefix(CRITERION).replace("_", " ").capitalize()
+
+
+def _changes(
+    run: Run, read: RunTrials, told: Mapping[tuple[int, str, str], tuple[int, float]]
+) -> dict[tuple[str, str], float]:
+    """Return how the means of layer 1 differ from the baseline's; one query where that had other scenarios."""
+    own, before = (
+        {name: told[key, LAYER, name] for name in INTERACTION if (key, LAYER, name) in told}
+        for key in (run.pk, run.baseline_id or 0)
+    )
+    alike = read.before.keys() == read.outcomes.keys()
+    if not alike or any(own[name][0] != before[name][0] for name in own.keys() & before.keys()):
+        return _changes_of_shared(run)
+    return {(LAYER, name): own[name][1] - before[name][1] for name in own.keys() & before.keys()}
+
+
+def _changes_of_shared(run: Run) -> dict[tuple[str, str], float]:
+    """Return how the means of layer 1 differ over the scenarios that both runs measured. One query."""
+    means: defaultdict[tuple[str, int], dict[int, float]] = defaultdict(dict)
+    for owner, name, scenario, mean in _of_scenarios(_both(run)):
+        means[name, scenario][owner] = mean
+    differences: defaultdict[str, list[float]] = defaultdict(list)
+    for (name, _), each in means.items():
+        if len(each) == 2:
+            differences[name].append(each[run.pk] - each[run.baseline_id or 0])
+    return {(LAYER, name): fmean(each) for name, each in differences.items()}
 
 
 def _means_so_far(run: Run) -> dict[tuple[str, str], Mean]:
@@ -121,13 +155,16 @@ def _means_so_far(run: Run) -> dict[tuple[str, str], Mean]:
     return means
 
 
-def _label(name: str) -> str:
-    return INTERACTION.get(name) or name.removeprefix(CRITERION).replace("_", " ").capitalize()
-
-
 @prepared
 def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
     found = RunMeasure.objects.filter(run__in=runs, scenario=None)
     return found.values_list(
-        "run", "mean", *(f"measure__{name}" for name in ("layer", "name", "unit", "better"))
+        "run", "measure__layer", "measure__name", "n", "mean", "measure__unit", "measure__better"
     )
+
+
+@prepared
+def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
+    wanted = {"measure__layer": LAYER, "measure__name__in": tuple(INTERACTION)}
+    found = RunMeasure.objects.filter(run__in=runs, scenario__isnull=False, **wanted)
+    return found.values_list("run", "measure__name", "scenario", "mean")

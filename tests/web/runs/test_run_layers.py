@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from runs.models import RunDigest
 from tests.builders import close, make_run, make_trial, make_version, score, scores_of
 from tests.trial_parts import make_judging
@@ -57,6 +59,34 @@ def test_the_judge_says_how_many_trials_reach_its_threshold(signed_in, version):
     assert 'Correctness<span class="of">75 %</span>' in text
     assert 'aria-label="0.60 of 1, threshold 0.70"' in text
     assert '<p class="muted"><small>judge-1</small></p>' in text
+
+
+def first_try(run, **values):
+    """Add a trial with this rate for each scenario, without one where it is None, and close the run."""
+    for key, value in values.items():
+        told = [] if value is None else [score("interaction", "first_try_success_rate", value)]
+        make_trial(run, key, scores=[score("gates", "script", 1.0, True), *told])
+    return close(run)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        ({"create": 0.5, "export": 1.0}, {"create": 0.5}, "= 0"),
+        ({"create": 0.5}, {"create": 0.75, "export": 0.0}, "▲ 0.25"),
+        ({"create": 0.5, "export": 1.0}, {"create": 0.75, "export": None}, "▲ 0.25"),
+        ({"create": 0.5, "export": 1.0}, {"create": 0.1, "export": 1.0}, "▼ 0.20"),
+        ({"create": 0.5}, {"export": 0.5}, '<span class="visually-hidden">no baseline</span>'),
+    ],
+    ids=["removed", "added", "unmeasured", "same", "none-shared"],
+)
+def test_means_are_held_against_those_of_the_scenarios_that_both_runs_have(
+    signed_in, version, before, after, change
+):
+    run = make_run(version, baseline=first_try(make_run(version), **before))
+    text = page(signed_in(), first_try(run, **after))
+    cell = re.search(r'First-try success</th><td class="num">[^<]*</td><td class="num \w+">(.*?)</td>', text)
+    assert cell and cell[1] == change
 
 
 def test_thresholds_that_differ_are_not_told_as_one(signed_in, version):
