@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.utils import timezone
@@ -50,6 +50,10 @@ class ProjectForm(ProjectModelForm):
 class MemberForm(forms.Form):
     """Somebody to let in."""
 
+    # Three forms stand on one page; a label leads to the first field that has its id.
+    def __init__(self, data: Any = None, *, initial: Any = None) -> None:
+        super().__init__(data, initial=initial, auto_id="member-%s")
+
     name = forms.CharField(max_length=150)
     role = forms.ChoiceField(choices=ROLES)
 
@@ -65,6 +69,9 @@ class RoleForm(forms.Form):
 
 class TokenForm(forms.Form):
     """A token of one's own."""
+
+    def __init__(self, data: Any = None, *, initial: Any = None) -> None:
+        super().__init__(data, initial=initial, auto_id="token-%s")
 
     name = forms.CharField(max_length=80)
     role = forms.ChoiceField(choices=ROLES)

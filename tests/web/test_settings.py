@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from html import unescape
 
@@ -31,6 +32,13 @@ def test_it_shows_everybody_and_what_roles_may(signed_in, project):
     text = signed_in("viewer").get(ADDRESS).content.decode()
     assert "grace" in text and "runs commands" not in text
     assert 'name="command_pattern"' not in text and "Remove</button>" not in text
+
+
+def test_no_two_fields_share_an_id_so_that_labels_lead_to_their_own(signed_in, project):
+    text = signed_in().get(ADDRESS).content.decode()
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert {"id_name", "member-name", "token-name", "member-role", "token-role"} <= set(ids)
+    assert sorted(ids) == sorted(set(ids))
 
 
 def test_an_admin_changes_the_project(signed_in, project):
