@@ -76,7 +76,7 @@ def first_try(run, **values):
         ({"create": 0.5}, {"create": 0.75, "export": 0.0}, "▲ 0.25"),
         ({"create": 0.5, "export": 1.0}, {"create": 0.75, "export": None}, "▲ 0.25"),
         ({"create": 0.5, "export": 1.0}, {"create": 0.1, "export": 1.0}, "▼ 0.20"),
-        ({"create": 0.5}, {"export": 0.5}, '<span class="visually-hidden">no baseline</span>'),
+        ({"create": 0.5}, {"export": 0.5}, '<span class="visually-hidden">not compared</span>'),
     ],
     ids=["removed", "added", "unmeasured", "same", "none-shared"],
 )
