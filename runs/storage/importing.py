@@ -28,6 +28,8 @@ def import_results(project: Project, content: bytes, file: str, *, by: Any) -> t
 
     Raises `RequestError` for a file that holds no results; then nothing is stored.
     """
+    # Whoever brings the same content at once waits and finds its runs; rows that name the project are not kept waiting.
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     sha256 = hashlib.sha256(content).hexdigest()
     before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
     if before.exists():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db import connections
 
 from evalhub.teams.models import Project
 from runs.choosing import find_target
@@ -42,6 +44,21 @@ def suite_result(**changes: Any) -> dict[str, Any]:
 def stored(value: Any, project: Project | None = None, file: str = "result.json") -> tuple[Run, ...]:
     content = value if isinstance(value, bytes) else json.dumps(value).encode()
     return import_results(project or make_project(), content, file, by=None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_results_that_are_brought_at_once_are_stored_once() -> None:
+    project, content = make_project(), json.dumps(suite_result()).encode()
+
+    def bring(_: int) -> tuple[int, ...]:
+        try:
+            return tuple(run.pk for run in import_results(project, content, "result.json", by=None))
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        brought = set(pool.map(bring, range(4)))
+    assert brought == {tuple(Run.objects.values_list("pk", flat=True))}
 
 
 def test_a_suite_result_becomes_a_closed_run_with_rollups() -> None:
