@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import CharField, Q
-from django.db.models.functions import Cast
+from django.db.models import Q
+from django.db.models.fields.json import KeyTextTransform
 
 from evalhub.teams.models import Project
 from runs.models import Run
@@ -46,7 +46,7 @@ def _scenarios(project: Project, text: str) -> list[Scenario]:
     for suite, pk in versions.values_list("suite", "pk"):
         newest[suite] = pk
     entries = SuiteEntry.objects.filter(suite_version__in=newest.values()).annotate(
-        prompt=Cast("scenario_version__content__prompt", CharField())
+        prompt=KeyTextTransform("prompt", "scenario_version__content")
     )
     matching = entries.filter(Q(scenario_version__scenario__key__icontains=text) | Q(prompt__icontains=text))
     found = Scenario.objects.filter(pk__in=matching.values("scenario_version__scenario"))

@@ -37,6 +37,17 @@ def test_it_finds_scenarios(signed_in, run, text, keys):
     assert [scenario.key for scenario in found(signed_in(), text).scenarios] == keys
 
 
+@pytest.mark.parametrize("text", ['say "hello', "C:\\temp", "it.\nThen", "größe"])
+def test_it_finds_prompts_as_they_are_written(signed_in, project, text):
+    prompt = 'Please say "hello" from C:\\temp in größe; do it.\nThen stop.'
+    make_suite(project, ("quoted",), name="Quoted", prompt=prompt)
+    assert [scenario.key for scenario in found(signed_in(), text).scenarios] == ["quoted"]
+
+
+def test_it_finds_no_prompt_by_the_quotes_around_it(signed_in, run):
+    assert found(signed_in(), '"Write').scenarios == []
+
+
 def test_it_finds_nothing_of_another_project(signed_in, run):
     other = make_project("other")
     make_run(make_suite(other, ("create",), name="Basics"), tags=["nightly"])
