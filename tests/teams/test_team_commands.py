@@ -103,6 +103,13 @@ def test_create_token_refuses_and_makes_none(words, said):
     assert not ApiToken.objects.exists()
 
 
+def test_create_token_asks_on_a_server_whose_it_is(settings):
+    settings.EMBEDDED = False
+    ended = call("create_token", "ci")
+    assert (ended.code, "Say with --user whose token it is" in ended.err) == (2, True)
+    assert not ApiToken.objects.exists()
+
+
 @pytest.mark.parametrize("days", ["0", "-3", "99999999999", "x"])
 def test_create_token_refuses_what_is_no_number_of_days(days):
     with pytest.raises(CommandError, match="is no number of days: give one from 1 to 36500"):

@@ -43,7 +43,7 @@ class Command(PlainCommand):
             _, secret = issue_token(access, name=name, role=role, expires=expires)
         except TokenRefused as error:
             raise Refused(str(error), id="token/refused") from error
-        text = f"{secret}\nThis is the only time it is shown. It may do what a {role} may, at most."
+        text = f"{secret}\nThis is the only time it is shown. It may do what the role {role} may, at most."
         return Result(text, {"name": name, "role": role, "project": access.project.slug, "token": secret})
 
 
@@ -56,9 +56,11 @@ def _days(text: str) -> int:
 def _owner(name: str | None) -> Any:
     if name is None and settings.EMBEDDED:
         return local_owner()
+    if name is None:
+        raise Refused("Say with --user whose token it is: on a server there is no local owner.")
     user = get_user_model().objects.filter(username=name).first()
     if user is None:
         raise Refused(
-            f"There is no user '{name or ''}'. Give --user, or make one with 'manage.py create_user'."
+            f"There is no user '{name}'. Give another --user, or make one with 'manage.py create_user'."
         )
     return user
