@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -27,7 +27,7 @@ class SubcommandRow:
     """Calls that failed."""
     errors: float
     change: float | None
-    """Of the rate of errors against the baseline's; None where that did not call it."""
+    """Of the rate of errors against the baseline's, over the scenarios of both; None where that did not call it."""
     first_tries: float
     retries: float
     helps: int
@@ -43,16 +43,48 @@ class SubcommandRow:
 
 
 def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
-    """Return the run's subcommands, those that fail most first. One query where a digest does not tell them."""
+    """Return the run's subcommands, those that fail most first.
+
+    One query where a digest does not tell them, one where the baseline had other scenarios.
+    """
     told = {run.pk: read.digest.subcommands}
     if run.baseline_id:
         told[run.baseline_id] = read.subcommands_before
     missing = tuple([key for key, totals in told.items() if totals is None])
     known = {**told, **_stored(missing)} if missing else told
-    before = known.get(run.baseline_id or 0) or ()
-    rates = {each.name: each.errors / (each.calls or 1) for each in before}
-    rows = [_row(each, rates) for each in known[run.pk] or ()]
+    changes = _changes(run, read, known)
+    rows = [_row(each, changes.get(each.name)) for each in known[run.pk] or ()]
     return sorted(rows, key=lambda row: (row.few, -row.errors, row.name))
+
+
+def _changes(
+    run: Run, read: RunTrials, known: Mapping[int, Sequence[SubcommandTotal] | None]
+) -> dict[str, float]:
+    """Return how rates of errors differ from the baseline's; one query where that had other scenarios."""
+    if not run.baseline_id:
+        return {}
+    if read.before.keys() != read.outcomes.keys():
+        return _changes_of_shared(run.pk, run.baseline_id, read.before.keys() & read.outcomes.keys())
+    after, before = (
+        {each.name: (each.calls, each.errors) for each in known.get(key) or ()}
+        for key in (run.pk, run.baseline_id)
+    )
+    return {name: _share(*after[name]) - _share(*before[name]) for name in after.keys() & before.keys()}
+
+
+def _changes_of_shared(run: int, baseline: int, scenarios: Collection[str]) -> dict[str, float]:
+    """Return how rates of errors differ over the scenarios that both runs have. One query."""
+    counts: dict[tuple[int, str], tuple[int, int]] = {}
+    for owner, name, scenario, calls, errors in _of_scenarios((run, baseline)):
+        if scenario in scenarios:
+            before = counts.get((owner, name), (0, 0))
+            counts[owner, name] = (before[0] + calls, before[1] + errors)
+    names = [name for owner, name in counts if owner == run and (baseline, name) in counts]
+    return {name: _share(*counts[run, name]) - _share(*counts[baseline, name]) for name in names}
+
+
+def _share(calls: int, errors: int) -> float:
+    return errors / (calls or 1)
 
 
 class CallColumns(NamedTuple):
@@ -104,15 +136,21 @@ def _rollups(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure]:
     return SubcommandMeasure.objects.filter(run__in=runs, scenario=None)
 
 
-def _row(each: SubcommandTotal, before: Mapping[str, float]) -> SubcommandRow:
+@prepared
+def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure, Any]:
+    found = SubcommandMeasure.objects.filter(run__in=runs, scenario__isnull=False)
+    return found.values_list("run", "subcommand", "scenario__key", "calls", "errors")
+
+
+def _row(each: SubcommandTotal, change: float | None) -> SubcommandRow:
     calls = each.calls or 1
-    share = each.errors / calls
+    share = _share(each.calls, each.errors)
     return SubcommandRow(
         name=each.name,
         calls=each.calls,
         failed=each.errors,
         errors=share,
-        change=share - before[each.name] if each.name in before else None,
+        change=change,
         first_tries=each.first_tries / calls,
         retries=each.retries_after_failure / calls,
         helps=each.helps,

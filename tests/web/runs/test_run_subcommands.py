@@ -48,6 +48,18 @@ def test_a_subcommand_stands_against_the_baselines(signed_in, version):
     assert changes == {"export": "▲ 0.30", "list": "▼ 0.20", "create": "= 0", "new": "·"}
 
 
+def test_rates_are_held_against_those_of_the_scenarios_that_both_runs_have(signed_in, version):
+    before, run = make_run(version), make_run(version)
+    for each, key, errors in ((before, "create", 4), (before, "export", 0), (run, "create", 5)):
+        rows = [{"name": "list", "calls": 10, "errors": errors}]
+        alone = [{"name": "show", "calls": 10}] if key == "export" or each == run else []
+        make_trial(each, key, detail=used(*rows, *alone))
+    run.baseline = close(before)
+    run.save()
+    text = page(signed_in(), close(run))
+    assert (subcommand(text, "list")[2], subcommand(text, "show")[2]) == ("▲ 0.10", "·")
+
+
 @pytest.mark.parametrize("lacks", ["run", "baseline"])
 def test_subcommands_of_older_digests_come_from_the_rollups(signed_in, version, lacks):
     before, run = make_run(version), make_run(version)
