@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from django.db import connections
+
 from evalhub.teams.models import Project
-from runs import recording
+from runs import lanes, recording
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import RunState, Trigger
 from runs.options import RunOptions
@@ -101,3 +106,39 @@ def shell_target(project: Project, **changes: Any) -> Target:
     return Target.objects.create(
         project=project, name=definition["name"], provider=definition["provider"], definition=definition
     )
+
+
+@contextmanager
+def beside(work: Callable[[], object]) -> Iterator[None]:
+    """Do the work in another thread meanwhile; the block waits for its end."""
+
+    def working() -> None:
+        try:
+            work()
+        finally:
+            connections.close_all()
+
+    worker = threading.Thread(target=working)
+    worker.start()
+    try:
+        yield
+    finally:
+        worker.join(20)
+
+
+@contextmanager
+def carrying(run: Run) -> Iterator[None]:
+    """Carry a run's trials meanwhile; the block cancels it."""
+    with beside(lambda: lanes.work(run.pk)):
+        try:
+            yield
+        finally:
+            recording.cancel_run(run.pk)
+
+
+def until(ready: Callable[[], bool], seconds: float = 15.0) -> None:
+    """Wait for it; fails where it does not come."""
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -1,0 +1,129 @@
+"""What a process hears and tells while it holds claims."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from runs import recording
+from runs.models import Trial
+from runs.queue import heartbeat as heartbeat_module
+from runs.queue.heartbeat import Heartbeat
+from runs.queue.worker_name import worker_name
+from tests.builders import make_project
+from tests.runs.carrying import (
+    carrying,
+    claimed,
+    running,
+    shell_target,
+    suite_of,
+    until,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_the_heartbeat_hears_that_a_claim_is_somebody_elses(settings):
+    settings.LEASE_SECONDS = 1
+    run = running()
+    claim = claimed(run)
+    beat = Heartbeat()
+    with beat.holding(claim.token, "trial"):
+        Trial.objects.filter(pk=claim.trial_id).update(token="another")
+        end = time.monotonic() + 5
+        while not beat.stopped(claim.token) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert beat.stopped(claim.token)
+    assert not beat.stopped(claim.token)
+
+
+def test_the_heartbeat_keeps_a_claim_beyond_its_lease(settings):
+    settings.LEASE_SECONDS = 1
+    run = running()
+    claim = claimed(run)
+    beat = Heartbeat()
+    with beat.holding(claim.token, "trial"):
+        time.sleep(2.2)
+        from runs.queue.claims import expired_trials
+
+        assert not expired_trials().exists()
+        assert not beat.stopped(claim.token)
+
+
+TOLD_CALLS = """
+echo '{"type":"tool_call","name":"bash","command":"taskmgr list --all"}' >> "$EVENTS"
+echo '{"type":"tool_result","output":"none"}' >> "$EVENTS"
+sleep 60
+"""
+
+
+def test_a_running_trial_says_what_its_agent_did_last_and_who_carries_it():
+    project = make_project()
+    shell_target(project)
+    run = running(suite_of(project, works={"prompt": TOLD_CALLS}), targets=["shell"])
+    with carrying(run):
+        until(lambda: Trial.objects.filter(run=run).exclude(doing="").exists())
+        assert run.trial_set.values_list("doing", "worker").get() == ("taskmgr list --all", worker_name())
+        recording.cancel_run(run.pk)
+    assert run.trial_set.values_list("state", "doing", "worker").get() == ("cancelled", "", worker_name())
+
+
+def test_what_an_agent_did_last_is_stored_without_secrets(monkeypatch):
+    secret = "hunter2-and-more"
+    monkeypatch.setenv("TOOL_KEY", secret)
+    script = """printf '{"type":"tool_call","command":"git push %s"}\\n' "$TOOL_KEY" > "$EVENTS"; sleep 60"""
+    criteria = {"tool": {"binary": "git", "env": {"TOOL_KEY": "${TOOL_KEY}"}}, "gates": []}
+    project = make_project("default")
+    shell_target(project)
+    run = running(suite_of(project, a={"prompt": script, "criteria": criteria}), targets=["shell"])
+    with carrying(run):
+        until(lambda: Trial.objects.filter(run=run).exclude(doing="").exists())
+        assert run.trial_set.get().doing == "git push [REDACTED]"
+        recording.cancel_run(run.pk)
+
+
+def test_the_heartbeat_writes_down_what_changed_and_only_that():
+    claim = claimed(running())
+    beat = Heartbeat()
+    calls = iter(["", "one", "", "one", "two"])
+    beat._tokens[claim.token] = "trial"
+    beat.watch(claim.trial_id, claim.token, lambda: next(calls))
+    trial = Trial.objects.filter(pk=claim.trial_id)
+    for expected in ("as it was", "one", "as it was", "as it was", "two"):
+        trial.update(doing="as it was")
+        beat._tell()
+        assert trial.get().doing == expected
+
+
+def test_output_that_cannot_be_looked_at_does_not_end_the_heartbeat(caplog):
+    claim = claimed(running())
+    beat = Heartbeat()
+
+    def look() -> str:
+        raise RuntimeError("hostile")
+
+    with beat.holding(claim.token, "trial"):
+        beat.watch(claim.trial_id, claim.token, look)
+        until(lambda: "hostile" in caplog.text)
+        assert beat._thread is not None
+        assert beat._thread.is_alive()
+
+
+def test_nothing_is_told_of_a_token_that_is_not_held():
+    beat = Heartbeat()
+    beat.watch(1, "gone", lambda: "one")
+    assert not beat._watched
+    with beat.holding("here", "trial"):
+        beat.watch(1, "here", lambda: "")
+        assert beat._watched
+    assert not beat._watched
+
+
+def test_the_heartbeats_thread_ends_when_nothing_is_held():
+    beat = Heartbeat()
+    with beat.holding("x", "trial"):
+        thread = beat._thread
+    assert thread is not None
+    thread.join(5 * heartbeat_module.LOOK_SECONDS)
+    assert not thread.is_alive()

@@ -1,0 +1,110 @@
+"""What is found before any trial is spent: whether target and tool can work, and which versions they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs import launching, preparation
+from runs.models import Run, Trial
+from scenarios.formats.parsed import FixtureFile
+from scenarios.models import Rubric
+from scenarios.storing import keep_fixture
+from tests.builders import make_project, make_suite
+from tests.runs.carrying import (
+    NO_GATES,
+    launch,
+    shell_target,
+    suite_of,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_the_fingerprint_names_fixtures_and_rubrics_beside_their_hashes():
+    project = make_project()
+    edits = {"fixture": "shop", **NO_GATES}
+    version = suite_of(project, a=edits, b=edits, c={"fixture": "garden", **NO_GATES}, d=edits)
+    fixtures = [keep_fixture(project, (FixtureFile("a.txt", name),)) for name in (b"shop", b"garden")]
+    rubric = Rubric.objects.create(project=project, sha256="c" * 64, name="capture", content={})
+    stored = {each.scenario.key: each for each in version.scenario_versions.all()}
+    for key, fixture in (("a", fixtures[0]), ("b", fixtures[0]), ("c", fixtures[1]), ("d", None)):
+        stored[key].fixture, stored[key].rubric = fixture, rubric if key == "a" else None
+        stored[key].save()
+    started = launch(version)
+    launching.carry_here(started)
+    told = started.runs.get().fingerprint
+    assert told["names"] == {"fixture": "garden, shop", "rubric": "capture"}
+    assert told["rubric"] == rubric.sha256
+    plain = launch(make_suite(project, **NO_GATES))
+    launching.carry_here(plain)
+    assert plain.runs.get().fingerprint["names"] == {}
+
+
+def test_a_target_that_cannot_work_spends_no_trial():
+    project = make_project()
+    shell_target(project, healthcheck={"type": "command", "command_template": "echo asleep; exit 1"})
+    run = launch(suite_of(project, a={"prompt": "true"}), targets=["shell"]).runs.get()
+    assert not preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.outcome, run.cancelled, run.open) == ("finished", "error", 1, 0)
+    assert "asleep" in run.error
+    assert not Trial.objects.filter(starts__gt=0).exists()
+    check = run.target.checks.get()
+    assert (check.available, "asleep" in check.sentence) == (False, True)
+
+
+def test_a_target_that_a_run_was_prepared_for_is_known_to_be_ready():
+    project = make_project()
+    shell_target(project)
+    version = suite_of(project, a={"prompt": "true"})
+    for _ in range(2):
+        run = launch(version, targets=["shell"]).runs.get()
+        assert preparation.prepare_run(run.pk)
+    check = run.target.checks.get()
+    assert check.available and check.worker and check.at >= run.created
+
+
+def test_a_tool_that_does_not_answer_spends_no_trial():
+    project = make_project()
+    tool = {"binary": "nope", "health_check": "no-such-tool --version"}
+    version = suite_of(project, a={"prompt": "true", "criteria": {"tool": tool}})
+    shell_target(project)
+    run = launch(version, targets=["shell"]).runs.get()
+    assert not preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert "no-such-tool --version' ended with exit code 127" in run.error
+    assert run.error.endswith("mend the command in the scenario's target section.")
+
+
+def test_the_version_of_the_tool_is_its_version_commands_first_line():
+    project = make_project()
+    tool = {"binary": "t", "health_check": "echo healthy", "version_command": "printf '7.1\\nmore'"}
+    shell_target(project)
+    run = launch(
+        suite_of(project, a={"prompt": "true", "criteria": {"tool": tool}}), targets=["shell"]
+    ).runs.get()
+    assert preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert (run.tool_version, run.fingerprint["tool_version"]) == ("7.1", "7.1")
+
+
+def test_a_version_command_that_fails_is_a_warning():
+    project = make_project()
+    tool = {"binary": "t", "health_check": "printf 'ready\\000'", "version_command": "exit 3"}
+    shell_target(project)
+    run = launch(
+        suite_of(project, a={"prompt": "true", "criteria": {"tool": tool}}), targets=["shell"]
+    ).runs.get()
+    assert preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert run.tool_version == "ready\ufffd"
+    assert "'exit 3' ended with exit code 3" in run.warnings[0]
+
+
+def test_a_preparation_that_breaks_ends_the_run_with_the_reason():
+    run = launch().runs.get()
+    Run.objects.filter(pk=run.pk).update(options={"trials": "no number"})
+    assert not preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.outcome, run.cancelled) == ("finished", "error", 2)
+    assert "in evalhub itself" in run.error
