@@ -25,7 +25,7 @@ def suite_run(run: Run) -> SuiteRun:
         timestamp=(run.started or run.created).isoformat().replace("+00:00", "Z"),
         tier=config.get("tier") or TIER,
         tool_name=config.get("tool") or run.suite.slug,
-        agent_endpoint=run.target.definition.get("url") or run.target.name,
+        agent_endpoint=_endpoint(run),
         cases=_cases(run),
         tool_version=told.get("tool_version") or run.tool_version or None,
         description_hash=told.get("description_hash"),
@@ -36,6 +36,12 @@ def suite_run(run: Run) -> SuiteRun:
         generated_hash=told.get("generated_hash"),
         baseline=_baseline(run),
     )
+
+
+def _endpoint(run: Run) -> str:
+    """Return where the run's agent was asked; of runs that older releases prepared, where it would be asked now."""
+    kept = run.fingerprint.get("endpoint", run.target.definition.get("url"))
+    return kept or run.target.name
 
 
 def _baseline(run: Run) -> Baseline | None:

@@ -17,6 +17,7 @@ LABELS = {
     "tool_version": "Tool",
     "tool": "Tool",
     "target": "Target",
+    "target_sha256": "Target's definition",
     "provider": "Provider",
     "provider_version": "Provider's program",
     "model": "Model",
@@ -25,10 +26,12 @@ LABELS = {
     "evalhub": "evalhub",
     "sandbox": "Sandbox",
 }
-HASHES = frozenset(("suite_sha256", "fixture", "guidance", "rubric"))
+HASHES = frozenset(("suite_sha256", "fixture", "guidance", "rubric", "target_sha256"))
 DIGITS = 8
-_JOINED = frozenset(("suite_version", "suite_sha256", "provider_version"))
+_JOINED = frozenset(("suite_version", "suite_sha256", "target_sha256", "provider_version"))
 """Parts that a run's page tells together with another one."""
+_KEPT_LATER = frozenset(("target_sha256",))
+"""Parts that fingerprints of older releases lack: there nothing is known of them."""
 
 
 class Part(NamedTuple):
@@ -71,7 +74,7 @@ def _suite(run: Run) -> Part:
 
 def fingerprint_rows(before: Run, after: Run) -> list[Difference]:
     """Return the parts that either fingerprint tells, what differs first. Expects the runs' guidance to be loaded."""
-    names = [name for name in LABELS if _value(name, before) or _value(name, after)]
+    names = [name for name in LABELS if _told(name, before, after)]
     rows = [_row(name, before, after) for name in names]
     return sorted(rows, key=lambda row: row.same)
 
@@ -79,6 +82,11 @@ def fingerprint_rows(before: Run, after: Run) -> list[Difference]:
 def fingerprint_differences(before: Run, after: Run) -> list[Difference]:
     """Return what two runs' fingerprints differ in."""
     return [row for row in fingerprint_rows(before, after) if not row.same]
+
+
+def _told(name: str, before: Run, after: Run) -> bool:
+    told = [bool(_value(name, run)) for run in (before, after)]
+    return all(told) if name in _KEPT_LATER else any(told)
 
 
 def _row(name: str, before: Run, after: Run) -> Difference:
@@ -99,7 +107,8 @@ def _value(name: str, run: Run) -> str:
 
 
 def _short(name: str, run: Run) -> str:
-    return _value(name, run)[:DIGITS] if name in HASHES else ""
+    hashed = "target_sha256" if name == "target" else name
+    return _value(hashed, run)[:DIGITS] if hashed in HASHES else ""
 
 
 def _name(name: str, run: Run) -> str:

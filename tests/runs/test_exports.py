@@ -70,6 +70,18 @@ def test_a_suite_result_marks_what_is_not_the_agents_fault(run: Run) -> None:
     assert cases["div"]["passed"] is True
 
 
+def test_a_suite_result_names_the_endpoint_that_was_asked_whatever_the_target_is_now(run: Run) -> None:
+    def endpoint() -> str:
+        return str(json.loads(exported(run.pk, "suite-result"))["agentEndpoint"])
+
+    run.target.definition = {"url": "http://now:1/chat"}
+    run.target.save()
+    assert endpoint() == "http://now:1/chat"
+    for kept, told in (("http://then:1/chat", "http://then:1/chat"), ("", run.target.name)):
+        Run.objects.filter(pk=run.pk).update(fingerprint={"endpoint": kept})
+        assert endpoint() == told
+
+
 def test_junit_survives_control_characters(run: Run) -> None:
     trial = run.trial_set.get(scenario__key="sum")
     trial.scores[0]["message"] = "bell \x07 and escape \x1b[31m and <tag>"

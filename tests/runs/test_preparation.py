@@ -40,6 +40,26 @@ def test_the_fingerprint_names_fixtures_and_rubrics_beside_their_hashes():
     assert plain.runs.get().fingerprint["names"] == {}
 
 
+def test_the_fingerprint_changes_with_what_a_target_asks_and_not_with_how_many_at_once():
+    project = make_project()
+    target, version = shell_target(project), suite_of(project, a={"prompt": "true"})
+
+    def told() -> str:
+        started = launch(version, targets=["shell"])
+        launching.carry_here(started)
+        return str(started.runs.get().fingerprint["target_sha256"])
+
+    def edited(**changes: object) -> str:
+        target.definition = {**target.definition, **changes}
+        target.save()
+        return told()
+
+    first = told()
+    assert len(first) == 64
+    assert edited(workers=3) == first
+    assert edited(timeout_seconds=30) != first
+
+
 def test_a_target_that_cannot_work_spends_no_trial():
     project = make_project()
     shell_target(project, healthcheck={"type": "command", "command_template": "echo asleep; exit 1"})

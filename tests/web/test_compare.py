@@ -60,6 +60,17 @@ def test_a_part_that_neither_fingerprint_tells_is_left_out(signed_in, version):
     assert [(row.label, row.before, row.after) for row in rows] == [("Judge", "j", "")]
 
 
+def test_a_target_whose_definition_was_edited_differs_where_both_runs_know_it(signed_in, version):
+    def differing(before: str, after: str) -> list[tuple[str, str, str]]:
+        told = [{"target": "agent", "target_sha256": each} for each in (before, after)]
+        base, new = (ran(version, fingerprint=each) for each in told)
+        rows = compared(signed_in(), base, new).context["compared"].fingerprint
+        return [(row.label, row.before, row.after) for row in rows if not row.same]
+
+    assert differing("a" * 64, "b" * 64) == [("Target's definition", "a" * 8, "b" * 8)]
+    assert differing("", "b" * 64) == []
+
+
 def test_the_fingerprint_is_compared_before_any_number(signed_in, version):
     base = ran(version, fingerprint={"judge": "j", "tool_version": "1.0"})
     new = ran(version, fingerprint={"judge": "j", "tool_version": "2.0"})

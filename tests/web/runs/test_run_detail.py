@@ -181,6 +181,7 @@ def test_hashes_in_the_fingerprint_stand_beside_the_names_of_what_they_are_of(si
         "rubric": "e2c8105f" * 8,
     }
     told |= {"provider": "claude_code", "provider_version": "2.1.197"}
+    told |= {"target": "claude-code", "target_sha256": "5d1f9a02" * 8}
     names = {"fixture": "workspace <b>", "rubric": "capture"}
     text = page(signed_in(), make_run(version, fingerprint={**told, "names": names}))
     parts = dict(re.findall(r"<dt>([^<]*)</dt><dd[^>]*>(.*?)</dd>", text.partition('id="fingerprint"')[2]))
@@ -188,6 +189,7 @@ def test_hashes_in_the_fingerprint_stand_beside_the_names_of_what_they_are_of(si
         "Suite version": f"{version.suite.name} v7 c91e04b7",
         "Fixture": "workspace &lt;b&gt; 70b2d9e1",
         "Rubric": "capture e2c8105f",
+        "Target": "claude-code 5d1f9a02",
         "Provider": "claude_code 2.1.197",
     }
     older = page(signed_in(), make_run(version, fingerprint=told)).partition('id="fingerprint"')[2]
