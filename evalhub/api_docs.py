@@ -6,20 +6,20 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from evalhub.api import openapi_document
 
 
 @login_not_required
-@require_GET
+@require_safe
 def openapi_json(request: HttpRequest) -> JsonResponse:
     """Give the OpenAPI document, which holds no data of anybody."""
     return JsonResponse(openapi_document())
 
 
 @login_not_required
-@require_GET
+@require_safe
 def docs(request: HttpRequest) -> HttpResponse:
     """Show every operation on one page, without a script."""
     operations = [

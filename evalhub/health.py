@@ -14,7 +14,7 @@ from django.db.models import Min
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -98,7 +98,7 @@ def state() -> dict[str, Any]:
 
 @never_cache
 @login_not_required
-@require_GET
+@require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
     """Answer 200 while pages can be served, 503 without the database."""
     answer = state()

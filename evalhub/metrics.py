@@ -17,7 +17,7 @@ from django.db.models import Count, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from evalhub import health
 from runs.models import Alert, Run
@@ -100,7 +100,7 @@ def may_read(request: HttpRequest) -> bool:
 
 @never_cache
 @login_not_required
-@require_GET
+@require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """Answer with every metric, 403 for strangers."""
     if not may_read(request):

@@ -22,9 +22,9 @@ def make_project(slug: str = "tools", **changes: Any) -> Project:
     return Project.objects.create(slug=slug, **{"name": slug.title(), **changes})
 
 
-def make_member(project: Project, role: str = "admin", name: str = "") -> Any:
-    """Return a user in a project."""
-    user = get_user_model().objects.create_user(name or f"{role}-{next(_numbers)}")
+def make_member(project: Project, role: str = "admin", name: str = "", password: str | None = None) -> Any:
+    """Return a user in a project, who cannot sign in without a password."""
+    user = get_user_model().objects.create_user(name or f"{role}-{next(_numbers)}", password=password)
     Membership.objects.create(project=project, user=user, role=role)
     return user
 

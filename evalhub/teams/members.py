@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
 from evalhub.teams.access import Access
@@ -52,11 +54,13 @@ def remove_member(access: Access, membership: Membership) -> None:
 
 def _keep_an_admin(project: Project, membership: Membership) -> None:
     # Locked, so that of two admins not each removes the other.
-    admins = list(
-        Membership.objects.select_for_update()
-        .filter(project=project, role=Role.ADMIN)
-        .values_list("pk", flat=True)
-    )
-    if admins == [membership.pk]:
+    admins = Membership.objects.select_for_update(of=("self",)).filter(project=project, role=Role.ADMIN)
+    others = [each.user for each in admins.select_related("user") if each.pk != membership.pk]
+    if membership.role == Role.ADMIN and not any(_can_sign_in(user) for user in others):
         name = membership.user.get_username()
         raise MemberRefused(f"{name} is the only admin of the project. Make somebody else admin first.")
+
+
+def _can_sign_in(user: AbstractBaseUser) -> bool:
+    """Tell whether somebody gets in: by a password, or without one by the link of an embedded evalhub."""
+    return user.is_active and (settings.EMBEDDED or user.has_usable_password())

@@ -37,6 +37,11 @@ class ProjectForm(ProjectModelForm):
         model = Project
         fields = ["name", "command_pattern", "judge", "smallest_effect"]
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("name", "judge", "smallest_effect", "command_pattern"):
+            self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
+
     def clean_command_pattern(self) -> str:
         """Return the pattern. Raises for a text that is no regular expression."""
         pattern: str = self.cleaned_data["command_pattern"]

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
 from evalhub.teams.models import AuditEvent, Membership, note
@@ -39,11 +39,11 @@ def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpRes
     return page_or_fragment(request, "teams/settings.html", fragment, context, status=status)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @project_page(to_post="manage")
 def project_settings(request: ProjectRequest) -> HttpResponse:
     """Show the settings; keep those of the project when they are sent."""
-    if request.method == "GET":
+    if request.method != "POST":
         return _show(request)
     project = request.access.project
     form = ProjectForm(request.POST, instance=project)
@@ -148,7 +148,7 @@ def token_revoke(request: ProjectRequest, pk: int) -> HttpResponse:
     return redirect("project-settings", request.access.project.slug)
 
 
-@require_GET
+@require_safe
 @project_page("manage")
 def audit_log(request: ProjectRequest) -> HttpResponse:
     """Show what people changed in the project, newest first."""

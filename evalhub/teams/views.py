@@ -44,6 +44,15 @@ class ChangePassword(views.PasswordChangeView):
         user = self.request.user
         return ChangePasswordForm if user.is_authenticated and user.has_usable_password() else SetPasswordForm
 
+    def get_form(self, form_class: Any = None) -> Any:
+        """Return the form with one sentence on what a password takes, in place of the validators' list."""
+        form = super().get_form(form_class)
+        form.fields[
+            "new_password1"
+        ].help_text = "At least 10 characters, not digits alone, and none that others use often."
+        form.fields["new_password2"].help_text = ""
+        return form
+
     def form_valid(self, form: Any) -> HttpResponse:
         messages.success(self.request, "The password is changed. Other sessions have ended.")
         return super().form_valid(form)
@@ -58,7 +67,7 @@ class SignOut(views.LogoutView):
 @csrf_exempt
 @login_not_required
 @sensitive_variables("secret")
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def sign_in_link(request: HttpRequest, secret: str) -> HttpResponseBase:
     """Show one button, and sign in when it is pressed: a link that is only looked at stays unused."""
     if not settings.EMBEDDED or request.META.get("REMOTE_ADDR", "") not in LOOPBACK:
@@ -69,7 +78,7 @@ def sign_in_link(request: HttpRequest, secret: str) -> HttpResponseBase:
         login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
         note(None, user, "sign-in.link")
         return redirect("home")
-    usable = request.method == "GET" and SignInLink.open_links(secret, now=now).exists()
+    usable = request.method != "POST" and SignInLink.open_links(secret, now=now).exists()
     response = render(request, "teams/sign_in_link.html", {"usable": usable}, status=200 if usable else 410)
     response["Referrer-Policy"] = "no-referrer"
     response["Cache-Control"] = "no-store"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from evalhub.web.states import STATES
 
@@ -13,7 +13,7 @@ HOSTILE = "rm -rf /\u202etxt.exe \x1b[31mred\x07 zero\u200bwidth <script>alert(1
 LONG = "recover-after-interrupted-bulk-import-with-partial-duplicates-" * 4
 
 
-@require_GET
+@require_safe
 def patterns(request: HttpRequest) -> HttpResponse:
     """Show the patterns; the page holds nothing of any project."""
     shares = [0.8, 0.83, 0.78, 0.85, 0.62, 0.6, 0.63]

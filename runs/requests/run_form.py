@@ -70,7 +70,8 @@ class RunForm(forms.Form):
         self._choose_from("guidance", [("", "As last uploaded"), *(each for each in by_suite if each[1])])
         self._choose_from("targets", [(each.target.name, each.target.name) for each in offer.targets])
         for name, field in self.fields.items():
-            field.widget.attrs["aria-describedby"] = f"{name}-note"
+            if not isinstance(field, forms.BooleanField):
+                field.widget.attrs["aria-describedby"] = f"{name}-note"
 
     def _choose_from(self, name: str, choices: list[Any]) -> None:
         field = self.fields[name]

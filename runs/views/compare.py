@@ -5,13 +5,13 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from runs.warehouse.compare import compare_runs, two_runs
 
 
-@require_GET
+@require_safe
 @project_page()
 def compare(request: ProjectRequest) -> HttpResponse:
     """Compare the two runs that the address names; ticked boxes of the list come one by one."""

@@ -5,27 +5,27 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page, projects_of
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from runs.warehouse.home import glance, running_now
 
 
-@require_GET
+@require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Lead to the only project, or list them."""
     projects = projects_of(request.user)
     return redirect(projects[0]) if len(projects) == 1 else project_list(request)
 
 
-@require_GET
+@require_safe
 def project_list(request: HttpRequest) -> HttpResponse:
     """List the projects of the person who asks."""
     return render(request, "web/project_list.html", {"projects": projects_of(request.user)})
 
 
-@require_GET
+@require_safe
 @project_page()
 def project_home(request: ProjectRequest) -> HttpResponse:
     """Show the week, what needs somebody, what runs, and every suite on every target."""
@@ -39,7 +39,7 @@ def project_home(request: ProjectRequest) -> HttpResponse:
     return render(request, "runs/project_home.html", context)
 
 
-@require_GET
+@require_safe
 @project_page()
 def project_running(request: ProjectRequest) -> HttpResponse:
     """Show what runs now; where nothing does, htmx stops asking."""

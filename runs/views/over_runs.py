@@ -7,7 +7,7 @@ from collections.abc import Callable
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
@@ -38,7 +38,7 @@ def _suites(project: int) -> QuerySet[Suite]:
     return Suite.objects.filter(project=project)
 
 
-@require_GET
+@require_safe
 @project_page()
 def trends(request: ProjectRequest) -> HttpResponse:
     """Draw a measure of a suite over its runs, with the table of the same values."""
@@ -57,7 +57,7 @@ def trends(request: ProjectRequest) -> HttpResponse:
     return page_or_fragment(request, "runs/trends.html", "runs/_trend_swapped.html", context)
 
 
-@require_GET
+@require_safe
 @project_page()
 def reviews(request: ProjectRequest) -> HttpResponse:
     """Show what judges said over a suite's runs, guidance beside guidance."""

@@ -16,11 +16,11 @@ from runs.forms import PriceForm
 from runs.models import ModelPrice
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @project_page(to_post="manage")
 def price_list(request: ProjectRequest) -> HttpResponse:
     """List the project's prices, and take a new one."""
-    if request.method == "GET":
+    if request.method != "POST":
         return _show(request, PriceForm())
     form = PriceForm(request.POST)
     if form.is_valid():

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
@@ -28,7 +28,7 @@ TITLES = {
 }
 
 
-@require_GET
+@require_safe
 @project_page()
 def regressions(request: ProjectRequest) -> HttpResponse:
     """List the alerts in one state, those that nobody has decided about by default."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.numbers import counted
@@ -17,7 +17,7 @@ from runs.views.runs import find_run
 from scenarios.formats.problems import ScenarioFileError
 
 
-@require_GET
+@require_safe
 @project_page()
 def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
     """Send a run in one of the formats that it can be taken away in."""
@@ -30,11 +30,11 @@ def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
     return response
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @project_page("upload")
 def run_import(request: ProjectRequest) -> HttpResponse:
     """Take results that another program wrote, or say why they cannot be taken."""
-    if request.method == "GET":
+    if request.method != "POST":
         return render(request, "runs/run_import.html", {"form": ResultsFileForm()})
     form = ResultsFileForm(request.POST, request.FILES)
     if not form.is_valid():

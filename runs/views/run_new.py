@@ -93,11 +93,11 @@ def _with_defaults(asked: QueryDict, offer: Offer) -> QueryDict:
     return given
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @project_page("run")
 def run_new(request: ProjectRequest) -> HttpResponse:
     """Show the form with its plan; start the runs when that is what the button said."""
-    is_new = request.method == "GET"
+    is_new = request.method != "POST"
     page = _new_run_page(request.access.project, request.GET if is_new else request.POST, is_new=is_new)
     planned = page.plan()
     if is_new or "start" not in request.POST:

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.models import note
 from evalhub.teams.pages import ProjectRequest, project_page
@@ -42,7 +42,7 @@ def find_run(request: ProjectRequest, pk: int) -> Run:
     return found
 
 
-@require_GET
+@require_safe
 @project_page()
 def run_list(request: ProjectRequest) -> HttpResponse:
     """List the runs that the address's filters leave."""
@@ -64,7 +64,7 @@ def run_list(request: ProjectRequest) -> HttpResponse:
     return page_or_fragment(request, "runs/run_list.html", "runs/_results.html", context)
 
 
-@require_GET
+@require_safe
 @project_page()
 def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show a run in three layers, or how far it is."""
@@ -118,7 +118,7 @@ def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
     return {**shown, "begin": begin, "show": show, "open": opened}
 
 
-@require_GET
+@require_safe
 @project_page()
 def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show how far a run is; at its end htmx is told to stop asking and to load the page once more."""
@@ -151,7 +151,7 @@ def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
     return redirect(run)
 
 
-@require_GET
+@require_safe
 def short_run(request: HttpRequest, pk: int) -> HttpResponse:
     """Lead from a short address to the run's own, for members of its project only."""
     run = (
@@ -164,7 +164,7 @@ def short_run(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(run)
 
 
-@require_GET
+@require_safe
 def short_trial(request: HttpRequest, pk: int) -> HttpResponse:
     """Lead from a short address to the trial's own, for members of its project only."""
     mine = Trial.objects.select_related("run__project").filter(

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
@@ -22,7 +22,7 @@ MOST_DIFFERENCES = 20
 """Scenarios whose lines stand on one page; the others are led to one by one."""
 
 
-@require_GET
+@require_safe
 @project_page()
 def suite_list(request: ProjectRequest) -> HttpResponse:
     """List the project's suites that the address's filters leave, under the form that takes new ones."""
@@ -43,7 +43,7 @@ def _found(request: ProjectRequest, slug: str) -> Suite:
     return suite
 
 
-@require_GET
+@require_safe
 @project_page()
 def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
     """Show a suite's scenarios with their last trials, its versions and the hints of its files."""
@@ -69,7 +69,7 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
     return page_or_fragment(request, "runs/suite_detail.html", "runs/_suite_scenarios.html", context)
 
 
-@require_GET
+@require_safe
 @project_page()
 def suite_difference(request: ProjectRequest, suite: str) -> HttpResponse:
     """Show what a version of a suite changed, line by line: of one scenario, or of the first ones."""

@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.access import Access
 from evalhub.teams.pages import ProjectRequest, project_page
@@ -72,7 +72,7 @@ def _rights(request: ProjectRequest) -> dict[str, bool]:
     return {f"may_{action}": request.access.may(action) for action in ("run", "upload", "manage")}
 
 
-@require_GET
+@require_safe
 @project_page()
 def target_list(request: ProjectRequest) -> HttpResponse:
     """List the project's targets and the workers that would carry them."""
@@ -123,12 +123,12 @@ def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
     return render(request, "runs/target_list.html", _list(request, taken=taken), status=taken.status)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @project_page("manage")
 def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show a target as its entry in a targets file, and replace it by what is sent."""
     target = find_target(request, pk)
-    if request.method == "GET":
+    if request.method != "POST":
         text = yaml.safe_dump(target.definition, sort_keys=False, allow_unicode=True, width=100)
         form = TargetForm(initial={"definition": text})
         return render(request, "runs/target_edit.html", {"target": target, "form": form})
@@ -173,7 +173,7 @@ def target_remove(request: ProjectRequest, pk: int) -> HttpResponse:
     return redirect("target-list", request.access.project.slug)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @project_page(to_post="run")
 def target_check(request: ProjectRequest, pk: int) -> HttpResponse:
     """Ask a worker whether a target can work, and show what is known of it; htmx asks on until there is an answer."""

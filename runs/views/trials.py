@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.utils.http import content_disposition_header
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.paging import key_of
@@ -29,7 +29,7 @@ def _trial(request: ProjectRequest, pk: int) -> Trial:
     return trial
 
 
-@require_GET
+@require_safe
 @project_page()
 def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show what the agent did, and why that passed or failed."""
@@ -52,7 +52,7 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     return render(request, fragments.get(target or "", "runs/trial_detail.html"), context)
 
 
-@require_GET
+@require_safe
 @project_page("read unredacted")
 def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
     """Send a kept file, as it is, as a download: whatever is in it, no browser shows it as a page of this site."""
@@ -65,7 +65,7 @@ def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
     return response
 
 
-@require_GET
+@require_safe
 @project_page("read unredacted")
 def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpResponse:
     """Send one file of the kept workspace, as it is, as a download."""
@@ -87,7 +87,7 @@ def _plain_name(path: str) -> str:
     return "".join(each if each.isprintable() else "_" for each in path.rpartition("/")[2])
 
 
-@require_GET
+@require_safe
 @project_page()
 def transcript_text(request: ProjectRequest, pk: int) -> HttpResponse:
     """Send the raw transcript as text, whole; redacted for those who may not read it as it is."""

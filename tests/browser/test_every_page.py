@@ -93,6 +93,12 @@ def serious(page: Page, *, colours_only: bool = False) -> list[str]:
     ]
 
 
+LOST = """() => [...document.querySelectorAll("[aria-describedby], [aria-labelledby], [aria-controls], label[for]")]
+  .flatMap((each) => ["aria-describedby", "aria-labelledby", "aria-controls", "for"]
+    .flatMap((name) => (each.getAttribute(name) || "").split(/\\s+/).filter((id) => id && !document.getElementById(id))
+      .map((id) => `${name} names #${id}, which is not there`)))"""
+
+
 def wrong_with(
     page: Page, complaints: list[str], name: str, scheme: str = "light", *, folder: Path = SCREENSHOTS
 ) -> list[str]:
@@ -101,6 +107,7 @@ def wrong_with(
     page.screenshot(path=folder / f"{name}-{scheme}.png", full_page=True)
     # Style sheets tell light and dark apart by colours only, so the other rules would find the same again.
     found = [*serious(page, colours_only=scheme == "dark"), *complaints, *page.evaluate("window.violations")]
+    found += page.evaluate(LOST)
     if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
         found.append("the page scrolls sideways")
     complaints.clear()
@@ -161,7 +168,8 @@ def test_all_rules_about_colours_are_asked_in_the_dark(page: Page) -> None:
 
 
 FAULTY = """<html lang=en><meta name=color-scheme content="light dark"><title>A</title><img src=''>
-<p style="color: black; background: light-dark(white, #333)">Dark on dark.</p><div style="width: 9999px">Wide.</div>"""
+<p style="color: black; background: light-dark(white, #333)">Dark on dark.</p><div style="width: 9999px">Wide.</div>
+<p aria-labelledby=gone>Unnamed.</p>"""
 
 
 def test_what_is_wrong_is_found_and_pictures_are_kept(
@@ -173,6 +181,6 @@ def test_what_is_wrong_is_found_and_pictures_are_kept(
         page.goto(f"data:text/html,{quote(FAULTY)}")
         wrong = wrong_with(page, complaints, "faulty", scheme, folder=tmp_path)
         found[scheme] = [each.split(":")[0] for each in wrong]
-    sideways = "the page scrolls sideways"
-    assert found == {"light": ["image-alt", sideways], "dark": ["color-contrast", sideways]}
+    always = ["aria-labelledby names #gone, which is not there", "the page scrolls sideways"]
+    assert found == {"light": ["image-alt", *always], "dark": ["color-contrast", *always]}
     assert {path.name for path in tmp_path.iterdir()} == {"faulty-light.png", "faulty-dark.png"}

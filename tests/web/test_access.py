@@ -44,6 +44,13 @@ def test_it_works(signed_in, addresses, name):
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_its_head_is_told_without_a_body(signed_in, addresses, name):
+    response = signed_in().head(addresses[name])
+    assert response.status_code == ANSWERS.get(name, 200)
+    assert response.content == b""
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_it_requires_sign_in(client, addresses, name):
     response = client.get(addresses[name])
     assert response.status_code == 302

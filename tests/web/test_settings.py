@@ -133,8 +133,18 @@ def test_the_last_admin_stays(signed_in, project, part):
     assert member.role == "admin"
 
 
+@pytest.mark.parametrize("embedded", [True, False])
+def test_an_admin_who_cannot_sign_in_keeps_no_project(signed_in, project, settings, embedded):
+    settings.EMBEDDED = embedded
+    make_member(project, "admin", "owner")
+    client = signed_in()
+    own = Membership.objects.exclude(user__username="owner").get()
+    response = client.post(f"{ADDRESS}members/{own.pk}/role/", {"role": "viewer"}, headers=HTMX)
+    assert response.status_code == (200 if embedded else 422)
+
+
 def test_who_changes_their_own_role_gets_a_fresh_page(signed_in, project):
-    make_member(project, "admin", "grace")
+    make_member(project, "admin", "grace", password="correct horse")  # of a test
     client = signed_in()
     own = Membership.objects.exclude(user__username="grace").get()
     response = client.post(f"{ADDRESS}members/{own.pk}/role/", {"role": "viewer"}, headers=HTMX)
