@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from runs.trials.work_area import own_area
 from runs.workspaces import fill, fresh_folder, remove
 from scenarios.formats.parsed import FixtureFile
 
@@ -40,7 +41,7 @@ def trial_folder(
 
     There is no directory for a bundle that is None.
     """
-    base = fresh_folder(root, "trial-")
+    base = fresh_folder(own_area(root), "trial-")
     folder = TrialFolder(base / "workspace", base / "scratch", base / "bundle")
     try:
         folder.workspace.mkdir()

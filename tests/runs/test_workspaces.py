@@ -12,6 +12,7 @@ from runs.containment.sandbox import Level
 from runs.providers.base import ProviderError
 from runs.storage.workspace_contents import ChangedFile, archive, changed_files
 from runs.trials.folder import trial_folder
+from runs.trials.work_area import own_area
 from runs.workspaces import LocalWorkspace, fill, fresh_folder, remove
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import lay_over
@@ -198,7 +199,7 @@ def test_a_trials_directories_are_gone_in_the_end(tmp_path, left):
             path = folder.workspace.parent / name
             path.parent.mkdir(exist_ok=True)
             path.write_text("x")
-    assert list((tmp_path / "work").iterdir()) == []
+    assert list(own_area(tmp_path / "work").iterdir()) == []
 
 
 def test_a_workspace_that_became_a_link_is_removed_and_not_followed(tmp_path):
@@ -206,7 +207,7 @@ def test_a_workspace_that_became_a_link_is_removed_and_not_followed(tmp_path):
     with trial_folder(tmp_path / "work", ()) as folder:
         folder.workspace.rmdir()
         folder.workspace.symlink_to(tmp_path / "elsewhere")
-    assert list((tmp_path / "work").iterdir()) == []
+    assert list(own_area(tmp_path / "work").iterdir()) == []
     assert (tmp_path / "elsewhere").is_dir()
 
 
