@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import tempfile
@@ -11,13 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
+from runs.containment.profiles import AGENT
+from runs.containment.sandbox import Containment, Policy, look_at_machine
 from tests.bench.figures import MANAGE, Figure, Spent, best_of, run, suite
 
 MANY = 1000
 FEW = 100
 MOCK = "targets:\n  - {name: agent, provider: mock, response: done}\n"
 # It says something, for a gate on a transcript fails where there is none.
-SLEEPER = 'targets:\n  - {name: agent, provider: cli, command_template: "echo slept; exec sleep 0.05"}\n'
+SLEEPS = "echo slept; exec sleep 0.05"
+SLEEPER = f'targets:\n  - {{name: agent, provider: cli, command_template: "{SLEEPS}"}}\n'
 LANES = 8
 
 
@@ -55,7 +59,6 @@ def _bare_mock(number: int) -> float:
 def processes() -> Iterator[Figure]:
     """1,000 trials of a 50 ms process at concurrency 8, without a sandbox and in one."""
     ideal = MANY * 0.05 / LANES
-    bare = _bare_processes(MANY)
     for sandbox, ratio, whole in (("off", 1.10, 8.0), ("prefer", 1.25, 9.0)):
         with suite(SLEEPER) as (data, scenario, targets):
             # By turns: a slow minute of the machine meets both.
@@ -63,6 +66,7 @@ def processes() -> Iterator[Figure]:
                 [_trials(data, scenario, targets, n, EVALHUB_SANDBOX=sandbox).wall for n in (FEW, MANY)]
                 for _ in range(3)
             ]
+        bare = _bare_processes(MANY, Policy(sandbox))
         few, many = (median(walls) for walls in zip(*pairs, strict=True))
         warm = (many - few) / ((MANY - FEW) * 0.05 / LANES)
         name = f"1,000 processes of 50 ms, sandbox {sandbox}"
@@ -70,12 +74,24 @@ def processes() -> Iterator[Figure]:
         yield Figure(f"{name}: whole process", many, "s", whole, bare)
 
 
-def _bare_processes(number: int) -> float:
-    """Return the seconds of a thread pool that starts the same processes and does nothing else."""
-    began = time.perf_counter()
-    with ThreadPoolExecutor(LANES) as pool:
-        list(pool.map(lambda _: subprocess.run(["/bin/sleep", "0.05"], check=True), range(number)))
-    return time.perf_counter() - began
+def _bare_processes(number: int, policy: Policy) -> float:
+    """Return the seconds of a thread pool that starts the same processes, in the same sandbox, and does nothing else."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(LANES) as pool:
+        workspace, scratch = Path(folder) / "workspace", Path(folder) / "scratch"
+        workspace.mkdir()
+        scratch.mkdir()
+        contained = Containment(
+            policy, look_at_machine(), os.environ["PATH"], system_files=Path(folder) / "system"
+        )
+        sandbox = contained.around(workspace, scratch, profile=AGENT)
+        spawn = sandbox.wrap(("/bin/sh", "-c", SLEEPS), cwd=workspace, env={})
+
+        def carry(_: int) -> None:
+            subprocess.run(spawn.argv, cwd=spawn.cwd, env=spawn.env, capture_output=True, check=True)
+
+        began = time.perf_counter()
+        list(pool.map(carry, range(number)))
+        return time.perf_counter() - began
 
 
 def one() -> Iterator[Figure]:
