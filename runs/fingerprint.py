@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
 
 from evaluators.staleness import check_staleness
 from runs.settings_of_worker import containment
+from runs.targets.versions import definition_hash
 from runs.trials.context import RunContext
 from scenarios.hashing import content_hash
 
 LONGEST_NAME = 200
 """Characters of the names of one part."""
-_NO_RESULT = frozenset(("name", "workers"))
 
 
 def fingerprint(context: RunContext, tool_version: str, provider_version: str) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "rubric": _joint(row[1] for row in rows),
         "tool_version": tool_version,
         "target": run.target.name,
-        "target_sha256": content_hash(_asked(run.target.definition)),
+        "target_sha256": definition_hash(run.target.definition),
         "endpoint": str(run.target.definition.get("url") or ""),
         "provider": run.target.provider,
         "provider_version": provider_version,
@@ -50,11 +50,6 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "staleness": staleness(context),
         "names": _names(fixture=(row[4] for row in rows if row[0]), rubric=(row[5] for row in rows)),
     }
-
-
-def _asked(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a target's entry without what no result depends on: its name, and how many trials it does at once."""
-    return {name: value for name, value in definition.items() if name not in _NO_RESULT}
 
 
 def _threshold(asked: float | None, own: Sequence[float | None]) -> dict[str, str]:

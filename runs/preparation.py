@@ -24,6 +24,7 @@ from runs.queue.statements import storable
 from runs.queue.writing import write_transaction
 from runs.sources.captures import capture
 from runs.targets.checking import keep_found
+from runs.targets.versions import version_of
 from runs.trials import batching
 from runs.trials.context import RunContext, forget, load_run
 from runs.trials.folder import trial_folder
@@ -137,6 +138,7 @@ def _start(
             ),
             tool_version=tool_version,
             fingerprint=found,
+            target_version=version_of(context.run.target),
             warnings=[*warnings, *context.warnings],
             token="",
             started=timezone.now(),

@@ -8,7 +8,7 @@ from runs.models.judging import JudgingRecord, Review
 from runs.models.measure import Measure, RunDigest, RunMeasure, SubcommandMeasure, TrialFact
 from runs.models.price import ModelPrice
 from runs.models.run import Launch, Run, RunSlot
-from runs.models.target import Target, TargetSlot
+from runs.models.target import Target, TargetSlot, TargetVersion
 from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial
 from runs.models.worker import Worker
 
@@ -34,6 +34,7 @@ __all__ = [
     "Target",
     "TargetCheck",
     "TargetSlot",
+    "TargetVersion",
     "TranscriptRecord",
     "Trial",
     "TrialFact",

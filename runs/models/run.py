@@ -7,7 +7,7 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from runs.models.target import Target
+from runs.models.target import Target, TargetVersion
 from scenarios.models import Guidance, SuiteVersion
 
 
@@ -62,6 +62,11 @@ class Run(models.Model):
     suite = models.ForeignKey("scenarios.Suite", on_delete=models.PROTECT, related_name="runs")
     """The version's suite again, so that a suite's history needs no join."""
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="runs")
+    # Runs are looked up by it on the page of one target only, where `run_by_suite` and the like are no help.
+    target_version = models.ForeignKey(
+        TargetVersion, on_delete=models.PROTECT, null=True, related_name="runs", db_index=False
+    )
+    """What all its trials ask of the target, whoever edits that meanwhile; None before it is prepared."""
     model = models.CharField(max_length=200, blank=True)
     guidance = models.ForeignKey(Guidance, on_delete=models.PROTECT, null=True, related_name="runs")
     tool_version = models.CharField(max_length=200, blank=True)

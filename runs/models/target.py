@@ -42,6 +42,23 @@ class Target(models.Model):
         return self.provider == IMPORTED
 
 
+class TargetVersion(models.Model):
+    """A target's definition as runs were prepared with it, kept once however many runs that are."""
+
+    target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="versions")
+    sha256 = models.CharField(max_length=64)
+    """Of what results depend on; see `runs.targets.versions`."""
+    definition = models.JSONField()
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [models.UniqueConstraint(fields=["target", "sha256"], name="one_version_a_definition")]
+
+    def __str__(self) -> str:
+        return f"{self.target} {self.sha256[:8]}"
+
+
 class TargetSlot(models.Model):
     """One of a target's places, held by a lane while its lease lasts. Leases are in the database's seconds."""
 

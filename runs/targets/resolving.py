@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runs.models import Target
+from runs.models import Target, TargetVersion
 from runs.models.price import prices_of
 from runs.providers import MODELS
 from runs.providers.base import ProviderError
@@ -14,10 +14,16 @@ from runs.targets.definitions import define, resolve
 from scenarios.formats.problems import ScenarioFileError
 
 
-def resolve_target(target: Target, variables: Mapping[str, str]) -> ResolvedTarget:
-    """Return a stored target with its variables. Raises `ProviderError` naming what is missing."""
+def resolve_target(
+    target: Target, variables: Mapping[str, str], version: TargetVersion | None = None
+) -> ResolvedTarget:
+    """Return a stored target with its variables, as one of its versions has it, else as it is now.
+
+    Raises `ProviderError` naming what is missing.
+    """
+    entry = version.definition if version else target.definition
     try:
-        definition = define(target.definition, file=target.name)
+        definition = define(entry, file=target.name)
     except ScenarioFileError as error:
         # Stored definitions were valid once; a newer release may ask for more.
         raise ProviderError(

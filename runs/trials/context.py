@@ -126,11 +126,10 @@ class RunContext:
 @lru_cache(maxsize=RUNS_KEPT)
 def load_run(run_id: int) -> RunContext:
     """Return the run's context. Raises `ProviderError` where its target cannot be used."""
-    run = Run.objects.select_related("project", "target", "guidance", "suite_version__suite", "suite").get(
-        pk=run_id
-    )
+    related = ("project", "target", "target_version", "guidance", "suite_version__suite", "suite")
+    run = Run.objects.select_related(*related).get(pk=run_id)
     variables = variables_of(run.project)
-    target = resolve_target(run.target, variables)
+    target = resolve_target(run.target, variables, run.target_version)
     carrying = run.suite_version.scenario_versions.exclude(fixture=None)
     rows = carrying.values_list("content__fixture", "content__bundle")
     return RunContext(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from runs.models import Run
+from runs.targets.versions import NO_RESULT
 
 LABELS = {
     "suite_version": "Suite version",
@@ -28,6 +30,8 @@ LABELS = {
 }
 HASHES = frozenset(("suite_sha256", "fixture", "guidance", "rubric", "target_sha256"))
 DIGITS = 8
+LONGEST_VALUE = 300
+"""Characters of a value in a target's definition."""
 _JOINED = frozenset(("suite_version", "suite_sha256", "target_sha256", "provider_version"))
 """Parts that a run's page tells together with another one."""
 _KEPT_LATER = frozenset(("target_sha256",))
@@ -82,6 +86,21 @@ def fingerprint_rows(before: Run, after: Run) -> list[Difference]:
 def fingerprint_differences(before: Run, after: Run) -> list[Difference]:
     """Return what two runs' fingerprints differ in."""
     return [row for row in fingerprint_rows(before, after) if not row.same]
+
+
+def definition_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+    """Return the fields in which two definitions of a target differ, as far as results depend on them."""
+    names = [name for name in {**before, **after} if name not in NO_RESULT]
+    rows = [Difference(f"Target's {name}", _field(before, name), _field(after, name)) for name in names]
+    return [row for row in rows if not row.same]
+
+
+def _field(definition: Mapping[str, Any], name: str) -> str:
+    if name not in definition:
+        return ""
+    value = definition[name]
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def _told(name: str, before: Run, after: Run) -> bool:

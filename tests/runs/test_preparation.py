@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runs import launching, preparation
+from runs import lanes, launching, preparation
 from runs.models import Run, Trial
+from runs.trials.context import forget
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Rubric
 from scenarios.storing import keep_fixture
@@ -58,6 +59,25 @@ def test_the_fingerprint_changes_with_what_a_target_asks_and_not_with_how_many_a
     assert len(first) == 64
     assert edited(workers=3) == first
     assert edited(timeout_seconds=30) != first
+
+
+def test_trials_ask_as_their_run_was_prepared_whoever_edits_the_target_meanwhile():
+    project = make_project()
+    target = shell_target(project)
+    run = launch(suite_of(project, a={"prompt": "true"}), targets=["shell"]).runs.get()
+    assert preparation.prepare_run(run.pk)
+    target.definition = {**target.definition, "command_template": "exit 7"}
+    target.save()
+    # Another process begins with this run.
+    forget()
+    lanes.work(run.pk)
+    run.refresh_from_db()
+    assert run.trial_set.get().exit_code == 0
+    assert run.target_version.sha256 == run.fingerprint["target_sha256"]
+    again = launch(run.suite_version, targets=["shell"]).runs.get()
+    launching.carry_here(again.launch)
+    assert again.trial_set.get().exit_code == 7
+    assert target.versions.count() == 2
 
 
 def test_a_target_that_cannot_work_spends_no_trial():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from runs.models import Run
+from runs.targets.versions import version_of
 from scenarios.models import ScenarioVersion, SuiteEntry
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 
@@ -69,6 +71,24 @@ def test_a_target_whose_definition_was_edited_differs_where_both_runs_know_it(si
 
     assert differing("a" * 64, "b" * 64) == [("Target's definition", "a" * 8, "b" * 8)]
     assert differing("", "b" * 64) == []
+
+
+def test_what_was_edited_in_a_target_is_told_field_by_field(signed_in, version):
+    base, new = ran(version), ran(version)
+    for run, definition in (
+        (base, {"name": "agent", "workers": 2, "timeout_seconds": 30, "model": "small"}),
+        (new, {"name": "agent", "workers": 8, "timeout_seconds": 60, "env": {"A": "x" * 400}}),
+    ):
+        run.target.definition = definition
+        Run.objects.filter(pk=run.pk).update(target_version=version_of(run.target))
+    text = compared(signed_in(), base, new)
+    rows = {row.label: (row.before, row.after) for row in text.context["compared"].fingerprint}
+    told = f'{{"A": "{"x" * 400}'[:300] + "…"
+    assert rows == {
+        "Target's timeout_seconds": ("30", "60"), "Target's model": ("small", ""), "Target's env": ("", told),
+    }  # fmt: skip
+    again = compared(signed_in(), base, ran(version)).context["compared"]
+    assert again.fingerprint == []
 
 
 def test_the_fingerprint_is_compared_before_any_number(signed_in, version):
