@@ -11,6 +11,7 @@ from evaluators.staleness import check_staleness
 from runs.settings_of_worker import containment
 from runs.targets.versions import definition_hash
 from runs.trials.context import RunContext
+from runs.trials.judges import judge_names, judge_target
 from scenarios.hashing import content_hash
 
 LONGEST_NAME = 200
@@ -43,13 +44,21 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "provider": run.target.provider,
         "provider_version": provider_version,
         "model": context.model,
-        "judge": context.options.judge_model or context.target.options.judge_target or settings.DEFAULT_JUDGE,
+        **_judge(context),
         **_threshold(context.options.threshold, [row[3] for row in rows]),
         "evalhub": settings.VERSION,
         "sandbox": containment().level.value,
         "staleness": staleness(context),
         "names": _names(fixture=(row[4] for row in rows if row[0]), rubric=(row[5] for row in rows)),
     }
+
+
+def _judge(context: RunContext) -> dict[str, str]:
+    """Return who judges where a scenario does not say it itself, which the suite's hash tells; empty for nobody."""
+    first, last = judge_names(context.run, context.target, context.options)
+    name = (first or last) if context.options.judge else ""
+    found = judge_target(context.run, name) if name else None
+    return {"judge": name, "judge_sha256": definition_hash(found.definition) if found else ""}
 
 
 def _threshold(asked: float | None, own: Sequence[float | None]) -> dict[str, str]:

@@ -25,8 +25,7 @@ def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: M
     The explicit choice wins, then `LLM_TOOL_TEST_JUDGE`, then the scenario's own (named in the request),
     then the target's `judge_target`, then the project's default.
     """
-    first = options.judge_model or settings.DEFAULT_JUDGE
-    last = target.options.judge_target or run.project.judge
+    first, last = judge_names(run, target, options)
     made: dict[str, Complete] = {}
 
     def ask(request: CompletionRequest) -> Completion:
@@ -43,8 +42,19 @@ def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: M
     return ask
 
 
+def judge_names(run: Run, target: ResolvedTarget, options: RunOptions) -> tuple[str, str]:
+    """Return the judge that is asked whatever a scenario says, and the one where it says nothing; empty for none."""
+    first = options.judge_model or settings.DEFAULT_JUDGE
+    return first, target.options.judge_target or run.project.judge
+
+
+def judge_target(run: Run, name: str) -> Target | None:
+    """Return the project's target that judges by this name, None for a model."""
+    return Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
+
+
 def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
-    found = Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
+    found = judge_target(run, name)
     try:
         if found is not None or "/" in name:
             target = resolve_target(found, variables) if found else _model(run, name, variables)

@@ -24,17 +24,19 @@ LABELS = {
     "provider_version": "Provider's program",
     "model": "Model",
     "judge": "Judge",
+    "judge_sha256": "Judge's definition",
     "threshold": "Passes from",
     "evalhub": "evalhub",
     "sandbox": "Sandbox",
 }
-HASHES = frozenset(("suite_sha256", "fixture", "guidance", "rubric", "target_sha256"))
+HASHES = frozenset(("suite_sha256", "fixture", "guidance", "rubric", "target_sha256", "judge_sha256"))
 DIGITS = 8
 LONGEST_VALUE = 300
 """Characters of a value in a target's definition."""
-_JOINED = frozenset(("suite_version", "suite_sha256", "target_sha256", "provider_version"))
+_HASH_OF = {"target": "target_sha256", "judge": "judge_sha256"}
+_JOINED = frozenset(("suite_version", "suite_sha256", *_HASH_OF.values(), "provider_version"))
 """Parts that a run's page tells together with another one."""
-_KEPT_LATER = frozenset(("target_sha256",))
+_KEPT_LATER = frozenset(_HASH_OF.values())
 """Parts that fingerprints of older releases lack: there nothing is known of them."""
 
 
@@ -126,7 +128,7 @@ def _value(name: str, run: Run) -> str:
 
 
 def _short(name: str, run: Run) -> str:
-    hashed = "target_sha256" if name == "target" else name
+    hashed = _HASH_OF.get(name, name)
     return _value(hashed, run)[:DIGITS] if hashed in HASHES else ""
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from evalhub.teams.models import Project
 from runs import lanes, launching, preparation
 from runs.models import Run, Trial
+from runs.targets.versions import definition_hash
 from runs.trials.context import forget
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Rubric
@@ -59,6 +61,55 @@ def test_the_fingerprint_changes_with_what_a_target_asks_and_not_with_how_many_a
     assert len(first) == 64
     assert edited(workers=3) == first
     assert edited(timeout_seconds=30) != first
+
+
+@pytest.mark.parametrize(
+    ("asked", "variable", "of_target", "of_project", "judge"),
+    [
+        ("asked", "variable", "of-target", "of-project", "asked"),
+        ("", "variable", "of-target", "of-project", "variable"),
+        ("", "", "of-target", "of-project", "of-target"),
+        ("", "", "", "of-project", "of-project"),
+        ("", "", "", "", ""),
+    ],
+)
+def test_the_fingerprint_names_the_judge_that_is_asked(
+    settings, asked, variable, of_target, of_project, judge
+):
+    settings.DEFAULT_JUDGE = variable
+    project = make_project()
+    Project.objects.update(judge=of_project)
+    shell_target(project, **({"judge_target": of_target} if of_target else {}))
+    launched = launch(suite_of(project, a={"prompt": "true"}), targets=["shell"])
+    run = launched.runs.get()
+    run.options = {**run.options, "judge_model": asked}
+    run.save()
+    launching.carry_here(launched)
+    run.refresh_from_db()
+    assert run.fingerprint["judge"] == judge
+
+
+def test_the_fingerprint_changes_with_the_judges_definition_and_knows_who_is_not_asked():
+    project = make_project()
+    version = suite_of(project, a={"prompt": "true"})
+    judge = shell_target(project, name="judge")
+    shell_target(project, judge_target="judge")
+
+    def told(*, asks: bool = True) -> tuple[str, str]:
+        launched = launch(version, targets=["shell"])
+        run = launched.runs.get()
+        run.options = {**run.options, "judge": asks}
+        run.save()
+        launching.carry_here(launched)
+        run.refresh_from_db()
+        return run.fingerprint["judge"], run.fingerprint["judge_sha256"]
+
+    name, before = told()
+    judge.definition = {**judge.definition, "timeout_seconds": 30}
+    judge.save()
+    assert name == "judge"
+    assert told() == ("judge", definition_hash(judge.definition)) != ("judge", before)
+    assert told(asks=False) == ("", "")
 
 
 def test_trials_ask_as_their_run_was_prepared_whoever_edits_the_target_meanwhile():
