@@ -84,7 +84,11 @@ def label_of(measure: Measure) -> str:
     """Return a measure's name for people."""
     if (measure.layer, measure.name) == ("trial", "pass"):
         return "Pass rate"
-    plain = measure.name.removeprefix(CRITERION).replace("_", " ").capitalize()
+    if measure.layer == "assertions":
+        # As the eval file spells them.
+        return measure.name
+    words = measure.name.removeprefix(CRITERION).replace("_", " ")
+    plain = f"{words[:1].upper()}{words[1:]}"
     return INTERACTION.get(measure.name, plain) if measure.layer == "interaction" else plain
 
 

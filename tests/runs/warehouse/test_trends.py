@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from runs.warehouse.trends import trend
+from runs.models import Measure
+from runs.warehouse.trends import label_of, trend
 from tests.builders import make_run
 
 pytestmark = pytest.mark.django_db
@@ -22,3 +23,17 @@ def test_the_newest_runs_are_found_in_their_order(version, target):
     with connection.cursor() as cursor:
         plan = [row[-1] for row in cursor.execute(f"EXPLAIN QUERY PLAN {runs}")]
     assert not [step for step in plan if "ORDER BY" in step]
+
+
+@pytest.mark.parametrize(
+    ("layer", "name", "label"),
+    [
+        ("trial", "pass", "Pass rate"),
+        ("interaction", "retry_count", "Retry count"),
+        ("assertions", "maxLatencyMs", "maxLatencyMs"),
+        ("gates", "git_log", "Git log"),
+        ("evaluators", "JSON shape", "JSON shape"),
+    ],
+)
+def test_measures_are_called_as_their_files_spell_them(layer, name, label):
+    assert label_of(Measure(layer=layer, name=name)) == label
