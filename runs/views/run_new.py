@@ -88,6 +88,8 @@ def _with_defaults(asked: QueryDict, offer: Offer) -> QueryDict:
     """Return what an address asks for, with what it leaves out as the form first has it."""
     given = asked.copy()
     given.setdefault("suite", next(iter(offer.versions), ""))
+    if (usual := offer.usual.get(given.get("suite", ""))) is not None:
+        given.setdefault("targets", usual)
     given.setdefault("trials", "1")
     given.setdefault("judge", "true")
     return given

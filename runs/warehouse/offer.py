@@ -10,6 +10,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.prepared import prepared
+from runs.models import Run
 from runs.warehouse.targets import CheckedTarget, startable_targets
 from scenarios.models import Guidance, Suite, SuiteVersion, Upload
 
@@ -29,6 +30,8 @@ class Offer:
     """What a run takes that asks for no guidance, by the suite's key."""
     targets: Sequence[CheckedTarget]
     """Those that may run."""
+    usual: Mapping[str, str]
+    """The target that a suite ran on last, by the suite's address; nothing where that may not run any more."""
 
     @property
     def suites(self) -> list[Suite]:
@@ -46,12 +49,16 @@ def offer_of(project: Project, *, now: datetime) -> Offer:
     by_key = {each.pk: each for each in guidance}
     for version in versions:
         version.suite.project = project
+    targets = startable_targets(project, now=now)
+    names = {each.target.pk: each.target.name for each in targets}
+    # What the query annotates, the type of its rows does not tell. No row has the key 0.
+    ran_on = {version.suite.slug: getattr(version, "last_target", None) or 0 for version in versions}
     return Offer(
         {version.suite.slug: version for version in versions},
         guidance,
-        # Annotated by the query, which the type of its rows does not tell. No row has the key 0.
         {version.suite_id: by_key.get(getattr(version, "last_guidance", None) or 0) for version in versions},
-        startable_targets(project, now=now),
+        targets,
+        {slug: names[key] for slug, key in ran_on.items() if key in names},
     )
 
 
@@ -59,7 +66,10 @@ def offer_of(project: Project, *, now: datetime) -> Offer:
 def _versions(project: int) -> QuerySet[SuiteVersion]:
     last = Upload.objects.filter(suite=OuterRef("suite")).order_by("-pk")
     found = SuiteVersion.objects.filter(suite__project=project, pk=Subquery(last.values("suite_version")[:1]))
-    found = found.annotate(last_guidance=Subquery(last.values("guidance")[:1]))
+    ran = Run.objects.filter(suite=OuterRef("suite")).order_by("-pk")
+    found = found.annotate(
+        last_guidance=Subquery(last.values("guidance")[:1]), last_target=Subquery(ran.values("target")[:1])
+    )
     return found.select_related("suite").defer(*HEAVY).order_by("suite__name", "suite__pk")
 
 

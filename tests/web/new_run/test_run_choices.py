@@ -89,3 +89,24 @@ def test_chips_follow_the_suite(signed_in, version, large):
     text = signed_in().post(ADDRESS, given(), headers=FETCHED).content.decode()
     assert '<div class="chips" id="only" hx-swap-oob="true">' in text
     assert "smoke <b>2</b>" in text
+
+
+def test_the_target_that_a_suite_ran_on_last_is_chosen_unless_the_address_says_another(
+    signed_in, version, project
+):
+    codex, claude = make_target(project, "codex"), make_target(project, "claude")
+    for target in (codex, claude):
+        past_run(version, target=target)
+    past_run(make_suite(project, name="Second"), target=codex)
+    client = signed_in()
+
+    def chosen(query: str) -> list[str]:
+        text = client.get(f"{ADDRESS}{query}").content.decode()
+        return re.findall(r'name="targets" id="target-\d+" value="(\w+)" checked', text)
+
+    assert chosen("?suite=basics") == ["claude"]
+    assert chosen("?suite=second") == ["codex"]
+    assert chosen("?suite=basics&targets=local&targets=codex") == ["codex", "local"]
+    claude.accepted = False
+    claude.save()
+    assert chosen("?suite=basics") == []
