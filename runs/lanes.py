@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from django.db import connections
 from django.db.models import F
@@ -62,15 +63,21 @@ def work(run_id: int, *, until: float | None = None) -> bool:
 def _work_in(place: claims.Place, run: Run, until: float | None) -> bool:
     """Carry trials in one place; True when the launch's next run should have its turn."""
     several = run.launch.runs.count() > 1
-    while not (heartbeat.stopped(place.token) or _stopping.is_set()):
+
+    def is_stopped() -> bool:
+        return heartbeat.stopped(place.token) or _stopping.is_set()
+
+    def is_over() -> bool:
+        return several or is_stopped() or (until is not None and time.monotonic() >= until)
+
+    while not is_stopped():
         claim = claims.claim_trial(run.pk)
         if claim is None:
             return several
-        carry(claim)
-        if several:
-            return True
-        if until is not None and time.monotonic() >= until:
-            return False
+        while claim is not None:
+            claim = carry(claim, is_over=is_over)
+        if is_over():
+            return several
     return False
 
 
@@ -81,16 +88,24 @@ def _next_run(run: Run) -> Run | None:
     return waiting.order_by(left.desc(), "pk").first()
 
 
-def carry(claim: claims.Claim) -> None:
-    """Carry a claimed trial from its workspace to its record."""
+def carry(claim: claims.Claim, *, is_over: Callable[[], bool]) -> claims.Claim | None:
+    """Carry a claimed trial from its workspace to its record; return the next one's claim unless it is over.
+
+    Both are one transaction, for each costs as much as what it writes. None says nothing of what is left to do.
+    """
     with heartbeat.holding(claim.token, "trial"):
         result = execute(
             claim,
             stopped=lambda: heartbeat.stopped(claim.token),
             watch=lambda look: heartbeat.watch(claim.trial_id, claim.token, look),
         )
-        if not recording.record(claim, result):
-            logger.warning("trial %s: the claim was lost, its result is thrown away", claim.trial_id)
+        if is_over():
+            recorded, following = recording.record(claim, result), None
+        else:
+            recorded, following = recording.record_and_claim(claim, result)
+    if not recorded:
+        logger.warning("trial %s: the claim was lost, its result is thrown away", claim.trial_id)
+    return following
 
 
 def start_threads(run_ids: list[int]) -> list[threading.Thread]:

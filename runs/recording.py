@@ -15,7 +15,7 @@ from runs import comparing
 from runs.models import Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState, json_of
-from runs.queue import statements
+from runs.queue import claims, statements
 from runs.queue.claims import Claim
 from runs.queue.writing import write_transaction
 from runs.storage.artifacts import Kept
@@ -53,14 +53,34 @@ def record(claim: Claim, result: TrialResult) -> bool:
     Closes the run when this was its last open trial.
     """
     with write_transaction():
-        if not statements.write_trial(claim.trial_id, claim.token, columns(result)):
-            return False
-        if not result.cancelled:
-            _store_parts(claim.trial_id, result)
-        left = _count(claim.run_id, result)
+        left = _store(claim, result)
+    return _is_recorded(claim, left)
+
+
+def record_and_claim(claim: Claim, result: TrialResult) -> tuple[bool, Claim | None]:
+    """Store a trial's result as `record` does, and claim the run's next trial in the same transaction.
+
+    The claim is None where the statement finds nothing queued, or others hold what is.
+    """
+    with write_transaction():
+        left = _store(claim, result)
+        following = claims.claim_next(claim.run_id) if left else None
+    return _is_recorded(claim, left), following
+
+
+def _store(claim: Claim, result: TrialResult) -> int | None:
+    """Store a result; return how many trials of the run are open now, None when the claim was lost."""
+    if not statements.write_trial(claim.trial_id, claim.token, columns(result)):
+        return None
+    if not result.cancelled:
+        _store_parts(claim.trial_id, result)
+    return _count(claim.run_id, result)
+
+
+def _is_recorded(claim: Claim, left: int | None) -> bool:
     if left == 0:
         close_if_done(claim.run_id)
-    return True
+    return left is not None
 
 
 def columns(result: TrialResult) -> dict[str, Any]:

@@ -99,15 +99,23 @@ class Claim:
     index: int = 0
 
 
+def claim_next(run_id: int) -> Claim | None:
+    """Claim the run's next queued trial by one statement; None where others hold those that are left."""
+    token = new_token()
+    row = statements.claim_next(run_id, token, worker_name(), settings.LEASE_SECONDS)
+    if row is None:
+        return None
+    trial_id, starts, scenario_version_id, index = row
+    return Claim(trial_id, run_id, token, starts, scenario_version_id, index)
+
+
 def claim_trial(run_id: int) -> Claim | None:
     """Claim the run's next queued trial; None when a look at the table finds none queued."""
-    token, worker = new_token(), worker_name()
     while True:
         with one_writer():
-            row = statements.claim_next(run_id, token, worker, settings.LEASE_SECONDS)
-        if row is not None:
-            trial_id, starts, scenario_version_id, index = row
-            return Claim(trial_id, run_id, token, starts, scenario_version_id, index)
+            claim = claim_next(run_id)
+        if claim is not None:
+            return claim
         # Rows that others hold locked are skipped, not absent: only an empty table is the end.
         if not Trial.objects.filter(run=run_id, state=TrialState.QUEUED).exists():
             return None

@@ -33,6 +33,23 @@ def test_the_last_result_closes_the_run_once():
     assert not recording.close_if_done(run.pk)
 
 
+def test_a_result_is_recorded_with_the_next_claim_and_a_lost_one_claims_nothing():
+    run = running(trials=2)
+    first = claimed(run)
+    recorded, second = recording.record_and_claim(first, passed())
+    assert recorded
+    assert second is not None
+    assert run.trial_set.get(token=second.token).state == "running"
+    assert recording.record_and_claim(first, passed()) == (False, None)
+    assert run.trial_set.filter(state="running").count() == 1
+    claim, carried = second, 1
+    while claim is not None:
+        recorded, claim = recording.record_and_claim(claim, passed())
+        carried += recorded
+    run.refresh_from_db()
+    assert (carried, run.passed, run.open, run.state) == (4, 4, 0, "finished")
+
+
 @pytest.mark.parametrize(
     ("outcomes", "expected"),
     [(("pass", "pass"), "pass"), (("pass", "error"), "error"), (("fail", "error"), "fail")],
