@@ -4,21 +4,35 @@
 import gc
 import os
 import sys
+from pathlib import Path
+from typing import TextIO
 
 YOUNG_OBJECTS = 50_000
 WRONG_USE = 2
 """As of every command; a wrong setting must not look like a run that failed."""
+INTERRUPTED = 130
+"""As shells tell of Ctrl-C."""
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w")
 
 
 def main() -> None:
     # Half a million objects of modules come and stay: looking through them every 700 takes a sixth of the start.
     gc.set_threshold(YOUNG_OBJECTS, 20, 100)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
-    from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
-
+    # Where an output is closed (>&-) Python has none at all.
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = sys.stderr or _nowhere()
     try:
+        from django.core.exceptions import ImproperlyConfigured
+        from django.core.management import execute_from_command_line
+
         execute_from_command_line(sys.argv)
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        sys.exit(INTERRUPTED)
     except ImproperlyConfigured as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(WRONG_USE)

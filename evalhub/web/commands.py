@@ -18,6 +18,8 @@ from django.core.management.base import BaseCommand
 from django.db import OperationalError, ProgrammingError
 from django.db.models import Model
 
+from evalhub.web.printing import NotPrinted, tell
+
 PASSED, FAILED, WRONG_USE, REGRESSED = 0, 1, 2, 3
 """Exit codes of every command."""
 HIGHEST_PORT = 65_535
@@ -80,9 +82,16 @@ class PlainCommand(BaseCommand):
         except (OperationalError, ProgrammingError) as error:
             self._refuse(options, _database_trouble(error))
         else:
-            self.stdout.write(json.dumps(result.document) if options["json"] else result.text)
+            self._tell(json.dumps(result.document) if options["json"] else result.text)
             if result.code:
                 sys.exit(result.code)
+
+    def _tell(self, text: str) -> None:
+        try:
+            tell(self.stdout, text)
+        except NotPrinted as error:
+            self.stderr.write(str(error))
+            sys.exit(WRONG_USE)
 
     def _refuse(self, options: dict[str, Any], error: Refused) -> None:
         if options["json"]:
@@ -91,7 +100,7 @@ class PlainCommand(BaseCommand):
                 "id": error.id,
                 "problems": [each.as_json() for each in error.problems],
             }
-            self.stdout.write(json.dumps(document))
+            self._tell(json.dumps(document))
         else:
             for problem in error.problems:
                 self.stderr.write(str(problem))
