@@ -23,6 +23,8 @@ from evalhub.web.printing import NotPrinted, tell
 PASSED, FAILED, WRONG_USE, REGRESSED = 0, 1, 2, 3
 """Exit codes of every command."""
 HIGHEST_PORT = 65_535
+MOST_DAYS = 36_500
+"""A hundred years; dates begin and end with the years 1 and 9999."""
 
 
 class Told(Protocol):
@@ -140,6 +142,13 @@ def port_number(text: str) -> int:
     """Return a port that was typed in. Raises ArgumentTypeError, which ends a command with a sentence."""
     if not text.isdecimal() or not 1 <= int(text) <= HIGHEST_PORT:
         raise ArgumentTypeError(f"{text} is no port: give a number from 1 to {HIGHEST_PORT}.")
+    return int(text)
+
+
+def number_of_days(text: str) -> int:
+    """Return a number of days that was typed in. Raises ArgumentTypeError, which ends a command with a sentence."""
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_DAYS:
+        raise ArgumentTypeError(f"{text} is no number of days: give one from 1 to {MOST_DAYS}.")
     return int(text)
 
 

@@ -78,12 +78,18 @@ def _touched(rows: QuerySet[Any]) -> set[int]:
     return set(rows.order_by().values_list("trial__run", flat=True).distinct())
 
 
-def unreferenced(now: float) -> Iterator[Path]:
-    """Yield the kept files that no row names any more and that are not new; `now` in seconds since 1970."""
+def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[Path]:
+    """Yield the kept files that no row names any more and that are not new; `now` in seconds since 1970.
+
+    What only runs name that could be pruned as of `let_go` counts as named by nobody.
+    """
     for folder in sorted(Path(settings.ARTIFACTS_DIR).glob("??")):
         # A folder's names are few enough to ask about at once.
         paths = {path.name: path for path in folder.iterdir() if path.is_file()}
-        named = set(Artifact.objects.filter(sha256__startswith=folder.name).values_list("sha256", flat=True))
+        naming = Artifact.objects.filter(sha256__startswith=folder.name)
+        if let_go is not None:
+            naming = naming.exclude(trial__run__in=prunable(let_go).order_by())
+        named = set(naming.values_list("sha256", flat=True))
         yield from (
             path
             for name, path in sorted(paths.items())
@@ -91,10 +97,10 @@ def unreferenced(now: float) -> Iterator[Path]:
         )
 
 
-def prune_files(*, dry_run: bool, now: float | None = None) -> Pruned:
-    """Remove files that no row names any more."""
+def prune_files(*, dry_run: bool, let_go: datetime | None = None) -> Pruned:
+    """Remove files that no row names any more; or only count them, with those that `let_go` would leave so."""
     done = Pruned()
-    for path in unreferenced(time.time() if now is None else now):
+    for path in unreferenced(time.time(), let_go):
         done += Pruned(files=1, bytes=path.stat().st_size)
         if not dry_run:
             path.unlink()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
@@ -67,9 +67,17 @@ def test_transcripts_and_files_of_old_runs_go_and_results_stay(artifacts):
 def test_a_dry_run_says_the_same_and_removes_nothing():
     old_run()
     dry = prune("--older-than", "90", "--dry-run")
-    assert (dry["transcripts"], dry["artifacts"]) == (1, 1)
+    assert (dry["transcripts"], dry["artifacts"], dry["files"], dry["bytes"]) == (1, 1, 1, 3)
     assert TranscriptRecord.objects.exists() and Artifact.objects.exists()
     assert not AuditEvent.objects.filter(action="retention.prune").exists()
+    assert prune("--older-than", "90") == {**dry, "dry_run": False}
+
+
+def test_a_dry_run_leaves_out_files_that_other_runs_name():
+    run = old_run()
+    old_run(days=1, project=run.project)
+    dry = prune("--older-than", "90", "--dry-run")
+    assert (dry["artifacts"], dry["files"]) == (1, 0)
 
 
 @pytest.mark.parametrize("changes", [{"days": 10}, {"state": "running"}], ids=["young", "open"])
@@ -123,7 +131,7 @@ def test_pruning_again_finds_nothing():
     assert not any(value for name, value in again.items() if name != "dry_run")
 
 
-def test_it_refuses_an_age_of_nothing():
-    with pytest.raises(SystemExit) as stopped:
-        call_command("prune", "--older-than", "0", stderr=StringIO())
-    assert stopped.value.code == 2
+@pytest.mark.parametrize("days", ["0", "-1", "999999", "9" * 30, "x"])
+def test_it_refuses_an_age_that_is_none(days):
+    with pytest.raises(CommandError, match=f"{days} is no number of days: give one from 1 to 36500."):
+        call_command("prune", f"--older-than={days}")

@@ -9,9 +9,10 @@ from typing import Any
 
 from django.utils import timezone
 
+from evalhub.web.commands import number_of_days
 from evalhub.web.numbers import file_size
 from runs.storage.retention import Pruned, prune_files, prune_runs
-from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
+from scenarios.commands import EvalhubCommand, Result, acting_user
 
 
 class Command(EvalhubCommand):
@@ -23,7 +24,7 @@ class Command(EvalhubCommand):
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--older-than",
-            type=int,
+            type=number_of_days,
             metavar="DAYS",
             help="of runs from before so many days (default: of none)",
         )
@@ -31,13 +32,10 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         days, dry_run = options["older_than"], options["dry_run"]
-        if days is not None and days < 1:
-            raise Refused("Give --older-than a number of days of 1 or more.")
-        done = Pruned()
-        if days is not None:
-            before = timezone.now() - timedelta(days=days)
-            done += prune_runs(before, by=acting_user(), dry_run=dry_run)
-        done += prune_files(dry_run=dry_run)
+        before = timezone.now() - timedelta(days=days) if days is not None else None
+        done = prune_runs(before, by=acting_user(), dry_run=dry_run) if before else Pruned()
+        # What a dry run would have let go of runs is named by them still.
+        done += prune_files(dry_run=dry_run, let_go=before if dry_run else None)
         would = "Would remove" if dry_run else "Removed"
         text = (
             f"{would} {done.transcripts} transcripts and {done.artifacts} artifacts of {done.runs} runs, "

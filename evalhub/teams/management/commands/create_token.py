@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
@@ -14,10 +14,7 @@ from evalhub.teams.access import default_project, local_owner, of_user
 from evalhub.teams.models import ApiToken
 from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token
-from evalhub.web.commands import PlainCommand, Refused, Result, fitting
-
-MOST_DAYS = 36_500
-"""A hundred years; dates end in the year 9999."""
+from evalhub.web.commands import PlainCommand, Refused, Result, fitting, number_of_days
 
 
 class Command(PlainCommand):
@@ -29,7 +26,7 @@ class Command(PlainCommand):
         parser.add_argument("--user", help="its owner (default: the local owner)")
         parser.add_argument("--role", choices=Role.values, default=Role.RUNNER)
         parser.add_argument(
-            "--days", type=_days, help="valid for so many days (default: until it is revoked)"
+            "--days", type=number_of_days, help="valid for so many days (default: until it is revoked)"
         )
 
     def work(self, options: dict[str, Any]) -> Result:
@@ -45,12 +42,6 @@ class Command(PlainCommand):
             raise Refused(str(error), id="token/refused") from error
         text = f"{secret}\nThis is the only time it is shown. It may do what the role {role} may, at most."
         return Result(text, {"name": name, "role": role, "project": access.project.slug, "token": secret})
-
-
-def _days(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_DAYS:
-        raise ArgumentTypeError(f"{text} is no number of days: give one from 1 to {MOST_DAYS}.")
-    return int(text)
 
 
 def _owner(name: str | None) -> Any:
