@@ -30,7 +30,7 @@ def keep(name: str, content: bytes, media_type: str = "text/plain") -> Kept:
     """Keep the content and return its row. The same content again costs no space."""
     sha256 = hashlib.sha256(content).hexdigest()
     path = path_of(sha256)
-    if not path.exists():
+    if not _renewed(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         # Written apart and renamed, so that no reader ever sees half of a file.
         descriptor, temporary = tempfile.mkstemp(dir=path.parent)
@@ -38,3 +38,12 @@ def keep(name: str, content: bytes, media_type: str = "text/plain") -> Kept:
             stream.write(content)
         Path(temporary).rename(path)
     return Kept(name, sha256, len(content), media_type)
+
+
+def _renewed(path: Path) -> bool:
+    """Tell whether the content lies there; it counts as just written, so that `prune` leaves it until its row comes."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    return True

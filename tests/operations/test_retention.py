@@ -109,6 +109,14 @@ def test_a_file_that_was_just_written_waits_for_its_row():
     assert fresh.exists()
 
 
+def test_a_file_that_is_kept_again_waits_for_its_row_too():
+    path = path_of(keep("events", b"written long ago").sha256)
+    aged(path)
+    keep("events", b"written long ago")
+    assert prune()["files"] == 0
+    assert path.exists()
+
+
 def test_a_file_stays_while_another_run_names_its_content():
     run = old_run()
     young = old_run(days=1, project=run.project)
