@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -14,6 +15,7 @@ from django.db import connection
 
 DATABASE_FILE = "evalhub.sqlite3"
 SECRET_FILE = "secret_key"  # noqa: S105 (a file's name)
+HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ def back_up(folder: Path) -> Copied:
     if secret.exists():
         shutil.copyfile(secret, folder / SECRET_FILE)
         (folder / SECRET_FILE).chmod(0o600)
-    copied = [_copy_file(path, folder / "artifacts") for path in Path(settings.ARTIFACTS_DIR).glob("??/*")]
+    # A name that is no hash is of a file that is just being written: it is gone in a moment, and no row names it.
+    kept = [path for path in Path(settings.ARTIFACTS_DIR).glob("??/*") if HASH.fullmatch(path.name)]
+    copied = [_copy_file(path, folder / "artifacts") for path in kept]
     new = [size for size in copied if size is not None]
     return Copied(database, len(new), sum(new))
 

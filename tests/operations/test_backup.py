@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sqlite3
 from contextlib import closing
 from io import StringIO
@@ -45,6 +46,30 @@ def test_files_are_copied_once(tmp_path):
     assert "1 new files" in backup(tmp_path / "safe")
     assert "0 new files" in backup(tmp_path / "safe")
     assert (tmp_path / "safe/artifacts" / kept.sha256[:2] / kept.sha256).read_bytes() == b"raw"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_that_is_just_being_written_is_left_out(tmp_path, settings):
+    kept = keep("transcript", b"raw")
+    (settings.ARTIFACTS_DIR / kept.sha256[:2] / "tmpab12").write_bytes(b"ra")
+    assert "1 new files" in backup(tmp_path / "safe")
+    assert [path.name for path in (tmp_path / "safe/artifacts").glob("*/*")] == [kept.sha256]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="The database is a file on SQLite only.")
+def test_a_disk_without_space_is_told_in_a_sentence(tmp_path):
+    err = StringIO()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(SystemExit) as stopped:
+            call_command("backup", str(tmp_path / "safe"), stderr=err)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert stopped.value.code == 2
+    assert "the backup failed: " in err.getvalue()
+    assert not (tmp_path / "safe/evalhub.sqlite3").exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sqlite3
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ class Command(EvalhubCommand):
         folder: Path = options["folder"]
         try:
             copied = back_up(folder)
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             raise Refused(
                 f"{folder}: the backup failed: {error}. Check its space and owner.", id="backup/failed"
             ) from error
