@@ -6,7 +6,7 @@ import pytest
 
 from evalhub.teams.access import default_project
 from runs.models import Launch
-from tests.builders import make_suite, make_target
+from tests.builders import make_run, make_suite, make_target
 from tests.commands.calling import call
 
 ENDLESS = "/dev/zero"
@@ -61,3 +61,12 @@ def test_counts_are_in_the_number_they_have(suite, tmp_path):
     assert said.strip() == "small v1 on one: 1 trial"
     (tmp_path / "tab.yaml").write_text("a:\n\tb: 1\n")
     assert call("check_scenarios", str(tmp_path / "tab.yaml")).out.strip().endswith("1 problem, 0 hints.")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("command", ["show_run", "export_run", "set_baseline", "compare_runs"])
+def test_a_number_that_no_run_can_have_is_none(command):
+    number = "9" * 23
+    before = [str(make_run(make_suite(default_project())).pk)] if command == "compare_runs" else []
+    ended = call(command, *before, number)
+    assert (ended.code, ended.err.startswith(f"There is no run {number}.")) == (2, True)
