@@ -3,7 +3,8 @@
 RequestError             the request cannot be carried out as it stands; the message says what to do
 ├── NothingToRun         no scenario is left after choosing
 ├── UnknownTarget        a name that is no target of the project
-└── NoWorker             nobody is there to carry it
+├── NoWorker             nobody is there to carry it
+└── NotWritable          a file for what comes of it cannot be written
 """
 
 
@@ -29,3 +30,9 @@ class NoWorker(RequestError):
     """No worker has been running for longer than was to be waited; what was requested stays."""
 
     id = "request/no-worker"
+
+
+class NotWritable(RequestError):
+    """A file that results were to be written to cannot be."""
+
+    id = "request/not-writable"

@@ -2,29 +2,79 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from evaluators.suite_result import SuiteRun, suite_result
+from runs.errors import NotWritable
 from runs.reports.junit import junit_xml
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that no reader ever sees half of it; folders are made where they are missing."""
+    """Write a text file so that no reader ever sees half of it; folders are made where they are missing.
+
+    What is no file, such as /dev/stdout, is written to and not replaced. Raises `NotWritable`.
+    """
+    with _telling(path):
+        place = _place(path)
+        if place.exists() and not place.is_file():
+            place.write_text(text, encoding="utf-8")
+        else:
+            _replace(place, text)
+
+
+def check_places(json_file: str | None, junit_file: str | None, folder: str | None) -> None:
+    """Make the folders of what comes of a run. Raises `NotWritable`: better before the run than after it."""
+    for given in (json_file, junit_file, folder and f"{folder}/any.json"):
+        if given:
+            _check(Path(given))
+
+
+def _check(path: Path) -> None:
+    with _telling(path):
+        place = _place(path)
+        if not place.exists() or place.is_file():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=place.parent).close()
+
+
+def _place(path: Path) -> Path:
+    """Return what a path leads to, so that a link stays one."""
+    place = path.resolve()
+    if place.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return place
+
+
+def _replace(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    # mkstemp's file is for its owner only, unlike any other file that a command writes.
-    umask = os.umask(0)
-    os.umask(umask)
-    Path(temporary).chmod(0o666 & ~umask)
-    Path(temporary).replace(path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        # mkstemp's file is for its owner only, unlike any other file that a command writes.
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(0o666 & ~umask)
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink()
+        raise
+
+
+@contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise NotWritable(f"{path} cannot be written: {error.strerror}. Give another path.") from error
 
 
 def write_files(

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from runs.errors import NotWritable
 from runs.models import Run
 from runs.reports.exports import EXPORTS, exported
 from runs.reports.files import write_atomically
@@ -31,7 +32,10 @@ class Command(EvalhubCommand):
                 text.rstrip("\n"), {"run": options["id"], "format": options["format"], "text": text}
             )
         path = Path(options["output"])
-        write_atomically(path, text)
+        try:
+            write_atomically(path, text)
+        except NotWritable as error:
+            raise Refused(str(error), id=error.id) from error
         return Result(
             f"Wrote {path}.", {"run": options["id"], "format": options["format"], "file": str(path)}
         )

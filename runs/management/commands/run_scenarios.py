@@ -21,7 +21,7 @@ from runs.options import RunOptions, Selection
 from runs.planning import PlannedRun, Request, plan, request_runs
 from runs.reports.console import MOST_TRIALS
 from runs.reports.document import run_digest, run_document
-from runs.reports.files import write_files, write_suite_result
+from runs.reports.files import check_places, write_files, write_suite_result
 from runs.reports.suite_result import suite_run
 from runs.reports.terminal import printed, terminal_of
 from runs.requests.typed_options import apply_config, given_sources
@@ -54,6 +54,7 @@ class Command(EvalhubCommand):
             project = chosen_project(options["project"])
             if options["dry_run"]:
                 return _dry_run(project, options)
+            check_places(options["json_file"], options["junit_file"], options["output_dir"])
             request = _request(project, options)
             here = options["now"]
             launch = request_runs(project, request, by=acting_user(), trigger=Trigger.CLI, wake=not here)
