@@ -6,6 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from evaluators.model import Json
 
+DEFAULT_SECONDS = 300.0
+"""Time limit of an agent where neither scenario, request nor target has one (that of llm-tool-test)."""
+
 
 class RunOptions(BaseModel):
     """Kept with the run as JSON, so that every worker reads the same. Times in seconds."""
@@ -31,6 +34,10 @@ class RunOptions(BaseModel):
     """An address or a command that gives the snapshot just before the run; empty for `snapshot` as it is."""
     registry_source: str = ""
     """An address or a command that gives the registry, likewise."""
+
+    def agent_seconds(self, of_scenario: float | None) -> float:
+        """Return an agent's time limit: the scenario's, else the request's; the target may have a tighter one."""
+        return of_scenario or self.timeout_seconds or DEFAULT_SECONDS
 
 
 class Selection(BaseModel):

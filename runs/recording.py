@@ -91,6 +91,7 @@ def columns(result: TrialResult) -> dict[str, Any]:
         "outcome": "" if result.cancelled else result.outcome,
         "token": "",
         "doing": "",
+        "calls_so_far": None,
         "completed": result.completed,
         "timed_out": result.timed_out,
         "exit_code": result.exit_code,

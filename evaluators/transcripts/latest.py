@@ -1,12 +1,13 @@
-"""What an agent does now: the last call in a part of its stream, while the rest is still to come."""
+"""What an agent does now: its last call and how many there were, while the rest of its stream is still to come."""
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import msgspec
 
-from evaluators.model import Event
+from evaluators.model import Event, Transcript
 from evaluators.transcripts import claude_code, codex, events, opencode
 from evaluators.transcripts.reading import UnreadableTranscript
 
@@ -19,27 +20,66 @@ _READERS = {
 """Those whose lines can be read one by one."""
 
 MOST_LINES = 2000
-"""Lines at the end that are looked at: a flood of others is not worth the processor's time."""
+"""Lines at the end of a part that are looked at: a flood of others is not worth the processor's time."""
+MOST_CALLS = 10_000
+"""Calls beyond which they are not counted any more: each is remembered, lest it be counted twice."""
 
 
-def latest_call(parser: str, lines: bytes) -> str:
-    """Return the last tool call in some lines of a stream, empty where they tell of none.
+@dataclass(frozen=True)
+class CallsTold:
+    """What a stream has told of its agent's calls so far."""
 
-    A shell's call is its command, any other the tool's name with what it was given as JSON. Lines that cannot be
-    read, such as one whose beginning is missing, are passed over, and so are all before the last `MOST_LINES`; a format
-    that does not have its events in lines tells of none.
-    """
-    read = _READERS.get(parser)
-    # From the end: most often the last lines tell, and all before them need not be read.
-    for line in islice(reversed(lines.split(b"\n")), MOST_LINES) if read else ():
+    last: str = ""
+    """The last one, empty for none: a shell's command, or another tool's name with what it was given as JSON."""
+    count: int | None = None
+    """How many there were; None where nothing was told yet, or not everything was seen."""
+
+
+class CallsSoFar:
+    """Reads a stream part by part. A format that does not have its events in lines tells of no calls."""
+
+    def __init__(self, parser: str) -> None:
+        self._read = _READERS.get(parser)
+        self._last = ""
+        self._count = 0
+        self._ids: set[str] = set()
+        self._begun = False
+        self._incomplete = False
+
+    def told(self, lines: bytes, *, missed: bool = False) -> CallsTold:
+        """Return what is known after some more lines; `missed` says that others between were never given.
+
+        Lines that cannot be read, such as one whose beginning is missing, are passed over, and so are all
+        before the last `MOST_LINES`.
+        """
+        if self._read:
+            parts = lines.rsplit(b"\n", MOST_LINES + 1)
+            self._incomplete |= missed or len(parts) > MOST_LINES + 1
+            for line in parts[-MOST_LINES - 1 :]:
+                self._take(line, self._read)
+        known = self._begun and not self._incomplete and self._count <= MOST_CALLS
+        return CallsTold(self._last, self._count if known else None)
+
+    def _take(self, line: bytes, read: Callable[[bytes], Transcript]) -> None:
+        if not line.strip():
+            return
         try:
-            told = read(line).events if read and line.strip() else ()
+            events = read(line).events
         except UnreadableTranscript:
-            continue
-        for event in reversed(told):
-            if event.type == "tool_call" and (said := _said(event)):
-                return said
-    return ""
+            return
+        self._begun = True
+        for event in events:
+            if event.type == "tool_call":
+                self._last = _said(event) or self._last
+                self._count_call(event.id)
+
+    def _count_call(self, id: str | None) -> None:
+        """Count a call once, though some agents tell of it when it begins and when it ends."""
+        if id is None:
+            self._count += 1
+        elif self._count <= MOST_CALLS and id not in self._ids:
+            self._ids.add(id)
+            self._count += 1
 
 
 def _said(event: Event) -> str:

@@ -50,6 +50,8 @@ class Trial(models.Model):
     """The process that carries it or has carried it, as it is called among the workers."""
     doing = models.CharField(max_length=LONGEST_DOING, blank=True, default="", db_default="")
     """The last call of its agent while it runs, without secrets; empty before the first one and once it has ended."""
+    calls_so_far = models.PositiveIntegerField(null=True)
+    """How many calls its agent has made while it runs; None where they cannot be counted, and once it has ended."""
 
     completed = models.BooleanField(null=True)
     timed_out = models.BooleanField(default=False)

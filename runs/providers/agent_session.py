@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluators.transcripts import UnreadableTranscript, parse
-from evaluators.transcripts.latest import latest_call
+from evaluators.transcripts.latest import CallsSoFar
 from runs.providers.agent_log import AgentLog
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Invocation, Recording
@@ -36,8 +36,8 @@ def hold(
     Raises `ProviderError` where the program cannot start, and where only the answer counts and there is none.
     """
     given = stdin.encode("utf-8", "replace")
-    printed = PrintedLines()
-    invocation.watch(lambda: latest_call(parser, printed.complete()))
+    printed, calls = PrintedLines(), CallsSoFar(parser)
+    invocation.watch(lambda: calls.told(printed.complete(), missed=printed.missed))
     result = program.run(
         arguments, invocation, sandbox, cwd=cwd, env=env, stdin=given, log=log, sinks=[printed]
     )

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from evaluators.model import Json, Usage
+from evaluators.transcripts.latest import CallsTold
 
-Look = Callable[[], str]
+Look = Callable[[], CallsTold]
 """Returns the last call that an agent has made since it was asked before, empty for none. Another thread asks it."""
 
 

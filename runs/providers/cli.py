@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import AliasChoices, Field, field_validator
 
 from evaluators.model import Json
-from evaluators.transcripts.latest import latest_call
+from evaluators.transcripts.latest import CallsSoFar
 from runs.containment.beneath import read_beneath
 from runs.containment.profiles import AGENT
 from runs.providers.base import Availability, Invocation, ProviderError, Recording
@@ -142,8 +142,8 @@ class Cli:
     def _watch(self, invocation: Invocation, files: CliFiles) -> None:
         """Let the calls be told that the command writes down; what it prints says nothing for sure."""
         if uses(self._options.command_template, "EVENTS_FILE"):
-            written = WrittenLines(files.events)
-            invocation.watch(lambda: latest_call("events", written.complete()))
+            written, calls = WrittenLines(files.events), CallsSoFar("events")
+            invocation.watch(lambda: calls.told(written.complete(), missed=written.missed))
 
     def _timeout(self, wanted: float) -> float:
         own = self._options.timeout_seconds

@@ -18,6 +18,8 @@ class PrintedLines:
     """What a process prints to standard output. To keep it costs what copying it costs; nothing is read."""
 
     def __init__(self) -> None:
+        self.missed = False
+        """Whether any bytes were let go that nobody had taken."""
         self._recent = bytearray()
         self._lock = Lock()
 
@@ -29,6 +31,7 @@ class PrintedLines:
                 # Trimmed only now and then: each time moves all that is kept.
                 if len(self._recent) > 2 * KEPT:
                     del self._recent[:-KEPT]
+                    self.missed = True
 
     def complete(self) -> bytes:
         """Return the complete lines since the last call, the first one perhaps without its beginning."""
@@ -44,6 +47,8 @@ class WrittenLines:
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        self.missed = False
+        """Whether any bytes were let go, or the file was written anew."""
         self._read = 0
         """Bytes from the beginning that were returned or let go."""
 
@@ -67,6 +72,7 @@ class WrittenLines:
         # A file that became shorter was written anew.
         begin = self._read if self._read <= state.st_size else 0
         begin = max(begin, state.st_size - KEPT)
+        self.missed |= begin != self._read
         content = os.pread(descriptor, KEPT, begin)
         lines = content[: content.rfind(b"\n") + 1]
         self._read = begin + len(lines)

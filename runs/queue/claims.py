@@ -185,18 +185,20 @@ def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
 
 @dataclass(frozen=True)
 class Doing:
-    """The last call of an agent in a trial that is held by this token."""
+    """What is known of an agent's calls in a trial that is held by this token."""
 
     trial_id: int
     token: str
-    call: str
+    last: str
+    calls: int | None
 
 
 def tell(calls: Sequence[Doing]) -> None:
     """Write down what agents do, where the tokens still stand."""
     with write_transaction():
         for each in calls:
-            statements.write_trial(each.trial_id, each.token, {"doing": each.call})
+            values = {"doing": each.last, "calls_so_far": each.calls}
+            statements.write_trial(each.trial_id, each.token, values)
 
 
 def cancelled_tokens(tokens: list[str]) -> set[str]:
@@ -237,7 +239,7 @@ def requeue_lost() -> list[int]:
         again = Q(starts__lt=MOST_STARTS) | Q(cancel_requested=True)
         expired_preparations().filter(again).update(state=RunState.QUEUED, token="")
         expired_trials().filter(starts__lt=MOST_STARTS).update(
-            state=TrialState.QUEUED, token="", worker="", doing=""
+            state=TrialState.QUEUED, token="", worker="", doing="", calls_so_far=None
         )
     return list(expired_trials().filter(starts__gte=MOST_STARTS).values_list("pk", flat=True))
 

@@ -13,6 +13,7 @@ from typing import Literal
 from django.conf import settings
 from django.db import DatabaseError, connections
 
+from evaluators.transcripts.latest import CallsTold
 from runs.queue import claims
 
 logger = logging.getLogger(__name__)
@@ -24,20 +25,23 @@ TELL_SECONDS = 2.0
 """How often what agents do is written down where it changed."""
 
 
+NOTHING = CallsTold()
+
+
 @dataclass
 class Watched:
     """A trial whose agent's calls are told while it runs."""
 
     trial_id: int
-    look: Callable[[], str]
-    """Returns the last call since it was asked before, fit to be stored; empty for none."""
-    last: str = ""
-    told: str = ""
+    look: Callable[[], CallsTold]
+    """Returns what is known of the calls by now, fit to be stored."""
+    now: CallsTold = NOTHING
+    told: CallsTold = NOTHING
 
     def has_news(self) -> bool:
-        """Ask for the last call; tell whether it has to be written down."""
-        self.last = self.look() or self.last
-        return self.last != self.told
+        """Ask for the calls; tell whether they have to be written down."""
+        self.now = self.look()
+        return self.now != self.told
 
 
 class Heartbeat:
@@ -67,8 +71,8 @@ class Heartbeat:
                 self._stopped.discard(token)
                 self._watched.pop(token, None)
 
-    def watch(self, trial_id: int, token: str, look: Callable[[], str]) -> None:
-        """Write down the last call of a trial's agent as long as the token is held, as `look` tells it."""
+    def watch(self, trial_id: int, token: str, look: Callable[[], CallsTold]) -> None:
+        """Write down what is known of a trial's calls as long as the token is held, as `look` tells it."""
         with self._lock:
             if token in self._tokens:
                 self._watched[token] = Watched(trial_id, look)
@@ -130,9 +134,11 @@ class Heartbeat:
             watched = list(self._watched.items())
         news = [(token, each) for token, each in watched if _has_news(each)]
         if news:
-            claims.tell([claims.Doing(each.trial_id, token, each.last) for token, each in news])
+            claims.tell(
+                [claims.Doing(each.trial_id, token, each.now.last, each.now.count) for token, each in news]
+            )
         for _, each in news:
-            each.told = each.last
+            each.told = each.now
 
 
 def _has_news(watched: Watched) -> bool:

@@ -1,14 +1,21 @@
-"""What is stored of an agent's last call while its trial runs."""
+"""What is stored of an agent's calls while its trial runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from evaluators.redaction import mask_values, redact_patterns
+from evaluators.transcripts.latest import CallsTold
 from runs.models.trial import LONGEST_DOING
 
 _LOOKED_AT = 20 * LONGEST_DOING
 """Characters in which secrets are sought by pattern: well beyond the cut, so that none is stored by half."""
+
+
+def storable(told: CallsTold, secrets: Iterable[str]) -> CallsTold:
+    """Return what is told of an agent's calls as it is stored."""
+    return replace(told, last=storable_call(told.last, secrets)) if told.last else told
 
 
 def storable_call(call: str, secrets: Iterable[str]) -> str:

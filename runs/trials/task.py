@@ -14,15 +14,12 @@ from runs.providers import MODELS
 from runs.providers.base import Invocation, Look
 from runs.queue.claims import Claim
 from runs.trials.context import RunContext, fixture_of, load_run, load_scenario
-from runs.trials.doing import storable_call
+from runs.trials.doing import storable
 from runs.trials.folder import TrialFolder
 from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import lay_over
 from scenarios.spec import ScenarioSpec
-
-DEFAULT_SECONDS = 300.0
-"""Time limit of an agent where neither scenario, request nor target has one (that of llm-tool-test)."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +36,8 @@ class Task:
 
     @property
     def timeout_seconds(self) -> float:
-        """The agent's time limit: the scenario's, else the request's; the target may have a tighter one."""
-        limits, options = self.spec.limits, self.context.options
-        return limits.timeout_seconds or options.timeout_seconds or DEFAULT_SECONDS
+        """The agent's time limit; the target may have a tighter one."""
+        return self.context.options.agent_seconds(self.spec.limits.timeout_seconds)
 
     @cached_property
     def criteria(self) -> Criteria:
@@ -139,7 +135,7 @@ class Task:
 
     def _watch(self, look: Look) -> None:
         secrets = self.secrets
-        self.watch(lambda: storable_call(look(), secrets))
+        self.watch(lambda: storable(look(), secrets))
 
     def script_env(self, folder: TrialFolder, workspace: LocalWorkspace) -> dict[str, str]:
         """Names that scripts know, with paths as they are inside the sandbox (llm-tool-test, Scripts)."""

@@ -11,9 +11,13 @@ from django.utils import timezone
 from evalhub.web.prepared import prepared
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
+from runs.options import RunOptions
+from runs.targets.limits import seconds_left_by
 
 MOST_RUNNING = 20
 """Running trials that are listed; all are counted."""
+LATE = 0.8
+"""The share of its time limit from which on a trial is marked."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,21 @@ class AtWork:
     worker: str
     doing: str
     """The last call of its agent, empty where none is known."""
-    all: int
-    """How many trials of the run are running."""
+    calls: int | None
+    """How many calls its agent has made so far; None where they cannot be counted."""
+    limit: float | None
+    """The seconds that its agent may take; None where only workers know."""
 
     @property
     def seconds(self) -> float | None:
         """For how long it has been running."""
         return (timezone.now() - self.started).total_seconds() if self.started else None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether little is left of its time."""
+        taken = self.seconds
+        return taken is not None and self.limit is not None and taken >= LATE * self.limit
 
 
 @dataclass(frozen=True)
@@ -63,9 +75,8 @@ class Progress:
 
 
 def progress_of(run: Run) -> Progress:
-    """Return a run's counters and what runs now. One query while it is open, none after."""
-    now = [AtWork(*row) for row in _running(run.pk)] if run.is_open else []
-    running = now[0].all if now else 0
+    """Return a run's counters and what runs now. One query while it is open and another one while trials run."""
+    now, running = _now(run) if run.is_open else ([], 0)
     return Progress(
         trials=run.trials,
         passed=run.passed,
@@ -85,10 +96,34 @@ def workers_here() -> int:
     return Worker.heard(now=timezone.now()).count()
 
 
+def _now(run: Run) -> tuple[list[AtWork], int]:
+    """Return the running trials that are listed, and how many there are."""
+    rows = _running(run.pk)
+    if not rows:
+        return [], 0
+    options = RunOptions.model_validate(run.options)
+    definition = (run.target_version or run.target).definition
+    limits = {row[-2]: seconds_left_by(definition, options.agent_seconds(row[-2])) for row in rows}
+    return [AtWork(*row[:-2], limits[row[-2]]) for row in rows], rows[0][-1]
+
+
 @prepared
-def _running(run: int) -> QuerySet[Trial, tuple[int, str, int, datetime | None, str, str, int]]:
+def _running(
+    run: int,
+) -> QuerySet[Trial, tuple[int, str, int, datetime | None, str, str, int | None, float | None, int]]:
     running = Trial.objects.filter(run=run, state=TrialState.RUNNING).annotate(all=Window(Count("*")))
-    columns = ("pk", "scenario__key", "index", "started", "worker", "doing", "all")
+    of_scenario = "scenario_version__content__limits__timeout_seconds"
+    columns = (
+        "pk",
+        "scenario__key",
+        "index",
+        "started",
+        "worker",
+        "doing",
+        "calls_so_far",
+        of_scenario,
+        "all",
+    )
     return running.order_by("started", "pk").values_list(*columns)[:MOST_RUNNING]
 
 

@@ -167,6 +167,7 @@ def _running(version: Any, target: Any) -> Run:
         started=timezone.now(),
         worker="eval-1.example:4711",
         doing=doing,
+        calls_so_far=14,
     )
     make_trial(run, KEYS[3], outcome="")
     return run

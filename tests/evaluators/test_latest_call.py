@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaluators.transcripts import parse
-from evaluators.transcripts.latest import MOST_LINES, latest_call
+from evaluators.transcripts.latest import MOST_CALLS, MOST_LINES, CallsSoFar, CallsTold
 
 STREAMS = Path(__file__).parents[1] / "files" / "streams"
 AGENTS = ["codex", "claude_code", "opencode"]
@@ -17,6 +17,10 @@ AGENTS = ["codex", "claude_code", "opencode"]
 
 def lines(*told: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(each).encode() + b"\n" for each in told)
+
+
+def latest_call(parser: str, raw: bytes) -> str:
+    return CallsSoFar(parser).told(raw).last
 
 
 def call(command: str, **changes: Any) -> dict[str, Any]:
@@ -87,4 +91,53 @@ def test_only_the_end_of_a_flood_is_looked_at() -> None:
 
 
 def test_nothing_is_told_of_nothing() -> None:
-    assert latest_call("events", b"") == ""
+    assert CallsSoFar("events").told(b"") == CallsTold("", None)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_calls_of_a_recorded_session_are_counted_however_it_comes_in_parts(agent: str) -> None:
+    raw = (STREAMS / f"{agent}.jsonl").read_bytes()
+    for size in (1, 2, 7, 1000):
+        each = raw.splitlines(keepends=True)
+        calls = CallsSoFar(agent)
+        for at in range(0, len(each), size):
+            told = calls.told(b"".join(each[at : at + size]))
+            so_far = parse(agent, b"".join(each[: at + size])).events
+            assert told.count == sum(event.type == "tool_call" for event in so_far)
+        assert told.count
+
+
+def test_what_has_told_of_something_else_has_made_no_calls() -> None:
+    assert CallsSoFar("codex").told(lines({"type": "thread.started"})) == CallsTold("", 0)
+
+
+def test_the_last_call_stays_while_nothing_is_told() -> None:
+    calls = CallsSoFar("events")
+    calls.told(lines(call("ls"), call("ls"), call("pwd")))
+    assert calls.told(b"") == CallsTold("pwd", 3)
+
+
+def test_a_call_that_is_told_of_again_is_counted_once() -> None:
+    calls = CallsSoFar("events")
+    calls.told(lines(call("ls", id="1"), call("ls", id="2")))
+    assert calls.told(lines(call("ls", id="1"))).count == 2
+
+
+@pytest.mark.parametrize(
+    ("flood", "missed"),
+    [(b"", True), (lines({"type": "message", "text": "Well."}) * (MOST_LINES + 1), False)],
+    ids=["missed", "passed over"],
+)
+def test_once_something_was_not_seen_the_calls_are_not_counted(flood: bytes, missed: bool) -> None:
+    calls = CallsSoFar("events")
+    assert calls.told(lines(call("ls"))).count == 1
+    calls.told(flood, missed=missed)
+    assert calls.told(lines(call("pwd"))) == CallsTold("pwd", None)
+
+
+def test_more_calls_than_are_remembered_are_not_counted() -> None:
+    calls = CallsSoFar("events")
+    for n in range(0, MOST_CALLS, MOST_LINES):
+        told = calls.told(lines(*(call("ls", id=str(each)) for each in range(n, n + MOST_LINES))))
+    assert told.count == MOST_CALLS
+    assert calls.told(lines(call("ls", id="one more"))).count is None

@@ -11,6 +11,7 @@ import pytest
 from evaluators.model import CompletionError, CompletionRequest
 from evaluators.traces import as_trace
 from evaluators.transcripts import parse
+from evaluators.transcripts.latest import CallsTold
 from runs.containment.sandbox import Level
 from runs.providers import make_provider
 from runs.providers.base import Invocation, Look, Provider, ProviderError
@@ -63,7 +64,9 @@ def test_it_reads_events_from_outside_the_workspace_and_cleans_up(tmp_path):
 def test_its_last_call_is_told_while_it_works(tmp_path):
     event = json.dumps({"type": "tool_call", "name": "bash", "command": "taskmgr list"})
     looks: list[Look] = []
-    asked = invocation(tmp_path, watch=looks.append, cancelled=lambda: looks[0]() == "taskmgr list")
+    asked = invocation(
+        tmp_path, watch=looks.append, cancelled=lambda: looks[0]() == CallsTold("taskmgr list", 1)
+    )
     assert provider(f"echo '{event}' > {{EVENTS_FILE}}; sleep 60").invoke(asked).cancelled
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evaluators.transcripts import parse
+from evaluators.transcripts.latest import CallsTold
 from runs.providers.base import Look, ProviderError
 from tests.runs.providers.agents import agent, beside, invocation
 
@@ -79,10 +80,11 @@ def test_it_tells_whether_its_program_is_there(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_its_last_call_is_told_once(tmp_path, kind):
+def test_its_calls_are_told_and_each_is_counted_once(tmp_path, kind):
     looks: list[Look] = []
     session(kind).invoke(invocation(tmp_path, watch=looks.append))
-    assert [[look(), look()] for look in looks] == [["./taskmgr list", ""]]
+    [look] = looks
+    assert [look(), look()] == [CallsTold("./taskmgr list", 6)] * 2
 
 
 def test_its_last_call_is_told_while_it_works(tmp_path):
@@ -93,6 +95,6 @@ def test_its_last_call_is_told_while_it_works(tmp_path):
     program.chmod(0o755)
     looks: list[Look] = []
     asked = invocation(
-        tmp_path, watch=looks.append, cancelled=lambda: looks[0]() == "taskmgr list", in_workspace=True
+        tmp_path, watch=looks.append, cancelled=lambda: looks[0]().last == "taskmgr list", in_workspace=True
     )
     assert agent("claude_code", "", executable=str(program)).invoke(asked).cancelled

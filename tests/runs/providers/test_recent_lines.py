@@ -35,6 +35,25 @@ def test_of_a_flood_the_end_is_kept() -> None:
     assert taken.endswith(b"%07d\n" % (4 * KEPT // 8 - 1))
 
 
+def test_it_is_known_of_printed_lines_whether_any_were_missed() -> None:
+    assert not printed(*[b"x" * KEPT] * 2).missed
+    assert printed(*[b"x" * KEPT] * 3).missed
+
+
+def test_it_is_known_of_written_lines_whether_any_were_missed(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    lines = WrittenLines(file)
+    for content, missed in ((b"one\n", False), (b"one\n" + b"x" * KEPT, False), (b"x" * 3 * KEPT, True)):
+        file.write_bytes(content)
+        lines.complete()
+        assert lines.missed == missed
+    lines = WrittenLines(file)
+    for content, missed in ((b"one\ntwo\n"[:KEPT], False), (b"new\n", True)):
+        file.write_bytes(content)
+        lines.complete()
+        assert lines.missed == missed
+
+
 def test_a_line_without_end_takes_no_more_room_than_others() -> None:
     lines = printed(*[b"x" * KEPT] * 8, b"\nnext\n")
     taken = lines.complete()

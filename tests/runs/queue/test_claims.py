@@ -67,21 +67,21 @@ def test_a_claim_counts_the_earlier_starts():
 def test_a_claim_names_its_worker_until_it_is_lost():
     run = running()
     claim = claimed(run)
-    claims.tell([claims.Doing(claim.trial_id, claim.token, "taskmgr list")])
-    assert at_work(claim) == (worker_name(), "taskmgr list")
+    claims.tell([claims.Doing(claim.trial_id, claim.token, "taskmgr list", 7)])
+    assert at_work(claim) == (worker_name(), "taskmgr list", 7)
     lose(claim)
     reap()
-    assert at_work(claim) == ("", "")
+    assert at_work(claim) == ("", "", None)
 
 
 def test_what_an_agent_does_is_gone_with_its_result_and_its_worker_stays():
     run = running()
     claim = claimed(run)
-    claims.tell([claims.Doing(claim.trial_id, claim.token, "taskmgr list")])
+    claims.tell([claims.Doing(claim.trial_id, claim.token, "taskmgr list", 7)])
     recording.record(claim, passed())
-    assert at_work(claim) == (worker_name(), "")
-    claims.tell([claims.Doing(claim.trial_id, claim.token, "too late")])
-    assert at_work(claim) == (worker_name(), "")
+    assert at_work(claim) == (worker_name(), "", None)
+    claims.tell([claims.Doing(claim.trial_id, claim.token, "too late", 8)])
+    assert at_work(claim) == (worker_name(), "", None)
 
 
 def test_what_an_agent_does_under_an_old_token_is_not_written():
@@ -90,19 +90,21 @@ def test_what_an_agent_does_under_an_old_token_is_not_written():
     lose(old)
     reap()
     new = claimed(run)
-    claims.tell([claims.Doing(new.trial_id, new.token, "new"), claims.Doing(old.trial_id, old.token, "old")])
-    assert at_work(new) == (worker_name(), "new")
+    claims.tell(
+        [claims.Doing(new.trial_id, new.token, "new", 1), claims.Doing(old.trial_id, old.token, "old", 2)]
+    )
+    assert at_work(new) == (worker_name(), "new", 1)
 
 
 def test_what_no_database_holds_is_told_without_it():
     claim = claimed(running())
-    claims.tell([claims.Doing(claim.trial_id, claim.token, "a\x00b\ud800")])
+    claims.tell([claims.Doing(claim.trial_id, claim.token, "a\x00b\ud800", None)])
     assert at_work(claim)[1] == "a\ufffdb?"
 
 
 def at_work(claim):
-    """Return who carries the claim's trial, and what its agent does."""
-    return Trial.objects.values_list("worker", "doing").get(pk=claim.trial_id)
+    """Return who carries the claim's trial, and what its agent does and how often."""
+    return Trial.objects.values_list("worker", "doing", "calls_so_far").get(pk=claim.trial_id)
 
 
 def test_a_result_under_an_old_token_is_thrown_away():

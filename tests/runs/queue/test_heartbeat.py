@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from evaluators.transcripts.latest import CallsTold
 from runs import recording
 from runs.models import Trial
 from runs.queue import heartbeat as heartbeat_module
@@ -58,15 +59,20 @@ sleep 60
 """
 
 
-def test_a_running_trial_says_what_its_agent_did_last_and_who_carries_it():
+def test_a_running_trial_says_what_its_agent_did_last_how_often_and_who_carries_it():
     project = make_project()
     shell_target(project)
     run = running(suite_of(project, works={"prompt": TOLD_CALLS}), targets=["shell"])
     with carrying(run):
         until(lambda: Trial.objects.filter(run=run).exclude(doing="").exists())
-        assert run.trial_set.values_list("doing", "worker").get() == ("taskmgr list --all", worker_name())
+        assert at_work(run) == ("taskmgr list --all", 1, worker_name())
         recording.cancel_run(run.pk)
-    assert run.trial_set.values_list("state", "doing", "worker").get() == ("cancelled", "", worker_name())
+    assert run.trial_set.get().state == "cancelled"
+    assert at_work(run) == ("", None, worker_name())
+
+
+def at_work(run):
+    return run.trial_set.values_list("doing", "calls_so_far", "worker").get()
 
 
 def test_what_an_agent_did_last_is_stored_without_secrets(monkeypatch):
@@ -86,21 +92,22 @@ def test_what_an_agent_did_last_is_stored_without_secrets(monkeypatch):
 def test_the_heartbeat_writes_down_what_changed_and_only_that():
     claim = claimed(running())
     beat = Heartbeat()
-    calls = iter(["", "one", "", "one", "two"])
+    told = iter([("", None), ("", 0), ("one", 1), ("one", 1), ("one", 2), ("two", 3)])
     beat._tokens[claim.token] = "trial"
-    beat.watch(claim.trial_id, claim.token, lambda: next(calls))
+    beat.watch(claim.trial_id, claim.token, lambda: CallsTold(*next(told)))
     trial = Trial.objects.filter(pk=claim.trial_id)
-    for expected in ("as it was", "one", "as it was", "as it was", "two"):
-        trial.update(doing="as it was")
+    as_it_was = ("as it was", 99)
+    for expected in (as_it_was, ("", 0), ("one", 1), as_it_was, ("one", 2), ("two", 3)):
+        trial.update(doing=as_it_was[0], calls_so_far=as_it_was[1])
         beat._tell()
-        assert trial.get().doing == expected
+        assert trial.values_list("doing", "calls_so_far").get() == expected
 
 
 def test_output_that_cannot_be_looked_at_does_not_end_the_heartbeat(caplog):
     claim = claimed(running())
     beat = Heartbeat()
 
-    def look() -> str:
+    def look() -> CallsTold:
         raise RuntimeError("hostile")
 
     with beat.holding(claim.token, "trial"):
@@ -112,10 +119,10 @@ def test_output_that_cannot_be_looked_at_does_not_end_the_heartbeat(caplog):
 
 def test_nothing_is_told_of_a_token_that_is_not_held():
     beat = Heartbeat()
-    beat.watch(1, "gone", lambda: "one")
+    beat.watch(1, "gone", lambda: CallsTold("one", 1))
     assert not beat._watched
     with beat.holding("here", "trial"):
-        beat.watch(1, "here", lambda: "")
+        beat.watch(1, "here", CallsTold)
         assert beat._watched
     assert not beat._watched
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evaluators.transcripts.latest import CallsTold
 from runs.models.trial import LONGEST_DOING
-from runs.trials.doing import storable_call
+from runs.trials.doing import storable, storable_call
 
 SECRET = "sesame-open-wide"
 
@@ -43,3 +44,8 @@ def test_no_secret_is_kept_by_half(before):
 def test_a_value_longer_than_what_is_kept_is_masked():
     long = "k" * 100_000
     assert storable_call(f"put {long}", (long,)) == "put [REDACTED]"
+
+
+def test_of_what_is_told_the_call_is_made_storable_and_the_count_stays():
+    assert storable(CallsTold(f"login {SECRET}", 3), (SECRET,)) == CallsTold("login [REDACTED]", 3)
+    assert storable(CallsTold(), (SECRET,)) == CallsTold()

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.models import Target, Trial, Worker
+from runs.models import Run, Target, Trial, Worker
 from runs.warehouse.progress import progress_of
 from tests.builders import make_project, make_run, make_trial
 from tests.web.runs.pages import address, page
@@ -40,19 +40,59 @@ def test_progress_is_a_fragment(signed_in, running):
 def test_it_says_what_runs_for_how_long_and_where_and_what_its_agent_did_last(signed_in, running):
     started = timezone.now() - timedelta(seconds=42)
     trial = running.trial_set.get(state="running")
-    Trial.objects.filter(pk=trial.pk).update(started=started, worker="eval-1:7", doing="taskmgr list --all")
+    Trial.objects.filter(pk=trial.pk).update(
+        started=started, worker="eval-1:7", doing="taskmgr list --all", calls_so_far=7
+    )
     text = page(signed_in(), running)
     (row,) = re.findall(r'<tr><th scope="row" class="wrap"><a id="now-.*?</tr>', text)
     assert f'href="/p/tools/trials/{trial.pk}/">export, 1</a>' in row
     assert ">eval-1:7</td>" in row
     assert re.search(r"UTC\">4[23] s</time>", row)
+    assert '<td class="num p2 muted">5 min</td><td class="num">7</td>' in row
     assert "<code>taskmgr list --all</code>" in row
+    assert "caution" not in row
+
+
+@pytest.mark.parametrize(
+    ("of_scenario", "options", "of_target", "shown"),
+    [
+        (None, {}, {}, "5 min"),
+        (None, {"timeout_seconds": 60}, {}, "60 s"),
+        (20, {"timeout_seconds": 60}, {}, "20 s"),
+        (20, {}, {"timeoutSeconds": 10}, "10 s"),
+        (20, {}, {"timeout_seconds": 30}, "20 s"),
+        (20, {}, {"timeout_seconds": "${{ LIMIT }}"}, "·"),
+        (20, {}, {"timeout_seconds": "soon"}, "·"),
+        (20, {}, {"timeout_seconds": [1]}, "·"),
+    ],
+)
+def test_it_says_how_long_an_agent_may_take(signed_in, running, of_scenario, options, of_target, shown):
+    trial = running.trial_set.get(state="running")
+    trial.scenario_version.content["limits"] = {"timeout_seconds": of_scenario}
+    trial.scenario_version.save()
+    Run.objects.update(options=options)
+    Target.objects.update(definition={"name": "agent", "provider": "mock", **of_target})
+    assert f'<td class="num p2 muted">{shown}</td>' in row_of(page(signed_in(), running))
+
+
+def test_a_trial_that_has_little_time_left_is_marked(signed_in, running):
+    trial = Trial.objects.filter(state="running")
+    trial.update(started=timezone.now() - timedelta(seconds=241))
+    assert '<td class="num caution">! <time' in row_of(page(signed_in(), running))
+    trial.update(started=timezone.now() - timedelta(seconds=230))
+    assert "caution" not in row_of(page(signed_in(), running))
+
+
+def row_of(text):
+    (row,) = re.findall(r"<tr><th[^>]*><a id=\"now-.*?</tr>", text)
+    return row
 
 
 def test_what_is_not_known_of_a_running_trial_is_a_dot(signed_in, running):
     (row,) = re.findall(r"<tr><th[^>]*><a id=\"now-.*?</tr>", page(signed_in(), running))
     assert '<td class="wrap"><span class="muted">·</span></td>' in row
     assert '<td class="p2 wrap muted">·</td>' in row
+    assert '<td class="num">·</td>' in row
 
 
 def test_what_an_agent_did_last_may_be_hostile(signed_in, running):
@@ -75,6 +115,7 @@ def test_all_running_trials_are_counted_and_those_that_began_first_are_listed(
         at = timezone.now() - timedelta(seconds=n)
         make_trial(run, "create", outcome="", state="running", started=at)
     make_trial(run, "export", outcome="")
+    run = Run.objects.select_related("target").get(pk=run.pk)
     with django_assert_num_queries(1):
         progress = progress_of(run)
     assert (progress.running, progress.waiting, progress.done, progress.unlisted) == (33, 1, 0, 13)
