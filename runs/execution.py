@@ -13,7 +13,7 @@ from django.db import OperationalError
 from evaluators.redaction import mask_values
 from runs.providers.base import Look, ProviderError
 from runs.queue.claims import Claim
-from runs.recording import TrialResult
+from runs.trial_result import TrialResult
 from runs.trials.asking import ask
 from runs.trials.assessing import assess
 from runs.trials.folder import TrialFolder, nowhere, trial_folder

@@ -26,8 +26,8 @@ from runs.grading.evidence import (
 )
 from runs.models import JudgingRecord, Trial
 from runs.providers.base import Recording
-from runs.recording import TrialResult, columns, judging_row
 from runs.reports.document import trial_json
+from runs.trial_result import TrialResult, columns, judging_row
 from runs.trials.assessing import describe, judged, unreadable
 from runs.trials.folder import TrialFolder, trial_folder
 from runs.workspaces import LocalWorkspace, PostResult

@@ -22,9 +22,9 @@ from runs.models import Artifact, CommandRecord, JudgingRecord, Launch, Run, Tar
 from runs.models.run import RunState, Trigger
 from runs.options import RunOptions
 from runs.queue import statements
-from runs.recording import columns, command_row, judging_row, total_cost
 from runs.summaries.rollups import write_rollups
 from runs.targets.accepting import take_over
+from runs.trial_result import columns, command_row, judging_row, total_cost
 from scenarios.imports import Imported, import_files
 from scenarios.models import Guidance, ScenarioVersion
 

@@ -10,7 +10,7 @@ from evaluators.model import Judging, Score, Usage
 from runs.made_up.catalogue import GATES, HIGHLIGHTS, ISSUES, JUDGE, RUBRIC, THRESHOLD
 from runs.made_up.sessions import VARIANTS, Session, session
 from runs.made_up.story import Chapter, chance
-from runs.recording import TrialResult
+from runs.trial_result import TrialResult
 
 ERROR_SHARE = 0.015
 _ERRORS = (

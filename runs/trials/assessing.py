@@ -15,8 +15,8 @@ from evaluators.model import Json, Transcript
 from evaluators.transcripts import UnreadableTranscript, parse
 from runs.models.trial import json_of
 from runs.providers.base import Recording
-from runs.recording import TrialResult
 from runs.storage.artifacts import Kept
+from runs.trial_result import TrialResult
 from runs.trials.files import keep_files
 from runs.trials.folder import TrialFolder
 from runs.trials.task import Task

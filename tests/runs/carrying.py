@@ -18,6 +18,7 @@ from runs.options import RunOptions
 from runs.planning import Request, request_runs
 from runs.queue import claims
 from runs.reaping import reap
+from runs.trial_result import TrialResult
 from scenarios.models import SuiteVersion
 from tests.builders import make_project, make_suite, make_target, spec_content
 
@@ -76,9 +77,9 @@ def lose_preparations(run: Run, times: int) -> None:
         reap()
 
 
-def passed(seconds: float = 1.0, **changes: Any) -> recording.TrialResult:
+def passed(seconds: float = 1.0, **changes: Any) -> TrialResult:
     """Return the result of a trial that passed."""
-    return recording.TrialResult(**{"outcome": "pass", "seconds": seconds, "completed": True, **changes})
+    return TrialResult(**{"outcome": "pass", "seconds": seconds, "completed": True, **changes})
 
 
 def suite_of(project: Project, **contents: dict[str, Any]) -> SuiteVersion:

@@ -8,6 +8,7 @@ from runs import preparation, recording
 from runs.models import Run
 from runs.queue import claims
 from runs.reaping import reap
+from runs.trial_result import TrialResult
 from tests.runs.carrying import claimed, lapse, launch, lose, lose_preparations, passed, running
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +64,7 @@ def test_a_running_run_waits_for_its_running_trials_only():
     recording.cancel_run(run.pk)
     assert state(run) == ("running", 1, 1)
     assert claims.cancelled_tokens([claim.token]) == {claim.token}
-    assert recording.record(claim, recording.TrialResult(outcome="", cancelled=True))
+    assert recording.record(claim, TrialResult(outcome="", cancelled=True))
     assert state(run) == ("cancelled", 0, 2)
 
 

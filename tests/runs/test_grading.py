@@ -13,6 +13,7 @@ from runs.errors import RequestError
 from runs.grading import Grading, grade_by_files, grade_in_workspace
 from runs.grading.evidence import Parser
 from runs.settings_of_worker import containment
+from runs.trials.work_area import own_area
 from scenarios.formats.problems import ScenarioFileError
 from tests.greeting import CONTAINS, SUCCEEDS, greeting
 
@@ -38,7 +39,7 @@ def test_it_runs_commands_in_a_workspace_of_the_captured_files(tmp_path):
     graded = here(wanted(files={"out.txt": "hello"}), tmp_path)
     assert graded["outcome"] == "pass"
     assert [gate["passed"] for gate in graded["gates"]] == [True, True]
-    assert list((tmp_path / "work").iterdir()) == []
+    assert list(own_area(tmp_path / "work").iterdir()) == []
 
 
 def test_it_fails_for_what_the_files_say(tmp_path):
