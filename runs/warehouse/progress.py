@@ -34,7 +34,7 @@ class AtWork:
     calls: int | None
     """How many calls its agent has made so far; None where they cannot be counted."""
     limit: float | None
-    """The seconds that its agent may take; None where only workers know."""
+    """The seconds that its agent may take; None where only workers know, or nobody asked."""
 
     @property
     def seconds(self) -> float | None:
@@ -74,9 +74,11 @@ class Progress:
         return self.running - len(self.now)
 
 
-def progress_of(run: Run) -> Progress:
-    """Return a run's counters and what runs now. One query while it is open and another one while trials run."""
-    now, running = _now(run) if run.is_open else ([], 0)
+def progress_of(run: Run, *, limits: bool = False) -> Progress:
+    """Return a run's counters and what runs now, with or without the time limits. One query while it is open, none after."""
+    rows = _running(run.pk) if run.is_open else []
+    allowed = _limits(run, {row[-2] for row in rows}) if limits and rows else {}
+    now, running = [AtWork(*row[:-2], allowed.get(row[-2])) for row in rows], rows[0][-1] if rows else 0
     return Progress(
         trials=run.trials,
         passed=run.passed,
@@ -96,15 +98,11 @@ def workers_here() -> int:
     return Worker.heard(now=timezone.now()).count()
 
 
-def _now(run: Run) -> tuple[list[AtWork], int]:
-    """Return the running trials that are listed, and how many there are."""
-    rows = _running(run.pk)
-    if not rows:
-        return [], 0
+def _limits(run: Run, of_scenarios: set[float | None]) -> dict[float | None, float | None]:
+    """Return what an agent may take of the run by its scenario's own limit. One query where the target is not known whole."""
     options = RunOptions.model_validate(run.options)
     definition = (run.target_version or run.target).definition
-    limits = {row[-2]: seconds_left_by(definition, options.agent_seconds(row[-2])) for row in rows}
-    return [AtWork(*row[:-2], limits[row[-2]]) for row in rows], rows[0][-1]
+    return {own: seconds_left_by(definition, options.agent_seconds(own)) for own in of_scenarios}
 
 
 @prepared
