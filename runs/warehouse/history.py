@@ -72,7 +72,7 @@ class RunRow(Generic[Listed]):
         """`better`, `worse` or `muted`: what the comparison with the baseline says."""
         told = {"regressed": "worse", "improved": "better"}.get(self.verdict, "muted")
         # What one scenario lost, others may have won: then the rate itself is no worse.
-        return "muted" if told == "worse" and (self.change or 0.0) > 0 else told
+        return "muted" if told == "worse" and (self.change or 0.0) >= 0 else told
 
     @property
     def state(self) -> str:

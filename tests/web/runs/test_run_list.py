@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from runs.baselines import set_baseline
 from runs.models import Measure
 from runs.models.comparison import Change
-from tests.builders import make_project, make_run, make_suite, make_trial
+from tests.builders import make_guidance, make_project, make_run, make_suite, make_trial
 from tests.web.runs.pages import ADDRESS, numbers, tried
 
 
@@ -73,6 +74,21 @@ def test_a_run_that_lost_a_scenario_says_how_much_that_is(signed_in, version):
     newest, oldest = signed_in().get(ADDRESS).context["rows"]
     assert (newest.state, newest.change, newest.direction) == ("regressed", -0.5, "worse")
     assert (oldest.state, oldest.change) == ("pass", None)
+
+
+def test_a_rate_that_stands_is_no_worse_though_a_scenario_was_lost(signed_in, version):
+    set_baseline(tried(version, "fail", "pass"), by=None)
+    tried(version, "pass", "fail")
+    newest = signed_in().get(ADDRESS).context["rows"][0]
+    assert (newest.state, newest.change, newest.direction) == ("regressed", 0.0, "muted")
+
+
+def test_guidance_and_author_stand_below_tool_and_start(signed_in, version, django_user_model):
+    by = django_user_model.objects.create(username="grace")
+    make_run(version, tool_version="taskmgr 2.4.0", guidance=make_guidance(version.suite, "v3"), by=by)
+    text = signed_in().get(ADDRESS).content.decode()
+    assert '<td class="p2">taskmgr 2.4.0<span class="sub">v3</span></td>' in text
+    assert '<span class="sub">grace</span></td>' in text
 
 
 def test_it_shows_a_verdict_against_the_baseline(signed_in, version):
