@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db.models import Count, Q, Sum
 
@@ -53,6 +55,30 @@ class Line:
     shares: list[float]
 
 
+OF_RUNS = ("alert.triage", "baseline.set", "baseline.unset", "run.cancel", "run.request")
+"""Actions of the audit log whose subjects name runs."""
+
+
+class Lately(NamedTuple):
+    """What somebody did, in words."""
+
+    at: datetime
+    by: str
+    words: list[str]
+    """Every second one is the number of a run."""
+
+
+def lately_of(event: AuditEvent) -> Lately:
+    """Return an event of the audit log as the home says it."""
+    subject = f" {event.subject}" if event.subject else ""
+    done = event.sentence.removesuffix(subject)
+    words = [subject]
+    if event.action in OF_RUNS:
+        # "2 runs, 7 to 8" counts them first.
+        words = re.split(r"(?<!^ )\b([0-9]+)\b", subject)
+    return Lately(event.at, event.user.username if event.user else "somebody", [done + words[0], *words[1:]])
+
+
 @dataclass(frozen=True)
 class Glance:
     """Everything on a project's home."""
@@ -61,7 +87,7 @@ class Glance:
     lines: list[Line]
     alerts: list[OpenAlert]
     attention: list[Attention]
-    events: list[AuditEvent]
+    events: list[Lately]
 
     @property
     def untriaged(self) -> int:
@@ -107,7 +133,7 @@ def glance(project: Project, *, now: datetime) -> Glance:
     alerts = open_alerts(project)
     urgent = attention(project, alerts, [line.latest for line in lines], now=now)
     events = AuditEvent.objects.filter(project=project).select_related("user")[:8]
-    return Glance(week_of(project, now=now), lines, alerts, urgent, list(events))
+    return Glance(week_of(project, now=now), lines, alerts, urgent, [lately_of(event) for event in events])
 
 
 def _shares(runs: list[Run]) -> list[float]:

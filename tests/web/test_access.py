@@ -35,7 +35,25 @@ def addresses(project):
 
 def test_the_home_says_what_people_did_lately(signed_in, project):
     note(project, make_member(project, "author", "grace"), "suite.upload", "stock")
-    assert "grace uploaded the suite stock</li>" in signed_in().get("/p/tools/").content.decode()
+    assert "grace uploaded the suite stock</dd>" in signed_in().get("/p/tools/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("action", "subject", "said"),
+    [
+        ("baseline.set", "run 7", 'made a baseline of run <a href="/p/tools/runs/7/">7</a>'),
+        (
+            "run.request",
+            "2 runs, 7 to 8",
+            'started 2 runs, <a href="/p/tools/runs/7/">7</a> to <a href="/p/tools/runs/8/">8</a>',
+        ),
+        ("target.change", "run 7", "changed the target run 7"),
+        ("run.cancel", "", "cancelled"),
+    ],
+)
+def test_the_home_links_the_runs_that_people_did_something_with(signed_in, project, action, subject, said):
+    note(project, None, action, subject)
+    assert f"<dd>somebody {said}</dd>" in signed_in().get("/p/tools/").content.decode()
 
 
 @pytest.mark.parametrize("name", PAGES)

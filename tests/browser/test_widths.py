@@ -1,0 +1,46 @@
+"""What is left of tables on wide and on narrow screens."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
+
+
+def test_the_list_of_runs_fits_a_page_of_1280_pixels(as_admin: Page, live_server: Any, project: Any) -> None:
+    version = make_suite(project, name="Ledger bookkeeping")
+    target = make_target(project, "claude-code · sonnet")
+    run = make_run(
+        version,
+        target=target,
+        model="claude-sonnet",
+        tool_version="ledgerline 3.0.0",
+        guidance=make_guidance(version.suite, "guidance 8"),
+        tags=["nightly", "weekly"],
+        started=timezone.now() - timedelta(days=3),
+        finished=timezone.now(),
+        cost_usd=0.982,
+    )
+    for outcome in ["pass"] * 18 + ["fail", "error"]:
+        make_trial(run, outcome=outcome)
+    close(run)
+    as_admin.set_viewport_size({"width": 1280, "height": 900})
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    table = as_admin.get_by_role("region", name="Runs, table")
+    assert table.evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert table.locator("tbody tr").evaluate("row => row.offsetHeight") < 80
+
+
+def test_the_home_names_targets_where_their_column_is_gone(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    make_trial(make_run(make_suite(project), target=make_target(project, "gemini")), outcome="pass")
+    as_admin.goto(f"{live_server.url}/p/tools/")
+    row = as_admin.get_by_role("region", name="Suites, table").locator("tbody tr")
+    for width in (1280, 390):
+        as_admin.set_viewport_size({"width": width, "height": 900})
+        expect(row.get_by_text("gemini").filter(visible=True)).to_have_count(1)
