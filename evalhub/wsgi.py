@@ -8,6 +8,9 @@ from django.template import engines
 from django.template.backends.jinja2 import Jinja2
 from django.urls import reverse
 
+from evalhub.web.memory import use_one_pool
+
+use_one_pool()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 application = get_wsgi_application()
 # The first address loads every page's code, and templates are compiled; so the web processes that are forked share
