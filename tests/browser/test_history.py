@@ -1,0 +1,44 @@
+"""What the browser's back and forward show after parts of a page were swapped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from tests.builders import make_run, make_suite
+
+
+def test_back_and_forward_show_the_filters_that_are_in_force(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    for name in ("Alpha", "Beta"):
+        make_run(make_suite(project, name=name))
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    suite, rows = as_admin.locator("select[name=suite]"), as_admin.locator("#results tbody tr")
+    for slug in ("alpha", "beta"):
+        suite.select_option(slug)
+        as_admin.wait_for_url(f"**suite={slug}**")
+        expect(rows).to_contain_text(slug.title())
+    as_admin.go_back()
+    expect(suite).to_have_value("alpha")
+    expect(rows).to_contain_text("Alpha")
+    as_admin.go_back()
+    expect(suite).to_have_value("")
+    expect(rows).to_have_count(2)
+    as_admin.go_forward()
+    expect(suite).to_have_value("alpha")
+    expect(rows).to_have_count(1)
+
+
+def test_nothing_of_a_page_is_kept_for_who_comes_after_signing_out(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    make_run(make_suite(project, name="Secret"))
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    as_admin.locator("input[name=q]").nth(1).press_sequentially("sec")
+    as_admin.wait_for_url("**q=sec**")
+    as_admin.context.clear_cookies()
+    as_admin.go_back()
+    expect(as_admin.get_by_role("heading", name="Sign in")).to_be_visible()
+    expect(as_admin.get_by_text("Secret")).to_have_count(0)
