@@ -70,12 +70,14 @@ def member_add(request: ProjectRequest) -> HttpResponse:
             form.add_error("name", str(error))
     if not form.is_valid():
         return _show(request, member_form=form, status=422)
-    return _changed(request)
+    added = form.cleaned_data
+    return _changed(request, f"{added['name']} is a member now, as {added['role']}.")
 
 
-def _changed(request: ProjectRequest) -> HttpResponse:
+def _changed(request: ProjectRequest, sentence: str) -> HttpResponse:
     if request.htmx:
-        return _show(request)
+        return _show(request, member_said=sentence)
+    messages.success(request, sentence)
     return redirect("project-settings", request.access.project.slug)
 
 
@@ -95,7 +97,8 @@ def member_role(request: ProjectRequest, pk: int) -> HttpResponse:
         change_role(request.access, membership, form.cleaned_data["role"])
     except MemberRefused as error:
         return _show(request, member_problem=str(error), status=422)
-    return _reloaded(request, membership)
+    sentence = f"{membership.user.get_username()} is {membership.role} now."
+    return _reloaded(request, membership, sentence)
 
 
 @require_POST
@@ -107,13 +110,15 @@ def member_remove(request: ProjectRequest, pk: int) -> HttpResponse:
         remove_member(request.access, membership)
     except MemberRefused as error:
         return _show(request, member_problem=str(error), status=422)
-    return _reloaded(request, membership)
+    sentence = f"{membership.user.get_username()} is no member any more, and tokens of theirs are refused."
+    return _reloaded(request, membership, sentence)
 
 
-def _reloaded(request: ProjectRequest, membership: Membership) -> HttpResponse:
-    response = _changed(request)
+def _reloaded(request: ProjectRequest, membership: Membership, sentence: str) -> HttpResponse:
+    response = _changed(request, sentence)
     if membership.user_id == request.user.pk and request.htmx:
         # One's own rights are others now, and with them the whole page.
+        messages.success(request, sentence)
         response["HX-Refresh"] = "true"
     return response
 

@@ -53,3 +53,24 @@ function say(sentence) {
 document.addEventListener("htmx:sendError", () => say("The server cannot be reached. What you see may be old; it is asked again."));
 document.addEventListener("htmx:responseError", (event) => say(`The server answered ${event.detail.xhr.status}. Load the page again.`));
 document.addEventListener("htmx:afterOnLoad", () => say(""));
+
+/* Where the part that is swapped had the focus, htmx gives it to the element of the same id; without one it goes to the part. */
+let focused = "";
+document.addEventListener("htmx:beforeSwap", (event) => {
+  focused = event.detail.target.contains(document.activeElement) ? event.detail.target.id : "";
+});
+document.addEventListener("htmx:afterSettle", (event) => {
+  const part = focused && document.activeElement === document.body && document.getElementById(focused);
+  focused = "";
+  if (part) {
+    part.tabIndex = -1;
+    part.focus({ preventScroll: true });
+  }
+  sum(event.detail.elt);
+});
+
+/* What a swap came to, in a few words, is told to those who do not see it. */
+function sum(part) {
+  const told = part.querySelector("[data-said]");
+  if (told) document.getElementById("said").textContent = told.textContent.trim();
+}

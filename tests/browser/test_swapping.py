@@ -110,7 +110,7 @@ def test_another_suite_offers_its_own_measures(as_admin: Page, live_server: Any,
     suite, measure = (as_admin.locator(f"select[name={name}]") for name in ("suite", "measure"))
     expect(measure.locator("option")).not_to_have_count(0)
     suite.select_option("other")
-    expect(as_admin.get_by_text("Nothing to draw yet")).to_be_visible()
+    expect(as_admin.get_by_role("heading", name="Nothing to draw yet")).to_be_visible()
     expect(measure.locator("option")).to_have_count(0)
     suite.select_option("taskmgr-basics")
     measure.focus()
@@ -128,7 +128,7 @@ def test_triage_swaps_the_card_and_the_count_in_the_navigation(
     as_admin.get_by_label("Note").fill("Wrong flag in the guidance.")
     as_admin.get_by_role("button", name="Acknowledge").click()
     expect(as_admin.locator("article .badge")).to_have_text("acknowledged")
-    expect(as_admin.get_by_text("✓ Saved.")).to_be_visible()
+    expect(as_admin.locator("article").get_by_text("✓ Saved.")).to_be_visible()
     expect(as_admin.locator("#untriaged .count")).to_have_count(0)
     assert complaints == []
 

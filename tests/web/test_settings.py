@@ -117,7 +117,8 @@ def test_a_role_that_is_none_is_told(signed_in, project):
 
 def test_a_member_is_removed(signed_in, project):
     member = make_member(project, "viewer", "grace").memberships.get()
-    signed_in().post(f"{ADDRESS}members/{member.pk}/remove/")
+    shown = signed_in().post(f"{ADDRESS}members/{member.pk}/remove/", follow=True).content.decode()
+    assert "grace is no member any more, and tokens of theirs are refused." in shown
     assert not Membership.objects.filter(pk=member.pk).exists()
     assert actions() == ["member.remove"]
 
