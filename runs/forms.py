@@ -58,12 +58,16 @@ class AlertForm(forms.Form):
     def __init__(self, members: Mapping[str, Any], alert: Alert, data: QueryDict | None = None) -> None:
         """Take the project's members by their names: a page with many alerts asks for them once."""
         self.alert, self.members = alert, members
-        initial = {name: getattr(alert, name) for name in ("due", "note", "link")}
+        initial = {name: getattr(alert, name) for name in ("state", "due", "note", "link")}
         initial["assignee"] = alert.assignee.get_username() if alert.assignee else ""
+        self.drawn = {name: _written(value) for name, value in initial.items()}
+        """What is kept, as the form sends it back beside what somebody made of it."""
         super().__init__(data, initial=initial, auto_id=f"alert-{alert.pk}-%s")
         field = self.fields["assignee"]
         if isinstance(field, forms.ChoiceField):
             field.choices = [("", "Nobody"), *((name, name) for name in members)]
+            if (name := initial["assignee"]) and name not in members:
+                field.choices += [(name, f"{name}, no member any more")]
 
     def clean_assignee(self) -> Any:
         """Return the member, None for nobody."""
@@ -76,12 +80,33 @@ class AlertForm(forms.Form):
             raise forms.ValidationError("Write an address that begins with https:// or http://.")
         return link
 
+    def clean(self) -> None:
+        """Refuse what would put out unseen what somebody else decided since the form was drawn."""
+        for name, kept in self.drawn.items():
+            if self._is_touched(name) and kept not in (self._was(name), _written(self.data[name])):
+                self.add_error(
+                    name,
+                    f"Somebody changed the {name} meanwhile, to “{kept}”. Look at it, and send yours again to replace it.",
+                )
+
+    def _was(self, name: str) -> str:
+        """Return what the form was drawn with, which is what is kept where it does not say."""
+        return _written(self.data.get(f"was-{name}", self.drawn[name]))
+
+    def _is_touched(self, name: str) -> bool:
+        """Tell whether somebody sent another value than the form was drawn with; no button is no state."""
+        sent = self.data.get(name)
+        return sent is not None and (sent != "" or name != "state") and _written(sent) != self._was(name)
+
     def changes(self) -> dict[str, Any]:
-        """Return the fields that were sent and differ from what is kept; the form has to be valid."""
-        given = {name: value for name, value in self.cleaned_data.items() if name in self.data}
-        if not given.get("state"):
-            given.pop("state", None)
+        """Return the fields that somebody changed and that differ from what is kept; the form has to be valid."""
+        given = {name: value for name, value in self.cleaned_data.items() if self._is_touched(name)}
         return {name: value for name, value in given.items() if getattr(self.alert, name) != value}
+
+
+def _written(value: Any) -> str:
+    """Return a value as a form sends it, without what browsers make of ends of lines."""
+    return "" if value is None else str(value).replace("\r\n", "\n").strip()
 
 
 class ResultsFileForm(forms.Form):

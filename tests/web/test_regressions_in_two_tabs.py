@@ -1,0 +1,78 @@
+"""A regression that somebody decides about while somebody else has its card open."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from runs.models import Alert
+from tests.builders import make_compared, make_member
+
+ADDRESS = "/p/tools/regressions/"
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def alert(version):
+    make_compared(version, {"create": "pass", "export": "pass"})
+    return Alert.objects.get(run=make_compared(version, {"create": "pass", "export": "fail"}))
+
+
+@pytest.fixture
+def client(signed_in):
+    return signed_in("runner")
+
+
+def drawn(client):
+    """Return what a browser sends of a card as it was drawn, when nobody touches it."""
+    page = client.get(ADDRESS).content.decode()
+    was = {name: unescape(value) for name, value in re.findall(r'name="(was-\w+)" value="([^"]*)"', page)}
+    return {**was, **{name: was[f"was-{name}"] for name in ("assignee", "due", "note", "link")}}
+
+
+def test_what_nobody_touched_is_left_as_somebody_else_made_it(client, alert):
+    sent = drawn(client)
+    Alert.objects.update(note="It is the new flag.", state="investigating")
+    client.post(f"{ADDRESS}{alert.pk}/", {**sent, "due": "2026-12-01"}, headers=HTMX)
+    alert.refresh_from_db()
+    assert (alert.note, alert.state, f"{alert.due}") == ("It is the new flag.", "investigating", "2026-12-01")
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs", "mine"),
+    [
+        ("note", "It is\nthe flag.", "Chance."),
+        ("state", "fixed", "acknowledged"),
+        ("due", "2026-12-01", "2027-01-01"),
+    ],
+)
+def test_what_both_changed_is_refused_once_and_taken_when_it_is_sent_again(client, alert, name, theirs, mine):
+    sent = drawn(client)
+    Alert.objects.update(**{name: theirs})
+    refused = client.post(f"{ADDRESS}{alert.pk}/", {**sent, name: mine}, headers=HTMX)
+    assert refused.status_code == 422
+    said = f"Somebody changed the {name} meanwhile, to “{theirs}”. Look at it, and send yours again to replace it."
+    assert said in unescape(refused.content.decode())
+    assert f"{getattr(Alert.objects.get(), name)}" == theirs
+    again = {**sent, f"was-{name}": theirs.replace("\n", "\r\n"), name: mine}
+    assert client.post(f"{ADDRESS}{alert.pk}/", again, headers=HTMX).status_code == 200
+    assert f"{getattr(Alert.objects.get(), name)}" == mine
+
+
+def test_the_same_word_twice_is_one(client, alert):
+    sent = drawn(client)
+    Alert.objects.update(state="fixed", note="Done.")
+    both = {**sent, "state": "fixed", "note": "Done."}
+    assert client.post(f"{ADDRESS}{alert.pk}/", both, headers=HTMX).status_code == 200
+
+
+def test_who_looked_at_it_and_left_is_kept_by_name(client, alert, project):
+    left = make_member(project, "runner", "grace")
+    Alert.objects.update(assignee=left)
+    left.memberships.all().delete()
+    assert "grace, no member any more" in client.get(ADDRESS).content.decode()
+    client.post(f"{ADDRESS}{alert.pk}/", {**drawn(client), "note": "Who takes it?"}, headers=HTMX)
+    alert.refresh_from_db()
+    assert (alert.assignee, alert.note) == (left, "Who takes it?")
