@@ -28,6 +28,8 @@ class TargetForm(forms.Form):
     definition = forms.CharField(
         max_length=100_000, strip=False, widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false"})
     )
+    was = forms.CharField(required=False, widget=forms.HiddenInput)
+    """The moment of the change that the page was drawn with."""
 
 
 class AlertForm(forms.Form):

@@ -130,11 +130,17 @@ def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
     target = find_target(request, pk)
     if request.method != "POST":
         text = yaml.safe_dump(target.definition, sort_keys=False, allow_unicode=True, width=100)
-        form = TargetForm(initial={"definition": text})
+        form = TargetForm(initial={"definition": text, "was": target.changed.isoformat()})
         return render(request, "runs/target_edit.html", {"target": target, "form": form})
     form = TargetForm(request.POST)
     problems: list[Quoted] = []
-    if form.is_valid():
+    if _is_crossed(form, target):
+        who = target.changed_by.get_username() if target.changed_by else "Somebody"
+        form.add_error(
+            "definition", f"{who} changed this target meanwhile. Save again to replace what it is now."
+        )
+        form.data = {**request.POST.dict(), "was": target.changed.isoformat()}
+    elif form.is_valid():
         text = form.cleaned_data["definition"]
         try:
             edits.rewrite(target, text, by=request.user)
@@ -145,6 +151,11 @@ def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
             return redirect("target-list", request.access.project.slug)
     context = {"target": target, "form": form, "problems": problems}
     return render(request, "runs/target_edit.html", context, status=422)
+
+
+def _is_crossed(form: TargetForm, target: Target) -> bool:
+    """Tell whether somebody rewrote the target since its page was drawn."""
+    return form.is_valid() and form.cleaned_data["was"] not in ("", target.changed.isoformat())
 
 
 @require_POST

@@ -80,3 +80,22 @@ def test_an_entry_that_cannot_be_is_told_and_not_kept(signed_in, project, text, 
 def test_only_admins_change_one(signed_in, project, role, part):
     target = make_target(project)
     assert signed_in(role).post(f"{ADDRESS}{target.pk}/{part}").status_code == 403
+
+
+def test_what_another_admin_rewrote_is_not_replaced_unseen(signed_in, project):
+    target = make_target(project)
+    client = signed_in()
+    address = f"{ADDRESS}{target.pk}/"
+    was = client.get(address).context["form"].initial["was"]
+    signed_in("admin").post(address, {"definition": "name: local\nprovider: mock\nworkers: 3\n", "was": was})
+    mine = {"definition": "name: local\nprovider: mock\nworkers: 5\n", "was": was}
+    refused = client.post(address, mine)
+    assert refused.status_code == 422
+    assert "changed this target meanwhile. Save again to replace what it is now." in refused.content.decode()
+    assert "workers: 5" in refused.content.decode()
+    target.refresh_from_db()
+    assert target.workers == 3
+    again = {**mine, "was": refused.context["form"]["was"].value()}
+    assert client.post(address, again).status_code == 302
+    target.refresh_from_db()
+    assert target.workers == 5
