@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from csp.constants import HEADER
 from csp.utils import build_policy
 from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
 
@@ -38,9 +41,17 @@ class SignInRequired(LoginRequiredMiddleware):
         return super().process_view(request, view, args, kwargs)
 
     def handle_no_permission(self, request: HttpRequest, view_func: Any) -> Any:
-        """Send the whole page to the sign-in, also where htmx asked for a part of it only."""
-        response = super().handle_no_permission(request, view_func)
-        return HttpResponseClientRedirect(response.url) if getattr(request, "htmx", None) else response
+        """Send the whole page to the sign-in, also where htmx asked for a part of it only; and from there back to it."""
+        htmx = getattr(request, "htmx", None)
+        if not htmx and request.method in ("GET", "HEAD"):
+            return super().handle_no_permission(request, view_func)
+        # A part, and an address that only takes forms, are no pages: whoever signs in goes on where they were.
+        page = (htmx and htmx.current_url) or request.headers.get("Referer", "")
+        here = {request.get_host()}
+        local = url_has_allowed_host_and_scheme(page, here, require_https=request.is_secure())
+        back = urlsplit(page)._replace(scheme="", netloc="").geturl() if local else "/"
+        to = redirect_to_login(back, self.get_login_url(view_func), self.get_redirect_field_name(view_func))
+        return HttpResponseClientRedirect(to.url) if htmx else to
 
 
 API = "/api/"

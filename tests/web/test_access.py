@@ -123,3 +123,25 @@ def test_short_addresses_lead_members_only(signed_in, addresses, kind):
 
 def test_short_addresses_require_sign_in(addresses):
     assert Client().get("/runs/1/").url == "/sign-in/?next=/runs/1/"
+
+
+@pytest.mark.parametrize(
+    ("headers", "back"),
+    [
+        ({"Referer": "http://testserver/p/tools/settings/"}, "/p/tools/settings/"),
+        ({"Referer": "https://elsewhere.example/p/tools/settings/"}, "/"),
+        ({}, "/"),
+        (
+            {"HX-Request": "true", "HX-Current-URL": "http://testserver/p/tools/runs/?q=a%26b"},
+            "/p/tools/runs/%3Fq%3Da%2526b",
+        ),
+        ({"HX-Request": "true", "HX-Current-URL": "//elsewhere.example/"}, "/"),
+    ],
+    ids=["its page", "another site", "no page", "by htmx", "another site by htmx"],
+)
+def test_whoever_signs_in_again_comes_back_to_the_page_and_not_to_where_it_sent(
+    client, project, headers, back
+):
+    response = client.post("/p/tools/settings/members/", headers=headers)
+    to = response.headers["HX-Redirect"] if "HX-Request" in headers else response.url
+    assert to == f"/sign-in/?next={back}"
