@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,8 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
+
+from evalhub.web.errors import error_page
 
 
 class ContentSecurityPolicy:
@@ -68,6 +71,27 @@ class ReadableAddress:
         if written and not request.path.startswith(API):
             raise BadRequest("The address holds a NUL.")
         return self.get_response(request)
+
+
+class WrongMethod:
+    """Gives a page to addresses that only take forms, which Django answers with nothing at all.
+
+    They stand in the address bar where a form was refused or a token was shown, and are opened again from there.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or request.path.startswith(API):
+            return response
+        sentence = (
+            "This address takes what a form sends, and shows nothing by itself. Open the page with the form."
+        )
+        page = error_page(response.status_code, "There is nothing to show here", sentence, "web/method")
+        page["Allow"] = response["Allow"]
+        return page
 
 
 _SENTENCES = {

@@ -104,3 +104,10 @@ def test_health_says_that_the_broker_is_away(client, db, settings):
     assert response.status_code == 200
     assert response.json()["ok"] is False
     assert response.json()["broker"] == "The broker does not answer: ConnectionError."
+
+
+@pytest.mark.parametrize("address", ["/p/tools/settings/tokens/", "/sign-out/"])
+def test_an_address_that_only_takes_forms_has_a_page_that_says_so(signed_in, project, address):
+    response = signed_in().get(address)
+    assert (response.status_code, "POST" in response["Allow"]) == (405, True)
+    assert "This address takes what a form sends, and shows nothing by itself." in response.content.decode()
