@@ -114,3 +114,13 @@ def test_create_token_asks_on_a_server_whose_it_is(settings):
 def test_create_token_refuses_what_is_no_number_of_days(days):
     with pytest.raises(CommandError, match="is no number of days: give one from 1 to 36500"):
         call_command("create_token", "ci", "--days", days)
+
+
+def test_an_account_that_is_switched_off_gets_neither_token_nor_role():
+    make_member(default_project(), "runner", "ada")
+    get_user_model().objects.update(is_active=False)
+    for words in (["create_token", "ci", "--user", "ada"], ["create_user", "ada", "--role", "admin"]):
+        ended = call(*words)
+        assert (ended.code, "The account of ada is switched off" in ended.err) == (2, True)
+    assert not ApiToken.objects.exists()
+    assert Membership.objects.get(user__username="ada").role == "runner"

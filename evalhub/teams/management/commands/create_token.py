@@ -54,4 +54,8 @@ def _owner(name: str | None) -> Any:
         raise Refused(
             f"There is no user '{name}'. Give another --user, or make one with 'manage.py create_user'."
         )
+    if not user.is_active:
+        raise Refused(
+            f"The account of {name} is switched off, so a token of it would be refused. Give another --user."
+        )
     return user

@@ -36,6 +36,10 @@ class Command(PlainCommand):
         if user is None:
             fitting(get_user_model(), "username", name)
             user = users.create_user(name, password=_password(name))
+        elif not user.is_active:
+            raise Refused(
+                f"The account of {name} is switched off, so it can have no role. Choose another name."
+            )
         Membership.objects.update_or_create(project=room, user=user, defaults={"role": role})
         note(room, None, "member.role", name, role=role)
         document = {"name": name, "role": role, "project": room.slug}
