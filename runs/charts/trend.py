@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from runs.warehouse.trends import Point, Trend
+from runs.warehouse.trends import Mark, Point, Trend
 
 Figure = dict[str, Any]
 
@@ -18,7 +18,7 @@ def trend_figure(trend: Trend) -> Figure:
     points, marks = trend.points, trend.marks
     x = list(range(len(points)))
     return {
-        "data": [*_band(points, is_share=trend.is_share), _line(points, x, trend.label)],
+        "data": [*_band(points, is_share=trend.is_share), _line(points, x, trend)],
         "layout": {
             "xaxis": {
                 "tickmode": "array",
@@ -26,9 +26,13 @@ def trend_figure(trend: Trend) -> Figure:
                 "ticktext": [f"{points[n].run}<br>{points[n].at:%d %b}" for n in _ticks(x)],
                 "title": {"text": "Run"},
             },
-            "yaxis": {"title": {"text": trend.label}, "rangemode": "tozero"},
-            "shapes": [_mark(at) for at, _ in marks],
-            "annotations": [_flag(at, word) for at, word in marks],
+            "yaxis": {
+                "title": {"text": trend.label},
+                "rangemode": "tozero",
+                **({"tickformat": ".0%"} if trend.is_pass_rate else {}),
+            },
+            "shapes": [_line_at(mark.at) for mark in marks],
+            "annotations": [_flag(mark) for mark in marks],
             "showlegend": False,
         },
     }
@@ -39,23 +43,26 @@ def _ticks(x: list[int]) -> list[int]:
     return x[::step]
 
 
-def _line(points: list[Point], x: list[int], name: str) -> Figure:
+def _line(points: list[Point], x: list[int], trend: Trend) -> Figure:
     return {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": name,
+        "name": trend.label,
         "x": x,
         "y": [point.mean for point in points],
         "role": "new",
         "customdata": [_said(point) for point in points],
-        "hovertemplate": "%{customdata}<br>%{y:.3f}<extra></extra>",
+        "hovertemplate": f"%{{customdata}}<br>%{{y:{'.1%' if trend.is_pass_rate else '.3f'}}}<extra></extra>",
     }
 
 
 def _said(point: Point) -> str:
     """Return a point's hover text: Plotly draws markup, so names of strangers lose their angle brackets."""
-    words = f"run {point.run}, n = {point.n}, {point.tool_version} {point.guidance}"
-    return words.replace("&", "&amp;").replace("<", "&lt;").strip(" ,")
+    return _plain(f"run {point.run}, n = {point.n}, {point.tool_version} {point.guidance}").strip(" ,")
+
+
+def _plain(words: str) -> str:
+    return words.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def _band(points: list[Point], *, is_share: bool) -> list[Figure]:
@@ -79,7 +86,7 @@ def _band(points: list[Point], *, is_share: bool) -> list[Figure]:
     ]
 
 
-def _mark(at: int) -> Figure:
+def _line_at(at: int) -> Figure:
     place = at - 0.5
     return {
         "type": "line",
@@ -92,6 +99,14 @@ def _mark(at: int) -> Figure:
     }
 
 
-def _flag(at: int, word: str) -> Figure:
-    text = word[:48].replace("&", "&amp;").replace("<", "&lt;")
-    return {"x": at - 0.5, "y": 1, "yref": "paper", "yanchor": "bottom", "text": text, "showarrow": False}
+def _flag(mark: Mark) -> Figure:
+    """Return a letter, which fits where the next change is near; what changed is said beside the pointer."""
+    return {
+        "x": mark.at - 0.5,
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "text": f"<b>{mark.flag}</b>",
+        "hovertext": _plain(mark.words[:48]),
+        "showarrow": False,
+    }

@@ -30,6 +30,11 @@ class MeasureRow:
         return label_of(self.measure)
 
     @property
+    def is_pass_rate(self) -> bool:
+        """Whether values are said in per cent, and their difference in points."""
+        return str(self.measure) == "trial/pass"
+
+    @property
     def difference(self) -> float | None:
         """New without base, None where a side is missing."""
         return self.new.mean - self.base.mean if self.base and self.new else None
@@ -82,6 +87,8 @@ def _rate(outcomes: tuple[str, ...]) -> Rate:
     return Rate(outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail"))
 
 
+HEADLINE = ("trial/pass", "interaction/first_try_success_rate", "interaction/error_rate", "judge/judge")
+"""Measures that stand first, under a heading of their own."""
 ORDER = ("regressed", "improved", "added", "removed", "same")
 
 
@@ -94,6 +101,17 @@ class ComparedRuns:
     fingerprint: list[Difference]
     measures: list[MeasureRow]
     scenarios: list[ComparedScenario]
+
+    @property
+    def headline(self) -> list[MeasureRow]:
+        """The measures that one looks at first."""
+        rows = {str(row.measure): row for row in self.measures}
+        return [rows[name] for name in HEADLINE if name in rows]
+
+    @property
+    def others(self) -> list[MeasureRow]:
+        """All other measures."""
+        return [row for row in self.measures if str(row.measure) not in HEADLINE]
 
     @property
     def comparable(self) -> int:

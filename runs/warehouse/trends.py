@@ -25,6 +25,18 @@ RUNS_FOR_MEASURES = 20
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
+FLAGS = {"tool_version": "T", "guidance": "G"}
+"""What changes between runs, with the letter that marks it."""
+
+
+class Mark(NamedTuple):
+    """A change of tool or guidance before the run at a position."""
+
+    at: int
+    flag: str
+    words: str
+
+
 class Point(NamedTuple):
     """A run's value of a measure: the mean of its scenarios' means."""
 
@@ -61,29 +73,41 @@ class Trend:
         return [(each, f"{each.layer.capitalize()}: {label_of(each)}") for each in self.measures]
 
     @property
+    def is_pass_rate(self) -> bool:
+        """Whether values are said in per cent."""
+        return self.measure is not None and str(self.measure) == "trial/pass"
+
+    @property
     def is_share(self) -> bool:
         """Whether values lie between 0 and 1."""
         return self.measure is not None and self.measure.unit in ("rate", "score")
 
     @property
-    def marks(self) -> list[tuple[int, str]]:
-        """Position and words of every change of tool or guidance, one for each position."""
+    def marks(self) -> list[Mark]:
+        """Every change of tool or guidance, one for each position."""
         found = []
         for index, (before, after) in enumerate(zip(self.points, self.points[1:], strict=False), 1):
-            words = [
-                getattr(after, name) or f"no {name.split('_')[0]}"
-                for name in ("tool_version", "guidance")
-                if getattr(before, name) != getattr(after, name)
-            ]
+            changed = [name for name in FLAGS if getattr(before, name) != getattr(after, name)]
+            words = [getattr(after, name) or f"no {name.split('_')[0]}" for name in changed]
             if words:
-                found.append((index, ", ".join(words)))
+                found.append(Mark(index, "".join(FLAGS[name] for name in changed), ", ".join(words)))
         return found
+
+
+_NAMES = {
+    ("trial", "pass"): "Pass rate",
+    ("trial", "seconds"): "Time of a trial",
+    ("trial", "cost_usd"): "Cost of a trial",
+    ("trial", "tokens_in"): "Tokens read",
+    ("trial", "tokens_out"): "Tokens written",
+    ("judge", "judge"): "Judge score",
+}
 
 
 def label_of(measure: Measure) -> str:
     """Return a measure's name for people."""
-    if (measure.layer, measure.name) == ("trial", "pass"):
-        return "Pass rate"
+    if named := _NAMES.get((measure.layer, measure.name)):
+        return named
     if measure.layer == "assertions":
         # As the eval file spells them.
         return measure.name

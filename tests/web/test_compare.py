@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from runs.models import Run
 from runs.targets.versions import version_of
 from scenarios.models import ScenarioVersion, SuiteEntry
-from tests.builders import close, make_project, make_run, make_suite, make_trial
+from tests.builders import close, make_project, make_run, make_suite, make_trial, score
 
 ADDRESS = "/p/tools/compare/"
 KEYS = ("create", "export", "list")
@@ -45,7 +47,21 @@ def test_measures_have_base_new_difference_and_n(signed_in, version):
     (row,) = [row for row in response.context["compared"].measures if str(row.measure) == "trial/pass"]
     assert (row.base.mean, round(row.new.mean, 3), row.base.n, row.new.n) == (1.0, 0.667, 3, 3)
     assert row.direction == "worse"
-    assert "▼ 0.33" in response.content.decode()
+    text = response.content.decode()
+    assert (
+        '<td class="num">100.0%</td><td class="num">66.7%</td><td class="num worse">▼ 33.3 pts</td>' in text
+    )
+
+
+def test_measures_that_one_looks_at_first_have_a_heading_of_their_own(signed_in, version):
+    scores = [score("judge", "judge", 0.5), score("interaction", "error_rate", 0.5)]
+    runs = [make_run(version) for _ in range(2)]
+    for run in runs:
+        make_trial(run, scores=scores, cost_usd=0.5)
+        close(run)
+    text = compared(signed_in(), *runs).content.decode()
+    found = re.findall(r'<th (?:colspan="6" scope="rowgroup"|scope="row" class="wrap")>([^<]*)</th>', text)
+    assert found[:6] == ["Headline", "Pass rate", "Error rate", "Judge score", "Other", "Cost of a trial"]
 
 
 def test_what_a_trial_comes_to_stands_before_its_layers(signed_in, version):

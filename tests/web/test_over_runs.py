@@ -28,6 +28,17 @@ def test_a_trend_is_drawn_oldest_first_with_its_table(signed_in, version):
     assert [point.run for point in response.context["newest_first"]] == [runs[1].pk, runs[0].pk]
 
 
+def test_a_pass_rate_is_said_in_per_cent(signed_in, version):
+    for outcome in ("pass", "fail"):
+        measured_run(version, outcome)
+    text = signed_in().get("/p/tools/trends/").content.decode()
+    assert '<td class="num">100.0%</td>' in text
+    assert figure(text)["layout"]["yaxis"]["tickformat"] == ".0%"
+    other = signed_in().get("/p/tools/trends/?measure=interaction/error_rate").content.decode()
+    assert '<td class="num">0.25</td>' in other
+    assert "tickformat" not in figure(other)["layout"]["yaxis"]
+
+
 def test_any_measure_can_be_drawn(signed_in, version):
     measured_run(version, "pass")
     measured_run(version, "pass")
@@ -48,7 +59,7 @@ def test_new_versions_of_tool_and_guidance_are_marked_once(signed_in, version):
     measured_run(version, "pass", tool_version="1.0", guidance=make_guidance(version.suite, "v1"))
     measured_run(version, "fail", tool_version="2.0", guidance=make_guidance(version.suite, "v2"))
     layout = figure(signed_in().get("/p/tools/trends/").content.decode())["layout"]
-    assert [each["text"] for each in layout["annotations"]] == ["2.0, v2"]
+    assert [(each["text"], each["hovertext"]) for each in layout["annotations"]] == [("<b>TG</b>", "2.0, v2")]
 
 
 def test_names_cannot_leave_the_figure(signed_in, version):
@@ -56,7 +67,7 @@ def test_names_cannot_leave_the_figure(signed_in, version):
     measured_run(version, "pass", tool_version="</script><b>2.0</b>")
     text = signed_in().get("/p/tools/trends/").content.decode()
     assert "</script><b>" not in text
-    assert figure(text)["layout"]["annotations"][0]["text"] == "&lt;/script>&lt;b>2.0&lt;/b>"
+    assert figure(text)["layout"]["annotations"][0]["hovertext"] == "&lt;/script>&lt;b>2.0&lt;/b>"
 
 
 def test_one_run_is_no_line(signed_in, version):
