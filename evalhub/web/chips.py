@@ -17,3 +17,5 @@ class Chip:
     is_on: bool
     group: str = ""
     """Words before the first of its kind."""
+    look: str = ""
+    """The class of a badge that has its glyph and its colour, where it has any."""

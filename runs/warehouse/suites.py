@@ -104,11 +104,12 @@ class SuitePage:
         found = counts.most_common(MOST_TAGS) if name == "tag" else _ordered(name, counts)
         return [
             Chip(
-                look(value)[1] if name == "show" else value,
+                look(value)[1].capitalize() if name == "show" else value,
                 n,
                 replace(shown, **{name: value}).query,
                 getattr(shown, name) == value,
                 "" if index else group,
+                look(value)[0] if name == "show" else "",
             )
             for index, (value, n) in enumerate(found)
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from scenarios.models import Suite
@@ -149,9 +151,17 @@ def test_two_trials_are_too_few_to_tell(signed_in, project):
     run = make_run(make_suite(project, ("one",), name="Basics"))
     make_trial(run, "one")
     make_trial(run, "one", outcome="fail")
-    response = signed_in().get("/p/tools/suites/basics/")
-    assert response.content.decode().count("too few trials") == 2
-    assert "not run yet" not in response.content.decode()
+    text = signed_in().get("/p/tools/suites/basics/").content.decode()
+    assert 'badge is-little">too few trials' in text
+    assert ">Too few trials <b>1</b></a>" in text
+    assert "not run yet" not in text
+
+
+@pytest.mark.parametrize("kind", ["solid", "flaky", "broken"])
+def test_chips_of_classes_have_their_glyphs(signed_in, tried, kind):
+    text = signed_in().get("/p/tools/suites/basics/").content.decode()
+    assert re.search(rf'<a class="chip is-{kind}" [^>]*>{kind.capitalize()} <b>1</b></a>', text)
+    assert re.search(r'<a class="chip" [^>]*>All <b>', text)
 
 
 def test_a_suite_shows_versions_guidance_and_hints(signed_in, project):
