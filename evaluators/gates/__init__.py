@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field
 
@@ -32,18 +32,7 @@ Gate = Annotated[
 ]
 
 GATES: dict[str, type[BaseGate]] = {
-    kind.model_fields["type"].default: kind
-    for kind in (
-        CommandSucceeds,
-        CommandOutputContains,
-        CommandOutputMatches,
-        CommandJsonPath,
-        FileExists,
-        FileContains,
-        FileMatches,
-        NoTranscriptErrors,
-        Script,
-    )
+    kind.model_fields["type"].default: kind for kind in get_args(get_args(Gate)[0])
 }
 
 
