@@ -82,8 +82,8 @@ class Recording:
 class ProviderError(Exception):
     """The target could not do the task for a reason that is not the agent's: the trial is an error, not a fail.
 
-    `kind` is a stable word for machines: start, command, setup, endpoint, configuration,
-    timeout, cancelled.
+    `kind` is a stable word for machines: start, command, setup, configuration, endpoint,
+    attachment, timeout.
     """
 
     def __init__(self, message: str, *, kind: str = "start") -> None:
