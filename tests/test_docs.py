@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from django.core.management import get_commands
+from django.core.management import BaseCommand, get_commands, load_command_class
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -14,6 +14,9 @@ LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 CODE_PATH = re.compile(
     r"`((?:evaluators|scenarios|runs|evalhub|tests|templates|static|docs|docker|bin)/[\w./-]*\w/?)`"
 )
+OUR_COMMANDS = {
+    name: app for name, app in get_commands().items() if app.split(".")[0] in ("evalhub", "scenarios", "runs")
+}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -40,14 +43,16 @@ def test_every_folder_of_runs_stands_on_the_page_of_the_house() -> None:
     assert [name for name in folders if f"`{name}`" not in text] == []
 
 
-def test_every_command_is_documented() -> None:
-    ours = [
-        name
-        for name, app in get_commands().items()
-        if app.split(".")[0] in ("evalhub", "scenarios", "runs") and app != "django.core"
-    ]
-    told = "\n".join(page.read_text() for page in PAGES)
-    assert [name for name in ours if f"{name}" not in told] == []
+@pytest.mark.parametrize("name", OUR_COMMANDS)
+def test_every_command_is_documented_with_its_options(name: str) -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    options = (
+        load_command_class(OUR_COMMANDS[name], name).create_parser("manage.py", name)._option_string_actions
+    )
+    shared = BaseCommand().create_parser("manage.py", name)._option_string_actions
+    missing = [each for each in options if each.startswith("--") and each not in shared and each not in text]
+    assert f"`{name}" in text
+    assert missing == []
 
 
 def test_every_make_target_tells_what_it_does() -> None:
