@@ -55,6 +55,13 @@ def test_every_command_is_documented_with_its_options(name: str) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("name", OUR_COMMANDS)
+def test_every_command_takes_json(name: str) -> None:
+    """As README.md and docs/command-line.md say."""
+    parser = load_command_class(OUR_COMMANDS[name], name).create_parser("manage.py", name)
+    assert "--json" in parser._option_string_actions
+
+
 def test_every_make_target_tells_what_it_does() -> None:
     text = (ROOT / "Makefile").read_text()
     targets = re.findall(r"^([a-z-]+):", text, re.MULTILINE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -11,6 +12,10 @@ from django.core.management.base import BaseCommand
 class Command(BaseCommand):
     help = "Print the OpenAPI document of the REST interface."
     requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        # Taken because every command takes it; without it the document is JSON all the same.
+        parser.add_argument("--json", action="store_true", help="print one JSON document, as without it")
 
     def handle(self, **options: Any) -> None:
         from evalhub.api import openapi_document
