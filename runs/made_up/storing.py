@@ -114,8 +114,6 @@ def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: Any
 
 
 def _run(stage: Stage, chapter: Chapter, made: Sequence[MadeTrial], rng: Random, by: Any) -> Run:
-    outcomes = [each.result.outcome for each in made]
-    usages = [each.result.usage for each in made if each.result.usage]
     name, model, _ = TARGETS[chapter.target]
     stored = stage.uploads[chapter.tool, chapter.version]
     guidance = stage.guidance[chapter.tool, chapter.guidance]
@@ -142,15 +140,6 @@ def _run(stage: Stage, chapter: Chapter, made: Sequence[MadeTrial], rng: Random,
             "judge": JUDGE,
             "made_up": True,
         },
-        state=RunState.FINISHED,
-        outcome="fail" if "fail" in outcomes else "error" if "error" in outcomes else "pass",
-        trials=len(made),
-        passed=outcomes.count("pass"),
-        failed=outcomes.count("fail"),
-        errors=outcomes.count("error"),
-        cost_usd=sum(total_cost(each.result) or 0.0 for each in made),
-        tokens_in=sum(usage.input for usage in usages),
-        tokens_out=sum(usage.output for usage in usages),
         branch="" if rng.random() < 0.8 else "feature/clearer-flags",
         commit=f"{rng.getrandbits(160):040x}",
         tags=rng.sample(TAGS, rng.randint(0, 2)),
@@ -160,7 +149,25 @@ def _run(stage: Stage, chapter: Chapter, made: Sequence[MadeTrial], rng: Random,
         started=chapter.created + timedelta(seconds=2),
         finished=chapter.created
         + timedelta(seconds=2 + sum(each.result.seconds or 0.0 for each in made) / 8),
+        **_totals(made),
     )
+
+
+def _totals(made: Sequence[MadeTrial]) -> dict[str, Any]:
+    """Return the fields in which a closed run keeps what its trials come to."""
+    outcomes = [each.result.outcome for each in made]
+    usages = [each.result.usage for each in made if each.result.usage]
+    return {
+        "state": RunState.FINISHED,
+        "outcome": "fail" if "fail" in outcomes else "error" if "error" in outcomes else "pass",
+        "trials": len(made),
+        "passed": outcomes.count("pass"),
+        "failed": outcomes.count("fail"),
+        "errors": outcomes.count("error"),
+        "cost_usd": sum(total_cost(each.result) or 0.0 for each in made),
+        "tokens_in": sum(usage.input for usage in usages),
+        "tokens_out": sum(usage.output for usage in usages),
+    }
 
 
 def _store_trials(run: Run, versions: Sequence[ScenarioVersion], made: Sequence[MadeTrial]) -> list[int]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 ROOT = Path(__file__).resolve().parents[2]
 MANAGE = [sys.executable, str(ROOT / "manage.py")]
@@ -77,20 +76,10 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
-def best_of(times: int, work: Callable[[], Spent]) -> Spent:
-    """Return the run with the median wall time."""
+def median_of(times: int, work: Callable[[], Spent]) -> Spent:
+    """Do the work so many times, and return what the run with the median wall time spent."""
     runs = sorted((work() for _ in range(times)), key=lambda spent: spent.wall)
     return runs[len(runs) // 2]
-
-
-def median_seconds(times: int, work: Callable[[], object]) -> float:
-    """Return the median wall time of some work in this process."""
-    found = []
-    for _ in range(times):
-        began = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - began)
-    return median(found)
 
 
 @contextmanager

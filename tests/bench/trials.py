@@ -14,7 +14,7 @@ from statistics import median
 
 from runs.containment.profiles import AGENT
 from runs.containment.sandbox import Containment, Policy, look_at_machine
-from tests.bench.figures import MANAGE, Figure, Spent, best_of, run, suite
+from tests.bench.figures import MANAGE, Figure, Spent, median_of, run, suite
 
 MANY = 1000
 FEW = 100
@@ -33,8 +33,8 @@ def _trials(data: Path, scenario: Path, targets: Path, number: int, **env: str) 
 def mock() -> Iterator[Figure]:
     """1,000 trials of a mock target, every result stored."""
     with suite(MOCK) as (data, scenario, targets):
-        few = best_of(3, lambda: _trials(data, scenario, targets, FEW))
-        many = best_of(3, lambda: _trials(data, scenario, targets, MANY))
+        few = median_of(3, lambda: _trials(data, scenario, targets, FEW))
+        many = median_of(3, lambda: _trials(data, scenario, targets, MANY))
     bare = _bare_mock(MANY)
     yield Figure("1,000 mock trials, whole process", many.wall, "s", 3.0, bare)
     yield Figure(
@@ -97,8 +97,8 @@ def _bare_processes(number: int, policy: Policy) -> float:
 def one() -> Iterator[Figure]:
     """One trial from the command line."""
     with suite(MOCK) as (data, scenario, targets):
-        found = best_of(5, lambda: _trials(data, scenario, targets, 1))
-    bare = best_of(
+        found = median_of(5, lambda: _trials(data, scenario, targets, 1))
+    bare = median_of(
         5, lambda: run([MANAGE[0], "-c", "import django; django.setup"], Path(tempfile.gettempdir()))
     )
     yield Figure("one trial from the command line, median of 5", found.wall, "s", 1.2, bare.wall)
