@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams.models import note
@@ -16,7 +15,7 @@ LAST_PASS = "last-pass"  # noqa: S105 (a word of the command line, not a passwor
 
 
 @transaction.atomic
-def set_baseline(run: Run, *, by: Any, branch: str = "") -> Baseline:
+def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
     """Pin a finished run as the baseline of its suite and target, or of a branch. Raises `RequestError`."""
     if run.state != RunState.FINISHED or run.error:
         raise RequestError(f"Run {run.pk} cannot be a baseline: it did not finish. Choose one that did.")
@@ -39,7 +38,7 @@ def set_baseline(run: Run, *, by: Any, branch: str = "") -> Baseline:
 
 
 @transaction.atomic
-def unset_baseline(baseline: Baseline, *, by: Any) -> None:
+def unset_baseline(baseline: Baseline, *, by: User | None) -> None:
     """Remove a pin; runs that were compared keep their comparison."""
     subject = f"run {baseline.run_id}"
     note(

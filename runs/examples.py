@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 from django.conf import settings
+from django.contrib.auth.models import User
 
 from evalhub.teams.models import Project
 from evalhub.web import example_agent
@@ -58,7 +59,7 @@ EXAMPLES = (
 )
 
 
-def run_example(example: Example, project: Project, *, by: Any, now: bool, again: bool) -> list[Run]:
+def run_example(example: Example, project: Project, *, by: User | None, now: bool, again: bool) -> list[Run]:
     """Run an example to its end and return its runs; runs of an earlier time are taken unless `again`."""
     launching.take_targets_file(project, FOLDER / example.targets_file, by=by)
     version, guidance = _load(project, example, by=by)
@@ -83,7 +84,7 @@ def run_example(example: Example, project: Project, *, by: Any, now: bool, again
     return list(launch.runs.order_by("pk"))
 
 
-def _load(project: Project, example: Example, *, by: Any) -> tuple[SuiteVersion, list[Guidance]]:
+def _load(project: Project, example: Example, *, by: User | None) -> tuple[SuiteVersion, list[Guidance]]:
     """Store the suite; return its version and its guidance versions under their names."""
     folder = FOLDER / example.suite
     (imported,) = import_files(read_path(folder), project=project, by=by)
@@ -98,7 +99,7 @@ def _load(project: Project, example: Example, *, by: Any) -> tuple[SuiteVersion,
     ]
 
 
-def _other(suite: Any, folder: Path, name: str, by: Any) -> Guidance:
+def _other(suite: Any, folder: Path, name: str, by: User | None) -> Guidance:
     content = (folder / "guidance" / name / "AGENTS.md").read_bytes()
     return keep_guidance(suite, (FixtureFile("AGENTS.md", content),), by=by, name=name)[0]
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import QuerySet
 
@@ -31,7 +31,7 @@ OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 def suite_versions(
-    project: Project, names: Sequence[str], *, by: Any, strict: bool = False
+    project: Project, names: Sequence[str], *, by: User | None, strict: bool = False
 ) -> list[SuiteVersion]:
     """Return the suite versions that these paths hold or names mean; paths are stored first.
 
@@ -61,7 +61,9 @@ def newest_version(project: Project, slug: str) -> SuiteVersion:
     return upload.suite_version
 
 
-def chosen_guidance(versions: Sequence[SuiteVersion], names: Sequence[str], *, by: Any) -> list[Guidance]:
+def chosen_guidance(
+    versions: Sequence[SuiteVersion], names: Sequence[str], *, by: User | None
+) -> list[Guidance]:
     """Return the guidance versions that names mean: a file, a number, a name or the start of a hash.
 
     A file is stored as a version of each suite. Raises `RequestError`.
@@ -69,7 +71,7 @@ def chosen_guidance(versions: Sequence[SuiteVersion], names: Sequence[str], *, b
     return [_guidance(version.suite, name, by) for version in versions for name in names]
 
 
-def _guidance(suite: Suite, name: str, by: Any) -> Guidance:
+def _guidance(suite: Suite, name: str, by: User | None) -> Guidance:
     path = Path(name)
     if path.is_file():
         document = FixtureFile(path.name, _guidance_text(path))
@@ -94,7 +96,7 @@ def _guidance_text(path: Path) -> bytes:
         ) from error
 
 
-def take_targets_file(project: Project, path: Path, *, by: Any) -> None:
+def take_targets_file(project: Project, path: Path, *, by: User | None) -> None:
     """Store the targets of a file; relative paths in it start from its folder."""
     try:
         content = read_whole(path)

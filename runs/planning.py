@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams.models import Project, note
@@ -97,7 +98,7 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
 
 @transaction.atomic
 def request_runs(
-    project: Project, request: Request, *, by: Any, trigger: Trigger, wake: bool = True
+    project: Project, request: Request, *, by: User | None, trigger: Trigger, wake: bool = True
 ) -> Launch:
     """Store the runs of a request with their queued trials. Raises `RequestError`.
 

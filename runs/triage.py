@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
@@ -13,7 +14,7 @@ from runs.models import Alert, JudgingRecord, Review
 
 
 @transaction.atomic
-def triage(alert: Alert, *, by: Any, **changes: Any) -> Alert:
+def triage(alert: Alert, *, by: User | None, **changes: Any) -> Alert:
     """Change an alert's state, note, link, due date or assignee; the first change is when it was triaged."""
     for name, value in changes.items():
         setattr(alert, name, value)
@@ -25,7 +26,7 @@ def triage(alert: Alert, *, by: Any, **changes: Any) -> Alert:
 
 @transaction.atomic
 def review(
-    judging: JudgingRecord, *, by: Any, polarity: str, position: int, word: str, comment: str = ""
+    judging: JudgingRecord, *, by: User | None, polarity: str, position: int, word: str, comment: str = ""
 ) -> Review:
     """Keep a person's word on one statement of a judge, in place of their last one on it.
 

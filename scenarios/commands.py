@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 
 from evalhub.teams.access import default_project, local_owner
 from evalhub.teams.models import Project
@@ -55,7 +56,7 @@ def chosen_project(slug: str | None) -> Project:
     return project
 
 
-def acting_user() -> Any:
+def acting_user() -> User | None:
     """Return who acts from the command line: the local owner when embedded, else nobody in particular."""
     return local_owner() if settings.EMBEDDED else None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 from django.utils.text import slugify
@@ -44,7 +44,9 @@ class Imported:
     lints: tuple[Problem, ...]
 
 
-def import_files(bundle: Bundle, *, project: Project, by: Any, strict: bool = False) -> tuple[Imported, ...]:
+def import_files(
+    bundle: Bundle, *, project: Project, by: User | None, strict: bool = False
+) -> tuple[Imported, ...]:
     """Store every suite of a bundle and return them, in one transaction.
 
     The same content again is the same version. `strict` is that of `parse_files`. Raises `ScenarioFileError` with every problem; then nothing is stored.
@@ -61,7 +63,7 @@ def import_files(bundle: Bundle, *, project: Project, by: Any, strict: bool = Fa
         return tuple(store_suite(suite, project, by=by) for suite in suites)
 
 
-def store_suite(parsed: ParsedSuite, project: Project, *, by: Any) -> Imported:
+def store_suite(parsed: ParsedSuite, project: Project, *, by: User | None) -> Imported:
     """Store one suite; the caller holds the transaction."""
     suite = _suite(parsed, project)
     last = suite.uploads.select_related("suite_version").first()
@@ -100,7 +102,7 @@ def _suite(parsed: ParsedSuite, project: Project) -> Suite:
 
 
 def _new_version(
-    suite: Suite, parsed: ParsedSuite, sha256: str, guidance: Guidance | None, by: Any
+    suite: Suite, parsed: ParsedSuite, sha256: str, guidance: Guidance | None, by: User | None
 ) -> SuiteVersion:
     version = SuiteVersion.objects.create(
         suite=suite,

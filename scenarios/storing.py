@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import Max
 
 from evalhub.teams.models import Project
@@ -72,7 +72,9 @@ def keep_rubric(project: Project, rubric: RubricCriteria) -> Rubric:
     return found
 
 
-def keep_guidance(suite: Suite, files: FixtureFiles, *, by: Any, name: str = "") -> tuple[Guidance, bool]:
+def keep_guidance(
+    suite: Suite, files: FixtureFiles, *, by: User | None, name: str = ""
+) -> tuple[Guidance, bool]:
     """Return the suite's guidance version with these files, and whether it is new. A name given later is taken."""
     sha256 = guidance_hash(files)
     found = Guidance.objects.filter(suite=suite, sha256=sha256).first()
@@ -84,7 +86,7 @@ def keep_guidance(suite: Suite, files: FixtureFiles, *, by: Any, name: str = "")
     number = (suite.guidance.aggregate(last=Max("number"))["last"] or 0) + 1
     documents = [{"path": file.path, "content": _text(file.content)} for file in files]
     created = Guidance.objects.create(
-        suite=suite, number=number, sha256=sha256, name=name, files=documents, created_by=_person(by)
+        suite=suite, number=number, sha256=sha256, name=name, files=documents, created_by=by
     )
     return created, True
 
@@ -98,10 +100,6 @@ def guidance_files(guidance: Guidance | None) -> FixtureFiles:
     """Return the documents of a guidance version as files."""
     documents = guidance.files if guidance else []
     return tuple(FixtureFile(each["path"], each["content"].encode()) for each in documents)
-
-
-def _person(by: Any) -> Any:
-    return by if getattr(by, "pk", None) else None
 
 
 def keep_scenarios(

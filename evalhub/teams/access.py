@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -24,7 +24,7 @@ class Access:
     """One person or token in one project."""
 
     project: Project
-    user: Any
+    user: User
     role: str
 
     def may(self, action: str) -> bool:
@@ -32,27 +32,29 @@ class Access:
         return allows(self.role, action)
 
 
-def of_user(user: Any, slug: str) -> Access | None:
+def of_user(user: User, slug: str) -> Access | None:
     """Return a person's access to a project, or None when there is no such project for them."""
     return access_among(memberships_of(user), user, slug)
 
 
-def access_among(memberships: Iterable[Membership], user: Any, slug: str) -> Access | None:
+def access_among(memberships: Iterable[Membership], user: User, slug: str) -> Access | None:
     """Return the access that one of a person's memberships gives to a project, or None."""
     found = next((each for each in memberships if each.project.slug == slug), None)
     return Access(found.project, user, found.role) if found else None
 
 
-def memberships_of(user: Any) -> list[Membership]:
+def memberships_of(user: User | AnonymousUser) -> list[Membership]:
     """Return a person's memberships with their projects, by the projects' names.
 
-    One query, or none where `member` has read them with the person.
+    One query, or none where `member` has read them with the person. Who is not signed in has none.
     """
+    if user.pk is None:
+        return []
     read: list[Membership] | None = getattr(user, _READ, None)
     return _memberships(user.pk) if read is None else read
 
 
-def member(pk: int) -> Any:
+def member(pk: int) -> User | None:
     """Return the person with this key, with their memberships; None where they are a member of nothing. One query."""
     memberships = _memberships(pk)
     if not memberships:
@@ -88,7 +90,7 @@ def default_project() -> Project:
 
 
 @transaction.atomic
-def local_owner() -> Any:
+def local_owner() -> User:
     """Return the owner of an embedded evalhub: without a password, admin of the default project."""
     user, made = get_user_model().objects.get_or_create(username=LOCAL_OWNER)
     if made:

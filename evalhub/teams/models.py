@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 from django.utils import timezone
 
@@ -82,7 +83,7 @@ class ApiToken(models.Model):
 
     @classmethod
     def issue(
-        cls, project: Project, user: Any, *, name: str, role: str, expires: datetime | None = None
+        cls, project: Project, user: User, *, name: str, role: str, expires: datetime | None = None
     ) -> tuple[ApiToken, str]:
         """Return a new token and its secret, which cannot be read again."""
         secret = f"evh_{secrets.token_urlsafe(32)}"
@@ -133,7 +134,7 @@ class SignInLink(models.Model):
         return f"link of {self.created:%Y-%m-%d %H:%M}"
 
     @classmethod
-    def issue(cls, user: Any) -> str:
+    def issue(cls, user: User) -> str:
         """Return the secret of a new link."""
         secret = secrets.token_urlsafe(32)
         cls.objects.create(user=user, sha256=digest(secret))
@@ -179,11 +180,13 @@ class AuditEvent(models.Model):
         return sentence(self.action, self.subject)
 
 
-def note(project: Project | None, user: Any, action: str, subject: object = "", **detail: Any) -> None:
+def note(
+    project: Project | None, user: User | None, action: str, subject: object = "", **detail: Any
+) -> None:
     """Append to the audit log what a person did."""
     AuditEvent.objects.create(
         project=project,
-        user=user if getattr(user, "pk", None) else None,
+        user=user,
         action=action,
         subject=str(subject)[:200],
         detail=detail,

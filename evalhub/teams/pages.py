@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Concatenate, ParamSpec, cast
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
@@ -19,6 +20,7 @@ Given = ParamSpec("Given")
 class ProjectRequest(HttpRequest):
     """A request of a member of the project it is about."""
 
+    user: User  # `SignInRequired` lets nobody else in
     access: Access
     projects: list[Project]
     """The member's projects, for the menu."""
@@ -28,22 +30,22 @@ class ProjectRequest(HttpRequest):
 ProjectView = Callable[Concatenate[ProjectRequest, Given], HttpResponseBase]
 
 
-def projects_of(user: Any) -> list[Project]:
+def projects_of(user: User | AnonymousUser) -> list[Project]:
     """Return the projects that a person is a member of, by name. One query."""
     return [each.project for each in memberships_of(user)]
 
 
 def enter(request: HttpRequest, slug: str, action: str) -> ProjectRequest:
     """Return the request with its access. Raises `Http404` for strangers and `PermissionDenied` for too low a role."""
-    mine = memberships_of(request.user)
-    access = access_among(mine, request.user, slug)
+    entered = cast(ProjectRequest, request)
+    mine = memberships_of(entered.user)
+    access = access_among(mine, entered.user, slug)
     if access is None:
         raise Http404
     if not access.may(action):
         raise PermissionDenied(
             f"Your role here is {access.role}, which may not {action}. Ask an admin of the project."
         )
-    entered = cast(ProjectRequest, request)
     entered.access = access
     entered.projects = [each.project for each in mine]
     return entered

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth import get_user_model
 from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
@@ -35,12 +34,12 @@ def _sessions(key: str) -> QuerySet[Session]:
 class Users(ModelBackend):
     """Django's users with passwords."""
 
-    def get_user(self, user_id: int) -> Any:
+    def get_user(self, user_id: int) -> User | None:
         """Return the person with this key who may sign in, else None; with their memberships, which pages ask for."""
         user = member(int(user_id)) or next(iter(_users(int(user_id))), None)
         return user if user and self.user_can_authenticate(user) else None
 
 
 @prepared
-def _users(pk: int) -> QuerySet[Any]:
+def _users(pk: int) -> QuerySet[User]:
     return get_user_model()._default_manager.filter(pk=pk)

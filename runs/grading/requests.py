@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalhub.teams.models import Project
@@ -23,7 +24,7 @@ from scenarios.formats.problems import ScenarioFileError
 POLL_SECONDS = 0.1
 
 
-def ask_worker(project: Project, wanted: Grading, *, by: Any) -> GradeRequest:
+def ask_worker(project: Project, wanted: Grading, *, by: User) -> GradeRequest:
     """Store a request and call for a worker."""
     row = GradeRequest.objects.create(project=project, by=by, request=wanted.model_dump(mode="json"))
     wakeups.grade(row.pk)

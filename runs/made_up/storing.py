@@ -9,6 +9,7 @@ from itertools import islice
 from random import Random
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams.models import Project
@@ -48,7 +49,7 @@ class Stage:
     difficulties: list[list[float]]
 
 
-def make_stage(project: Project, *, seed: int, by: Any) -> Stage:
+def make_stage(project: Project, *, seed: int, by: User | None) -> Stage:
     """Store suites in two versions, guidance in eight, and targets; nothing twice."""
     uploads: dict[tuple[int, int], Imported] = {}
     guidance: dict[tuple[int, int], Guidance] = {}
@@ -72,7 +73,7 @@ def make_stage(project: Project, *, seed: int, by: Any) -> Stage:
     return Stage(project, uploads, guidance, scenarios, _targets(project, by), hard)
 
 
-def _targets(project: Project, by: Any) -> list[Target]:
+def _targets(project: Project, by: User | None) -> list[Target]:
     lines = [
         f"  - {{name: '{name}', provider: mock, response: made up, workers: 4}}" for name, _, _ in TARGETS
     ]
@@ -82,7 +83,14 @@ def _targets(project: Project, by: Any) -> list[Target]:
 
 
 def make_runs(
-    stage: Stage, *, runs: int, trials: int, seed: int, by: Any, now: datetime, told: Callable[[int], None]
+    stage: Stage,
+    *,
+    runs: int,
+    trials: int,
+    seed: int,
+    by: User | None,
+    now: datetime,
+    told: Callable[[int], None],
 ) -> None:
     """Store so many runs of so many trials each; `told` hears after each batch how many there are."""
     rng = Random(seed)  # noqa: S311 (no secret)
@@ -96,7 +104,7 @@ def make_runs(
         told(done)
 
 
-def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: Any) -> Run:
+def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: User | None) -> Run:
     stored = stage.uploads[chapter.tool, chapter.version]
     versions = stage.scenarios[stored.version.pk]
     made = [
@@ -113,7 +121,7 @@ def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: Any
     return run
 
 
-def _run(stage: Stage, chapter: Chapter, made: Sequence[MadeTrial], rng: Random, by: Any) -> Run:
+def _run(stage: Stage, chapter: Chapter, made: Sequence[MadeTrial], rng: Random, by: User | None) -> Run:
     name, model, _ = TARGETS[chapter.target]
     stored = stage.uploads[chapter.tool, chapter.version]
     guidance = stage.guidance[chapter.tool, chapter.guidance]

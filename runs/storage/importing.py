@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
@@ -23,7 +23,7 @@ from scenarios.spec import ScenarioSpec
 
 
 @transaction.atomic
-def import_results(project: Project, content: bytes, file: str, *, by: Any) -> tuple[Run, ...]:
+def import_results(project: Project, content: bytes, file: str, *, by: User | None) -> tuple[Run, ...]:
     """Store the runs of a results file and return them; of a file that was imported before, its runs.
 
     Raises `RequestError` for a file that holds no results; then nothing is stored.
@@ -91,7 +91,7 @@ def _baseline(launch: Launch, foreign: ForeignRun) -> str:
     return str(pk) if pk else ""
 
 
-def _suite_version(project: Project, foreign: ForeignRun, by: Any) -> SuiteVersion:
+def _suite_version(project: Project, foreign: ForeignRun, by: User | None) -> SuiteVersion:
     """Return the stored version that has all of the cases, else one made of what the results say of them."""
     keys = {trial.key for trial in foreign.trials}
     suite = Suite.objects.filter(project=project, name=foreign.suite).first()

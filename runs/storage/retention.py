@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -45,13 +46,13 @@ def prunable(before: datetime) -> QuerySet[Run]:
     return Run.objects.filter(created__lt=before, baseline_of=None).exclude(state__in=OPEN).order_by("pk")
 
 
-def prune_runs(before: datetime, *, by: Any, dry_run: bool) -> Pruned:
+def prune_runs(before: datetime, *, by: User | None, dry_run: bool) -> Pruned:
     """Remove transcripts and artifacts of old runs, with a line in the audit log of each project."""
     projects = Project.objects.filter(runs__in=prunable(before)).distinct()
     return sum((_prune_project(project, before, by, dry_run=dry_run) for project in projects), Pruned())
 
 
-def _prune_project(project: Project, before: datetime, by: Any, *, dry_run: bool) -> Pruned:
+def _prune_project(project: Project, before: datetime, by: User | None, *, dry_run: bool) -> Pruned:
     keys = list(prunable(before).filter(project=project).values_list("pk", flat=True))
     done = Pruned()
     for start in range(0, len(keys), RUNS_AT_ONCE):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams.models import Project, note
@@ -19,7 +19,13 @@ from scenarios.models import SuiteVersion
 
 @transaction.atomic
 def take_over(
-    project: Project, content: bytes, file: str, *, by: Any, base_folder: str = "", accepted: bool = True
+    project: Project,
+    content: bytes,
+    file: str,
+    *,
+    by: User | None,
+    base_folder: str = "",
+    accepted: bool = True,
 ) -> tuple[Target, ...]:
     """Store the targets of a file, in place of those with the same names. Raises `ScenarioFileError`.
 
@@ -33,7 +39,7 @@ def take_over(
 
 
 def take_over_bundle(
-    suite_version: SuiteVersion, *, by: Any, base_folder: str = "", accepted: bool = True
+    suite_version: SuiteVersion, *, by: User | None, base_folder: str = "", accepted: bool = True
 ) -> tuple[Target, ...]:
     """Store the targets that a suite's bundle brought; none where it brought no targets file."""
     if not suite_version.targets_text:
@@ -52,7 +58,7 @@ class Brought:
 
 
 def take_over_brought(
-    versions: Iterable[SuiteVersion], *, by: Any, base_folder: str = "", accepted: bool = True
+    versions: Iterable[SuiteVersion], *, by: User | None, base_folder: str = "", accepted: bool = True
 ) -> Brought:
     """Store the targets that the bundle of these suite versions brought; its targets file stands with each of them."""
     version = next((each for each in versions if each.targets_text), None)
@@ -71,7 +77,7 @@ def folder_on_disk(path: Path, targets_file: str) -> str:
 
 
 def _store(
-    project: Project, definition: TargetDefinition, *, by: Any, base_folder: str, accepted: bool
+    project: Project, definition: TargetDefinition, *, by: User | None, base_folder: str, accepted: bool
 ) -> Target:
     values = {
         "provider": definition.kind,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalhub.teams.models import note
@@ -18,7 +19,7 @@ from runs.settings_of_worker import containment, variables_of
 from runs.targets.resolving import resolve_target
 
 
-def ask_check(target: Target, *, by: Any) -> TargetCheck:
+def ask_check(target: Target, *, by: User | None) -> TargetCheck:
     """Return the question that waits for a worker, a new one unless one waits already.
 
     Older ones of the target go, except the last that was answered.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
@@ -16,7 +15,7 @@ from scenarios.formats.problems import Problem, ScenarioFileError
 
 
 @transaction.atomic
-def accept(target: Target, *, by: Any) -> None:
+def accept(target: Target, *, by: User | None) -> None:
     """Let a proposal be used. Raises `RequestError` for what is known from imported results only."""
     if target.is_imported:
         raise RequestError(
@@ -29,7 +28,7 @@ def accept(target: Target, *, by: Any) -> None:
 
 
 @transaction.atomic
-def remove(target: Target, *, by: Any) -> None:
+def remove(target: Target, *, by: User | None) -> None:
     """Delete a target or a proposal. Raises `RequestError` where runs were made on it."""
     runs = target.runs.count()
     if runs:
@@ -42,7 +41,7 @@ def remove(target: Target, *, by: Any) -> None:
 
 
 @transaction.atomic
-def rewrite(target: Target, text: str, *, by: Any) -> Target:
+def rewrite(target: Target, text: str, *, by: User | None) -> Target:
     """Replace a target's definition by the entry that a text describes. Raises `ScenarioFileError`."""
     definition = read_target(text.encode(), target.name)
     if definition.name != target.name:

@@ -6,6 +6,7 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalhub.teams.models import Membership, Project
@@ -48,7 +49,7 @@ class Command(EvalhubCommand):
         return Result(text, {"project": project.slug, "runs": runs, "trials": trials, "seconds": seconds})
 
 
-def made_up_project(slug: str, *, by: Any) -> Project:
+def made_up_project(slug: str, *, by: User | None) -> Project:
     """Return the project for made-up results. Raises `Refused` for one that may have real ones."""
     project, _ = Project.objects.get_or_create(slug=slug, defaults={"name": f"{MARK}: {slug}"[:120]})
     if not project.name.startswith(MARK):
