@@ -10,9 +10,10 @@ import json
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 import re2
+
+from evaluators.model import Json
 
 REDACTED = "[REDACTED]"
 SHORTEST_VALUE = 6
@@ -70,7 +71,7 @@ def _redacted(text: str) -> str:
     return text
 
 
-def redact_json(value: Any) -> Any:
+def redact_json(value: Json) -> Json:
     """Return a JSON value with its texts redacted by pattern; names stay."""
     if isinstance(value, str):
         return redact_patterns(value)

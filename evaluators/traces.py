@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -104,7 +103,7 @@ def timestamp(value: Json) -> str | None:
 
 
 def _event(item: Mapping[str, Json]) -> Event:
-    kind: Any = item.get("type")
+    kind: Json = item.get("type")
     if kind not in TYPES:
         return Event("raw", _text(item.get("id")), _text(kind), metadata=dict(item))
     name, input = _text(item.get("name")), item.get("input")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
+from evaluators.model import Json
 from evaluators.values import Value
 
 
@@ -13,15 +14,15 @@ class ExpectedCall(Value):
     """One tool call as a case expects it; without `input` any input will do, `output` is not compared."""
 
     tool: str
-    input: Any = None
-    output: Any = None
+    input: Json = None
+    output: Json = None
 
 
 class Message(Value):
     """One message of a conversation; `content` is a text or a list of parts."""
 
     role: Literal["system", "user", "assistant", "tool"]
-    content: Any = None
+    content: Json = None
     tool_calls: tuple[ExpectedCall, ...] = ()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgspec
 
@@ -154,7 +153,7 @@ def _usage(value: Json) -> Usage | None:
     return None if read is None and written is None else Usage(int(read or 0), int(written or 0))
 
 
-def _number(value: Any) -> float | None:
+def _number(value: Json) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

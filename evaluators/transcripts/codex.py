@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.transcripts.stream import Object, mapping, objects, transcript, unknown, whole, words
@@ -77,7 +76,7 @@ class _Reader:
 
 
 def _result(item: Object, kind: str) -> Event:
-    code: Any = item.get("exit_code")
+    code: Json = item.get("exit_code")
     status = words(item.get("status"))
     success = None if status is None else status not in _FAILED
     output = item.get("aggregated_output", item.get("result"))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from evaluators.model import Event, EventType, Json, Transcript, Usage
 from evaluators.traces import shell_command, timestamp
@@ -138,7 +137,7 @@ def _usage(models: Sequence[Span]) -> Usage | None:
     return Usage(sum(map(_count, read)), sum(map(_count, written)))
 
 
-def _count(value: Any) -> int:
+def _count(value: Json) -> int:
     try:
         return int(value)
     except (TypeError, ValueError):

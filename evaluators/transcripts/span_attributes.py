@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from msgspec import Struct
 
@@ -17,12 +16,12 @@ _OUTPUT = re.compile(r"llm\.output_messages\.(\d+)\.message\.(content|role)")
 class Span(Struct, frozen=True):
     """One span with what is read of it."""
 
-    raw: Mapping[str, Any]
+    raw: Mapping[str, Json]
     id: str | None
     name: str
     began: str
     """ISO 8601; empty where it does not say."""
-    attributes: dict[str, Any]
+    attributes: dict[str, Json]
     failed: bool = False
     failure: str = ""
 
