@@ -18,6 +18,8 @@ _KEYS = re.compile(r"[^.\[\]\d][^.\[\]]*")
 
 @dataclass(frozen=True)
 class Line:
+    """A line of a file around a problem; `here` marks the one that it is about."""
+
     number: int
     text: str
     here: bool

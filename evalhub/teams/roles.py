@@ -6,6 +6,8 @@ from django.db import models
 
 
 class Role(models.TextChoices):
+    """From the least to the greatest: each may do what those before it may."""
+
     VIEWER = "viewer"
     RUNNER = "runner"
     AUTHOR = "author"

@@ -32,6 +32,8 @@ class Baseline(models.Model):
 
 
 class Verdict(models.TextChoices):
+    """What became of a measure or a scenario against the baseline."""
+
     REGRESSED = "regressed"
     IMPROVED = "improved"
     SAME = "same"
@@ -59,6 +61,8 @@ class Change(models.Model):
 
 
 class AlertState(models.TextChoices):
+    """What people decided about an alert, from unseen to closed."""
+
     UNTRIAGED = "untriaged"
     ACKNOWLEDGED = "acknowledged"
     INVESTIGATING = "investigating"

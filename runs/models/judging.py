@@ -32,6 +32,8 @@ class JudgingRecord(models.Model):
 
 
 class Word(models.TextChoices):
+    """What a person says to a statement of a judge."""
+
     AGREE = "agree"
     DISAGREE = "disagree"
     UNCLEAR = "unclear"

@@ -9,6 +9,8 @@ from runs.models.trial import Trial
 
 
 class Better(models.TextChoices):
+    """Which way a measure improves; none where more is neither better nor worse."""
+
     HIGHER = "higher"
     LOWER = "lower"
     NONE = "none"

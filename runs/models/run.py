@@ -12,6 +12,8 @@ from scenarios.models import Guidance, SuiteVersion
 
 
 class Trigger(models.TextChoices):
+    """Through which door a launch came."""
+
     WEB = "web"
     API = "api"
     CLI = "cli"

@@ -55,6 +55,7 @@ def litellm_cost(response: Any, model: str) -> float | None:
     try:
         return float(litellm.completion_cost(response, model=model))
     except Exception:
+        # As above, for models that are not in its map; a cost that nobody knows fails no answer.
         return None
 
 

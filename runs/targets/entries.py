@@ -202,6 +202,7 @@ def _texts(value: Json, at: Location = ()) -> Iterator[tuple[Location, str]]:
 
 
 def told(error: Mapping[str, Any]) -> str:
+    """Return what pydantic says of a field, as a part of a sentence."""
     return str(error["msg"]).removeprefix("Value error, ").rstrip(".")
 
 
