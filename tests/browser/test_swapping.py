@@ -114,7 +114,7 @@ def test_another_suite_offers_its_own_measures(as_admin: Page, live_server: Any,
     expect(measure.locator("option")).to_have_count(0)
     suite.select_option("taskmgr-basics")
     measure.focus()
-    measure.select_option("Judge: Judge")
+    measure.select_option("Judge: Judge score")
     expect(as_admin.locator("figcaption")).to_contain_text("Judge")
     expect(measure).to_be_focused()
 
