@@ -47,6 +47,9 @@ def record(run: Run, trial: Trial) -> dict[str, Json]:
         "error": trial.error or None,
         "trace_summary": _trace_summary(trial),
         "trial": trial.index if run.trials > 1 and trial.index else None,
+        # Beyond AgentV's fields: without them whoever reads it back has to guess the threshold, and knows no time.
+        "outcome": trial.outcome,
+        "seconds": trial.seconds,
     }
     return {name: value for name, value in found.items() if value is not None}
 

@@ -171,27 +171,35 @@ def _first(records: list[dict[str, Any]]) -> datetime | None:
 
 def _record(value: dict[str, Any]) -> ForeignTrial:
     score, error = _number(value.get("score"), 1) or 0.0, str(value.get("error") or "")
-    passed = score >= 1.0
+    told = value.get("outcome") if value.get("outcome") in ("pass", "fail", "error") else None
+    outcome = told or ("error" if error else "pass" if score >= 1.0 else "fail")
     request = _object(value.get("agent_provider_request") or value.get("lm_provider_request"))
     hits, misses = _list(value.get("hits")), _list(value.get("misses"))
     aggregate = {
         "layer": "evaluators",
         "name": "score",
         "value": score,
-        "passed": passed,
-        "message": f"{score:.2f} {'reaches' if passed else 'is below'} the threshold of 1.",
+        "passed": outcome == "pass",
+        "message": _reason(score, outcome, is_told=told is not None),
         "detail": {"hits": hits, "misses": misses, "reasoning": value.get("reasoning") or ""},
     }
     return ForeignTrial(
         key=_key(value["eval_id"]),
-        outcome="error" if error else ("pass" if passed else "fail"),
+        outcome=outcome,
         prompt=str(request.get("question") or ""),
         answer=str(value.get("candidate_answer") or ""),
+        seconds=_number(value.get("seconds"), 1),
         finished=_moment(value.get("timestamp")),
-        scores=() if error else (aggregate, *_results(value)),
+        scores=() if outcome == "error" else (aggregate, *_results(value)),
         tools_called=tuple(map(str, _list(_object(value.get("trace_summary")).get("toolNames")))),
         error=error,
     )
+
+
+def _reason(score: float, outcome: str, *, is_told: bool) -> str:
+    if is_told:
+        return f"{score:.2f}, which its file says is a {outcome}."
+    return f"{score:.2f} {'reaches' if outcome == 'pass' else 'is below'} the threshold of 1."
 
 
 def _results(value: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -72,14 +73,24 @@ def _store(launch: Launch, foreign: ForeignRun, sha256: str) -> Run:
         by=launch.by,
         trigger=Trigger.IMPORT,
         started=foreign.started or now,
-        finished=max(
-            (trial.finished for trial in foreign.trials if trial.finished), default=foreign.started or now
-        ),
+        finished=_finished(foreign, foreign.started or now),
     )
     _store_trials(run, version, foreign.trials)
     write_rollups(run)
     comparing.compare_with_baseline(run)
     return run
+
+
+def _finished(foreign: ForeignRun, started: datetime) -> datetime:
+    """Return when the last trial ended; where none says, when they would have, one after the other."""
+    told = [trial.finished for trial in foreign.trials if trial.finished]
+    if told:
+        return max(told)
+    try:
+        return started + timedelta(seconds=max(0.0, sum(trial.seconds or 0.0 for trial in foreign.trials)))
+    except (OverflowError, ValueError):
+        # What a file says of times may be anything, such as a year that there is not.
+        return started
 
 
 def _baseline(launch: Launch, foreign: ForeignRun) -> str:

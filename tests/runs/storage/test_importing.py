@@ -15,7 +15,7 @@ from runs.errors import RequestError
 from runs.models import Run, RunMeasure
 from runs.reports.exports import exported
 from runs.storage.importing import import_results
-from tests.builders import make_project
+from tests.builders import make_project, make_run, make_suite, make_trial
 
 pytestmark = pytest.mark.django_db
 
@@ -162,3 +162,30 @@ def test_an_imported_target_cannot_run() -> None:
     stored(suite_result(), project)
     with pytest.raises(RequestError, match="imported results only"):
         find_target(project, "http://localhost:3000/chat")
+
+
+def test_what_goes_out_as_json_lines_comes_in_with_the_same_outcomes_and_times() -> None:
+    run = make_run(make_suite(make_project(), ("a", "b", "c"), name="Half"))
+    score = {"layer": "evaluators", "name": "score", "passed": True, "message": "The threshold is 0.7."}
+    make_trial(run, "a", outcome="pass", seconds=1.5, scores=[{**score, "value": 0.8}])
+    make_trial(run, "b", outcome="fail", seconds=0.25, scores=[{**score, "value": 0.6, "passed": False}])
+    make_trial(run, "c", outcome="error", seconds=2.0, error="It did not answer.")
+    (again,) = stored(exported(run.pk, "jsonl").encode(), make_project("other"), "half.jsonl")
+    trials = {trial.scenario.key: trial for trial in again.trial_set.select_related("scenario")}
+    found = {key: (trial.outcome, trial.seconds) for key, trial in trials.items()}
+    assert found == {"a": ("pass", 1.5), "b": ("fail", 0.25), "c": ("error", 2.0)}
+    assert trials["a"].scores[0]["message"] == "0.80, which its file says is a pass."
+
+
+def test_a_suite_result_took_as_long_as_its_cases_one_after_the_other() -> None:
+    (run,) = stored(suite_result())
+    took = sum(case["durationMs"] for case in suite_result()["cases"]) / 1000
+    assert took > 0
+    assert (run.finished - run.started).total_seconds() == pytest.approx(took)
+
+
+def test_a_time_beyond_all_years_is_none() -> None:
+    endless = suite_result()
+    endless["cases"][0]["durationMs"] = 1e300
+    (run,) = stored(endless)
+    assert run.finished == run.started
