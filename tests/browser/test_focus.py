@@ -66,3 +66,16 @@ def test_what_filters_leave_is_said(as_admin: Page, live_server: Any, project: A
     as_admin.goto(f"{live_server.url}/p/tools/suites/")
     as_admin.locator("input[name=q]").nth(1).press_sequentially("none")
     expect(as_admin.locator("#said")).to_have_text("Nothing matches")
+
+
+def test_a_tab_of_a_transcript_keeps_the_focus_and_is_there_after_a_reload(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    trial = fill(project)["trial"]
+    as_admin.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/")
+    raw = as_admin.get_by_label("Transcript").get_by_role("link", name="Raw")
+    raw.press("Enter")
+    expect(raw).to_have_attribute("aria-current", "true")
+    expect(raw).to_be_focused()
+    as_admin.reload()
+    expect(raw).to_have_attribute("aria-current", "true")
