@@ -75,6 +75,11 @@ class Layers:
     totals: LayerTotals | None
     """None where the run was closed before its digest told them."""
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether anything of layer 1 is held against the baseline."""
+        return any(each.change is not None for each in self.interaction)
+
 
 def layers_of(run: Run, read: RunTrials) -> Layers:
     """Return a run's layers, from its rollups and what its trials come to. One query, or two.

@@ -76,9 +76,8 @@ def first_try(run, **values):
         ({"create": 0.5}, {"create": 0.75, "export": 0.0}, "▲ 0.25"),
         ({"create": 0.5, "export": 1.0}, {"create": 0.75, "export": None}, "▲ 0.25"),
         ({"create": 0.5, "export": 1.0}, {"create": 0.1, "export": 1.0}, "▼ 0.20"),
-        ({"create": 0.5}, {"export": 0.5}, '<span class="visually-hidden">not compared</span>'),
     ],
-    ids=["removed", "added", "unmeasured", "same", "none-shared"],
+    ids=["removed", "added", "unmeasured", "same"],
 )
 def test_means_are_held_against_those_of_the_scenarios_that_both_runs_have(
     signed_in, version, before, after, change
@@ -87,6 +86,22 @@ def test_means_are_held_against_those_of_the_scenarios_that_both_runs_have(
     text = page(signed_in(), first_try(run, **after))
     cell = re.search(r'First-try success</th><td class="num">[^<]*</td><td class="num \w+">(.*?)</td>', text)
     assert cell and cell[1] == change
+
+
+def test_a_mean_that_is_held_against_nothing_has_no_empty_column(signed_in, version):
+    run = make_run(version, baseline=first_try(make_run(version), create=0.5))
+    text = page(signed_in(), first_try(run, export=0.5))
+    assert '<th scope="row">First-try success</th><td class="num">0.50</td></tr>' in text
+    assert "<th>Measure</th><th>Mean</th></tr>" in text
+
+
+def test_one_mean_that_is_held_against_nothing_beside_others_says_so(signed_in, version):
+    run = first_try(make_run(version), create=0.5)
+    new = make_run(version, baseline=run)
+    told = [score("interaction", name, 0.5) for name in ("first_try_success_rate", "error_rate")]
+    make_trial(new, "create", scores=told)
+    (row,) = re.findall(r'<tr><th scope="row">Error rate</th>.*?</tr>', page(signed_in(), close(new)))
+    assert '<span class="visually-hidden">not compared</span>' in row
 
 
 def test_thresholds_that_differ_are_not_told_as_one(signed_in, version):
@@ -175,7 +190,7 @@ def test_an_open_run_has_the_means_of_its_trials_so_far(signed_in, version):
     (row,) = re.findall(r'<tr><th scope="row">First-try success</th>.*?</tr>', text)
     assert '<td class="num">0.75</td>' in row
     # What is compared is whole runs.
-    assert "not compared" in row
+    assert row.count("<td") == 1
     judge = text.partition("3 Judge")[2]
     assert "<strong>0.40</strong>" in judge
     assert 'Correctness</th><td class="num">0.25</td>' in judge
@@ -187,3 +202,10 @@ def test_an_open_run_without_commands_says_so(signed_in, version):
     run = make_run(version, state="running")
     make_trial(run, outcome="")
     assert "No command of the tool was seen yet." in page(signed_in(), run)
+
+
+def test_a_statement_and_its_trials_stand_on_one_line(signed_in, version):
+    text = page(signed_in(), judged_run(version))
+    assert re.search(
+        r'<li class="is-issue"><p>[^<]+ <a class="nowrap" href="[^"]+#judge">3 trials</a></p></li>', text
+    )

@@ -46,6 +46,9 @@ def test_a_subcommand_stands_against_the_baselines(signed_in, version):
     text = page(signed_in(), close(run))
     changes = {name: subcommand(text, name)[2] for name in (*rates, "new")}
     assert changes == {"export": "▲ 0.30", "list": "▼ 0.20", "create": "= 0", "new": "·"}
+    # On a phone the rates themselves are what is left.
+    assert '<th class="num p2">Against baseline</th>' in text
+    assert '<td class="p2 worse">▲ 0.30</td>' in text
 
 
 def test_rates_are_held_against_those_of_the_scenarios_that_both_runs_have(signed_in, version):
