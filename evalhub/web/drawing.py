@@ -93,8 +93,17 @@ def bar(
     )
 
 
-def spark(values: Sequence[float], *, label: str, baseline: float | None = None) -> SafeString:
-    """Return a line over shares of 0 to 1, one a run, evenly spaced, with the baseline dotted."""
+def spark(
+    values: Sequence[float],
+    *,
+    label: str,
+    baseline: float | None = None,
+    band: Sequence[tuple[float, float]] = (),
+) -> SafeString:
+    """Return a line over shares of 0 to 1, one a run, evenly spaced, with the baseline dotted.
+
+    `band` has the ends of each share's interval, or nothing.
+    """
     if len(values) < 2:
         return format_html('<span class="muted">{}</span>', "one run" if values else "·")
 
@@ -103,6 +112,8 @@ def spark(values: Sequence[float], *, label: str, baseline: float | None = None)
         return f"{x:.1f} {2 + (SPARK_HEIGHT - 4) * (1 - min(max(value, 0.0), 1.0)):.1f}"
 
     points = [point(index, value) for index, value in enumerate(values)]
+    lower, upper = ([point(index, each[end]) for index, each in enumerate(band)] for end in (0, 1))
+    around = format_html('<path class="band" d="M{}Z"/>', " L".join([*upper, *lower[::-1]])) if band else ""
     dotted = mark_safe("")
     if baseline is not None:
         dotted = format_html(
@@ -110,11 +121,12 @@ def spark(values: Sequence[float], *, label: str, baseline: float | None = None)
         )
     x, y = points[-1].split()
     return format_html(
-        '<svg class="spark" role="img" aria-label="{}" width="{}" height="{}">{}'
+        '<svg class="spark" role="img" aria-label="{}" width="{}" height="{}">{}{}'
         '<path class="line" d="M{}"/><circle class="dot" cx="{}" cy="{}" r="2"/></svg>',
         label,
         SPARK_WIDTH,
         SPARK_HEIGHT,
+        around,
         dotted,
         " L".join(points),
         x,

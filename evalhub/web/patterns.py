@@ -17,5 +17,13 @@ LONG = "recover-after-interrupted-bulk-import-with-partial-duplicates-" * 4
 def patterns(request: HttpRequest) -> HttpResponse:
     """Show the patterns; the page holds nothing of any project."""
     shares = [0.8, 0.83, 0.78, 0.85, 0.62, 0.6, 0.63]
-    context = {"states": STATES, "outcomes": OUTCOMES, "hostile": HOSTILE, "long": LONG, "shares": shares}
+    band = [(each - 0.1, each + 0.08) for each in shares]
+    context = {
+        "states": STATES,
+        "outcomes": OUTCOMES,
+        "hostile": HOSTILE,
+        "long": LONG,
+        "shares": shares,
+        "band": band,
+    }
     return render(request, "web/patterns.html", context)

@@ -162,9 +162,14 @@ def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     return drawing.dots(outcomes, here)
 
 
-def spark(values: Sequence[float], label: str, baseline: float | None = None) -> SafeString:
-    """Return a series of shares as a small line."""
-    return drawing.spark(values, label=label, baseline=baseline)
+def spark(
+    values: Sequence[float],
+    label: str,
+    baseline: float | None = None,
+    band: Sequence[tuple[float, float]] = (),
+) -> SafeString:
+    """Return a series of shares as a small line, within their intervals where these are given."""
+    return drawing.spark(values, label=label, baseline=baseline, band=band)
 
 
 @lru_cache(maxsize=4096)

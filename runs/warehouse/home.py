@@ -52,7 +52,16 @@ class Line:
     """A suite on a target over its last runs, oldest first."""
 
     latest: RunRow[Run]
-    shares: list[float]
+    rates: list[Rate]
+
+    @property
+    def shares(self) -> list[float]:
+        return [rate.share for rate in self.rates]
+
+    @property
+    def band(self) -> list[tuple[float, float]]:
+        """The ends of each share's 95 % interval."""
+        return [(rate.low, rate.high) for rate in self.rates]
 
 
 OF_RUNS = ("alert.triage", "baseline.set", "baseline.unset", "run.cancel", "run.request")
@@ -129,15 +138,16 @@ def glance(project: Project, *, now: datetime) -> Glance:
     for run in recent:
         by_line.setdefault((run.suite_id, run.target_id), []).append(run)
     latest = {row.run.pk: row for row in rows([each[0] for each in by_line.values()])}
-    lines = [Line(latest[each[0].pk], _shares(each)) for each in by_line.values()]
+    lines = [Line(latest[each[0].pk], _rates(each)) for each in by_line.values()]
     alerts = open_alerts(project)
     urgent = attention(project, alerts, [line.latest for line in lines], now=now)
     events = AuditEvent.objects.filter(project=project).select_related("user")[:8]
     return Glance(week_of(project, now=now), lines, alerts, urgent, [lately_of(event) for event in events])
 
 
-def _shares(runs: list[Run]) -> list[float]:
-    return [run.passed / (run.passed + run.failed) for run in runs[:20][::-1] if run.passed + run.failed]
+def _rates(runs: list[Run]) -> list[Rate]:
+    found = [Rate(run.passed, run.passed + run.failed) for run in runs[:20][::-1]]
+    return [rate for rate in found if rate.n]
 
 
 def running_now(project: Project) -> list[tuple[Run, Progress]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -120,6 +121,16 @@ def test_an_interval_stops_at_the_edge_of_its_scale():
     drawn = drawing.interval(-0.5, 0.5, 1.5, mark=0.83)
     assert 'x1="4.0" x2="106.0"' in drawn
     assert 'class="zero"' in drawn
+
+
+def test_a_spark_has_a_band_where_intervals_are_given():
+    drawn = drawing.spark([0.5, 1.0], label="x", band=[(0.25, 0.75), (0.5, 1.0)])
+    band = re.search(r'class="band" d="M([^"]*)Z"', drawn)
+    assert band
+    heights = [float(each.split()[1]) for each in band[1].split(" L")]
+    assert heights == sorted(heights[:2], reverse=True) + sorted(heights[2:])
+    assert len(heights) == 4
+    assert "band" not in drawing.spark([0.5, 1.0], label="x")
 
 
 def test_labels_are_escaped():
