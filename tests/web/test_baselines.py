@@ -92,7 +92,7 @@ def test_a_run_shows_what_regressed_before_what_improved(signed_in, version):
     text = response.content.decode()
     assert "▼ 1 scenario no longer passes" in text
     assert "out.txt does not exist." in text
-    assert "→ 2.0" in text
+    assert " → 2.0</td>" in text
 
 
 STALE = {"staleness": {"stale": True, "warnings": ["Other description."]}}
