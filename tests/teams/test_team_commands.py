@@ -78,6 +78,12 @@ def test_create_user_changes_the_role_of_one_there_is():
     assert Membership.objects.get(user__username="ada").role == "admin"
 
 
+def test_create_user_leaves_a_role_that_nobody_asks_to_change():
+    make_member(default_project(), "admin", "ada")
+    assert "ada is admin of " in call("create_user", "ada").out
+    assert Membership.objects.get(user__username="ada").role == "admin"
+
+
 def test_create_token_prints_the_secret_once():
     document = call("create_token", "ci", "--role", "runner", "--json").document
     token = ApiToken.find(document["token"], now=timezone.now())

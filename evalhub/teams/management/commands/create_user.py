@@ -26,11 +26,13 @@ class Command(PlainCommand):
         parser.add_argument(
             "--project", help="slug of the project (default: the default project; made when missing)"
         )
-        parser.add_argument("--role", choices=Role.values, default=Role.VIEWER)
+        parser.add_argument(
+            "--role", choices=Role.values, help="default: the one that the person has, else viewer"
+        )
 
     @transaction.atomic
     def work(self, options: dict[str, Any]) -> Result:
-        name, role, users = options["name"], options["role"], get_user_model().objects
+        name, users = options["name"], get_user_model().objects
         user = users.filter(username=name).first()
         room = _project(options["project"])
         if user is None:
@@ -40,6 +42,9 @@ class Command(PlainCommand):
             raise Refused(
                 f"The account of {name} is switched off, so it can have no role. Choose another name."
             )
+        # Without a word about it nobody loses a role: a project's only admin would be its last.
+        present = Membership.objects.filter(project=room, user=user).values_list("role", flat=True).first()
+        role = options["role"] or present or Role.VIEWER.value
         Membership.objects.update_or_create(project=room, user=user, defaults={"role": role})
         note(room, None, "member.role", name, role=role)
         document = {"name": name, "role": role, "project": room.slug}
