@@ -108,20 +108,33 @@ def carry(claim: claims.Claim, *, is_over: Callable[[], bool]) -> claims.Claim |
     return following
 
 
-def start_threads(run_ids: list[int]) -> list[threading.Thread]:
+class LaneThread(threading.Thread):
+    """A lane in a thread of its own.
+
+    `over` is waited for in place of `join`: Python takes a thread for ended when Ctrl-C interrupts its `join`.
+    """
+
+    def __init__(self, run_id: int, name: str) -> None:
+        super().__init__(name=name)
+        self.over = threading.Event()
+        self._run_id = run_id
+
+    def run(self) -> None:
+        """Work until nothing is left of the run."""
+        try:
+            work(self._run_id)
+        finally:
+            connections.close_all()
+            self.over.set()
+
+
+def start_threads(run_ids: list[int]) -> list[LaneThread]:
     """Start the lanes of prepared runs in threads of this process and return these."""
     threads = [
-        threading.Thread(target=_lane_thread, args=(run.pk,), name=f"lane-{run.pk}-{n}")
+        LaneThread(run.pk, f"lane-{run.pk}-{n}")
         for run in Run.objects.filter(pk__in=run_ids, state=RunState.RUNNING)
         for n in range(min(run.concurrency, run.trials))
     ]
     for thread in threads:
         thread.start()
     return threads
-
-
-def _lane_thread(run_id: int) -> None:
-    try:
-        work(run_id)
-    finally:
-        connections.close_all()

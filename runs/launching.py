@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Thread
 
 from django.contrib.auth.models import User
 from django.db import connection
@@ -134,7 +133,7 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
 
     Ctrl-C cancels them: running agents are stopped, and what is finished stays.
     """
-    threads: list[Thread] = []
+    threads: list[lanes.LaneThread] = []
     ends = Ends(launch, ended)
     try:
         while waiting := list(open_runs(launch).order_by("pk").values_list("pk", flat=True)):
@@ -142,8 +141,7 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
                 preparation.prepare_run(run_id)
             threads = lanes.start_threads([run_id for run_id in waiting if not batching.waits(run_id)])
             for thread in threads:
-                while thread.is_alive():
-                    thread.join(POLL_SECONDS)
+                while not thread.over.wait(POLL_SECONDS):
                     ends.tell()
             ends.tell()
             if open_runs(launch).exists():
@@ -157,7 +155,7 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
         for run_id in launch.runs.values_list("pk", flat=True):
             recording.cancel_run(run_id)
         for thread in threads:
-            thread.join()
+            thread.over.wait()
         for run_id in launch.runs.values_list("pk", flat=True):
             batching.drop(run_id)
         raise

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 
 import pytest
 from django.db import connection, transaction
 
-from runs import lanes, launching, preparation, recording
+from runs import lanes, launching, recording
 from runs.models import Run, Target, Trial
 from tests.builders import make_guidance, make_project, make_suite, make_target
 from tests.runs.carrying import (
@@ -68,16 +70,21 @@ def test_cancelling_ends_a_running_agent_within_seconds():
     assert run.trial_set.get().state == "cancelled"
 
 
-def test_ctrl_c_cancels_what_runs_in_this_process(monkeypatch):
-    started = launch()
+def test_ctrl_c_cancels_what_runs_in_this_process():
+    project = make_project()
+    shell_target(project)
+    run = launch(suite_of(project, a={"prompt": "sleep 60"}), targets=["shell"]).runs.get()
 
-    def interrupted(run_id: int) -> bool:
-        raise KeyboardInterrupt
+    def interrupt() -> None:
+        until(Trial.objects.filter(run=run, state="running").exists)
+        os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(preparation, "prepare_run", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        launching.carry_here(started)
-    assert started.runs.get().state == "cancelled"
+    began = time.monotonic()
+    with beside(interrupt), pytest.raises(KeyboardInterrupt):
+        launching.carry_here(run.launch)
+    assert time.monotonic() - began < 30
+    run.refresh_from_db()
+    assert (run.state, run.trial_set.get().state) == ("cancelled", "cancelled")
 
 
 def test_ctrl_c_in_the_midst_of_a_transaction_leaves_nothing_of_it():
