@@ -36,11 +36,20 @@ function layout(given) {
   };
 }
 
+/* As many labels of the axis as there is room for: on a phone they would lie over each other. */
+const LABEL = 56;
+function thinned(axis, width) {
+  const step = Math.ceil(axis.tickvals.length / Math.max(2, Math.floor(width / LABEL)));
+  const kept = (value, index) => index % step === 0;
+  return { ...axis, tickangle: 0, tickvals: axis.tickvals.filter(kept), ticktext: axis.ticktext.filter(kept) };
+}
+
 function draw(root) {
   for (const element of root.querySelectorAll("[data-figure]")) {
     const figure = JSON.parse(document.getElementById(element.dataset.figure).textContent);
     const wanted = { responsive: true, displaylogo: false, displayModeBar: false };
-    Plotly.react(element, figure.data.map(colored), layout(figure.layout), wanted);
+    const xaxis = thinned(figure.layout.xaxis, element.clientWidth - 68);
+    Plotly.react(element, figure.data.map(colored), layout({ ...figure.layout, xaxis }), wanted);
   }
 }
 

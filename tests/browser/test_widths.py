@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
+import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -44,3 +46,21 @@ def test_the_home_names_targets_where_their_column_is_gone(
     for width in (1280, 390):
         as_admin.set_viewport_size({"width": width, "height": 900})
         expect(row.get_by_text("gemini").filter(visible=True)).to_have_count(1)
+
+
+@pytest.mark.parametrize(("width", "labels"), [(1280, range(9, 16)), (390, range(3, 6))])
+def test_labels_of_a_trend_do_not_lie_over_each_other(
+    as_admin: Page, live_server: Any, project: Any, width: int, labels: range
+) -> None:
+    version = make_suite(project)
+    for _ in range(15):
+        run = make_run(version)
+        make_trial(run)
+        close(run)
+    as_admin.set_viewport_size({"width": width, "height": 900})
+    as_admin.goto(f"{live_server.url}/p/tools/trends/")
+    ticks = as_admin.locator(".plot .xtick text")
+    expect(ticks.first).to_be_visible()
+    assert ticks.count() in labels
+    boxes = ticks.evaluate_all("all => all.map(each => each.getBoundingClientRect())")
+    assert all(left["right"] < right["left"] for left, right in pairwise(boxes))
