@@ -8,7 +8,6 @@ a worker that was thought lost cannot overwrite its successor's work.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -181,24 +180,6 @@ def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
     held |= set(Run.objects.filter(token__in=runs, state=RunState.PREPARING).values_list("token", flat=True))
     held |= set(RunSlot.objects.filter(token__in=places).values_list("token", flat=True))
     return {*trials, *places, *runs} - held
-
-
-@dataclass(frozen=True)
-class Doing:
-    """What is known of an agent's calls in a trial that is held by this token."""
-
-    trial_id: int
-    token: str
-    last: str
-    calls: int | None
-
-
-def tell(calls: Sequence[Doing]) -> None:
-    """Write down what agents do, where the tokens still stand."""
-    with write_transaction():
-        for each in calls:
-            values = {"doing": each.last, "calls_so_far": each.calls}
-            statements.write_trial(each.trial_id, each.token, values)
 
 
 def cancelled_tokens(tokens: list[str]) -> set[str]:

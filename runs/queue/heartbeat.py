@@ -15,6 +15,7 @@ from django.db import DatabaseError, connections
 
 from evaluators.transcripts.latest import CallsTold
 from runs.queue import claims
+from runs.queue.telling import Doing, tell
 
 logger = logging.getLogger(__name__)
 
@@ -134,9 +135,7 @@ class Heartbeat:
             watched = list(self._watched.items())
         news = [(token, each) for token, each in watched if _has_news(each)]
         if news:
-            claims.tell(
-                [claims.Doing(each.trial_id, token, each.now.last, each.now.count) for token, each in news]
-            )
+            tell([Doing(each.trial_id, token, each.now.last, each.now.count) for token, each in news])
         for _, each in news:
             each.told = each.now
 

@@ -11,6 +11,7 @@ from django.db import connections
 from runs import recording
 from runs.models import Run, RunSlot, TargetSlot, Trial
 from runs.queue import claims
+from runs.queue.telling import Doing, tell
 from runs.queue.worker_name import worker_name
 from runs.reaping import reap
 from tests.builders import make_project, make_suite, make_target
@@ -67,7 +68,7 @@ def test_a_claim_counts_the_earlier_starts():
 def test_a_claim_names_its_worker_until_it_is_lost():
     run = running()
     claim = claimed(run)
-    claims.tell([claims.Doing(claim.trial_id, claim.token, "taskmgr list", 7)])
+    tell([Doing(claim.trial_id, claim.token, "taskmgr list", 7)])
     assert at_work(claim) == (worker_name(), "taskmgr list", 7)
     lose(claim)
     reap()
@@ -77,10 +78,10 @@ def test_a_claim_names_its_worker_until_it_is_lost():
 def test_what_an_agent_does_is_gone_with_its_result_and_its_worker_stays():
     run = running()
     claim = claimed(run)
-    claims.tell([claims.Doing(claim.trial_id, claim.token, "taskmgr list", 7)])
+    tell([Doing(claim.trial_id, claim.token, "taskmgr list", 7)])
     recording.record(claim, passed())
     assert at_work(claim) == (worker_name(), "", None)
-    claims.tell([claims.Doing(claim.trial_id, claim.token, "too late", 8)])
+    tell([Doing(claim.trial_id, claim.token, "too late", 8)])
     assert at_work(claim) == (worker_name(), "", None)
 
 
@@ -90,15 +91,13 @@ def test_what_an_agent_does_under_an_old_token_is_not_written():
     lose(old)
     reap()
     new = claimed(run)
-    claims.tell(
-        [claims.Doing(new.trial_id, new.token, "new", 1), claims.Doing(old.trial_id, old.token, "old", 2)]
-    )
+    tell([Doing(new.trial_id, new.token, "new", 1), Doing(old.trial_id, old.token, "old", 2)])
     assert at_work(new) == (worker_name(), "new", 1)
 
 
 def test_what_no_database_holds_is_told_without_it():
     claim = claimed(running())
-    claims.tell([claims.Doing(claim.trial_id, claim.token, "a\x00b\ud800", None)])
+    tell([Doing(claim.trial_id, claim.token, "a\x00b\ud800", None)])
     assert at_work(claim)[1] == "a\ufffdb?"
 
 
