@@ -64,7 +64,7 @@ class Run(models.Model):
     suite = models.ForeignKey("scenarios.Suite", on_delete=models.PROTECT, related_name="runs")
     """The version's suite again, so that a suite's history needs no join."""
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="runs")
-    # Runs are looked up by it on the page of one target only, where `run_by_suite` and the like are no help.
+    # Nothing looks runs up by it, and an index would be written with every run.
     target_version = models.ForeignKey(
         TargetVersion, on_delete=models.PROTECT, null=True, related_name="runs", db_index=False
     )

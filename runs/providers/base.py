@@ -11,7 +11,7 @@ from evaluators.model import Json, Usage
 from evaluators.transcripts.latest import CallsTold
 
 Look = Callable[[], CallsTold]
-"""Returns the last call that an agent has made since it was asked before, empty for none. Another thread asks it."""
+"""Returns what is known of an agent's calls by now. Another thread asks it."""
 
 
 @dataclass(frozen=True)

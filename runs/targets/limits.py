@@ -9,8 +9,8 @@ from runs.targets.entries import Entry, reference
 from scenarios.formats.positions import Document, Positions
 
 
-def seconds_left_by(definition: Mapping[str, Json], asked: float) -> float | None:
-    """Return the seconds that a target's agent has where its trial allows `asked`: the tighter limit holds.
+def agent_limit(definition: Mapping[str, Json], asked: float) -> float | None:
+    """Return the seconds that a target's agent may take where its trial allows `asked`: the tighter limit holds.
 
     None where the target's own limit stands in a variable, which only workers know, or cannot be read.
     """

@@ -12,7 +12,7 @@ from evalhub.web.prepared import prepared
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
 from runs.options import RunOptions
-from runs.targets.limits import seconds_left_by
+from runs.targets.limits import agent_limit
 
 MOST_RUNNING = 20
 """Running trials that are listed; all are counted."""
@@ -75,7 +75,11 @@ class Progress:
 
 
 def progress_of(run: Run, *, limits: bool = False) -> Progress:
-    """Return a run's counters and what runs now, with or without the time limits. One query while it is open, none after."""
+    """Return a run's counters and what runs now, with or without the time limits.
+
+    One query while it is open and one more for the limits while trials run; none after.
+    """
+    # A row ends with its scenario's own limit and with how many trials are running.
     rows = _running(run.pk) if run.is_open else []
     allowed = _limits(run, {row[-2] for row in rows}) if limits and rows else {}
     now, running = [AtWork(*row[:-2], allowed.get(row[-2])) for row in rows], rows[0][-1] if rows else 0
@@ -99,10 +103,10 @@ def workers_here() -> int:
 
 
 def _limits(run: Run, of_scenarios: set[float | None]) -> dict[float | None, float | None]:
-    """Return what an agent may take of the run by its scenario's own limit. One query where the target is not known whole."""
+    """Return what an agent may take of the run by its scenario's own limit. One query."""
     options = RunOptions.model_validate(run.options)
     definition = (run.target_version or run.target).definition
-    return {own: seconds_left_by(definition, options.agent_seconds(own)) for own in of_scenarios}
+    return {own: agent_limit(definition, options.agent_seconds(own)) for own in of_scenarios}
 
 
 @prepared

@@ -155,12 +155,16 @@ def test_a_target_that_a_run_was_prepared_for_is_known_to_be_ready():
     assert check.available and check.worker and check.at >= run.created
 
 
-def test_a_tool_that_does_not_answer_spends_no_trial():
+def run_of(**tool: str) -> Run:
+    """Return a queued run whose one scenario names a tool with these commands."""
     project = make_project()
-    tool = {"binary": "nope", "health_check": "no-such-tool --version"}
-    version = suite_of(project, a={"prompt": "true", "criteria": {"tool": tool}})
     shell_target(project)
-    run = launch(version, targets=["shell"]).runs.get()
+    criteria = {"tool": {"binary": "nope", **tool}}
+    return launch(suite_of(project, a={"prompt": "true", "criteria": criteria}), targets=["shell"]).runs.get()
+
+
+def test_a_tool_that_does_not_answer_spends_no_trial():
+    run = run_of(health_check="no-such-tool --version")
     assert not preparation.prepare_run(run.pk)
     run.refresh_from_db()
     assert "no-such-tool --version' ended with exit code 127" in run.error
@@ -168,24 +172,14 @@ def test_a_tool_that_does_not_answer_spends_no_trial():
 
 
 def test_the_version_of_the_tool_is_its_version_commands_first_line():
-    project = make_project()
-    tool = {"binary": "t", "health_check": "echo healthy", "version_command": "printf '7.1\\nmore'"}
-    shell_target(project)
-    run = launch(
-        suite_of(project, a={"prompt": "true", "criteria": {"tool": tool}}), targets=["shell"]
-    ).runs.get()
+    run = run_of(health_check="echo healthy", version_command="printf '7.1\\nmore'")
     assert preparation.prepare_run(run.pk)
     run.refresh_from_db()
     assert (run.tool_version, run.fingerprint["tool_version"]) == ("7.1", "7.1")
 
 
 def test_a_version_command_that_fails_is_a_warning():
-    project = make_project()
-    tool = {"binary": "t", "health_check": "printf 'ready\\000'", "version_command": "exit 3"}
-    shell_target(project)
-    run = launch(
-        suite_of(project, a={"prompt": "true", "criteria": {"tool": tool}}), targets=["shell"]
-    ).runs.get()
+    run = run_of(health_check="printf 'ready\\000'", version_command="exit 3")
     assert preparation.prepare_run(run.pk)
     run.refresh_from_db()
     assert run.tool_version == "ready\ufffd"

@@ -10,6 +10,7 @@ from evaluators.transcripts.latest import CallsTold
 from runs import recording
 from runs.models import Trial
 from runs.queue import heartbeat as heartbeat_module
+from runs.queue.claims import expired_trials
 from runs.queue.heartbeat import Heartbeat
 from runs.queue.worker_name import worker_name
 from tests.builders import make_project
@@ -25,10 +26,14 @@ from tests.runs.carrying import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_heartbeat_hears_that_a_claim_is_somebody_elses(settings):
+@pytest.fixture
+def claim(settings):
+    """Return the claim of a trial whose lease ends within a second."""
     settings.LEASE_SECONDS = 1
-    run = running()
-    claim = claimed(run)
+    return claimed(running())
+
+
+def test_the_heartbeat_hears_that_a_claim_is_somebody_elses(claim):
     beat = Heartbeat()
     with beat.holding(claim.token, "trial"):
         Trial.objects.filter(pk=claim.trial_id).update(token="another")
@@ -39,15 +44,10 @@ def test_the_heartbeat_hears_that_a_claim_is_somebody_elses(settings):
     assert not beat.stopped(claim.token)
 
 
-def test_the_heartbeat_keeps_a_claim_beyond_its_lease(settings):
-    settings.LEASE_SECONDS = 1
-    run = running()
-    claim = claimed(run)
+def test_the_heartbeat_keeps_a_claim_beyond_its_lease(claim):
     beat = Heartbeat()
     with beat.holding(claim.token, "trial"):
         time.sleep(2.2)
-        from runs.queue.claims import expired_trials
-
         assert not expired_trials().exists()
         assert not beat.stopped(claim.token)
 
