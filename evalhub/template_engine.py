@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.dispatch import receiver
 from django.template import defaultfilters
 from django_htmx.jinja import htmx_script
 from jinja2 import ChainableUndefined, Environment
@@ -12,11 +13,13 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.nodes import Call, Const, Expr, Filter, Getattr, Include, Name, Node
 from markupsafe import _escape_inner as escape  # type: ignore[attr-defined]  # what its `escape` makes Markup of
 
+from evalhub.teams.models import Project
+from evalhub.teams.pages import entered
 from evalhub.web import words
 from evalhub.web.anchors import anchor
 from evalhub.web.coded import coded
 from evalhub.web.drawn import drawn
-from runs.warehouse.alerts import untriaged
+from runs.warehouse.alerts import ask_untriaged, untriaged
 
 FILTERS: tuple[Callable[..., Any], ...] = (
     *(words.badge, words.cut, words.dots, words.format_name, words.line, words.urlencode, words.visible),
@@ -102,6 +105,12 @@ class QuickEnvironment(Environment):
 
     code_generator_class = QuickCodeGenerator
     escaped = staticmethod(escaped)
+
+
+@receiver(entered)
+def _ask_ahead(project: Project, **_: object) -> None:
+    """Read for every page what its frame shows."""
+    ask_untriaged(project)
 
 
 def environment(**options: Any) -> Environment:

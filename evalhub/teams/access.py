@@ -64,6 +64,11 @@ def member(pk: int) -> User | None:
     return user
 
 
+def ask_member(pk: int) -> None:
+    """Have `member` of this key read with the next prepared query."""
+    _memberships.ahead(pk)
+
+
 @prepared
 def _memberships(user: int) -> QuerySet[Membership]:
     return (

@@ -8,6 +8,7 @@ from typing import Concatenate, ParamSpec, cast
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
+from django.dispatch import Signal
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
@@ -15,6 +16,8 @@ from evalhub.teams.access import Access, access_among, memberships_of
 from evalhub.teams.models import Project
 
 Given = ParamSpec("Given")
+entered = Signal()
+"""Sent with `project` before a member's whole page is made: what every page shows can be asked ahead."""
 
 
 class ProjectRequest(HttpRequest):
@@ -37,18 +40,20 @@ def projects_of(user: User | AnonymousUser) -> list[Project]:
 
 def enter(request: HttpRequest, slug: str, action: str) -> ProjectRequest:
     """Return the request with its access. Raises `Http404` for strangers and `PermissionDenied` for too low a role."""
-    entered = cast(ProjectRequest, request)
-    mine = memberships_of(entered.user)
-    access = access_among(mine, entered.user, slug)
+    member = cast(ProjectRequest, request)
+    mine = memberships_of(member.user)
+    access = access_among(mine, member.user, slug)
     if access is None:
         raise Http404
     if not access.may(action):
         raise PermissionDenied(
             f"Your role here is {access.role}, which may not {action}. Ask an admin of the project."
         )
-    entered.access = access
-    entered.projects = [each.project for each in mine]
-    return entered
+    member.access = access
+    member.projects = [each.project for each in mine]
+    if not member.htmx:
+        entered.send(enter, project=access.project)
+    return member
 
 
 def project_page(

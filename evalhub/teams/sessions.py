@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.contrib.auth import get_user_model
+from typing import Any
+
+from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
@@ -10,15 +12,30 @@ from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from evalhub.teams.access import member
+from evalhub.teams.access import ask_member, member
 from evalhub.web.prepared import prepared
+
+MOST_REMEMBERED = 1000
+_people: dict[str, int] = {}
+"""Whose a session was when it was last read: who that is still comes from the database, and is asked together with it."""
 
 
 class SessionStore(DatabaseSessions):
     """Django's sessions in the database."""
 
+    def load(self) -> dict[str, Any]:
+        """Return what the session holds."""
+        held = super().load()
+        if SESSION_KEY in held and self.session_key:
+            if len(_people) >= MOST_REMEMBERED:
+                _people.clear()
+            _people[self.session_key] = int(held[SESSION_KEY])
+        return held
+
     def _get_session_from_db(self) -> Session | None:
         """Return the session that has not expired, as Django's does."""
+        if person := _people.get(self.session_key or ""):
+            ask_member(person)
         found = _sessions(self.session_key or "")
         if found and found[0].expire_date > timezone.now():
             return found[0]

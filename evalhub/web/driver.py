@@ -14,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 if TYPE_CHECKING:
     from evalhub.web.postgresql.base import DatabaseWrapper
+    from evalhub.web.postgresql.statements import Statements
 
 PLACES = {"sqlite": "?", "postgresql": "%s"}
 """What stands for a parameter in a statement of the driver, by vendor."""
@@ -28,7 +29,12 @@ def connected() -> BaseDatabaseWrapper:
 
 
 def execute(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -> Any:
-    """Carry out a statement and return the driver's cursor. Raises Django's exceptions, as a cursor of Django does."""
+    """Carry out a statement and return the driver's cursor. Raises Django's exceptions, as a cursor of Django does.
+
+    It may change what was read ahead, so that is given up.
+    """
+    if kept := _statements(database):
+        kept.forget_rows()
     with database.wrap_database_errors:
         return database.connection.execute(sql, parameters)
 
@@ -69,7 +75,20 @@ def select(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -
     its own form: bytes in text are twice as long and read one by one. Raises Django's exceptions.
     """
     with database.wrap_database_errors:
-        if database.vendor == "sqlite":
-            rows: list[tuple[Any, ...]] = database.connection.execute(sql, parameters).fetchall()
-            return rows
-        return cast("DatabaseWrapper", database).statements.rows(sql, parameters)
+        if kept := _statements(database):
+            return kept.rows(sql, parameters)
+        rows: list[tuple[Any, ...]] = database.connection.execute(sql, parameters).fetchall()
+        return rows
+
+
+def ask_ahead(database: BaseDatabaseWrapper, sql: str, parameters: Sequence[Any]) -> None:
+    """Have the rows of a statement, that `select` is about to be asked for, come with those of the next one.
+
+    PostgreSQL's answers are waited for, so several in one trip take little longer than one. SQLite's are not.
+    """
+    if kept := _statements(database):
+        kept.ask_ahead(sql, parameters)
+
+
+def _statements(database: BaseDatabaseWrapper) -> Statements | None:
+    return cast("DatabaseWrapper", database).statements if database.vendor == "postgresql" else None

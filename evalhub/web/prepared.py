@@ -16,18 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from datetime import UTC, datetime
-from functools import partial, wraps
+from functools import update_wrapper
 from itertools import count
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-import msgspec
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.models import JSONField, Model, QuerySet
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Model, QuerySet
 
-from evalhub.web.driver import connected, select, written_for
+from evalhub.web.converters import quick_converter
+from evalhub.web.driver import ask_ahead, connected, select, written_for
 
 Given = ParamSpec("Given")
 Row = TypeVar("Row")
@@ -54,7 +54,7 @@ class Plan:
         columns = [column for column, _, _ in self._compiler.select[: self._compiler.col_count]]
         converters = self._compiler.get_converters(columns)
         self._quick = [
-            (place, _quick(convert, column, self._compiler.connection))
+            (place, quick_converter(convert, column, self._compiler.connection))
             for place, (convert, column) in converters.items()
         ]
         self._compiler.get_converters = lambda expressions: converters
@@ -68,6 +68,12 @@ class Plan:
         compiler.execute_sql = lambda *args, **options: [self._carried_out(values)]
         return list(self._read(Source(self._model, compiler)))
 
+    def ask_ahead(self, values: Sequence[Value]) -> None:
+        """Have the rows for these values come with those of the next statement."""
+        database = connected()
+        if not _is_watched(database):
+            ask_ahead(database, self._for_driver, _filled_in(self._left, self._given_of_left, values))
+
     def _converted(self, rows: Iterable[Sequence[Any]], converters: Any) -> Iterator[list[Any]]:
         """Return rows as Django's compiler does, which asks for each value of each row what it has to know once."""
         for row in rows:
@@ -78,8 +84,7 @@ class Plan:
 
     def _carried_out(self, values: Sequence[Value]) -> list[tuple[Any, ...]]:
         database = connected()
-        if database.queries_logged or database.execute_wrappers:
-            # Somebody looks at the statements, which only Django's cursors show.
+        if _is_watched(database):
             with database.cursor() as cursor:
                 cursor.execute(self._sql, _filled_in(self._parameters, self._given, values))
                 rows = cursor.fetchall()
@@ -89,41 +94,9 @@ class Plan:
         return [row[:columns] for row in rows] if self._compiler.has_extra_select else rows
 
 
-def _quick(converters: list[Callable[..., Any]], column: Any, connection: Any) -> Callable[[Any], Any]:
-    """Return what makes a column's value of what the driver gives: for moments and JSON in a tenth of Django's time."""
-    if len(converters) == 1:
-        [convert] = converters
-        owner = getattr(convert, "__self__", None)
-        if isinstance(owner, JSONField) and owner.decoder is None:
-            return partial(_json, partial(_one_by_one, converters, column, connection))
-        named = getattr(convert, "__name__", "")
-        if named == "convert_datetimefield_value" and owner and owner.connection.timezone is UTC:
-            return _moment
-    return partial(_one_by_one, converters, column, connection)
-
-
-def _one_by_one(converters: list[Callable[..., Any]], column: Any, connection: Any, value: Any) -> Any:
-    for convert in converters:
-        value = convert(value, column, connection)
-    return value
-
-
-def _json(otherwise: Callable[[Any], Any], value: Any) -> Any:
-    if type(value) is str:
-        try:
-            return msgspec.json.decode(value)
-        except msgspec.DecodeError:
-            # What Django reads and the standard does not know, such as NaN.
-            pass
-    return otherwise(value)
-
-
-def _moment(value: datetime | str | None) -> datetime | None:
-    if value is None:
-        return None
-    # Columns come as moments, expressions over them as text.
-    at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+def _is_watched(database: BaseDatabaseWrapper) -> bool:
+    """Tell whether somebody looks at the statements, which only Django's cursors show."""
+    return bool(database.queries_logged or database.execute_wrappers)
 
 
 class Source:
@@ -139,43 +112,54 @@ class Source:
         return self._compiler
 
 
-class Nothing:
-    """A query of which Django knows that no row fits it."""
-
-    def rows(self, values: Sequence[Value]) -> list[Any]:
-        return []
+_plans: WeakKeyDictionary[Any, dict[Any, Plan | None]] = WeakKeyDictionary()
 
 
-_plans: WeakKeyDictionary[Any, dict[Any, Plan | Nothing]] = WeakKeyDictionary()
-
-
-def prepared(build: Callable[Given, QuerySet[Any, Row]]) -> Callable[Given, list[Row]]:
-    """Return a function with the arguments of `build` that carries its query out; arguments go by position.
+class Prepared(Generic[Given, Row]):
+    """A query that is called with the arguments of the function which builds it; they go by position.
 
     No row fits a number that no column holds. It raises `TypeError` for arguments of other types.
     """
 
-    @wraps(build)
-    def carry_out(*args: Given.args, **named: Given.kwargs) -> list[Row]:
+    def __init__(self, build: Callable[Given, QuerySet[Any, Row]]) -> None:
+        self._build = build
+        update_wrapper(self, build)
+
+    def __call__(self, *args: Given.args, **named: Given.kwargs) -> list[Row]:
+        """Carry the query out and return its rows."""
+        plan, values = self._planned(args, named)
+        return plan.rows(values) if plan else []
+
+    def ahead(self, *args: Given.args, **named: Given.kwargs) -> None:
+        """Have the query's rows come with those of the next query, for it will be called with these arguments.
+
+        Waiting for a database server takes longer than what most queries take there. A request forgets what it asked
+        for ahead as soon as it carries out anything but prepared queries.
+        """
+        plan, values = self._planned(args, named)
+        if plan:
+            plan.ask_ahead(values)
+
+    def _planned(self, args: Sequence[Any], named: object) -> tuple[Plan | None, list[Value]]:
         if named:
-            raise TypeError(f"{build.__name__} takes its arguments by position.")
+            raise TypeError(f"{self._build.__name__} takes its arguments by position.")
         given = [_filled_up(value) if type(value) is tuple else value for value in args]
-        key = (build, *map(_shape, given))
+        key = (self._build, *map(_shape, given))
         plans = _plans.setdefault(connections[DEFAULT_DB_ALIAS], {})
-        plan = plans.get(key)
-        if plan is None:
-            plan = plans[key] = _plan(build, given)
+        if key not in plans:
+            plans[key] = _plan(self._build, given)
         values = [*_values(given)]
-        return (
-            []
-            if any(type(each) is int and not -LARGEST <= each <= LARGEST for each in values)
-            else plan.rows(values)
-        )
-
-    return carry_out
+        fit = all(type(each) is not int or -LARGEST <= each <= LARGEST for each in values)
+        return plans[key] if fit else None, values
 
 
-def _plan(build: Callable[..., QuerySet[Any, Any]], args: Sequence[Any]) -> Plan | Nothing:
+def prepared(build: Callable[Given, QuerySet[Any, Row]]) -> Prepared[Given, Row]:
+    """Return the query that a function builds, to be carried out again and again."""
+    return Prepared(build)
+
+
+def _plan(build: Callable[..., QuerySet[Any, Any]], args: Sequence[Any]) -> Plan | None:
+    """Return how a query is carried out; None where Django knows that no row fits it."""
     numbers, places = count(), dict[Value, int]()
 
     def stand_in(value: Value) -> Value:
@@ -188,7 +172,7 @@ def _plan(build: Callable[..., QuerySet[Any, Any]], args: Sequence[Any]) -> Plan
     try:
         return Plan(build(*given), places)
     except EmptyResultSet:
-        return Nothing()
+        return None
 
 
 def _filled_up(numbers: tuple[int, ...]) -> tuple[int, ...]:

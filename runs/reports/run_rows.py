@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from msgspec import Struct, to_builtins
 
 from evalhub.web.moments import moment
-from evalhub.web.paging import SIZE
+from evalhub.web.paging import LARGEST_KEY, SIZE
 from evalhub.web.prepared import prepared
 from runs.models import Run
 from runs.warehouse.listing import newest_runs
@@ -70,6 +70,11 @@ def values_of(runs: QuerySet[Run]) -> QuerySet[Run, Any]:
 def newest_values(project: int, below: int) -> QuerySet[Run, Any]:
     """Return the newest runs of a project below a key, one more than a page holds, as `values_of` does."""
     return values_of(newest_runs(project, below))[: SIZE + 1]
+
+
+def ask_newest_values(project: int) -> None:
+    """Have a project's newest runs of all come with the next prepared query."""
+    newest_values.ahead(project, LARGEST_KEY)
 
 
 class Tokens(Struct):

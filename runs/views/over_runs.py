@@ -15,7 +15,7 @@ from evalhub.web.fragments import page_or_fragment
 from evalhub.web.prepared import prepared
 from runs.charts.trend import trend_figure
 from runs.warehouse.choices import target_names
-from runs.warehouse.opening import newest_judged_suite, newest_suite
+from runs.warehouse.opening import ask_newest, newest_judged_suite, newest_suite
 from runs.warehouse.rationales import readings
 from runs.warehouse.trends import trend
 from scenarios.models import Suite
@@ -25,6 +25,7 @@ def _chosen_suite(
     project: Project, slug: str, opens_with: Callable[[Project], int | None]
 ) -> tuple[list[Suite], Suite | None]:
     """Return the project's suites, and the one that is asked for, else that of the newest runs, else the first."""
+    ask_newest(project)
     suites = _suites(project.pk)
     asked = next((suite for suite in suites if suite.slug == slug), None)
     if asked or not suites:
@@ -43,6 +44,7 @@ def _suites(project: int) -> QuerySet[Suite]:
 def trends(request: ProjectRequest) -> HttpResponse:
     """Draw a measure of a suite over its runs, with the table of the same values."""
     project, target = request.access.project, request.GET.get("target", "")
+    target_names.ahead(project.pk)
     suites, suite = _chosen_suite(project, request.GET.get("suite", ""), newest_suite)
     found = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
     context = {

@@ -68,6 +68,11 @@ def untriaged(project: Project) -> int:
     return len(_untriaged(project.pk))
 
 
+def ask_untriaged(project: Project) -> None:
+    """Have `untriaged` read with the next prepared query."""
+    _untriaged.ahead(project.pk)
+
+
 @prepared
 def _untriaged(project: int) -> QuerySet[Alert, str]:
     waiting = Alert.objects.filter(project=project, state=AlertState.UNTRIAGED).order_by()

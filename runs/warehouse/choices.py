@@ -28,6 +28,12 @@ class Choices:
     tags: list[tuple[str, int]]
 
 
+def ask_choices(project: Project) -> None:
+    """Have what `choices` reads come with the next prepared query."""
+    for query in (_recent, _suites, target_names, _guidance):
+        query.ahead(project.pk)
+
+
 def choices(project: Project) -> Choices:
     """Return what there is to choose among a project's runs; models and tags of its last 100. Four queries.
 

@@ -104,6 +104,12 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
     )
 
 
+def ask_measures(run: Run) -> None:
+    """Have what `layers_of` reads of a run that is over come with the next prepared query."""
+    if not run.is_open:
+        _measures.ahead(_both(run))
+
+
 def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
     return key[1] != AGGREGATE, key[1]
 

@@ -11,7 +11,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from evalhub.teams.models import Project
 from evalhub.web.prepared import prepared
 from runs.models import Run
-from runs.warehouse.targets import CheckedTarget, startable_targets
+from runs.warehouse.targets import CheckedTarget, ask_accepted, startable_targets
 from scenarios.models import Guidance, Suite, SuiteVersion, Upload
 
 HEAVY = ("targets_text", "config", "lints")
@@ -44,6 +44,8 @@ class Offer:
 
 def offer_of(project: Project, *, now: datetime) -> Offer:
     """Return what a project has to run. Four queries."""
+    _guidance.ahead(project.pk)
+    ask_accepted(project)
     versions = _versions(project.pk)
     guidance = _guidance(project.pk)
     by_key = {each.pk: each for each in guidance}

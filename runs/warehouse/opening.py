@@ -12,6 +12,11 @@ MOST_RUNS = 100
 """Of a project's newest runs: further back nobody looks for a judge."""
 
 
+def ask_newest(project: Project) -> None:
+    """Have the newest runs, which either of these reads, come with the next prepared query."""
+    _newest.ahead(project.pk)
+
+
 def newest_suite(project: Project) -> int | None:
     """Return the suite of a project's newest run, None where nothing was run. One query."""
     return next((suite for _, suite in _newest(project.pk)[:1]), None)

@@ -88,6 +88,11 @@ def _found(arms: Mapping[Arm, Found], target: int, model: str) -> Found | None:
     return next((each for arm, each in arms.items() if arm[0] == target), None)
 
 
+def ask_past(project: int) -> None:
+    """Have the runs in which `past_of` looks come with the next prepared query."""
+    newest_runs.ahead(project)
+
+
 def past_of(project: int, suite: int, scenarios: Sequence[int], targets: Collection[int] = ()) -> Past:
     """Return what the last runs tell of these scenarios of a suite on these targets, on all without any.
 
@@ -99,9 +104,11 @@ def past_of(project: int, suite: int, scenarios: Sequence[int], targets: Collect
     chosen = [run for run in of_suite if not targets or run.target in targets]
     own, lately = _last(chosen, _share(chosen)), _last(counted, OF_ANY_SUITE)
     last = of_suite[0] if of_suite else None
+    whole = _keys([*own, *lately])
+    of_runs.ahead(whole)
     measured = by_scenario(_keys([*own, *of_suite[:1]]), tuple(scenarios), last.pk if last else 0)
     rows = [MeasuredScenario(*row) for row in measured]
-    wholes = {(run, name): (mean, n) for run, name, mean, n in of_runs(_keys([*own, *lately]))}
+    wholes = {(run, name): (mean, n) for run, name, mean, n in of_runs(whole)}
     return Past(
         arms={arm: _arm(arm, runs, rows, wholes) for arm, runs in _by_arm(own).items()},
         targets={arm: _target(runs, wholes) for arm, runs in _by_arm(lately).items()},

@@ -64,15 +64,24 @@ def recent_runs(suite: int, *, target: int | None = None, up_to: int | None = No
     A run of hundred trials fills them alone several times over: reading twenty of them would cost
     a page more than everything else on it.
     """
-    newest = LARGEST_KEY if up_to is None else up_to
     found: dict[int, Version] = {}
     trials = 0
-    for pk, tool, guidance, own in _runs(suite, newest) if target is None else _runs(suite, newest, target):
+    for pk, tool, guidance, own in _runs(*_place(suite, target, up_to)):
         if trials >= MOST_TRIALS:
             break
         found[pk] = (tool, guidance)
         trials += own
     return found
+
+
+def ask_recent_runs(suite: int, *, target: int | None = None, up_to: int | None = None) -> None:
+    """Have what `recent_runs` reads come with the next prepared query."""
+    _runs.ahead(*_place(suite, target, up_to))
+
+
+def _place(suite: int, target: int | None, up_to: int | None) -> tuple[int, int] | tuple[int, int, int]:
+    newest = LARGEST_KEY if up_to is None else up_to
+    return (suite, newest) if target is None else (suite, newest, target)
 
 
 def strips_of(recent: Mapping[int, Version], kept: Mapping[int, bytes]) -> dict[int, Strip]:

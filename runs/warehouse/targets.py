@@ -76,6 +76,11 @@ def startable_targets(project: Project, *, now: datetime) -> list[CheckedTarget]
     return [each for each in _with_checks(_accepted(project.pk), now=now) if not each.target.is_imported]
 
 
+def ask_accepted(project: Project) -> None:
+    """Have the targets that `startable_targets` reads come with the next prepared query."""
+    _accepted.ahead(project.pk)
+
+
 @prepared
 def _accepted(project: int) -> QuerySet[Target]:
     return _checked(Target.objects.filter(project=project, accepted=True).order_by("name"))

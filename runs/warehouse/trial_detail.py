@@ -16,9 +16,9 @@ from runs.summaries.layer_totals import CRITERION, DECIDING, is_single
 from runs.warehouse.layers import INTERACTION
 from runs.warehouse.rates import Rate
 from runs.warehouse.steps import Step
-from runs.warehouse.strips import Sibling, Strip, strip_around
+from runs.warehouse.strips import Sibling, Strip, ask_recent_runs, strip_around
 from runs.warehouse.timeline import Timeline, timeline
-from runs.warehouse.usual import Median, Usual, usual
+from runs.warehouse.usual import Median, Usual, ask_usual, usual
 
 
 @dataclass(frozen=True)
@@ -228,6 +228,10 @@ def _artifacts(trial: int) -> QuerySet[Artifact]:
 
 def trial_page(trial: Trial, start: int = 0) -> TrialPage:
     """Return what belongs to a trial, its timeline from a step on. Six queries where its transcript is loaded."""
+    for query in (_commands, _judgings, _artifacts):
+        query.ahead(trial.pk)
+    ask_usual(trial)
+    ask_recent_runs(trial.run.suite_id, target=trial.run.target_id)
     record: TranscriptRecord | None = getattr(trial, "transcript", None)
     transcript = record.unpack() if record else None
     commands = _commands(trial.pk)

@@ -68,9 +68,17 @@ def usual(trial: Trial) -> Usual:
 
     Errors are none of them. One query; expects the trial's run to be loaded.
     """
+    return Usual(_values(text for (text,) in _earlier(*_place(trial))))
+
+
+def ask_usual(trial: Trial) -> None:
+    """Have what `usual` reads come with the next prepared query."""
+    _earlier.ahead(*_place(trial))
+
+
+def _place(trial: Trial) -> tuple[int, int, int, int, int]:
     run = trial.run
-    found = _earlier(run.pk, run.suite_id, run.target_id, trial.scenario_id, trial.pk)
-    return Usual(_values(text for (text,) in found))
+    return run.pk, run.suite_id, run.target_id, trial.scenario_id, trial.pk
 
 
 def _values(details: Iterable[str]) -> dict[str, list[float]]:

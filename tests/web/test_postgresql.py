@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import DataError, OperationalError, ProgrammingError, connection, transaction
 
-from evalhub.web.driver import connected, select
+from evalhub.web.driver import ask_ahead, connected, execute, select
 from tests.builders import make_project
 
 pytestmark = [
@@ -17,6 +17,7 @@ pytestmark = [
 ]
 
 SLUGS = "SELECT id, slug FROM teams_project WHERE id > $1 OR slug = $2 ORDER BY id"
+KEYS = "SELECT id FROM teams_project WHERE id > $1 OR slug = $2 ORDER BY id"
 
 
 @pytest.fixture
@@ -91,6 +92,123 @@ class TestItsStatements:
         try:
             assert [slug for _, slug in select(database, SLUGS, [0, ""])] == ["one"]
             assert not _kept()
+        finally:
+            connection.close()
+
+
+class TestWhatIsAskedAhead:
+    """A statement goes with the next one, and its rows are given once."""
+
+    @staticmethod
+    def _trips() -> int:
+        return int(vars(connected())["statements"].trips)
+
+    def test_it_comes_in_the_next_statements_trip(self) -> None:
+        one = make_project("one")
+        for each in (SLUGS, KEYS):
+            select(connected(), each, [0, ""])
+        before = self._trips()
+        ask_ahead(connected(), SLUGS, [0, ""])
+        ask_ahead(connected(), SLUGS, [one.pk, "none"])
+        assert select(connected(), KEYS, [0, "one"]) == [(one.pk,)]
+        assert select(connected(), SLUGS, [one.pk, "none"]) == []
+        assert select(connected(), SLUGS, [0, ""]) == [(one.pk, "one")]
+        assert self._trips() == before + 1
+
+    def test_it_is_given_once_and_read_anew_after_that(self, server: Any) -> None:
+        one = make_project("one")
+        ask_ahead(connected(), SLUGS, [0, ""])
+        select(connected(), KEYS, [0, ""])
+        server.execute("UPDATE teams_project SET slug = 'two'")
+        ask_ahead(connected(), SLUGS, [0, ""])
+        select(connected(), KEYS, [0, ""])
+        assert select(connected(), SLUGS, [0, ""]) == [(one.pk, "one")]
+        assert select(connected(), SLUGS, [0, ""]) == [(one.pk, "two")]
+
+    def test_whoever_asks_for_it_first_makes_one_trip(self) -> None:
+        one = make_project("one")
+        ask_ahead(connected(), SLUGS, [0, ""])
+        assert select(connected(), SLUGS, [0, ""]) == [(one.pk, "one")]
+
+    @pytest.mark.parametrize("by", ["a cursor", "the driver", "a transaction"])
+    def test_what_may_change_it_makes_it_read_anew(self, by: str) -> None:
+        one = make_project("one")
+        ask_ahead(connected(), SLUGS, [0, ""])
+        select(connected(), KEYS, [0, ""])
+        change = "UPDATE teams_project SET slug = 'two'"
+        if by == "the driver":
+            execute(connected(), change, [])
+        elif by == "a cursor":
+            type(one).objects.update(slug="two")
+        else:
+            with transaction.atomic():
+                type(one).objects.update(slug="two")
+                assert select(connected(), SLUGS, [0, ""]) == [(one.pk, "two")]
+        assert select(connected(), SLUGS, [0, ""]) == [(one.pk, "two")]
+
+    def test_in_a_transaction_nothing_is_read_ahead(self) -> None:
+        one = make_project("one")
+        with transaction.atomic():
+            ask_ahead(connected(), SLUGS, [0, ""])
+            select(connected(), KEYS, [0, ""])
+            execute(connected(), "UPDATE teams_project SET slug = 'two'", [])
+            assert select(connected(), SLUGS, [0, ""]) == [(one.pk, "two")]
+
+    def test_the_next_request_reads_anew(self, server: Any) -> None:
+        one = make_project("one")
+        ask_ahead(connected(), SLUGS, [0, ""])
+        select(connected(), KEYS, [0, ""])
+        ask_ahead(connected(), SLUGS, [1, ""])
+        # As Django does between two requests, for a connection that is kept.
+        connection.close_at = None
+        connection.close_if_unusable_or_obsolete()
+        server.execute("UPDATE teams_project SET slug = 'two'")
+        before = self._trips()
+        assert select(connected(), SLUGS, [0, ""]) == [(one.pk, "two")]
+        assert self._trips() == before + 1
+
+    def test_it_outlives_what_makes_the_driver_forget(self) -> None:
+        one = make_project("one")
+        for each in (SLUGS, KEYS):
+            select(connected(), each, [0, ""])
+        with pytest.raises(RuntimeError), transaction.atomic():
+            make_project("two")
+            raise RuntimeError
+        ask_ahead(connected(), SLUGS, [0, ""])
+        assert select(connected(), KEYS, [0, ""]) == [(one.pk,)]
+        assert select(connected(), SLUGS, [0, ""]) == [(one.pk, "one")]
+
+    @pytest.mark.parametrize(
+        "wrong", ["SELECT 1 / $1::bigint", "SELECT nothing FROM teams_project WHERE id = $1"]
+    )
+    def test_what_is_wrong_with_it_is_told_and_the_next_works(self, wrong: str) -> None:
+        one = make_project("one")
+        for _ in range(2):
+            ask_ahead(connected(), wrong, [0])
+            with pytest.raises((DataError, ProgrammingError), match=r'division by zero|"nothing"'):
+                select(connected(), SLUGS, [0, ""])
+            assert select(connected(), SLUGS, [0, ""]) == [(one.pk, "one")]
+
+    def test_a_server_that_went_away_is_told(self, server: Any) -> None:
+        [(own,)] = select(connected(), "SELECT pg_backend_pid() WHERE $1 = 1", [1])
+        select(connected(), SLUGS, [0, ""])
+        ask_ahead(connected(), SLUGS, [0, ""])
+        assert server.execute("SELECT pg_terminate_backend(%s, 5000)", [own]).fetchone() == (True,)
+        with pytest.raises(OperationalError):
+            select(connected(), KEYS, [0, ""])
+        connection.close_if_unusable_or_obsolete()
+        assert select(connected(), SLUGS, [0, ""]) == []
+
+    def test_a_pooler_that_keeps_no_statements_is_asked_one_by_one(self) -> None:
+        make_project("one")
+        database = connected()
+        assert database.connection is not None
+        database.connection.prepare_threshold = None
+        try:
+            ask_ahead(database, SLUGS, [0, ""])
+            select(database, KEYS, [0, ""])
+            assert self._trips() == 0
+            assert [slug for _, slug in select(database, SLUGS, [0, ""])] == ["one"]
         finally:
             connection.close()
 

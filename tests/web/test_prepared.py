@@ -187,6 +187,44 @@ class TestWhatStaysTheSame:
         assert [types for _, types in kept] == ["{bigint}"]
 
 
+class TestWhatIsAskedAhead:
+    """What it spares stands in test_postgresql.py; here, that nobody sees a difference."""
+
+    @pytest.mark.django_db(transaction=True)
+    def test_rows_are_the_same(self) -> None:
+        project = make_project("one")
+        member = Membership.objects.get(user=make_member(project))
+        for _ in range(2):
+            _members.ahead(project.pk)
+            _among.ahead((project.pk,), 0)
+            assert _named("one") == [project]
+            assert _among((project.pk,), 0) == ["one"]
+            [found] = _members(project.pk)
+            assert (found, found.user, found.project) == (member, member.user, project)
+
+    @pytest.mark.django_db(transaction=True)
+    def test_what_is_changed_afterwards_is_seen(self) -> None:
+        project = make_project("one")
+        _named.ahead("one")
+        assert _among((project.pk,), 0) == ["one"]
+        Project.objects.filter(pk=project.pk).update(name="Other")
+        assert _named("one")[0].name == "Other"
+
+    def test_whoever_looks_at_the_statements_sees_each_once(self) -> None:
+        project = make_project("one")
+        with CaptureQueriesContext(connection) as asked:
+            _members.ahead(project.pk)
+            _named("one")
+            _members(project.pk)
+        assert len(asked) == 2
+
+    def test_what_no_row_fits_is_not_asked(self) -> None:
+        make_project("one")
+        _members.ahead(2**63)
+        prepared(lambda keys: Project.objects.filter(pk__in=keys)).ahead(())
+        assert len(_named("one")) == 1
+
+
 class TestWhatItRefuses:
     @pytest.mark.parametrize("value", [None, 1.5, True, ["a"], ("a",), (True,)])
     def test_values_of_other_types(self, value: Any) -> None:
@@ -194,8 +232,9 @@ class TestWhatItRefuses:
             _named(value)
 
     def test_arguments_by_name(self) -> None:
-        with pytest.raises(TypeError, match="by position"):
-            _named(slug="one")
+        for asked in (_named, _named.ahead):
+            with pytest.raises(TypeError, match="_named takes its arguments by position"):
+                asked(slug="one")
 
     def test_a_second_statement(self) -> None:
         @prepared

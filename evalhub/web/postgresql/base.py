@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC
 from select import POLLIN, poll
+from typing import Any
 
 from django.db.backends.postgresql import base
 from psycopg.pq import TransactionStatus
@@ -21,6 +22,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def init_connection_state(self) -> None:
         """Set up a connection that was just opened."""
+        self.statements = Statements(self.connection)
         super().init_connection_state()
         adapters = self.connection.adapters
         adapters.register_loader("jsonb", JsonTextLoader)
@@ -29,7 +31,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
         # Left to itself the server plans a join or a long list anew for every page, which takes longer than to carry
         # it out: one plan serves for any values of the parameters.
         self.connection.execute("SET plan_cache_mode = force_generic_plan")
-        self.statements = Statements(self.connection)
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        """Return Django's cursor. What it is for may change what was read ahead."""
+        self.statements.forget_rows()
+        return super().create_cursor(name)
+
+    def close_if_unusable_or_obsolete(self) -> None:
+        """Begin and end a request: nothing that was read ahead outlives it."""
+        if self.connection is not None:
+            self.statements.forget()
+        super().close_if_unusable_or_obsolete()
 
     def is_usable(self) -> bool:
         """Tell whether the connection can be used, as Django asks before each request.

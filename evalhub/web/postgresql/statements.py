@@ -2,11 +2,14 @@
 
 A cursor of the driver takes the same steps for any statement: it reads the statement, finds out how to write each
 parameter and to read each column, and whether the server knows it already. That takes longer than the server does.
+To wait for the server's answer takes as long again, so what is asked ahead goes with the next statement in one trip.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from struct import Struct
 from typing import Any
@@ -14,7 +17,7 @@ from typing import Any
 from psycopg import Connection, RawCursor, abc
 from psycopg.adapt import Transformer
 from psycopg.errors import InvalidSqlStatementName, error_from_result
-from psycopg.generators import execute
+from psycopg.generators import execute, pipeline_communicate
 from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGresult
 from psycopg.types.numeric import Int8
@@ -24,27 +27,64 @@ INT8, UNKNOWN = 20, 0
 _int8 = Struct(">q").pack
 Parameters = Sequence[int | str]
 Rows = list[tuple[Any, ...]]
+Asked = tuple[str, tuple[int | str, ...]]
+"""A statement and its parameters."""
 
 
 class Statements:
     """What the server keeps for one connection, by the statement's text, and how its columns are read."""
 
     def __init__(self, connection: Connection[Any]) -> None:
+        self.trips = 0
+        """How often the server was waited for, to prepare a statement or to carry some out."""
         self._connection = connection
         self._numbers = count()
         self._names: dict[str, bytes] = {}
         self._readers: dict[str, abc.Transformer] = {}
+        self._to_ask: dict[Asked, None] = {}
+        self._read_ahead: dict[Asked, Rows] = {}
 
     def rows(self, sql: str, parameters: Parameters) -> Rows:
-        """Carry out a statement with `$1`, `$2`, … for its parameters and return its rows. Raises `psycopg.Error`."""
+        """Carry out a statement with `$1`, `$2`, … for its parameters and return its rows. Raises `psycopg.Error`.
+
+        Rows that were read ahead are given once. What is still to be asked ahead is asked now; what is wrong with
+        that is raised as well.
+        """
         if not self._may_keep():
             return self._by_cursor(sql, parameters)
+        own = (sql, tuple(parameters))
+        if own in self._read_ahead:
+            return self._read_ahead.pop(own)
+        asked = [*(self._to_ask | {own: None})]
+        self._to_ask.clear()
         try:
-            return self._by_name(sql, parameters)
+            found = self._by_name(asked)
         except InvalidSqlStatementName:
             # The driver lets the server forget all of them after a transaction that was rolled back.
             self._names.clear()
-            return self._by_name(sql, parameters)
+            found = self._by_name(asked)
+        if len(asked) == 1:
+            return found[0]
+        self._read_ahead |= zip(asked, found, strict=True)
+        return self._read_ahead.pop(own)
+
+    def ask_ahead(self, sql: str, parameters: Parameters) -> None:
+        """Ask for a statement's rows together with the next statement that is carried out.
+
+        They are given to whoever carries it out with the same parameters before they are forgotten.
+        """
+        asked = (sql, tuple(parameters))
+        if self._may_keep() and asked not in self._read_ahead:
+            self._to_ask[asked] = None
+
+    def forget_rows(self) -> None:
+        """Give up what was read ahead, for something is carried out that may change it."""
+        self._read_ahead.clear()
+
+    def forget(self) -> None:
+        """Give up also what is still to be asked, for the request is over."""
+        self._to_ask.clear()
+        self._read_ahead.clear()
 
     def _may_keep(self) -> bool:
         """Tell whether the server keeps statements, which a pooler may not, and no transaction would be lost with one."""
@@ -55,16 +95,39 @@ class Statements:
         with RawCursor(self._connection) as cursor:
             return cursor.execute(sql, given, prepare=True, binary=True).fetchall()
 
-    def _by_name(self, sql: str, parameters: Parameters) -> Rows:
-        name = self._names.get(sql) or self._prepare(sql, parameters)
-        self._connection.pgconn.send_query_prepared(
-            name,
+    def _by_name(self, asked: Sequence[Asked]) -> list[Rows]:
+        steps = deque([self._sending(*each) for each in asked])
+        if len(asked) == 1:
+            steps.pop()()
+            return [self._read(asked[0][0], self._result(ExecStatus.TUPLES_OK))]
+        results = self._piped(steps)
+        return [self._read(sql, result) for (sql, _), result in zip(asked, results, strict=True)]
+
+    def _sending(self, sql: str, parameters: Parameters) -> partial[None]:
+        return partial(
+            self._connection.pgconn.send_query_prepared,
+            self._names.get(sql) or self._prepare(sql, parameters),
             [_int8(each) if isinstance(each, int) else each.encode() for each in parameters],
             # Text as well: in its other form it ends with the first zero byte.
             [Format.BINARY] * len(parameters),
             result_format=Format.BINARY,
         )
-        return self._read(sql, self._result(ExecStatus.TUPLES_OK))
+
+    def _piped(self, steps: deque[partial[None]]) -> list[PGresult]:
+        """Take the steps without waiting between them, and return the result of each; the first error is raised."""
+        server = self._connection.pgconn
+        self.trips += 1
+        steps.append(partial(server.pipeline_sync))
+        results: list[PGresult] = []
+        server.enter_pipeline_mode()
+        while not results or results[-1].status != ExecStatus.PIPELINE_SYNC:
+            for each in self._connection.wait(pipeline_communicate(server, steps)):
+                results += each
+        server.exit_pipeline_mode()
+        *told, _ = results
+        for result in told:
+            self._expect(ExecStatus.TUPLES_OK, result)
+        return told
 
     def _prepare(self, sql: str, parameters: Parameters) -> bytes:
         name = b"evalhub %d" % next(self._numbers)
@@ -87,11 +150,15 @@ class Statements:
         return rows
 
     def _result(self, expected: ExecStatus) -> PGresult:
+        self.trips += 1
         result: PGresult
         [result] = self._connection.wait(execute(self._connection.pgconn))
-        if result.status != expected:
-            raise error_from_result(result, encoding=self._connection.info.encoding)
+        self._expect(expected, result)
         return result
+
+    def _expect(self, status: ExecStatus, result: PGresult) -> None:
+        if result.status != status:
+            raise error_from_result(result, encoding=self._connection.info.encoding)
 
 
 def _type(parameter: int | str) -> int:
