@@ -7,7 +7,6 @@ To wait for the server's answer takes as long again, so what is asked ahead goes
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from itertools import count
@@ -17,7 +16,7 @@ from typing import Any
 from psycopg import Connection, RawCursor, abc
 from psycopg.adapt import Transformer
 from psycopg.errors import InvalidSqlStatementName, error_from_result
-from psycopg.generators import execute, pipeline_communicate
+from psycopg.generators import execute, fetch_many, send
 from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGresult
 from psycopg.types.numeric import Int8
@@ -96,11 +95,8 @@ class Statements:
             return cursor.execute(sql, given, prepare=True, binary=True).fetchall()
 
     def _by_name(self, asked: Sequence[Asked]) -> list[Rows]:
-        steps = deque([self._sending(*each) for each in asked])
-        if len(asked) == 1:
-            steps.pop()()
-            return [self._read(asked[0][0], self._result(ExecStatus.TUPLES_OK))]
-        results = self._piped(steps)
+        steps = [self._sending(*each) for each in asked]
+        results = self._piped(steps) if len(steps) > 1 else [self._single(*steps)]
         return [self._read(sql, result) for (sql, _), result in zip(asked, results, strict=True)]
 
     def _sending(self, sql: str, parameters: Parameters) -> partial[None]:
@@ -113,21 +109,27 @@ class Statements:
             result_format=Format.BINARY,
         )
 
-    def _piped(self, steps: deque[partial[None]]) -> list[PGresult]:
+    def _single(self, step: partial[None]) -> PGresult:
+        step()
+        return self._result(ExecStatus.TUPLES_OK)
+
+    def _piped(self, steps: Sequence[partial[None]]) -> list[PGresult]:
         """Take the steps without waiting between them, and return the result of each; the first error is raised."""
         server = self._connection.pgconn
         self.trips += 1
-        steps.append(partial(server.pipeline_sync))
-        results: list[PGresult] = []
         server.enter_pipeline_mode()
-        while not results or results[-1].status != ExecStatus.PIPELINE_SYNC:
-            for each in self._connection.wait(pipeline_communicate(server, steps)):
-                results += each
+        for step in steps:
+            step()
+        server.pipeline_sync()
+        self._connection.wait(send(server))
+        # One for each step, and one that says that these were all. The driver's own way of doing this asks again and
+        # again whether something has come, which takes the processor from the server.
+        results = [self._connection.wait(fetch_many(server))[0] for _ in (*steps, server)]
         server.exit_pipeline_mode()
-        *told, _ = results
-        for result in told:
+        del results[-1]
+        for result in results:
             self._expect(ExecStatus.TUPLES_OK, result)
-        return told
+        return results
 
     def _prepare(self, sql: str, parameters: Parameters) -> bytes:
         name = b"evalhub %d" % next(self._numbers)
