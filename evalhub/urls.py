@@ -9,11 +9,12 @@ from evalhub.teams.urls import project_urls as team_urls
 from evalhub.web import patterns
 from runs.urls import project_urls
 
+# Those that are asked for most come first: each before them is tried for every request.
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/v1/", include("evalhub.api_urls")),
+    path("p/<slug:slug>/", include([*project_urls, *team_urls])),
     path("", include("evalhub.teams.urls")),
     path("", include("runs.urls")),
-    path("p/<slug:slug>/", include([*project_urls, *team_urls])),
-    path("api/v1/", include("evalhub.api_urls")),
     path("patterns/", patterns.patterns, name="patterns"),
     path("healthz", health.healthz, name="healthz"),
     path("metrics", metrics.metrics, name="metrics"),

@@ -23,3 +23,5 @@ if isinstance(engine, Jinja2):
 # What is loaded stays: the collector would look through all of it again in the midst of a request.
 gc.collect()
 gc.freeze()
+# A request makes some thousand objects, nearly all of which are gone at its end without the collector.
+gc.set_threshold(10_000, *gc.get_threshold()[1:])
