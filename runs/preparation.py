@@ -15,7 +15,7 @@ from evaluators.tool import Tool
 from runs import recording
 from runs.errors import RequestError
 from runs.fingerprint import fingerprint
-from runs.models import Run
+from runs.models import Run, Target
 from runs.models.run import RunState
 from runs.providers.base import ProviderError
 from runs.queue import claims
@@ -28,6 +28,7 @@ from runs.targets.versions import version_of
 from runs.trials import batching
 from runs.trials.context import RunContext, forget, load_run
 from runs.trials.folder import trial_folder
+from runs.trials.judges import judge_targets
 from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import Fixture
 
@@ -146,5 +147,14 @@ def _start(
         )
         if changed != 1:
             return False
+        context.run.judge_versions.set([version_of(target) for target in _judges(context)])
         claims.make_slots(context.run)
     return Run.objects.filter(pk=run_id, state=RunState.RUNNING).exists()
+
+
+def _judges(context: RunContext) -> list[Target]:
+    judges = context.run.suite_version.scenario_versions.values_list(
+        "content__criteria__judge__model", flat=True
+    )
+    named = {str(name) for name in judges.distinct() if name}
+    return judge_targets(context.run, context.target, context.options, named)

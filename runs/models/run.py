@@ -69,6 +69,8 @@ class Run(models.Model):
         TargetVersion, on_delete=models.PROTECT, null=True, related_name="runs", db_index=False
     )
     """What all its trials ask of the target, whoever edits that meanwhile; None before it is prepared."""
+    judge_versions = models.ManyToManyField(TargetVersion, related_name="judged_runs")
+    """How it asks those targets that may judge its trials, from when it is prepared on."""
     model = models.CharField(max_length=200, blank=True)
     guidance = models.ForeignKey(Guidance, on_delete=models.PROTECT, null=True, related_name="runs")
     tool_version = models.CharField(max_length=200, blank=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from django.conf import settings
 from msgspec.structs import replace
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
 from evaluators.redaction import mask_values
-from runs.models import Run, Target
+from runs.models import Run, Target, TargetVersion
 from runs.models.price import prices_of
 from runs.options import RunOptions
 from runs.providers import MODELS
@@ -17,6 +17,7 @@ from runs.providers.base import ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.settings_of_worker import containment
 from runs.targets.resolving import resolve_target
+from runs.targets.versions import version_of
 
 
 def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: Mapping[str, str]) -> Complete:
@@ -48,6 +49,17 @@ def judge_names(run: Run, target: ResolvedTarget, options: RunOptions) -> tuple[
     return first, target.options.judge_target or run.project.judge
 
 
+def judge_targets(
+    run: Run, target: ResolvedTarget, options: RunOptions, of_scenarios: Iterable[str]
+) -> list[Target]:
+    """Return the project's targets that may judge trials of a run, whose scenarios name these."""
+    if not options.judge:
+        return []
+    first, last = judge_names(run, target, options)
+    names = {first} if first else {last, *of_scenarios}
+    return list(Target.objects.filter(project=run.project_id, name__in=names, accepted=True))
+
+
 def judge_target(run: Run, name: str) -> Target | None:
     """Return the project's target that judges by this name, None for a model."""
     return Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
@@ -57,7 +69,11 @@ def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
     found = judge_target(run, name)
     try:
         if found is not None or "/" in name:
-            target = resolve_target(found, variables) if found else _model(run, name, variables)
+            target = (
+                resolve_target(found, variables, _version(run, found))
+                if found
+                else _model(run, name, variables)
+            )
             return masked(make_complete(target), target.secrets)
     except ProviderError as error:
         raise CompletionError(str(error)) from error
@@ -65,6 +81,18 @@ def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
         f"The judge '{name}' is no target of this project. Add a target of that name, or name a model with its "
         f"provider, such as 'openai/{name}'."
     )
+
+
+def _version(run: Run, judge: Target) -> TargetVersion:
+    """Return how all trials of a run ask a judge: as it was when the run was prepared.
+
+    One that an evaluator alone names is kept as it was when the first trial asked it.
+    """
+    pinned = run.judge_versions.filter(target=judge).order_by("pk")
+    if not pinned:
+        run.judge_versions.add(version_of(judge))
+    # Another worker may have been the first.
+    return pinned.all()[0]
 
 
 def _model(run: Run, name: str, variables: Mapping[str, str]) -> ResolvedTarget:
