@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 from pathlib import Path
+from select import POLLERR, poll
 from typing import TextIO
 
 YOUNG_OBJECTS = 50_000
@@ -16,6 +17,13 @@ INTERRUPTED = 130
 
 def _nowhere() -> TextIO:
     return Path(os.devnull).open("w")
+
+
+def _has_no_reader(stream: TextIO) -> bool:
+    """Tell whether whoever read an output has left, as `head` does when it has what it wants."""
+    ended = poll()
+    ended.register(stream, POLLERR)
+    return bool(ended.poll(0))
 
 
 def main() -> None:
@@ -30,6 +38,13 @@ def main() -> None:
         from django.core.management import execute_from_command_line
 
         execute_from_command_line(sys.argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Evalhub's own commands see to it themselves, Django's do not.
+        if not _has_no_reader(sys.stdout):
+            raise
+        with _nowhere() as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         sys.exit(INTERRUPTED)

@@ -55,6 +55,16 @@ def test_a_reader_who_leaves_early_changes_nothing(start: Start, path: str, code
     assert (process.returncode, said) == (code, "")
 
 
+@pytest.mark.parametrize("words", [("help",), ("migrate", "--help"), ("showmigrations",)])
+def test_nor_does_one_of_djangos_own_commands(start: Start, words: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start(*words, stdout=writer)
+    os.close(writer)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (0, "")
+
+
 def test_an_output_without_space_is_told_in_a_sentence(start: Start) -> None:
     with Path("/dev/full").open("w") as full:
         process = start("check_scenarios", "scenarios/examples/git-basics", stdout=full)

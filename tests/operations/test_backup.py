@@ -14,6 +14,7 @@ from django.db import connection
 
 from runs.storage.artifacts import keep
 from tests.builders import make_project
+from tests.commands.calling import call
 
 
 @pytest.fixture(autouse=True)
@@ -101,3 +102,15 @@ def test_it_refuses_a_folder_that_cannot_be(tmp_path):
         call_command("backup", str(tmp_path / "file"), stderr=err)
     assert stopped.value.code == 2
     assert "the backup failed" in err.getvalue()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_folder_without_a_name_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    ended = call("backup", "")
+    assert (ended.code, ended.err.strip()) == (
+        2,
+        "The folder is empty. Name one; '.' is the one that you are in.",
+    )
+    assert sorted(tmp_path.iterdir()) == before

@@ -19,12 +19,10 @@ class Command(EvalhubCommand):
     help = "Copy the database, the kept files and the secret into a folder, while evalhub runs."
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "folder", type=Path, help="made when it is missing; a second backup adds what is new"
-        )
+        parser.add_argument("folder", help="made when it is missing; a second backup adds what is new")
 
     def work(self, options: dict[str, Any]) -> Result:
-        folder: Path = options["folder"]
+        folder = _folder(options["folder"])
         try:
             copied = back_up(folder)
         except (OSError, sqlite3.Error) as error:
@@ -45,6 +43,13 @@ class Command(EvalhubCommand):
             "bytes": copied.bytes,
         }
         return Result("\n".join(lines), document)
+
+
+def _folder(said: str) -> Path:
+    # As a variable that is not set; it would be the folder that one is in.
+    if not said:
+        raise Refused("The folder is empty. Name one; '.' is the one that you are in.", id="backup/folder")
+    return Path(said)
 
 
 def _pg_dump(folder: Path) -> str:
