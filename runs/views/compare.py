@@ -8,7 +8,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.fragments import page_or_fragment
 from runs.warehouse.compare import compare_runs, two_runs
+from runs.warehouse.compared_facets import FACETS, compared_facets, left_by
 
 
 @require_safe
@@ -24,4 +26,12 @@ def compare(request: ProjectRequest) -> HttpResponse:
     runs = two_runs(request.access.project, asked)
     if runs is None:
         return render(request, "runs/compare_none.html", {"asked": asked}, status=404 if asked else 200)
-    return render(request, "runs/compare.html", {"compared": compare_runs(*runs)})
+    compared, show = compare_runs(*runs), request.GET.get("show", "")
+    shown = show if show in FACETS else ""
+    context = {
+        "compared": compared,
+        "facets": compared_facets(compared.scenarios),
+        "scenarios": left_by(compared.scenarios, shown),
+        "show": shown,
+    }
+    return page_or_fragment(request, "runs/compare.html", "runs/_compared_scenarios.html", context)

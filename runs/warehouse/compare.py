@@ -77,6 +77,11 @@ class ComparedScenario:
         return "regressed" if after.share < before.share else "improved"
 
     @property
+    def is_comparable(self) -> bool:
+        """Whether both runs have it, with the same task, gates, judge and rubric."""
+        return bool(self.base and self.new and not self.changed)
+
+    @property
     def points(self) -> float:
         """The difference of the pass rates without its sign, in percentage points."""
         before, after = self.rates
@@ -116,7 +121,7 @@ class ComparedRuns:
     @property
     def comparable(self) -> int:
         """Scenarios that both runs have, with the same task, gates, judge and rubric."""
-        return sum(bool(each.base and each.new and not each.changed) for each in self.scenarios)
+        return sum(each.is_comparable for each in self.scenarios)
 
     @property
     def changed(self) -> list[ComparedScenario]:

@@ -62,6 +62,30 @@ def test_two_ticked_runs_are_compared(as_admin: Page, live_server: Any, project:
     )
 
 
+def test_a_comparisons_chips_swap_its_scenarios_and_keep_the_address(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    version = make_suite(project, ("create", "export"))
+    runs = [make_run(version) for _ in range(2)]
+    for run, outcome in zip(runs, ("pass", "fail"), strict=True):
+        make_trial(run, "create", outcome="pass")
+        make_trial(run, "export", outcome=outcome)
+    as_admin.goto(f"{live_server.url}/p/tools/compare/?runs={runs[0].pk},{runs[1].pk}")
+    rows = as_admin.locator("#scenarios tbody th")
+    expect(rows).to_have_text(["export", "create"])
+    chip = as_admin.locator("#scenarios .chip", has_text="Worse")
+    chip.focus()
+    chip.press("Enter")
+    expect(rows).to_have_text(["export"])
+    expect(chip).to_have_attribute("aria-current", "true")
+    assert as_admin.url.endswith("&show=regressed")
+    as_admin.reload()
+    expect(rows).to_have_text(["export"])
+    as_admin.go_back()
+    expect(rows).to_have_text(["export", "create"])
+    assert complaints == []
+
+
 def test_a_cited_command_is_led_to_from_any_tab(as_admin: Page, live_server: Any, project: Any) -> None:
     trial = make_trial(make_run(make_suite(project)), outcome="fail")
     make_transcript(trial, [*shell("tool list"), *shell("tool export --bad", "no", 2, number=1)])

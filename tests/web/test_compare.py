@@ -41,6 +41,55 @@ def test_scenarios_that_differ_stand_first(signed_in, version):
     ]
 
 
+def narrowed(client, base, new, show, **headers):
+    response = client.get(f"{ADDRESS}?runs={base.pk},{new.pk}&show={show}", **headers)
+    return [each.key for each in response.context["scenarios"]], response.content.decode()
+
+
+def test_chips_count_scenarios_and_narrow_them_by_the_address(signed_in, version):
+    base, new = ran(version, "list"), ran(version, "export")
+    removed = ran(version, keys=("create", "export"))
+    client = signed_in("viewer")
+    chips = compared(client, base, new).context["facets"].chips
+    assert [(chip.name, chip.n) for chip in chips] == [
+        ("", 3), ("differing", 2), ("regressed", 1), ("improved", 1), ("same", 1),
+    ]  # fmt: skip
+    assert narrowed(client, base, new, "differing")[0] == ["export", "list"]
+    assert narrowed(client, base, new, "regressed")[0] == ["export"]
+    assert narrowed(client, base, new, "same")[0] == ["create"]
+    assert narrowed(client, base, removed, "removed")[0] == ["list"]
+    assert narrowed(client, removed, base, "incomparable")[0] == ["list"]
+
+
+def test_a_chip_without_scenarios_leads_back_to_all(signed_in, version):
+    base, new = ran(version), ran(version)
+    keys, text = narrowed(signed_in(), base, new, "regressed")
+    assert keys == []
+    assert f'href="?runs={base.pk},{new.pk}#scenarios">Show all 3</a>' in text
+
+
+def test_a_chip_that_does_not_exist_shows_all(signed_in, version):
+    base, new = ran(version), ran(version)
+    keys, text = narrowed(signed_in(), base, new, "%3Cb%3E")
+    assert len(keys) == 3
+    assert '&amp;show=" hx-target="#scenarios" hx-push-url="true" aria-current="true">All' in text
+
+
+def test_a_chip_swaps_the_scenarios_only(signed_in, version):
+    base, new = ran(version), ran(version, "export")
+    keys, text = narrowed(signed_in(), base, new, "regressed", HTTP_HX_REQUEST="true")
+    assert keys == ["export"]
+    assert "<html" not in text
+    assert 'id="scenarios-title"' in text
+
+
+def test_a_scenario_that_only_the_base_has_leads_there(signed_in, version):
+    base, new = ran(version), ran(version, keys=("create",))
+    text = compared(signed_in(), base, new).content.decode()
+    assert f'/runs/{base.pk}/?open=list#trials"' in text
+    assert f'/runs/{new.pk}/?open=create#trials"' in text
+
+
 def test_measures_have_base_new_difference_and_n(signed_in, version):
     base, new = ran(version), ran(version, "export")
     response = compared(signed_in(), base, new)
