@@ -17,6 +17,7 @@ from runs.views import (
     search,
     suites,
     targets,
+    trial_against,
     trials,
     uploads,
 )
@@ -38,6 +39,7 @@ project_urls = [
     path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:pk>/cancel/", runs.run_cancel, name="run-cancel"),
     path("trials/<int:pk>/", trials.trial_detail, name="trial-detail"),
+    path("trials/<int:pk>/against/<int:base>/", trial_against.trial_against, name="trial-against"),
     path("trials/<int:pk>/transcript/", trials.transcript_text, name="trial-transcript"),
     path("trials/<int:pk>/artifacts/<str:name>/", trials.artifact, name="trial-artifact"),
     path("trials/<int:pk>/files/<int:number>/", trials.workspace_file, name="trial-file"),

@@ -59,6 +59,7 @@ MORE_PAGES = {
     "run-import": "/p/default/runs/import/",
     "suite-difference": "/p/default/suites/stock/difference/",
     "runs-nothing": "/p/default/runs/?q=nowhere",
+    "trial-against": "/p/default/trials/19/against/13/",
     "compare-none": "/p/default/compare/",
     "target": "/p/default/targets/1/",
     "settings-prices": "/p/default/settings/prices/",

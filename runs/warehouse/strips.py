@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 
@@ -46,6 +47,16 @@ class Sibling:
 
     index: int
     pk: int
+
+
+class Around(NamedTuple):
+    """What stands around a trial: the last trials of its scenario, those of its run, and one of the baseline."""
+
+    strip: Strip
+    siblings: list[Sibling]
+    """By index."""
+    baseline: Sibling | None
+    """The baseline's trial that it is held against; None where there is none that ended."""
 
 
 Version = tuple[str, int | None]
@@ -91,21 +102,29 @@ def strips_of(recent: Mapping[int, Version], kept: Mapping[int, bytes]) -> dict[
     return _strips(recent, {**ended, **_of_trials(_trials(missing))} if missing else ended)
 
 
-def strip_around(trial: Trial) -> tuple[Strip, list[Sibling]]:
-    """Return the strip of a trial's scenario on its target, and its scenario's trials in its run by index.
+def strip_around(trial: Trial) -> Around:
+    """Return the strip of a trial's scenario on its target, its scenario's trials in its run, and the baseline's.
 
     Two queries; expects the trial's run to be loaded.
     """
     run, scenario = trial.run, trial.scenario_id
     recent = recent_runs(run.suite_id, target=run.target_id)
-    trials = _of_scenario(tuple({*recent, run.pk}), scenario)
+    wanted = {*recent, run.pk, *([run.baseline_id] if run.baseline_id else [])}
+    trials = _of_scenario(tuple(wanted), scenario)
     siblings = sorted([Sibling(index, pk) for owner, pk, index, _, _ in trials if owner == run.pk])
     ended = [
         (scenario, outcome, owner, pk)
         for owner, pk, _, state, outcome in trials
         if state == TrialState.FINISHED
     ]
-    return _strip(scenario, _of_trials(ended), recent), siblings
+    before = [
+        (outcome == "error", index != trial.index, Sibling(index, pk))
+        for owner, pk, index, state, outcome in trials
+        if owner == run.baseline_id and state == TrialState.FINISHED
+    ]
+    # One that says something, and of those the one of the same number.
+    baseline = min(before)[-1] if before else None
+    return Around(_strip(scenario, _of_trials(ended), recent), siblings, baseline)
 
 
 @prepared

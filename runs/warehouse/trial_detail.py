@@ -55,6 +55,8 @@ class TrialPage:
     transcript: Transcript | None
     strip: Strip
     usual: Usual
+    baseline: Sibling | None = None
+    """The baseline's trial that this one is held against."""
 
     def _layer(self, *names: str) -> list[dict[str, Any]]:
         return [score for score in self.trial.scores if score["layer"] in names]
@@ -235,7 +237,7 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
     record: TranscriptRecord | None = getattr(trial, "transcript", None)
     transcript = record.unpack() if record else None
     commands = _commands(trial.pk)
-    strip, siblings = strip_around(trial)
+    strip, siblings, baseline = strip_around(trial)
     return TrialPage(
         trial=trial,
         commands=commands,
@@ -246,4 +248,5 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         transcript=transcript,
         strip=strip,
         usual=usual(trial),
+        baseline=baseline,
     )

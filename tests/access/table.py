@@ -48,6 +48,7 @@ PAGES: dict[str, Page] = {
     "run-progress": Page("/p/tools/runs/{run_id}/progress/", "viewer", answers=(302,)),
     "run-cancel": Page("/p/tools/runs/{run_id}/cancel/", "runner", "POST", answers=(302,)),
     "trial-detail": Page("/p/tools/trials/{trial_id}/", "viewer"),
+    "trial-against": Page("/p/tools/trials/{trial_id}/against/{before_trial_id}/", "viewer"),
     "trial-transcript": Page("/p/tools/trials/{trial_id}/transcript/", "viewer"),
     "trial-artifact": Page("/p/tools/trials/{trial_id}/artifacts/{artifact}/", "author"),
     "trial-file": Page("/p/tools/trials/{trial_id}/files/0/", "author"),

@@ -16,7 +16,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     """Return path parameters of a suite with a run, and of everything that belongs to them."""
     version = make_suite(project, name=name)
     before, run = make_run(version), make_run(version)
-    make_trial(before)
+    before_trial = make_trial(before)
     trial = make_trial(run, outcome="fail")
     make_command(trial, 0, "tool export", subcommand="export", exit_code=1, failed=True)
     make_transcript(trial, shell("tool export", "no", 1), text="$ tool export\nno\n")
@@ -51,6 +51,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "target_id": run.target.pk,
         "launch_id": run.launch_id,
         "trial_id": trial.pk,
+        "before_trial_id": before_trial.pk,
         "artifact": kept.name,
         "judging_id": judging.pk,
         "alert_id": Alert.objects.create(project=project, run=run).pk,

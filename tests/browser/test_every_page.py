@@ -29,6 +29,7 @@ PAGES = {
     "trial": "/p/tools/trials/{trial}/",
     "trial-messages": "/p/tools/trials/{trial}/?part=messages",
     "trial-error": "/p/tools/trials/{errored}/",
+    "trial-against": "/p/tools/trials/{trial}/against/{before}/",
     "trial-files": "/p/tools/trials/{trial}/?part=files",
     "trial-raw": "/p/tools/trials/{trial}/?part=raw",
     "suites": "/p/tools/suites/",
@@ -75,6 +76,7 @@ def numbers(project: Any) -> dict[str, int]:
         "trial": filled["trial"].pk,
         "errored": filled["errored"].pk,
         "base": filled["runs"][0].pk,
+        "before": filled["runs"][0].trial_set.get(scenario=filled["trial"].scenario, index=0).pk,
         "target": filled["runs"][0].target_id,
     }
 

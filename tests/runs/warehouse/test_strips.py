@@ -8,10 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from runs.models import RunDigest, Trial
+from runs.models import Run, RunDigest, Trial
 from runs.warehouse.strips import strip_around, strips
 from runs.warehouse.usual import usual
-from tests.builders import make_guidance, make_run, make_trial
+from tests.builders import make_guidance, make_run, make_target, make_trial
 from tests.runs.warehouse.finished_runs import history
 
 
@@ -73,7 +73,7 @@ def test_a_strip_around_a_trial_is_of_its_scenario_alone(version):
     runs = history(version)
     make_trial(runs[0], "export", outcome="", state="cancelled")
     trial = runs[0].trial_set.select_related("run").get(scenario__key="export", outcome="fail")
-    strip, siblings = strip_around(trial)
+    strip, siblings, _ = strip_around(trial)
     assert strip == strips(version.suite)[trial.scenario_id]
     assert [sibling.index for sibling in siblings] == [0, 1]
     assert siblings[0].pk == trial.pk
@@ -90,3 +90,25 @@ def test_what_is_usual_is_found_by_an_index_however_long_the_history_is(version)
         assert any("INDEX run_by_suite (suite_id=? AND target_id=?" in step for step in plan)
         assert not any("trial_by_scenario" in step for step in plan)
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "index"),
+    [(("pass", "fail"), 1), (("pass",), 0), (("pass", "error"), 0), (("error", ""), 0), (("", ""), None)],
+    ids=["the same number", "another number", "none that is an error", "an error at last", "none that ended"],
+)
+def test_a_trial_is_held_against_one_of_its_baseline(version, outcomes, index):
+    # Of another target, so that no strip reaches it.
+    project = version.suite.project
+    before, run = (make_run(version, target=make_target(project, name)) for name in ("before", "now"))
+    for outcome in outcomes:
+        make_trial(before, "create", outcome=outcome)
+    for _ in range(2):
+        make_trial(run, "create")
+    Run.objects.filter(pk=run.pk).update(baseline=before)
+    trial = run.trial_set.select_related("run").get(index=1)
+    strip, _, found = strip_around(trial)
+    assert len(strip.outcomes) == 2
+    assert (found and found.index) == index
+    if found:
+        assert found.pk == before.trial_set.get(index=index).pk

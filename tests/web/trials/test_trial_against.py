@@ -1,0 +1,152 @@
+"""A trial beside the baseline's trial of its scenario."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from runs.models import Run
+from scenarios.models import ScenarioVersion
+from tests.builders import close, make_project, make_run, make_suite, make_trial
+from tests.trial_parts import make_command, make_transcript, shell
+from tests.web.trials.pages import HOSTILE, SHOWN, address, page
+
+
+@pytest.fixture
+def base(run):
+    return make_trial(make_run(run.suite_version), outcome="pass")
+
+
+def against(client, new, base):
+    return client.get(address(new, f"against/{base.pk}/"))
+
+
+def did(trial, *lines, code=0):
+    make_transcript(trial, [event for n, line in enumerate(lines) for event in shell(line, "", code, n)])
+    for n, line in enumerate(lines):
+        make_command(trial, n, line, exit_code=code, failed=bool(code), event=2 * n)
+
+
+def test_a_trial_leads_to_the_baselines_trial_of_its_scenario(signed_in, run, base):
+    close(base.run)
+    trial = make_trial(run, outcome="fail")
+    Run.objects.filter(pk=run.pk).update(baseline=base.run)
+    text = page(signed_in("viewer"), trial)
+    assert f'href="{address(trial, f"against/{base.pk}/")}">Compare with a baseline trial</a>' in text
+
+
+def test_without_a_baseline_or_before_its_end_a_trial_leads_nowhere(signed_in, run, base):
+    client = signed_in()
+    assert "Compare with a baseline trial" not in page(client, make_trial(run, outcome="fail"))
+    Run.objects.filter(pk=run.pk).update(baseline=base.run)
+    assert "Compare with a baseline trial" not in page(client, make_trial(run, outcome="", state="running"))
+
+
+def test_the_way_to_the_baseline_costs_no_query(signed_in, run, base, django_assert_num_queries):
+    trial = make_trial(run, outcome="fail")
+    client = signed_in()
+    page(client, trial)
+    with CaptureQueriesContext(connection) as alone:
+        page(client, trial)
+    Run.objects.filter(pk=run.pk).update(baseline=base.run)
+    with django_assert_num_queries(len(alone)):
+        assert "Compare with a baseline trial" in page(client, trial)
+
+
+def test_the_first_command_that_differs_is_marked(signed_in, run, base):
+    did(base, "tool list", "tool export --json", "jq . out.json")
+    did(new := make_trial(run, outcome="fail"), "tool list", "tool export --format json", code=2)
+    response = against(signed_in(), new, base)
+    compared, text = response.context["compared"], response.content.decode()
+    assert [pair.is_apart for pair in compared.pairs] == [False, True, True]
+    assert "number 2 is the first that differs" in text
+    assert text.count('class="is-apart"') == 1
+    assert 'tool export --format json</a> <span class="worse">exit 2</span>' in text
+    assert f'<a href="{address(base)}?part=commands&amp;from=0#c2">tool export --json</a>' in text
+    assert '<td class="absent">·</td>' in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [((), "neither trial has one"), (("a",), "the only one is the same"), (("a", "b"), "all 2 are the same")],
+)
+def test_what_is_the_same_is_said(signed_in, run, base, lines, said):
+    new = make_trial(run)
+    for trial in (base, new):
+        did(trial, *lines)
+    assert said in against(signed_in(), new, base).content.decode()
+
+
+def test_commands_that_do_not_fit_a_page_are_counted(signed_in, run, base):
+    new = make_trial(run)
+    for trial in (base, new):
+        did(trial, *["tool list"] * 205)
+    text = against(signed_in(), new, base).content.decode()
+    assert "the first 200 are the same" in text
+    assert "and 5 more; the trials' own pages have them all" in text
+
+
+def test_gates_are_paired_by_what_they_look_at(signed_in, run, base):
+    def gate(path, *, passed):
+        told = {"layer": "gates", "name": "file_exists", "value": float(passed), "passed": passed}
+        return {**told, "message": "" if passed else f"{path} is missing.", "detail": {"path": path}}
+
+    base.scores = [gate("a.txt", passed=True), gate("b.txt", passed=True)]
+    base.save()
+    new = make_trial(run, scores=[gate("b.txt", passed=False), gate("c.txt", passed=True)])
+    found = against(signed_in(), new, base).context["compared"].gates
+    told = [
+        (each.told["detail"]["path"], each.base and each.base["passed"], each.new and each.new["passed"])
+        for each in found
+    ]
+    assert told == [("b.txt", True, False), ("c.txt", None, True), ("a.txt", True, None)]
+
+
+def test_measures_of_either_side_are_told_and_others_are_not(signed_in, run, base):
+    new = make_trial(run, seconds=2.5, cost_usd=None)
+    base.seconds, base.cost_usd, base.tokens_in = None, 0.25, None
+    base.save()
+    told = {each.label: each[2:] for each in against(signed_in(), new, base).context["compared"].measures}
+    assert told["Time"] == (None, 2.5)
+    assert told["Cost"] == (0.25, None)
+    assert "Tokens read" not in told
+
+
+def test_a_scenario_that_changed_between_them_is_said(signed_in, run, base):
+    old = base.scenario_version
+    base.scenario_version = ScenarioVersion.objects.create(
+        scenario=old.scenario,
+        sha256="f" * 64,
+        content=old.content,
+        task_hash="other",
+        gates_hash=old.gates_hash,
+    )
+    base.save()
+    text = against(signed_in(), make_trial(run), base).content.decode()
+    assert "! These trials cannot be compared" in text
+    assert "scenario's task changed" in text
+
+
+def test_what_agents_say_and_do_is_shown_as_text(signed_in, run, base):
+    did(base, HOSTILE)
+    new = make_trial(run, outcome="error", error=HOSTILE, answer=HOSTILE)
+    text = against(signed_in(), new, base).content.decode()
+    assert text.count(SHOWN) == 3
+    assert "<script>alert" not in text
+
+
+def test_only_two_trials_of_one_scenario_in_the_project_are_shown(signed_in, run, base):
+    client, new = signed_in(), make_trial(run)
+    other = make_trial(make_run(make_suite(run.project, ("list",), name="Other")), "list")
+    stranger = make_trial(make_run(make_suite(make_project("other"), ("export",))), "export")
+    for wrong in (new, other, stranger):
+        assert against(client, new, wrong).status_code == 404
+    assert against(client, new, base).status_code == 200
+
+
+def test_it_makes_few_queries(signed_in, run, base, django_assert_max_num_queries):
+    client, new = signed_in(), make_trial(run)
+    # Session, user, access, both trials, their commands, the menu's projects, the untriaged.
+    with django_assert_max_num_queries(8):
+        against(client, new, base)
