@@ -48,6 +48,7 @@ def columns(result: TrialResult) -> dict[str, Any]:
         "token": "",
         "doing": "",
         "calls_so_far": None,
+        "doing_exit": None,
         "completed": result.completed,
         "timed_out": result.timed_out,
         "exit_code": result.exit_code,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from evaluators.calls import Call
 from evaluators.model import Event, Transcript
 from evaluators.transcripts import claude_code, codex, events, opencode
 from evaluators.transcripts.reading import UnreadableTranscript
@@ -33,6 +34,8 @@ class CallsTold:
     """The last one, empty for none: a shell's command, or another tool's name with what it was given as JSON."""
     count: int | None = None
     """How many there were; None where nothing was told yet, or not everything was seen."""
+    exit_code: int | None = None
+    """What the last one came to, 0 or 1 where only success is told; None while it runs, and where nobody tells."""
 
 
 class CallsSoFar:
@@ -41,6 +44,10 @@ class CallsSoFar:
     def __init__(self, parser: str) -> None:
         self._read = _READERS.get(parser)
         self._last = ""
+        self._call: Event | None = None
+        self._exit_code: int | None = None
+        self._nameless = 0
+        """Calls without an id whose results were not told yet."""
         self._count = 0
         self._ids: set[str] = set()
         self._begun = False
@@ -58,7 +65,7 @@ class CallsSoFar:
             for line in parts[-MOST_LINES - 1 :]:
                 self._take(line, self._read)
         known = self._begun and not self._incomplete and self._count <= MOST_CALLS
-        return CallsTold(self._last, self._count if known else None)
+        return CallsTold(self._last, self._count if known else None, self._exit_code)
 
     def _take(self, line: bytes, read: Callable[[bytes], Transcript]) -> None:
         if not line.strip():
@@ -71,7 +78,20 @@ class CallsSoFar:
         for event in events:
             if event.type == "tool_call":
                 self._last = _said(event) or self._last
+                self._call, self._exit_code = event, Call(0, event).exit_code
+                self._nameless += event.id is None
                 self._count_call(event.id)
+            elif event.type in ("tool_result", "error") and self._call and self._ends(event, self._call):
+                self._exit_code = Call(0, self._call, event).exit_code
+
+    def _ends(self, result: Event, call: Event) -> bool:
+        """Tell whether a result is that of the last call; without ids the first call gets the first result."""
+        if call.id is not None or result.id is not None:
+            return call.id == result.id
+        if result.type == "error" or not self._nameless:
+            return False
+        self._nameless -= 1
+        return not self._nameless and not self._incomplete
 
     def _count_call(self, id: str | None) -> None:
         """Count a call once, though some agents tell of it when it begins and when it ends."""

@@ -53,6 +53,9 @@ class Trial(models.Model):
     calls_so_far = models.PositiveIntegerField(null=True)
     """How many calls its agent has made while it runs; None where they cannot be counted, and once it has ended."""
 
+    doing_exit = models.IntegerField(null=True)
+    """What that last call came to; None while it runs, where nobody tells, and once the trial has ended."""
+
     completed = models.BooleanField(null=True)
     timed_out = models.BooleanField(default=False)
     exit_code = models.IntegerField(null=True)

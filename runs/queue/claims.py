@@ -220,7 +220,7 @@ def requeue_lost() -> list[int]:
         again = Q(starts__lt=MOST_STARTS) | Q(cancel_requested=True)
         expired_preparations().filter(again).update(state=RunState.QUEUED, token="")
         expired_trials().filter(starts__lt=MOST_STARTS).update(
-            state=TrialState.QUEUED, token="", worker="", doing="", calls_so_far=None
+            state=TrialState.QUEUED, token="", worker="", doing="", calls_so_far=None, doing_exit=None
         )
     return list(expired_trials().filter(starts__gte=MOST_STARTS).values_list("pk", flat=True))
 

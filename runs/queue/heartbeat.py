@@ -135,9 +135,14 @@ class Heartbeat:
             watched = list(self._watched.items())
         news = [(token, each) for token, each in watched if _has_news(each)]
         if news:
-            tell([Doing(each.trial_id, token, each.now.last, each.now.count) for token, each in news])
+            tell([_doing(token, each) for token, each in news])
         for _, each in news:
             each.told = each.now
+
+
+def _doing(token: str, watched: Watched) -> Doing:
+    now = watched.now
+    return Doing(watched.trial_id, token, now.last, now.count, now.exit_code)
 
 
 def _has_news(watched: Watched) -> bool:

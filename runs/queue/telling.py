@@ -17,11 +17,13 @@ class Doing:
     token: str
     last: str
     calls: int | None
+    exit_code: int | None = None
+    """Of the last one."""
 
 
 def tell(calls: Sequence[Doing]) -> None:
     """Write down what agents do, where the tokens still stand."""
     with write_transaction():
         for each in calls:
-            values = {"doing": each.last, "calls_so_far": each.calls}
+            values = {"doing": each.last, "calls_so_far": each.calls, "doing_exit": each.exit_code}
             statements.write_trial(each.trial_id, each.token, values)

@@ -33,6 +33,8 @@ class AtWork:
     """The last call of its agent, empty where none is known."""
     calls: int | None
     """How many calls its agent has made so far; None where they cannot be counted."""
+    exit_code: int | None
+    """What that last call came to; None while it runs, and where nobody tells."""
     limit: float | None
     """The seconds that its agent may take; None where only workers know, or nobody asked."""
 
@@ -112,7 +114,9 @@ def _limits(run: Run, of_scenarios: set[float | None]) -> dict[float | None, flo
 @prepared
 def _running(
     run: int,
-) -> QuerySet[Trial, tuple[int, str, int, datetime | None, str, str, int | None, float | None, int]]:
+) -> QuerySet[
+    Trial, tuple[int, str, int, datetime | None, str, str, int | None, int | None, float | None, int]
+]:
     running = Trial.objects.filter(run=run, state=TrialState.RUNNING).annotate(all=Window(Count("*")))
     of_scenario = "scenario_version__content__limits__timeout_seconds"
     columns = (
@@ -123,6 +127,7 @@ def _running(
         "worker",
         "doing",
         "calls_so_far",
+        "doing_exit",
         of_scenario,
         "all",
     )

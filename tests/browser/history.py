@@ -168,6 +168,7 @@ def _running(version: Any, target: Any) -> Run:
         worker="eval-1.example:4711",
         doing=doing,
         calls_so_far=14,
+        doing_exit=1,
     )
     make_trial(run, KEYS[3], outcome="")
     return run

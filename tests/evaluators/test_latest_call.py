@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evaluators.calls import calls
 from evaluators.transcripts import parse
 from evaluators.transcripts.latest import MOST_CALLS, MOST_LINES, CallsSoFar, CallsTold
 
@@ -141,3 +142,55 @@ def test_more_calls_than_are_remembered_are_not_counted() -> None:
         told = calls.told(lines(*(call("ls", id=str(each)) for each in range(n, n + MOST_LINES))))
     assert told.count == MOST_CALLS
     assert calls.told(lines(call("ls", id="one more"))).count is None
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_last_calls_exit_code_is_that_of_the_recorded_session_at_any_moment(agent: str) -> None:
+    raw = (STREAMS / f"{agent}.jsonl").read_bytes()
+    seen = set()
+    watched, so_far = CallsSoFar(agent), b""
+    for line in raw.splitlines(keepends=True):
+        so_far += line
+        made = calls(parse(agent, so_far).events)
+        expected = made[-1].exit_code if made else None
+        assert watched.told(line).exit_code == expected
+        seen.add(expected)
+    assert {0, None} < seen
+
+
+def result(code: int, **changes: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "exit_code": code, **changes}
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        ([call("ls"), result(2)], 2),
+        ([call("ls"), result(2), call("pwd")], None),
+        ([call("ls"), call("pwd"), result(2)], None),
+        ([call("ls"), call("pwd"), result(2), result(0)], 0),
+        ([call("ls", id="1"), call("pwd", id="2"), result(2, id="1")], None),
+        ([call("ls", id="1"), call("pwd", id="2"), result(0, id="2"), result(2, id="1")], 0),
+        ([call("ls", id="1"), result(2)], None),
+        ([call("ls"), {"type": "tool_result", "success": False}], 1),
+        ([result(2)], None),
+    ],
+    ids=[
+        "told",
+        "running",
+        "of the first",
+        "of both",
+        "of another",
+        "in any order",
+        "whose?",
+        "no code",
+        "no call",
+    ],
+)
+def test_an_exit_code_is_told_of_the_last_call_only(told: list[dict[str, Any]], code: int | None) -> None:
+    assert CallsSoFar("events").told(lines(*told)).exit_code == code
+
+
+def test_a_result_without_an_id_is_nobodys_once_something_was_not_seen() -> None:
+    told = CallsSoFar("events").told(lines(call("ls"), result(2)), missed=True)
+    assert (told.last, told.exit_code) == ("ls", None)

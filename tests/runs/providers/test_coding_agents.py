@@ -84,7 +84,7 @@ def test_its_calls_are_told_and_each_is_counted_once(tmp_path, kind):
     looks: list[Look] = []
     session(kind).invoke(invocation(tmp_path, watch=looks.append))
     [look] = looks
-    assert [look(), look()] == [CallsTold("./taskmgr list", 6)] * 2
+    assert [look(), look()] == [CallsTold("./taskmgr list", 6, 0)] * 2
 
 
 def test_its_last_call_is_told_while_it_works(tmp_path):

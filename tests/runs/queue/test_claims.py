@@ -68,21 +68,21 @@ def test_a_claim_counts_the_earlier_starts():
 def test_a_claim_names_its_worker_until_it_is_lost():
     run = running()
     claim = claimed(run)
-    tell([Doing(claim.trial_id, claim.token, "taskmgr list", 7)])
-    assert at_work(claim) == (worker_name(), "taskmgr list", 7)
+    tell([Doing(claim.trial_id, claim.token, "taskmgr list", 7, 0)])
+    assert at_work(claim) == (worker_name(), "taskmgr list", 7, 0)
     lose(claim)
     reap()
-    assert at_work(claim) == ("", "", None)
+    assert at_work(claim) == ("", "", None, None)
 
 
 def test_what_an_agent_does_is_gone_with_its_result_and_its_worker_stays():
     run = running()
     claim = claimed(run)
-    tell([Doing(claim.trial_id, claim.token, "taskmgr list", 7)])
+    tell([Doing(claim.trial_id, claim.token, "taskmgr list", 7, 0)])
     recording.record(claim, passed())
-    assert at_work(claim) == (worker_name(), "", None)
+    assert at_work(claim) == (worker_name(), "", None, None)
     tell([Doing(claim.trial_id, claim.token, "too late", 8)])
-    assert at_work(claim) == (worker_name(), "", None)
+    assert at_work(claim) == (worker_name(), "", None, None)
 
 
 def test_what_an_agent_does_under_an_old_token_is_not_written():
@@ -91,8 +91,8 @@ def test_what_an_agent_does_under_an_old_token_is_not_written():
     lose(old)
     reap()
     new = claimed(run)
-    tell([Doing(new.trial_id, new.token, "new", 1), Doing(old.trial_id, old.token, "old", 2)])
-    assert at_work(new) == (worker_name(), "new", 1)
+    tell([Doing(new.trial_id, new.token, "new", 1, 2), Doing(old.trial_id, old.token, "old", 2)])
+    assert at_work(new) == (worker_name(), "new", 1, 2)
 
 
 def test_what_no_database_holds_is_told_without_it():
@@ -102,8 +102,8 @@ def test_what_no_database_holds_is_told_without_it():
 
 
 def at_work(claim):
-    """Return who carries the claim's trial, and what its agent does and how often."""
-    return Trial.objects.values_list("worker", "doing", "calls_so_far").get(pk=claim.trial_id)
+    """Return who carries the claim's trial, and what its agent does, how often, and what that came to."""
+    return Trial.objects.values_list("worker", "doing", "calls_so_far", "doing_exit").get(pk=claim.trial_id)
 
 
 def test_a_result_under_an_old_token_is_thrown_away():

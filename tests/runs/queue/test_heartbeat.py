@@ -92,15 +92,16 @@ def test_what_an_agent_did_last_is_stored_without_secrets(monkeypatch):
 def test_the_heartbeat_writes_down_what_changed_and_only_that():
     claim = claimed(running())
     beat = Heartbeat()
-    told = iter([("", None), ("", 0), ("one", 1), ("one", 1), ("one", 2), ("two", 3)])
+    told = iter([("", None), ("", 0), ("one", 1), ("one", 1), ("one", 1, 7), ("one", 2), ("two", 3)])
     beat._tokens[claim.token] = "trial"
     beat.watch(claim.trial_id, claim.token, lambda: CallsTold(*next(told)))
     trial = Trial.objects.filter(pk=claim.trial_id)
-    as_it_was = ("as it was", 99)
-    for expected in (as_it_was, ("", 0), ("one", 1), as_it_was, ("one", 2), ("two", 3)):
-        trial.update(doing=as_it_was[0], calls_so_far=as_it_was[1])
+    as_it_was, none = ("as it was", 99, 5), None
+    then = [("", 0, none), ("one", 1, none), as_it_was, ("one", 1, 7), ("one", 2, none), ("two", 3, none)]
+    for expected in (as_it_was, *then):
+        trial.update(doing=as_it_was[0], calls_so_far=as_it_was[1], doing_exit=as_it_was[2])
         beat._tell()
-        assert trial.values_list("doing", "calls_so_far").get() == expected
+        assert trial.values_list("doing", "calls_so_far", "doing_exit").get() == expected
 
 
 def test_output_that_cannot_be_looked_at_does_not_end_the_heartbeat(caplog):

@@ -49,3 +49,8 @@ def test_a_value_longer_than_what_is_kept_is_masked():
 def test_of_what_is_told_the_call_is_made_storable_and_the_count_stays():
     assert storable(CallsTold(f"login {SECRET}", 3), (SECRET,)) == CallsTold("login [REDACTED]", 3)
     assert storable(CallsTold(), (SECRET,)) == CallsTold()
+
+
+@pytest.mark.parametrize(("code", "kept"), [(0, 0), (-9, -9), (2**31, None), (-(10**30), None), (None, None)])
+def test_an_exit_code_that_no_column_holds_is_not_known(code, kept):
+    assert storable(CallsTold("ls", 1, code), ()).exit_code == kept

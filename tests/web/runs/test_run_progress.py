@@ -54,6 +54,19 @@ def test_it_says_what_runs_for_how_long_and_where_and_what_its_agent_did_last(si
 
 
 @pytest.mark.parametrize(
+    ("code", "before", "after"),
+    [
+        (None, "", ""),
+        (0, '<span class="better">✓<span class="visually-hidden"> succeeded</span></span> ', ""),
+        (2, '<span class="worse">✕<span class="visually-hidden"> failed</span></span> ', " exit 2"),
+    ],
+)
+def test_it_says_what_the_last_command_came_to(signed_in, running, code, before, after):
+    Trial.objects.filter(state="running").update(doing="taskmgr list", doing_exit=code)
+    assert f'<td class="wrap">{before}<code>taskmgr list</code>{after}</td>' in page(signed_in(), running)
+
+
+@pytest.mark.parametrize(
     ("of_scenario", "options", "of_target", "shown"),
     [
         (None, {}, {}, "5 min"),

@@ -48,10 +48,13 @@ def test_it_works(signed_in, run):
 
 
 def test_a_running_trial_says_who_carries_it_and_what_its_agent_did_last(signed_in, run):
-    trial = make_trial(run, outcome="", state="running", worker="eval-1:7", doing=HOSTILE, calls_so_far=7)
+    trial = make_trial(
+        run, outcome="", state="running", worker="eval-1:7", doing=HOSTILE, calls_so_far=7, doing_exit=2
+    )
     text = page(signed_in(), trial)
     assert "<dt>Worker</dt><dd>eval-1:7</dd>" in text
-    assert f"Its last command so far, of 7, is <code>{SHOWN}</code>." in text
+    assert 'Its last command so far, of 7, is <span class="worse">✕' in text
+    assert f"<code>{SHOWN}</code> exit 2." in text
 
 
 def test_a_trial_that_waits_has_no_worker_and_does_nothing(signed_in, run):

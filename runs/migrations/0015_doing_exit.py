@@ -1,0 +1,11 @@
+"""Running trials say what the last call of their agents came to."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("runs", "0014_calls_so_far")]
+
+    operations = [
+        migrations.AddField(model_name="trial", name="doing_exit", field=models.IntegerField(null=True)),
+    ]
