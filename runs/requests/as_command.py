@@ -32,6 +32,8 @@ def _words(request: Request, guidance: Sequence[Guidance]) -> Iterator[str]:
         ("--only", request.selection.only),
         ("--trials", [str(request.options.trials)]),
         ("--concurrency", _known(request.options.concurrency)),
+        ("--timeout-seconds", _seconds(request.options.timeout_seconds)),
+        ("--baseline", [request.options.baseline]),
         ("--run-tag", request.tags),
     ):
         for value in values:
@@ -42,6 +44,10 @@ def _words(request: Request, guidance: Sequence[Guidance]) -> Iterator[str]:
 
 def _known(number: int | None) -> list[str]:
     return [] if number is None else [str(number)]
+
+
+def _seconds(limit: float | None) -> list[str]:
+    return [] if limit is None else [str(limit).removesuffix(".0")]
 
 
 def _option(name: str, value: str) -> list[str]:

@@ -7,6 +7,8 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from runs.baselines import LAST_PASS, check_choice
+from runs.errors import RequestError
 from runs.options import RunOptions, Selection
 from runs.planning import Request
 from runs.warehouse.offer import Offer
@@ -17,6 +19,9 @@ NUMBER = {
     "min_value": "Write %(limit_value)s or more.",
     "max_value": "Write %(limit_value)s or less.",
 }
+
+
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.001, 86_400
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -57,6 +62,19 @@ class RunForm(forms.Form):
     run_tags = forms.CharField(
         label="Tags of the run", required=False, max_length=300, help_text="By commas."
     )
+    baseline = forms.CharField(
+        required=False,
+        max_length=30,
+        help_text=f"A run's number, or {LAST_PASS}. Empty: what is pinned.",
+    )
+    timeout_seconds = forms.FloatField(
+        label="Time limit, seconds",
+        min_value=SHORTEST_SECONDS,
+        max_value=LONGEST_SECONDS,
+        required=False,
+        error_messages={**NUMBER, "invalid": "Write a number of seconds, such as 120."},
+        help_text="For scenarios without a limit of their own.",
+    )
     judge = forms.BooleanField(required=False, initial=True)
 
     def __init__(self, offer: Offer, data: QueryDict) -> None:
@@ -91,6 +109,11 @@ class RunForm(forms.Form):
             self.add_error(
                 "guidance", f"This guidance belongs to {owner.name}. Choose one of {version.suite.name}."
             )
+        if version and given.get("baseline"):
+            try:
+                check_choice(version.suite.project_id, given["baseline"])
+            except RequestError as error:
+                self.add_error("baseline", str(error))
         return given
 
     @property
@@ -110,7 +133,11 @@ class RunForm(forms.Form):
                 tags=(given["tags"],) if given["tags"] else (), tier=given["tier"], only=words(given["only"])
             ),
             options=RunOptions(
-                trials=given["trials"], concurrency=given["concurrency"], judge=given["judge"]
+                trials=given["trials"],
+                concurrency=given["concurrency"],
+                timeout_seconds=given["timeout_seconds"],
+                baseline=given["baseline"],
+                judge=given["judge"],
             ),
             tags=words(given["run_tags"]),
         )

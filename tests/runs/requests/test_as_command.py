@@ -17,7 +17,7 @@ from runs.planning import plan, request_runs
 from runs.requests.as_command import as_command
 from runs.requests.run_form import RunForm
 from runs.warehouse.offer import offer_of
-from tests.builders import make_guidance, make_project, make_suite, make_target
+from tests.builders import make_guidance, make_project, make_run, make_suite, make_target
 from tests.commands.calling import call
 
 pytestmark = pytest.mark.django_db
@@ -89,11 +89,31 @@ def runs_of_command(line):
         {"tags": "--all", "tier": "2"},
         {"run_tags": "nightly, --x, two words"},
         {"judge": []},
+        {"timeout_seconds": "90"},
+        {"timeout_seconds": "0.25", "baseline": "last-pass"},
     ],
-    ids=["least", "numbers", "targets", "models", "scenarios", "a tag with dashes", "run tags", "no judge"],
+    ids=[
+        "least",
+        "numbers",
+        "targets",
+        "models",
+        "scenarios",
+        "a tag with dashes",
+        "run tags",
+        "no judge",
+        "a time limit",
+        "last pass",
+    ],
 )
 def test_the_command_makes_the_runs_that_the_page_makes(project, version, fields):
     request, line = asked(project, version, **fields)
+    assert runs_of_command(line) == runs_of_page(request, project)
+
+
+def test_the_command_names_time_limit_and_baseline(project, version):
+    before = make_run(version)
+    request, line = asked(project, version, timeout_seconds="90.0", baseline=str(before.pk))
+    assert f" --timeout-seconds 90 --baseline {before.pk}" in line
     assert runs_of_command(line) == runs_of_page(request, project)
 
 

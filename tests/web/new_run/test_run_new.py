@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runs.models import Run, Trial
-from tests.builders import make_guidance, make_project, make_suite, make_target
+from tests.builders import make_guidance, make_project, make_run, make_suite, make_target
 from tests.web.new_run.form import ADDRESS, FETCHED, given
 
 
@@ -28,6 +28,26 @@ def test_the_judge_can_be_left_out(signed_in, version):
     assert Run.objects.get().options["judge"] is False
 
 
+def test_a_baseline_and_a_time_limit_can_be_chosen(signed_in, version):
+    before = make_run(version)
+    signed_in("runner").post(ADDRESS, given(start="yes", baseline=f" {before.pk} ", timeout_seconds="90.5"))
+    options = Run.objects.latest("pk").options
+    assert (options["baseline"], options["timeout_seconds"]) == (str(before.pk), 90.5)
+
+
+def test_without_a_choice_the_baseline_is_what_is_pinned(signed_in, version):
+    signed_in().post(ADDRESS, given(start="yes"))
+    options = Run.objects.get().options
+    assert (options["baseline"], options["timeout_seconds"]) == ("", None)
+
+
+def test_another_projects_run_is_no_baseline(signed_in, version):
+    stranger = make_run(make_suite(make_project("other")))
+    text = signed_in().post(ADDRESS, given(start="yes", baseline=str(stranger.pk))).content.decode()
+    assert '<small id="baseline-note"><span class="error">There is no run' in text
+    assert Run.objects.count() == 1
+
+
 def test_guidance_can_be_chosen(signed_in, version):
     guidance = make_guidance(version.suite)
     signed_in().post(ADDRESS, given(start="yes", guidance=str(guidance.pk)))
@@ -44,13 +64,33 @@ def test_guidance_can_be_chosen(signed_in, version):
         ({"tags": "nowhere"}, "No scenario of Basics is left"),
         ({"targets": ["gone"]}, "There is no target called “gone”"),
         ({"suite": "gone"}, "Select a valid choice"),
+        ({"timeout_seconds": "soon"}, "Write a number of seconds, such as 120."),
+        ({"timeout_seconds": "nan"}, "Write a number of seconds, such as 120."),
+        ({"timeout_seconds": "0"}, "Write 0.001 or more."),
+        ({"timeout_seconds": "86401"}, "Write 86400 or less."),
+        ({"baseline": "9" * 30}, "Give a run's number, or last-pass."),
+        ({"baseline": "<b>last</b>"}, "There is no run '&lt;b&gt;last&lt;/b&gt;' to be the baseline."),
     ],
-    ids=["no number", "too few", "too many", "unknown key", "unknown tag", "unknown target", "unknown suite"],
+    ids=[
+        "no number",
+        "too few",
+        "too many",
+        "unknown key",
+        "unknown tag",
+        "unknown target",
+        "unknown suite",
+        "no time",
+        "no time that ends",
+        "too short",
+        "too long",
+        "unknown run",
+        "no baseline",
+    ],
 )
 def test_a_mistake_is_told_and_starts_nothing(signed_in, version, changes, sentence):
     response = signed_in().post(ADDRESS, given(start="yes", **changes))
     assert response.status_code == 422
-    assert sentence in response.content.decode().replace("&#x27;", "'")
+    assert sentence in response.content.decode().replace("&#x27;", "'").replace("&#39;", "'")
     assert not Run.objects.exists()
 
 
