@@ -20,6 +20,7 @@ STATES: dict[str, tuple[str, str]] = {
     "flaky": ("is-flaky", "flaky"),
     "broken": ("is-broken", "broken"),
     "few": ("is-little", "too few trials"),
+    "unmeasured": ("is-error", "errors only"),
     "added": ("is-little", "new here"),
     "removed": ("is-cancelled", "gone"),
     "stale": ("is-stale", "stale"),

@@ -68,11 +68,13 @@ class ComparedScenario:
 
     @property
     def verdict(self) -> str:
-        """What became of it, by counting."""
+        """What became of it, by counting; `unmeasured` where a side has errors alone."""
         before, after = self.rates
         if not self.base or not self.new:
             return "removed" if self.base else "added"
-        if not before.n or not after.n or before.share == after.share:
+        if not before.n or not after.n:
+            return "unmeasured"
+        if before.share == after.share:
             return "same"
         return "regressed" if after.share < before.share else "improved"
 
@@ -94,7 +96,7 @@ def _rate(outcomes: tuple[str, ...]) -> Rate:
 
 HEADLINE = ("trial/pass", "interaction/first_try_success_rate", "interaction/error_rate", "judge/judge")
 """Measures that stand first, under a heading of their own."""
-ORDER = ("regressed", "improved", "added", "removed", "same")
+ORDER = ("regressed", "improved", "unmeasured", "added", "removed", "same")
 
 
 @dataclass(frozen=True)
@@ -132,11 +134,6 @@ class ComparedRuns:
     def one_sided(self) -> int:
         """Scenarios that only one run has."""
         return sum(not (each.base and each.new) for each in self.scenarios)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many scenarios have each verdict."""
-        return {word: sum(each.verdict == word for each in self.scenarios) for word in ORDER}
 
 
 def two_runs(project: Project, asked: str) -> tuple[Run, Run] | None:

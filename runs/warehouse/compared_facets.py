@@ -9,9 +9,10 @@ from runs.warehouse.run_detail import Chip, Facets
 
 Test = Callable[[ComparedScenario], bool]
 FACETS: dict[str, tuple[str, str, str, Test]] = {
-    "differing": ("What differs", "", "", lambda each: each.verdict != "same"),
+    "differing": ("What differs", "", "", lambda each: each.verdict not in ("same", "unmeasured")),
     "regressed": ("Worse", "▼", "worse", lambda each: each.verdict == "regressed"),
     "improved": ("Better", "▲", "better", lambda each: each.verdict == "improved"),
+    "unmeasured": ("Errors only", "!", "caution", lambda each: each.verdict == "unmeasured"),
     "added": ("Only in the new run", "", "", lambda each: each.verdict == "added"),
     "removed": ("Only in the base", "", "", lambda each: each.verdict == "removed"),
     "same": ("Same", "=", "muted", lambda each: each.verdict == "same"),

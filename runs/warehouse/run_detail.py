@@ -41,7 +41,8 @@ class ScenarioRow:
     cost: float | None
     """In all, in dollars."""
     standing: str
-    """`worse` or `better` than the baseline by counting, which is no verdict; nothing without a baseline."""
+    """`worse` or `better` than the baseline or the `same`, by counting, which is no verdict; nothing where a side has no
+    trial that counts."""
     lost: tuple[int, int]
     """How many of how many passed trials it lost, where that can be counted; else zeros."""
 
@@ -95,9 +96,11 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _standing(before: Rate, now: Rate) -> str:
-    if before.n and now.n and before.share != now.share:
-        return "worse" if now.share < before.share else "better"
-    return ""
+    if not (before.n and now.n):
+        return ""
+    if before.share == now.share:
+        return "same"
+    return "worse" if now.share < before.share else "better"
 
 
 def _lost(before: Rate, now: Rate) -> tuple[int, int]:

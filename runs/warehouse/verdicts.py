@@ -19,7 +19,7 @@ class ChangedScenario:
 
     key: str
     verdict: str
-    """regressed, improved, added or removed."""
+    """regressed, improved, unmeasured, added or removed."""
     row: ScenarioRow | None
     """None where the run has no such scenario."""
 
@@ -45,6 +45,8 @@ class AgainstBaseline:
     differences: tuple[Difference, ...]
     regressions: int
     new_passes: int
+    unmeasured: int
+    """Scenarios of which one side has errors alone, so that nothing says whether they changed."""
 
 
 def against_baseline(run: Run, read: RunTrials, rows: Sequence[ScenarioRow]) -> AgainstBaseline | None:
@@ -54,17 +56,31 @@ def against_baseline(run: Run, read: RunTrials, rows: Sequence[ScenarioRow]) -> 
         return None
     compared = compare_passes(passed_of(read.before), passed_of(read.outcomes))
     by_key = {row.key: row for row in rows}
-    verdicts = (
-        ("regressed", compared.regressions),
-        ("improved", compared.new_passes),
-        ("added", compared.added),
-        ("removed", compared.removed),
-    )
-    changed = [ChangedScenario(key, word, by_key.get(key)) for word, keys in verdicts for key in keys]
-    differences = fingerprint_differences(baseline, run)
+    # The contract of suite results counts errors as failures, verdicts do not.
+    unmeasured = [
+        key
+        for key in (*compared.regressions, *compared.new_passes)
+        if _only_errors(read.before[key]) or _only_errors(read.outcomes[key])
+    ]
+    verdicts = {
+        "regressed": [key for key in compared.regressions if key not in unmeasured],
+        "improved": [key for key in compared.new_passes if key not in unmeasured],
+        "unmeasured": unmeasured,
+        "added": compared.added,
+        "removed": compared.removed,
+    }
+    changed = [ChangedScenario(key, word, by_key.get(key)) for word, keys in verdicts.items() for key in keys]
     return AgainstBaseline(
-        tuple(changed), tuple(differences), len(compared.regressions), len(compared.new_passes)
+        changed=tuple(changed),
+        differences=tuple(fingerprint_differences(baseline, run)),
+        regressions=len(verdicts["regressed"]),
+        new_passes=len(verdicts["improved"]),
+        unmeasured=len(unmeasured),
     )
+
+
+def _only_errors(outcomes: Sequence[str]) -> bool:
+    return set(outcomes) <= {"error"}
 
 
 def pins_of(run: Run) -> list[Baseline]:

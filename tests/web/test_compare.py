@@ -61,6 +61,22 @@ def test_chips_count_scenarios_and_narrow_them_by_the_address(signed_in, version
     assert narrowed(client, removed, base, "incomparable")[0] == ["list"]
 
 
+@pytest.mark.parametrize("outcomes", [("pass", "error"), ("error", "pass"), ("error", "error")])
+def test_a_scenario_of_which_a_side_has_errors_alone_is_not_compared(signed_in, version, outcomes):
+    runs = [make_run(version) for _ in outcomes]
+    for run, outcome in zip(runs, outcomes, strict=True):
+        make_trial(run, "create", outcome=outcome)
+        make_trial(run, "list", outcome="pass")
+        close(run)
+    client = signed_in()
+    found = compared(client, *runs).context["compared"].scenarios
+    assert [(each.key, each.verdict) for each in found] == [("create", "unmeasured"), ("list", "same")]
+    assert narrowed(client, *runs, "differing")[0] == []
+    keys, text = narrowed(client, *runs, "unmeasured")
+    assert keys == ["create"]
+    assert "! errors only" in text
+
+
 def test_a_chip_without_scenarios_leads_back_to_all(signed_in, version):
     base, new = ran(version), ran(version)
     keys, text = narrowed(signed_in(), base, new, "regressed")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from runs.baselines import set_baseline
+from runs.models import Change
 from runs.queue.claims import MOST_STARTS
 from runs.reports.console import summary
 from runs.reports.document import run_digest
@@ -71,6 +74,25 @@ def test_it_says_what_was_lost_since_the_baseline(signed_in, version):
     text = page(signed_in(), close(run))
     assert "1 scenario no longer passes" in text
     assert "▼ 1 of 1 lost" in text
+
+
+@pytest.mark.parametrize(("before", "now"), [("pass", "error"), ("error", "pass")])
+def test_a_scenario_with_errors_alone_has_no_verdict_anywhere_on_the_page(signed_in, version, before, now):
+    baseline = make_run(version)
+    run = make_run(version, baseline=baseline)
+    make_trial(baseline, "create", outcome=before, error="Asleep." if before == "error" else "")
+    make_trial(run, "create", outcome=now, error="Asleep." if now == "error" else "")
+    close(baseline)
+    response = signed_in().get(address(close(run)))
+    against, text = response.context["against"], response.content.decode()
+    assert [(each.key, each.verdict) for each in against.changed] == [("create", "unmeasured")]
+    assert (against.regressions, against.new_passes, against.unmeasured) == (0, 0, 1)
+    assert 'no scenario was lost, <span class="caution">! 1 with errors only</span>.' in text
+    assert '<span class="badge is-error">errors only</span>' in text
+    assert [row.standing for row in response.context["rows"]] == [""]
+    for word in ('"badge is-regressed"', '"badge is-improved"', "newly passing", "stands as it did"):
+        assert word not in text.partition("<main")[2]
+    assert not Change.objects.filter(run=run).exists()
 
 
 def test_it_says_why_a_run_could_not_be_prepared(signed_in, version):

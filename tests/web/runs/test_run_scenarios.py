@@ -147,7 +147,9 @@ def test_a_scenario_that_passed_in_the_baseline_and_lost_all_trials_says_so(sign
         ("pass pass", "fail fail fail error", "▼ 3 of 3 lost"),
         ("pass fail", "pass pass", "▲ better"),
         ("pass fail", "fail pass", "="),
-        ("error", "fail", "="),
+        ("error", "fail", "·"),
+        ("pass", "error", "·"),
+        ("error", "error", "·"),
     ],
 )
 def test_passes_that_were_lost_are_counted_where_as_many_trials_decided(
