@@ -15,7 +15,8 @@ class TrialResult(Struct, frozen=True):
     """What is told of one trial of a case."""
 
     outcome: Outcome
-    seconds: float = 0.0
+    seconds: float | None = None
+    """None where nobody told."""
     error: str = ""
     """The verdict's error, or why the trial is an error."""
     assertions_run: int = 0
@@ -51,9 +52,10 @@ class CaseResult(Struct, frozen=True):
         return min(self.trials, key=lambda trial: order.index(trial.outcome))
 
     @property
-    def duration_ms(self) -> int:
-        """Mean over the trials."""
-        return round(fmean(trial.seconds for trial in self.trials) * 1000)
+    def duration_ms(self) -> int | None:
+        """Mean over the trials whose time is known; None where that of none is."""
+        known = [trial.seconds for trial in self.trials if trial.seconds is not None]
+        return _milliseconds(fmean(known)) if known else None
 
 
 class Comparison(Struct, frozen=True):
@@ -107,7 +109,7 @@ def trial_result(
     *,
     tools_called: Sequence[str] = (),
     answer: str = "",
-    seconds: float = 0.0,
+    seconds: float | None = None,
     error: str = "",
     cost_usd: float | None = None,
 ) -> TrialResult:
@@ -181,9 +183,19 @@ def summary(cases: Sequence[CaseResult]) -> dict[str, Json]:
         "passed": passed,
         "failed": len(cases) - passed,
         "skippedAssertions": sum(case.telling.assertions_skipped for case in cases),
-        "totalDurationMs": sum(case.duration_ms for case in cases),
+        "totalDurationMs": total_duration(cases),
         "estimatedCostUsd": _cost(cases),
     }
+
+
+def total_duration(cases: Sequence[CaseResult]) -> int | None:
+    """Return the sum over the cases whose time is known; None where there are cases and that of none is."""
+    known = [case.duration_ms for case in cases if case.duration_ms is not None]
+    return sum(known) if known or not cases else None
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
 
 
 def _cost(cases: Sequence[CaseResult]) -> float | None:
@@ -214,7 +226,7 @@ def _case(case: CaseResult) -> dict[str, Json]:
 def _trial(trial: TrialResult) -> dict[str, Json]:
     return {
         "passed": trial.outcome == "pass",
-        "durationMs": round(trial.seconds * 1000),
+        "durationMs": _milliseconds(trial.seconds),
         "assertionsRun": trial.assertions_run,
         "assertionsSkipped": trial.assertions_skipped,
         **({} if trial.outcome == "pass" else {"error": _error(trial)}),

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 from rich.cells import cell_len, set_cell_size
 
-from evaluators.suite_result import CaseResult, SuiteRun, summary
+from evaluators.suite_result import CaseResult, SuiteRun, summary, total_duration
 
 WIDTH = 76
+UNKNOWN = "·"
 _RULE = 67
 _LEAST_DESCRIPTION = 10
 _LEAST_DURATION = 6
@@ -44,7 +45,7 @@ def _lines(run: SuiteRun, width: int, paint: Paint, most: int | None) -> Iterato
     few = most is None or len(run.cases) <= most
     shown = run.cases if few else tuple(case for case in run.cases if not case.passed)
     ids = max((cell_len(case.id) for case in shown), default=0)
-    durations = max((len(f"{case.duration_ms}ms") for case in shown), default=0)
+    durations = max((len(_duration(case.duration_ms)) for case in shown), default=0)
     room = width - len("  ✓ ") - ids - 2 * len("  ") - max(durations, _LEAST_DURATION)
     for case in shown:
         yield from _case(case, ids, max(room, _LEAST_DESCRIPTION), paint)
@@ -59,7 +60,7 @@ def _lines(run: SuiteRun, width: int, paint: Paint, most: int | None) -> Iterato
 def _case(case: CaseResult, ids: int, room: int, paint: Paint) -> Iterator[str]:
     mark = paint("✓", _GREEN) if case.passed else paint("✗", _RED)
     description = _fitted(case.description, room)
-    yield f"  {mark} {set_cell_size(case.id, ids)}  {description}  {case.duration_ms}ms"
+    yield f"  {mark} {set_cell_size(case.id, ids)}  {description}  {_duration(case.duration_ms)}"
     told = case.telling
     if not case.passed:
         error = f"agent error: {told.error}" if told.outcome == "error" else told.error
@@ -70,6 +71,10 @@ def _case(case: CaseResult, ids: int, room: int, paint: Paint) -> Iterator[str]:
         yield paint("    ⚠ Nothing was asserted, so it passed as vacuous.", _YELLOW)
 
 
+def _duration(milliseconds: int | None) -> str:
+    return UNKNOWN if milliseconds is None else f"{milliseconds}ms"
+
+
 def _fitted(text: str, room: int) -> str:
     line = " ".join(text.split())
     return set_cell_size(line, room) if cell_len(line) <= room else set_cell_size(line, room - 1) + "…"
@@ -77,9 +82,11 @@ def _fitted(text: str, room: int) -> str:
 
 def _totals(run: SuiteRun) -> str:
     told = summary(run.cases)
+    timed = sum(case.duration_ms is not None for case in run.cases)
+    of = f" of {timed} cases" if 0 < timed < len(run.cases) else ""
     return (
         f"  {told['passed']}/{told['totalCases']} passed | {told['failed']} failed | "
-        f"{told['skippedAssertions']} skipped assertions | {told['totalDurationMs']}ms total"
+        f"{told['skippedAssertions']} skipped assertions | {_duration(total_duration(run.cases))} total{of}"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -25,6 +27,12 @@ MAINLINE = ("", "main", "master")
 """Branches whose runs count as the mainline's: none, or that which others are merged into."""
 STALE = models.F("fingerprint__staleness__stale")
 """True where a run's eval cases were generated for another description of their tool; as `is_stale` in queries."""
+
+
+def seconds_between(began: datetime | None, ended: datetime | None) -> float | None:
+    """Return how long a run took; None where it is not over, and where it has results that told no times."""
+    # Those end when they begin, and nothing takes no time at all.
+    return ((ended - began).total_seconds() or None) if began and ended else None
 
 
 class Launch(models.Model):
@@ -137,8 +145,8 @@ class Run(models.Model):
 
     @property
     def seconds(self) -> float | None:
-        """Wall-clock time from the first trial's claim to the close, None before."""
-        return (self.finished - self.started).total_seconds() if self.started and self.finished else None
+        """Wall-clock time from the first trial's claim to the close, None before, and where nobody told."""
+        return seconds_between(self.started, self.finished)
 
 
 class RunSlot(models.Model):

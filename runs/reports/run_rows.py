@@ -13,6 +13,7 @@ from evalhub.web.moments import moment
 from evalhub.web.paging import LARGEST_KEY, SIZE
 from evalhub.web.prepared import prepared
 from runs.models import Run
+from runs.models.run import seconds_between
 from runs.warehouse.listing import newest_runs
 
 COLUMNS = (
@@ -202,7 +203,7 @@ def _json(run: RunValues) -> RunJson:
         run.guidance_name or (f"guidance {number}" if number else None),
         run.cost_usd,
         Tokens(run.tokens_in, run.tokens_out),
-        (ended - began).total_seconds() if began and ended else None,
+        seconds_between(began, ended),
         run.baseline,
         bool(run.stale),
         run.error,

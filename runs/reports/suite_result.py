@@ -69,7 +69,7 @@ def told_of(trial: Trial) -> TrialResult:
         msgspec.convert(redact_json(trial.scores), tuple[Score, ...]),
         tools_called=trial.detail.get("tools_called", ()),
         answer=trial.answer,
-        seconds=trial.seconds or 0.0,
+        seconds=trial.seconds,
         error=redact_patterns(trial.error),
         cost_usd=trial.cost_usd,
     )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from runs.models import Run
-from runs.models.run import RunState
+from runs.models.run import RunState, seconds_between
 
 COLUMNS = (
     *("pk", "state", "outcome", "passed", "failed", "errors", "cost_usd", "started", "finished"),
@@ -51,8 +51,8 @@ class ListedRun(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        """Wall-clock time of the run, None before its end."""
-        return (self.finished - self.started).total_seconds() if self.started and self.finished else None
+        """Wall-clock time of the run, None before its end and where nobody told."""
+        return seconds_between(self.started, self.finished)
 
     @property
     def guidance(self) -> str:

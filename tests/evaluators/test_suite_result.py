@@ -239,3 +239,15 @@ def test_a_trial_without_assertions_is_told_by_what_decided():
 
 def test_a_trial_that_is_an_error_says_why():
     assert trial_result("error", [], error="connection refused").error == "connection refused"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "milliseconds", "total"),
+    [((1.0, 2.0), 1500, 1500), ((1.0, None), 1000, 1000), ((None, None), None, None), ((0.0,), 0, 0)],
+)
+def test_a_time_that_nobody_told_is_null(seconds, milliseconds, total):
+    found = result(case(*(TrialResult("pass", each) for each in seconds)))
+    (told,) = found["cases"]
+    assert (told["durationMs"], found["summary"]["totalDurationMs"]) == (milliseconds, total)
+    each = [trial["durationMs"] for trial in told["details"].get("trials", ())]
+    assert each == ([None if one is None else one * 1000 for one in seconds] if len(seconds) > 1 else [])

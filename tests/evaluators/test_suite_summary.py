@@ -126,3 +126,12 @@ def test_of_many_cases_those_that_passed_are_only_counted():
     assert [line.split()[1] for line in text.splitlines() if line[2:3] in "✓✗"] == ["b"]
     assert "  … 2 more cases passed\n" in text
     assert "  2/3 passed | 1 failed" in text
+
+
+def test_a_time_that_nobody_told_is_not_zero():
+    untimed = CaseResult("b", "", (TrialResult("pass"),))
+    lines = suite_summary(run(case("a", "d", 12), untimed)).splitlines()
+    assert lines[1].endswith("  12ms")
+    assert lines[2].endswith("  ·")
+    assert lines[-1].endswith("| 12ms total of 1 cases")
+    assert suite_summary(run(untimed)).endswith("| · total\n")

@@ -95,3 +95,17 @@ def test_only_authors_bring_results(signed_in):
     client = signed_in("runner")
     assert bring(client, RESULTS).status_code == 403
     assert IMPORT not in client.get("/p/tools/runs/").content.decode()
+
+
+def test_times_that_no_line_tells_are_shown_as_unknown(signed_in, project):
+    client = signed_in("author")
+    bring(client, RESULTS)
+    run = Run.objects.get()
+    assert run.seconds is None
+    page, rows = (
+        client.get(address).content.decode() for address in (run.get_absolute_url(), "/p/tools/runs/")
+    )
+    for text in (page, rows):
+        assert "0.0 s" not in text
+        assert "&lt;1 ms" not in text
+    assert '<td class="num p2">·</td>' in rows

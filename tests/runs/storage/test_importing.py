@@ -10,11 +10,14 @@ import pytest
 from django.db import connections
 
 from evalhub.teams.models import Project
+from evaluators.suite_summary import suite_summary
 from runs.choosing import find_target
 from runs.errors import RequestError
 from runs.models import Run, RunMeasure
 from runs.reports.exports import exported
+from runs.reports.suite_result import suite_run
 from runs.storage.importing import import_results
+from scenarios.models import Suite
 from tests.builders import make_project, make_run, make_suite, make_trial
 
 pytestmark = pytest.mark.django_db
@@ -189,3 +192,19 @@ def test_a_time_beyond_all_years_is_none() -> None:
     endless["cases"][0]["durationMs"] = 1e300
     (run,) = stored(endless)
     assert run.finished == run.started
+
+
+def test_times_that_no_line_tells_stay_unknown_in_exports() -> None:
+    project = make_project()
+    suite = make_suite(project, ("w-1", "w-2"), name="golden")
+    Suite.objects.filter(pk=suite.suite_id).update(format="tool_forge")
+    records = [{"eval_id": key, "dataset": "golden", "score": 1.0} for key in ("w-1", "w-2")]
+    lines = "".join(json.dumps(each) + "\n" for each in records)
+    (run,) = stored(lines.encode(), project, "results.jsonl")
+    assert run.suite_id == suite.suite_id
+    told = json.loads(exported(run.pk, "suite-result"))
+    assert [case["durationMs"] for case in told["cases"]] == [None, None]
+    assert told["summary"]["totalDurationMs"] is None
+    assert "time=" not in exported(run.pk, "junit")
+    assert json.loads(exported(run.pk, "json"))["run"]["seconds"] is None
+    assert "0ms" not in suite_summary(suite_run(run))
