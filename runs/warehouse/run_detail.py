@@ -158,6 +158,7 @@ FACETS: dict[str, tuple[str, str, str, Test]] = {
     "better": ("Better", "▲", "better", lambda row: row.standing == "better"),
     "failing": ("Any failure", "✕", "worse", lambda row: "fail" in row.marks),
     "errors": ("Errors", "!", "caution", lambda row: "error" in row.marks),
+    "not-run": ("Not run", "–", "muted", lambda row: "none" in row.marks),
     "disagreeing": ("Gates and judge disagree", "", "", lambda row: row.disagrees),
 }
 

@@ -14,7 +14,7 @@ from runs.warehouse.home import glance, running_now
 from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of
 from runs.warehouse.rationales import readings
-from runs.warehouse.run_detail import facets, part_of
+from runs.warehouse.run_detail import chosen, facets, part_of
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.strips import recent_runs, strips
 from runs.warehouse.subcommands import subcommands
@@ -117,6 +117,16 @@ def test_chips_count_what_they_leave(version):
     make_trial(run, "export", outcome="fail")
     counted = {chip.name: chip.n for chip in facets(rows_of(run)).chips}
     assert counted == {"": 2, "failing": 1}
+
+
+def test_scenarios_with_trials_that_were_not_run_have_a_chip(version):
+    run = make_run(version)
+    make_trial(run, "create")
+    make_trial(run, "create", outcome="")
+    make_trial(run, "export", outcome="", state="running")
+    rows = rows_of(run)
+    assert {chip.name: chip.n for chip in facets(rows).chips} == {"": 2, "not-run": 1}
+    assert [row.key for row in chosen(rows, "not-run")] == ["create"]
 
 
 def test_a_subcommand_with_few_calls_comes_last(version):
