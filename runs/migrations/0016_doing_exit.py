@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0014_calls_so_far")]
+    dependencies = [("runs", "0015_judge_versions")]
 
     operations = [
         migrations.AddField(model_name="trial", name="doing_exit", field=models.IntegerField(null=True)),
