@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
-from runs.models import Measure, Run, TargetVersion, Trial
+from runs.models import Measure, Run, Trial
 from runs.models.measure import Better
 from runs.models.trial import TrialState
-from runs.warehouse.differences import Difference, definition_differences, fingerprint_rows
+from runs.warehouse.differences import Difference, fingerprint_rows
+from runs.warehouse.edited import edited
 from runs.warehouse.history import runs_of
 from runs.warehouse.rates import Rate
 from runs.warehouse.side_by_side import Cell, measures_of
@@ -145,7 +146,7 @@ def two_runs(project: Project, asked: str) -> tuple[Run, Run] | None:
 
 
 def compare_runs(base: Run, new: Run) -> ComparedRuns:
-    """Return two runs side by side, what differs first. Three queries, one more where their target was edited."""
+    """Return two runs side by side, what differs first. Four queries, one more where their target was edited."""
     measures = [MeasureRow(measure, *cells) for measure, cells in measures_of([base, new])]
     # What a trial comes to stands before what its layers found, and first of all how many passed.
     measures.sort(key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
@@ -153,17 +154,8 @@ def compare_runs(base: Run, new: Run) -> ComparedRuns:
     before, after = trials[base.pk], trials[new.pk]
     scenarios = [_compared(key, before.get(key), after.get(key)) for key in dict.fromkeys([*after, *before])]
     scenarios.sort(key=lambda each: (ORDER.index(each.verdict), -each.points))
-    fingerprint = [*_edited(base, new), *fingerprint_rows(base, new)]
+    fingerprint = [*edited(base, new), *fingerprint_rows(base, new)]
     return ComparedRuns(base, new, fingerprint, measures, scenarios)
-
-
-def _edited(base: Run, new: Run) -> list[Difference]:
-    """Return what was edited in the runs' target between them."""
-    before, after = base.target_version_id, new.target_version_id
-    if base.target_id != new.target_id or before is None or after is None or before == after:
-        return []
-    found = dict(TargetVersion.objects.filter(pk__in=(before, after)).values_list("pk", "definition"))
-    return definition_differences(found[before], found[after])
 
 
 @dataclass

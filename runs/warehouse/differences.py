@@ -90,10 +90,12 @@ def fingerprint_differences(before: Run, after: Run) -> list[Difference]:
     return [row for row in fingerprint_rows(before, after) if not row.same]
 
 
-def definition_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+def definition_differences(
+    whose: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> list[Difference]:
     """Return the fields in which two definitions of a target differ, as far as results depend on them."""
     names = [name for name in {**before, **after} if name not in NO_RESULT]
-    rows = [Difference(f"Target's {name}", _field(before, name), _field(after, name)) for name in names]
+    rows = [Difference(f"{whose} {name}", _field(before, name), _field(after, name)) for name in names]
     return [row for row in rows if not row.same]
 
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from runs.models import Run
+from runs.models import Run, Target
 from runs.targets.versions import version_of
 from scenarios.models import ScenarioVersion, SuiteEntry
-from tests.builders import close, make_project, make_run, make_suite, make_trial, score
+from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial, score
 
 ADDRESS = "/p/tools/compare/"
 KEYS = ("create", "export", "list")
@@ -170,6 +170,25 @@ def test_what_was_edited_in_a_target_is_told_field_by_field(signed_in, version):
     }  # fmt: skip
     again = compared(signed_in(), base, ran(version)).context["compared"]
     assert again.fingerprint == []
+
+
+def test_what_was_edited_in_a_judge_is_told_field_by_field(signed_in, project, version):
+    base, new = ran(version), ran(version)
+    strict, mild = (make_target(project, name=name) for name in ("strict", "mild"))
+
+    def told(*judges: Target) -> dict[str, tuple[str, str]]:
+        for run, model in ((base, "small"), (new, "large")):
+            for judge in judges:
+                judge.definition = {"name": judge.name, "model": model if judge == strict else "one"}
+            run.judge_versions.set([version_of(judge) for judge in judges])
+        found = compared(signed_in(), base, new).context["compared"].fingerprint
+        return {row.label: (row.before, row.after) for row in found}
+
+    assert told() == {}
+    assert told(strict) == {"Judge's model": ("small", "large")}
+    assert told(strict, mild) == {"Judge strict's model": ("small", "large")}
+    base.judge_versions.clear()
+    assert compared(signed_in(), base, new).context["compared"].fingerprint == []
 
 
 def test_the_fingerprint_is_compared_before_any_number(signed_in, version):
