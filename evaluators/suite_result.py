@@ -246,8 +246,5 @@ def _details(trial: TrialResult) -> dict[str, Json]:
     }
     if trial.all_failures:
         details["allFailures"] = list(trial.all_failures)
-    if trial.vacuous:
-        details["vacuous"] = True
-    if trial.outcome == "error":
-        details["infrastructure"] = True
-    return details
+    flags = {"vacuous": trial.vacuous, "infrastructure": trial.outcome == "error"}
+    return details | {name: True for name, holds in flags.items() if holds}

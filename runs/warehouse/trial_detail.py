@@ -187,14 +187,7 @@ class TrialPage:
         return next((each for each in self.siblings if each.index > self.trial.index), None)
 
 
-RELATED = (
-    "run__suite",
-    "run__target",
-    "run__guidance",
-    "scenario",
-    "scenario_version",
-    "transcript",
-)
+RELATED = ("run__suite", "run__target", "run__guidance", "scenario", "scenario_version", "transcript")
 
 
 def find_trial(project: Project, pk: int) -> Trial | None:
