@@ -106,9 +106,39 @@ def test_the_list_makes_as_many_queries_for_many_suites(signed_in, project, djan
     for _ in range(6):
         make_run(make_suite(project))
     client = signed_in()
-    # Session, user, access, the six of the reader, the untriaged.
+    # Session, access, the seven of the reader, the untriaged.
     with django_assert_max_num_queries(10):
         client.get("/p/tools/suites/")
+
+
+@pytest.mark.parametrize(
+    ("criteria", "layers"),
+    [
+        ({}, ""),
+        ({"tool": {"binary": "git"}, "gates": [{"type": "file_exists", "path": "a"}]}, "interaction, gates"),
+        ({"expect": {"toolCalled": "list"}}, "assertions"),
+        (
+            {"evaluators": [{"name": "grade", "type": "llm_judge"}], "judge": {"rubric": {}}},
+            "evaluators, judge",
+        ),
+        ({"judge": {"rubric": {}, "enabled": False}}, ""),
+    ],
+)
+def test_the_list_says_which_layers_look_at_a_suites_trials(signed_in, project, criteria, layers):
+    make_suite(project, criteria=criteria)
+    page = signed_in().get("/p/tools/suites/")
+    (row,) = page.context["suites"].rows
+    assert ", ".join(row.layers) == layers
+    assert f'<td class="p3 wrap muted">{layers or "·"}</td>' in page.content.decode()
+
+
+def test_the_list_counts_the_trials_that_ended(signed_in, project):
+    tried, other = make_suite(project, name="First"), make_suite(project, name="Second")
+    for outcome in ("pass", "fail", "error", ""):
+        make_trial(make_run(tried), outcome=outcome)
+    make_run(other)
+    rows = signed_in().get("/p/tools/suites/").context["suites"].rows
+    assert [(row.suite.name, row.trials) for row in rows] == [("First", 3), ("Second", 0)]
 
 
 @pytest.fixture
