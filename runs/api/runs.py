@@ -42,13 +42,14 @@ class RunFilters(Cursor):
     suite: Text = ""
     target: Text = ""
     model: Text = ""
+    tool_version: Text = ""
     guidance: Key | None = None
     tag: Text = ""
     state: Literal["", "pass", "fail", "error", "open", "cancelled"] = ""
 
     def filters(self) -> Filters:
-        guidance = str(self.guidance or "")
-        return Filters(self.q, self.suite, self.target, self.model, guidance, self.tag, self.state)
+        given = self.model_dump(exclude={"cursor", "limit", "guidance"})
+        return Filters(**given, guidance=str(self.guidance or ""))
 
 
 class SuiteChoice(Given):

@@ -13,7 +13,7 @@ from runs.models import Run, Target
 from scenarios.models import Guidance, Suite
 
 RECENT = 100
-"""Runs looked through for the models and tags to choose from."""
+"""Runs looked through for the models, tool versions and tags to choose from."""
 MOST_GUIDANCE = 100
 
 
@@ -24,6 +24,8 @@ class Choices:
     suites: list[tuple[str, str]]
     targets: list[str]
     models: list[str]
+    tool_versions: list[str]
+    """Those of the newest runs first."""
     guidance: list[tuple[int, str]]
     tags: list[tuple[str, int]]
 
@@ -35,24 +37,26 @@ def ask_choices(project: Project) -> None:
 
 
 def choices(project: Project) -> Choices:
-    """Return what there is to choose among a project's runs; models and tags of its last 100. Four queries.
+    """Return what there is to choose among a project's runs. Four queries.
 
-    None of them grows with the number of runs.
+    Models, tool versions and tags are those of its last runs, so that no query grows with their number.
     """
     recent = _recent(project.pk)
-    tags = Counter(tag for _, each in recent for tag in each)
+    tags = Counter(tag for _, _, tags in recent for tag in tags)
     return Choices(
         _suites(project.pk),
         target_names(project.pk),
-        sorted({model for model, _ in recent if model}),
+        sorted({model for model, _, _ in recent if model}),
+        list(dict.fromkeys(version for _, version, _ in recent if version)),
         [(pk, name or f"guidance {number}") for pk, name, number in _guidance(project.pk)],
         tags.most_common(8),
     )
 
 
 @prepared
-def _recent(project: int) -> QuerySet[Run, tuple[str, list[str]]]:
-    return Run.objects.filter(project=project).order_by("-pk").values_list("model", "tags")[:RECENT]
+def _recent(project: int) -> QuerySet[Run, tuple[str, str, list[str]]]:
+    runs = Run.objects.filter(project=project).order_by("-pk")
+    return runs.values_list("model", "tool_version", "tags")[:RECENT]
 
 
 @prepared

@@ -25,7 +25,7 @@ STATES = (
     ("cancelled", "cancelled"),
 )
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
-WORDS = {"q": "text"}
+WORDS = {"q": "text", "tool_version": "tool version"}
 """Filters that people call otherwise than addresses do."""
 
 
@@ -37,6 +37,7 @@ class Filters:
     suite: str = ""
     target: str = ""
     model: str = ""
+    tool_version: str = ""
     guidance: str = ""
     tag: str = ""
     state: str = ""
@@ -72,6 +73,7 @@ class Filters:
             ("suite__slug", self.suite),
             ("target__name", self.target),
             ("model", self.model),
+            ("tool_version", self.tool_version),
         ):
             if value:
                 found &= Q(**{column: value})

@@ -88,11 +88,12 @@ def test_it_gives_a_run_with_its_trials(api, keys):
         ({"state": "fail"}, 1),
         ({"tag": "nightly"}, 1),
         ({"target": "elsewhere"}, 0),
+        ({"tool_version": "2.4.0"}, 1),
     ],
-    ids=["all", "suite", "state", "tag", "target"],
+    ids=["all", "suite", "state", "tag", "target", "tool"],
 )
 def test_runs_are_filtered(api, project, suite, query, found):
-    make_run(suite, tags=["nightly"])
+    make_run(suite, tags=["nightly"], tool_version="2.4.0")
     make_trial(make_run(suite), outcome="fail")
     make_run(make_suite(project, name="More"))
     assert len(api("viewer").get("/runs", **query).json()["items"]) == found

@@ -27,6 +27,7 @@ def test_it_says_which_filter_leaves_nothing(signed_in, version):
         "tag=nightly",
         "state=fail",
         "q=2.4.0",
+        "tool_version=2.4.0",
         "q={pk}",
         "guidance={g}",
     ],
@@ -101,6 +102,21 @@ def test_it_says_which_filter_to_drop(signed_in, version):
     assert "No run has tag <b>release</b>, state <b>failed</b>. Without tag there is 1 run." in text
     assert '<a class="button" href="/p/tools/runs/?state=fail">Remove tag</a>' in text
     assert "Without state" not in text
+
+
+def test_tool_versions_to_choose_are_the_newest_first(signed_in, version):
+    for tool in ("2.9", "2.10", "2.9", ""):
+        make_run(version, tool_version=tool)
+    response = signed_in().get(f"{ADDRESS}?tool_version=2.9")
+    assert response.context["choices"].tool_versions == ["2.9", "2.10"]
+    assert '<option value="2.9" selected>2.9</option><option value="2.10">' in response.content.decode()
+
+
+def test_a_tool_version_in_force_is_chosen_though_no_recent_run_has_it(signed_in, version):
+    make_run(version, tool_version="2.4.0")
+    text = signed_in().get(ADDRESS, {"tool_version": "<b>1.0"}).content.decode()
+    assert '<option value="&lt;b&gt;1.0" selected>&lt;b&gt;1.0</option>' in text
+    assert "No run has tool version <b>&lt;b&gt;1.0</b>. Without tool version there is 1 run." in text
 
 
 def test_it_finds_runs_that_are_not_over(signed_in, version):
