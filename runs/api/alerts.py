@@ -18,6 +18,7 @@ from runs.api.finding import find_run
 from runs.models import Alert, Change
 from runs.models.comparison import AlertState, Verdict
 from runs.triage import triage
+from runs.warehouse.alert_filters import NOBODY, Filters
 
 router = Router()
 
@@ -57,6 +58,8 @@ class AlertFilters(Cursor):
     """Which alerts."""
 
     state: AlertState | None = None
+    q: Text = Field("", description="Part of the name of a suite or a target, or of a lost scenario's key.")
+    assignee: Text = Field("", description=f"A user's name, or {NOBODY}.")
 
 
 class AlertIn(Given):
@@ -100,6 +103,7 @@ def _changes(rows: Sequence[Change]) -> list[dict[str, Any]]:
 def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, Any]:
     """The regressions of runs, as things for people to decide; newest first."""
     rows = Alert.objects.filter(project=request.access.project).select_related("assignee")
+    rows = rows.filter(Filters(filters.q, filters.assignee).condition())
     if filters.state is not None:
         rows = rows.filter(state=filters.state)
     return page_of(request, rows, filters, lambda found: [_alert(each) for each in found])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -16,7 +17,8 @@ from evalhub.web.fragments import page_or_fragment
 from runs.forms import AlertForm
 from runs.models.comparison import AlertState
 from runs.triage import triage
-from runs.warehouse.alerts import AlertCard, alert_card, alert_counts, alert_page
+from runs.warehouse.alert_filters import NOBODY, Filters, alert_counts, in_force
+from runs.warehouse.alerts import AlertCard, alert_card, alert_page
 
 TITLES = {
     AlertState.UNTRIAGED: "Untriaged",
@@ -31,22 +33,37 @@ TITLES = {
 @require_safe
 @project_page()
 def regressions(request: ProjectRequest) -> HttpResponse:
-    """List the alerts in one state, those that nobody has decided about by default."""
-    project = request.access.project
+    """List the alerts in one state that the address's filters leave; those that nobody has decided about by default."""
+    project, filters = request.access.project, Filters.of(request.GET)
     asked = request.GET.get("state", "")
     state = asked if asked in AlertState.values else AlertState.UNTRIAGED.value
-    counts = alert_counts(project)
+    counts = alert_counts(project, filters)
     members = members_of(project)
-    page, cards = alert_page(project, state, request.GET.get("before", ""))
+    page, cards = alert_page(project, state, filters, request.GET.get("before", ""))
     context = {
         "state": state,
-        "tabs": [(each.value, title, counts.get(each.value, 0)) for each, title in TITLES.items()],
+        "tabs": [
+            (each.value, title, counts.found[each], filters.query(each.value))
+            for each, title in TITLES.items()
+        ],
         "cards": [(card, AlertForm(members, card.alert)) for card in cards],
+        "page": page,
+        "filters": filters,
+        "in_force": in_force(filters, state, counts),
+        "assignees": _assignees(members, filters.assignee),
+        "found": counts.found[state],
+        "elsewhere": counts.found.total() - counts.found[state],
         "older": page.older(request.GET) if page.before else "",
         "may_triage": request.access.may("triage"),
-        "total": sum(counts.values()),
+        "total": counts.all.total(),
     }
-    return page_or_fragment(request, "runs/regressions.html", "runs/_alerts.html", context)
+    return page_or_fragment(request, "runs/regressions.html", "runs/_alerts_swapped.html", context)
+
+
+def _assignees(members: Mapping[str, Any], asked: str) -> list[tuple[str, str]]:
+    """Return whom the filter offers: who is asked for stands among them, a member or not."""
+    names = [*members, *({asked} - {"", NOBODY, *members})]
+    return [("", "Anyone"), (NOBODY, "Nobody"), *((name, name) for name in names)]
 
 
 def members_of(project: Project) -> dict[str, Any]:

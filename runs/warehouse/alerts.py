@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evalhub.teams.models import Project
@@ -15,6 +14,7 @@ from evalhub.web.prepared import prepared
 from runs.models import Alert, Change, RunMeasure, Trial
 from runs.models.comparison import AlertState, Verdict
 from runs.models.trial import TrialState
+from runs.warehouse.alert_filters import Filters
 from runs.warehouse.differences import Difference, fingerprint_differences
 
 SIZE = 10
@@ -79,12 +79,6 @@ def _untriaged(project: int) -> QuerySet[Alert, str]:
     return waiting.values_list("state", flat=True)[:MOST_COUNTED]
 
 
-def alert_counts(project: Project) -> dict[str, int]:
-    """Return the number of alerts in each state. One query."""
-    rows = Alert.objects.filter(project=project).order_by().values("state").annotate(n=Count("pk"))
-    return Counter({row["state"]: row["n"] for row in rows})
-
-
 def _with_runs() -> QuerySet[Alert]:
     related = ("suite", "target", "guidance", "project", "baseline__guidance")
     return Alert.objects.select_related("assignee", *(f"run__{name}" for name in related)).defer(
@@ -92,9 +86,12 @@ def _with_runs() -> QuerySet[Alert]:
     )
 
 
-def alert_page(project: Project, state: str, before: str) -> tuple[Page[Alert], list[AlertCard]]:
-    """Return one page of the alerts in a state, newest first. Three queries."""
-    page = page_below(_with_runs().filter(project=project, state=state), before, size=SIZE)
+def alert_page(
+    project: Project, state: str, filters: Filters, before: str
+) -> tuple[Page[Alert], list[AlertCard]]:
+    """Return one page of the alerts in a state that the filters leave, newest first. Three queries."""
+    alerts = _with_runs().filter(filters.condition(), project=project, state=state)
+    page = page_below(alerts, before, size=SIZE)
     return page, cards(page.rows)
 
 

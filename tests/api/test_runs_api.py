@@ -177,6 +177,21 @@ def test_an_alert_is_triaged(api, keys):
     assert api("runner").patch(address, {"state": "gone"}).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"q": "basics"}, 1),
+        ({"q": "elsewhere"}, 0),
+        ({"assignee": "(nobody)"}, 1),
+        ({"assignee": "grace"}, 0),
+        ({"q": "basics", "state": "fixed"}, 0),
+    ],
+    ids=["text", "other text", "nobody", "somebody", "state"],
+)
+def test_alerts_are_filtered(api, keys, query, found):
+    assert len(api("viewer").get("/alerts", **query).json()["items"]) == found
+
+
 def test_a_review_is_ones_last_word(api, keys):
     runner, address = api("runner"), f"/judgings/{keys['judging_id']}/reviews"
     body = {"polarity": "negative", "position": 0, "word": "agree"}

@@ -42,6 +42,8 @@ PAGES = {
     "target-edit": "/p/tools/targets/{target}/",
     "regressions": "/p/tools/regressions/",
     "regressions-none": "/p/tools/regressions/?state=fixed",
+    "regressions-nothing": "/p/tools/regressions/?q=nowhere&assignee=grace",
+    "regressions-filtered": "/p/tools/regressions/?q=task",
     "compare": "/p/tools/compare/?runs={base},{finished}",
     "compare-none": "/p/tools/compare/",
     "run-import": "/p/tools/runs/import/",

@@ -133,6 +133,24 @@ def test_triage_swaps_the_card_and_the_count_in_the_navigation(
     assert complaints == []
 
 
+def test_regressions_are_narrowed_while_one_types(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    fill(project)
+    as_admin.goto(f"{live_server.url}/p/tools/regressions/")
+    text, untriaged = as_admin.get_by_role("searchbox", name="Text"), as_admin.locator("#tabs a").first
+    expect(untriaged.locator(".count")).to_be_visible()
+    text.press_sequentially("nowhere")
+    expect(as_admin.get_by_role("heading", name="Nothing matches")).to_be_visible()
+    expect(untriaged.locator(".count")).to_have_count(0)
+    expect(text).to_be_focused()
+    assert as_admin.url.endswith("?state=untriaged&q=nowhere&assignee=")
+    as_admin.get_by_role("link", name="Remove text").click()
+    expect(as_admin.locator("article")).to_be_visible()
+    expect(untriaged.locator(".count")).to_be_visible()
+    assert complaints == []
+
+
 def test_a_check_is_polled_until_a_worker_has_answered(
     as_admin: Page, live_server: Any, project: Any, settings: Any
 ) -> None:

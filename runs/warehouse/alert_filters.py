@@ -1,0 +1,96 @@
+"""Which alerts the queue of regressions shows, as its address says it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, fields, replace
+from urllib.parse import urlencode
+
+from django.db.models import Count, Exists, OuterRef, Q
+from django.http import QueryDict
+
+from evalhub.teams.models import Project
+from runs.models import Alert, Change
+from runs.models.comparison import Verdict
+from runs.warehouse.filters import WORDS, InForce
+
+NOBODY = "(nobody)"
+"""Stands for no assignee; no user's name has brackets."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the address asks for, beside the state; an empty text is no condition."""
+
+    q: str = ""
+    """Part of the name of a suite or a target, or of the key of a scenario that was lost."""
+    assignee: str = ""
+    """A user's name, or `NOBODY`."""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Filters:
+        """Read the filters of an address; anything else in it is left alone."""
+        return cls(**{each.name: query.get(each.name, "").strip()[:200] for each in fields(cls)})
+
+    @property
+    def in_force(self) -> list[tuple[str, str]]:
+        """Name and value of every condition, in the order of the form."""
+        return [(each.name, getattr(self, each.name)) for each in fields(self) if getattr(self, each.name)]
+
+    def without(self, name: str) -> Filters:
+        """Return the filters with one of them dropped."""
+        return replace(self, **{name: ""})
+
+    def query(self, state: str) -> str:
+        """Return the address of a state with these filters."""
+        return urlencode([("state", state), *self.in_force])
+
+    def condition(self) -> Q:
+        """Return the conditions as one, for alerts."""
+        found = Q()
+        if self.assignee:
+            found &= Q(assignee=None) if self.assignee == NOBODY else Q(assignee__username=self.assignee)
+        if self.q:
+            # What was lost is asked for each alert: there are far fewer of them than of changes.
+            lost = Change.objects.filter(run=OuterRef("run"), verdict=Verdict.REGRESSED)
+            found &= (
+                Q(run__suite__name__icontains=self.q)
+                | Q(run__target__name__icontains=self.q)
+                | Q(Exists(lost.filter(scenario__key__icontains=self.q)))
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many alerts of each state there are."""
+
+    all: Counter[str]
+    found: Counter[str]
+    """Those that the filters leave."""
+    left: dict[str, Counter[str]]
+    """Those that are left without one of the filters, by its name."""
+
+
+def alert_counts(project: Project, filters: Filters) -> Counts:
+    """Return how many alerts there are in each state, and how many the filters leave. One query."""
+    asked = {"found": filters} | {f"without_{name}": filters.without(name) for name, _ in filters.in_force}
+    counts = {name: Count("pk", filter=Q(pk__gt=0) & each.condition()) for name, each in asked.items()}
+    alerts = Alert.objects.filter(project=project).order_by().values("state")
+    rows = list(alerts.annotate(n=Count("pk"), **counts))
+    by_name = {name: Counter({row["state"]: row[name] for row in rows}) for name in ("n", *counts)}
+    left = {name: by_name[f"without_{name}"] for name, _ in filters.in_force}
+    return Counts(by_name["n"], by_name["found"], left)
+
+
+def in_force(filters: Filters, state: str, counts: Counts) -> list[InForce]:
+    """Return the filters in force in people's words, each with how many alerts of the state there were without it."""
+    return [
+        InForce(
+            WORDS.get(name, name),
+            "nobody" if (name, value) == ("assignee", NOBODY) else value,
+            filters.without(name).query(state),
+            counts.left[name][state],
+        )
+        for name, value in filters.in_force
+    ]

@@ -1,0 +1,137 @@
+"""Filters of the regressions page: what each leaves, what is counted, and how to drop it."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.models import Alert
+from tests.builders import make_compared, make_member, make_project, make_suite, make_target
+
+ADDRESS = "/p/tools/regressions/"
+
+
+def lost(suite, key="export", *, state="untriaged", by=None, target=None):
+    """Return the run of a suite's newest alert: it lost one scenario against its baseline."""
+    changes = {"target": target} if target else {}
+    make_compared(suite, {"create": "pass", "export": "pass"}, **changes)
+    outcomes = {each: "fail" if each == key else "pass" for each in ("create", "export")}
+    run = make_compared(suite, outcomes, **changes)
+    Alert.objects.filter(run=run).update(state=state, assignee=by)
+    return run
+
+
+def runs(response):
+    return [card.alert.run for card, _ in response.context["cards"]]
+
+
+def counted(response):
+    return {state: n for state, _, n, _ in response.context["tabs"] if n}
+
+
+@pytest.fixture
+def grace(project):
+    return make_member(project, "runner", "grace")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"q": "SECOND"},
+        {"q": "codex"},
+        {"q": "creat"},
+        {"assignee": "grace"},
+        {"q": "second", "assignee": "grace"},
+    ],
+    ids=["suite", "target", "scenario", "assignee", "both"],
+)
+def test_it_filters_by(signed_in, project, version, grace, given):
+    lost(version)
+    second = make_suite(project, ("create", "export"), name="Second")
+    wanted = lost(second, "create", by=grace, target=make_target(project, "codex"))
+    assert runs(signed_in().get(ADDRESS, given)) == [wanted]
+
+
+def test_a_scenario_that_was_not_lost_is_not_found(signed_in, version):
+    lost(version, "export")
+    assert runs(signed_in().get(ADDRESS, {"q": "create"})) == []
+
+
+def test_it_finds_what_nobody_looks_at(signed_in, version, grace):
+    lost(version, by=grace)
+    wanted = lost(version)
+    response = signed_in().get(ADDRESS, {"assignee": "(nobody)"})
+    assert runs(response) == [wanted]
+    assert "assignee <b>nobody</b>" in response.content.decode()
+
+
+def test_the_tabs_count_what_the_filters_leave_and_keep_them(signed_in, version, grace):
+    lost(version, by=grace)
+    lost(version, state="fixed", by=grace)
+    lost(version, state="fixed")
+    response = signed_in().get(ADDRESS, {"assignee": "grace", "q": "exp&"})
+    assert counted(response) == {}
+    response = signed_in().get(ADDRESS, {"assignee": "grace", "q": "exp"})
+    assert counted(response) == {"untriaged": 1, "fixed": 1}
+    assert 'href="?state=fixed&amp;q=exp&amp;assignee=grace"' in response.content.decode()
+    assert counted(signed_in().get(ADDRESS)) == {"untriaged": 1, "fixed": 2}
+
+
+def test_older_ones_keep_the_filters(signed_in, version, grace):
+    wanted = [lost(version, state="fixed", by=grace) for _ in range(11)]
+    lost(version, state="fixed")
+    client = signed_in()
+    first = client.get(ADDRESS, {"state": "fixed", "assignee": "grace"})
+    assert runs(first) == wanted[:0:-1]
+    assert runs(client.get(f"{ADDRESS}?{first.context['older']}")) == wanted[:1]
+
+
+def test_it_says_which_filter_to_drop(signed_in, version, grace):
+    lost(version)
+    lost(version, state="fixed", by=grace)
+    text = signed_in().get(ADDRESS, {"q": "export", "assignee": "grace"}).content.decode()
+    assert "No regression in this state has text <b>export</b>, assignee <b>grace</b>." in text
+    assert "Without assignee there is 1. In other states there is 1; the tabs above have it." in text
+    assert "Without text" not in text
+    assert '<a class="button" href="?state=untriaged&amp;q=export">Remove assignee</a>' in text
+
+
+def test_without_any_regression_no_filter_is_to_blame(signed_in):
+    text = signed_in().get(ADDRESS, {"q": "export"}).content.decode()
+    assert "Nothing has regressed" in text
+    assert 'class="filters"' not in text and 'class="chips"' not in text
+
+
+def test_who_is_asked_for_stays_chosen_though_no_member(signed_in, version, grace):
+    lost(version)
+    text = signed_in().get(ADDRESS, {"assignee": "<b>ada"}).content.decode()
+    assert '<option value="&lt;b&gt;ada" selected>&lt;b&gt;ada</option>' in text
+    assert '<option value="grace">grace</option>' in text
+
+
+@pytest.mark.parametrize("text", ["%", "_", "<script>alert(1)</script>", "'; --", "\\"])
+def test_a_text_is_sought_as_it_is_written(signed_in, version, text):
+    lost(version)
+    response = signed_in().get(ADDRESS, {"q": text})
+    assert runs(response) == []
+    assert "<script>alert(1)" not in response.content.decode()
+
+
+def test_htmx_gets_the_counts_of_the_tabs_with_the_cards(signed_in, version):
+    lost(version)
+    text = signed_in().get(ADDRESS, {"q": "exp"}, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in text
+    assert 'id="tabs" aria-label="State" hx-swap-oob="true"' in text
+    assert "hx-swap-oob" not in signed_in().get(ADDRESS, {"q": "exp"}).content.decode()
+
+
+def test_another_projects_regressions_are_not_counted(signed_in, version):
+    lost(make_suite(make_project("other"), ("create", "export")))
+    lost(version)
+    assert counted(signed_in().get(ADDRESS, {"q": "export"})) == {"untriaged": 1}
+
+
+def test_filters_cost_no_query(signed_in, version, grace, django_assert_max_num_queries):
+    lost(version, by=grace)
+    client = signed_in()
+    with django_assert_max_num_queries(10):
+        assert len(runs(client.get(ADDRESS, {"q": "export", "assignee": "grace"}))) == 1
