@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from tests.browser.history import fill
 from tests.builders import close, make_guidance, make_run, make_suite, make_target, make_trial
 
 
@@ -35,6 +36,17 @@ def test_the_list_of_runs_fits_a_page_of_1280_pixels(as_admin: Page, live_server
     table = as_admin.get_by_role("region", name="Runs, table")
     assert table.evaluate("box => box.scrollWidth <= box.clientWidth")
     assert table.locator("tbody tr").evaluate("row => row.offsetHeight") < 80
+
+
+@pytest.mark.parametrize("path", ["runs/?tool_version=", "regressions/?q="])
+def test_a_long_filter_in_force_does_not_widen_the_page(
+    as_admin: Page, live_server: Any, project: Any, path: str
+) -> None:
+    fill(project)
+    as_admin.set_viewport_size({"width": 390, "height": 900})
+    as_admin.goto(f"{live_server.url}/p/tools/{path}{'x' * 200}")
+    expect(as_admin.locator(".chip b").first).to_contain_text("xxx")
+    assert as_admin.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_the_home_names_targets_where_their_column_is_gone(
