@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
-from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
+from django.db.models import Count, OuterRef, Q, Subquery
 from django.http import QueryDict
 
 from evalhub.teams.models import Project
@@ -55,8 +55,6 @@ class SuiteRow:
     scenarios: int
     layers: tuple[str, ...]
     """Those that look at trials of any of the version's scenarios."""
-    trials: int
-    """Of all its runs, as many as have ended."""
     latest: RunRow[Run] | None
 
     @property
@@ -76,7 +74,7 @@ class SuiteList:
 
 
 def suite_list(project: Project, filters: SuiteFilters) -> SuiteList:
-    """Return a project's suites with their newest version and run. Seven queries, one more for a text."""
+    """Return a project's suites with their newest version and run. Six queries, one more for a text."""
     newest_version = SuiteVersion.objects.filter(suite=OuterRef("pk")).order_by("-number").values("pk")[:1]
     newest_run = Run.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     found = Suite.objects.filter(project=project)
@@ -135,12 +133,8 @@ def _rows(project: Project, suites: list[Suite]) -> list[SuiteRow]:
     newest = {each.pk: each for each in versions.filter(pk__in=_known(suites, "newest"))}
     runs = list(runs_of(project).filter(pk__in=_known(suites, "last_run")))
     latest = {row.run.pk: row for row in rows(runs)}
-    trials = _trials(suites)
     found = [(suite, vars(suite)) for suite in suites]
-    return [
-        _row(suite, newest.get(had["newest"]), trials.get(suite.pk, 0), latest.get(had["last_run"]))
-        for suite, had in found
-    ]
+    return [_row(suite, newest.get(had["newest"]), latest.get(had["last_run"])) for suite, had in found]
 
 
 def _with(key: str) -> Count:
@@ -153,13 +147,7 @@ def _with(key: str) -> Count:
     return Count("entries", filter=is_on & Q(**{f"{criteria}__has_key": key}))
 
 
-def _trials(suites: list[Suite]) -> dict[int, int]:
-    """Return how many trials of each suite have ended, by its key. One query."""
-    ended = Sum(F("passed") + F("failed") + F("errors"))
-    return dict(Run.objects.filter(suite__in=suites).order_by().values_list("suite").annotate(ended=ended))
-
-
-def _row(suite: Suite, version: SuiteVersion | None, trials: int, latest: RunRow[Run] | None) -> SuiteRow:
+def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow[Run] | None) -> SuiteRow:
     known = vars(version) if version else {}
     layers = tuple(layer for layer in LAYERS if known.get(f"with_{layer}"))
-    return SuiteRow(suite, version, known.get("size", 0), layers, trials, latest)
+    return SuiteRow(suite, version, known.get("size", 0), layers, latest)

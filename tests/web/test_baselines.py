@@ -57,8 +57,12 @@ def test_a_suite_lists_its_baselines_and_lets_go_of_them(signed_in, version):
     client = signed_in()
     client.post(f"/p/tools/runs/{run.pk}/baseline/")
     pin = Baseline.objects.get()
-    assert f"/p/tools/baselines/{pin.pk}/unset/" in client.get("/p/tools/suites/basics/").content.decode()
+    text = client.get("/p/tools/suites/basics/").content.decode()
+    assert f"/p/tools/baselines/{pin.pk}/unset/" in text
+    head = f'<dt>Baseline</dt><dd><a href="/p/tools/runs/{pin.run_id}/">run {pin.run_id}</a></dd>'
+    assert head in text
     assert client.post(f"/p/tools/baselines/{pin.pk}/unset/").url == "/p/tools/suites/basics/"
+    assert "<dt>Baseline</dt>" not in client.get("/p/tools/suites/basics/").content.decode()
     assert not Baseline.objects.exists()
     assert list(AuditEvent.objects.values_list("action", flat=True)) == ["baseline.unset", "baseline.set"]
 

@@ -119,6 +119,13 @@ def test_a_tool_version_in_force_is_chosen_though_no_recent_run_has_it(signed_in
     assert "No run has tool version <b>&lt;b&gt;1.0</b>. Without tool version there is 1 run." in text
 
 
+def test_a_model_in_force_is_chosen_though_no_recent_run_has_it(signed_in, version):
+    make_run(version, model="small")
+    text = signed_in().get(ADDRESS, {"model": "<b>large"}).content.decode()
+    assert '<option value="&lt;b&gt;large" selected>&lt;b&gt;large</option><option value="small">' in text
+    assert text.count(" selected>") == 1
+
+
 def test_it_finds_runs_that_are_not_over(signed_in, version):
     make_run(version)
     queued = make_run(version, state="queued")
