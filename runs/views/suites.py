@@ -62,7 +62,7 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
         "lines": page.chosen(shown),
         "chips": page.chips(shown),
         "hints": quoted(lints, {}),
-        "baselines": found.baselines.select_related("target", "by").order_by("target__name", "branch"),
+        "baselines": list(found.baselines.select_related("target", "by").order_by("target__name", "branch")),
         "may_upload": request.access.may("upload"),
         "may_triage": request.access.may("triage"),
     }

@@ -15,6 +15,7 @@ from evalhub.web.states import FORMATS, look
 from evaluators.criteria import Criteria
 from runs.models import Target
 from runs.warehouse.strips import Strip, strips
+from runs.warehouse.suite_facts import SuiteFacts, entries_of, suite_facts
 from runs.warehouse.suite_versions import VersionChange, version_change
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
 
@@ -76,6 +77,7 @@ class SuitePage:
     """What a run takes that asks for none: that of the last upload, which need not be the newest."""
     targets: list[Target]
     target: Target | None
+    facts: SuiteFacts
 
     @property
     def version(self) -> SuiteVersion | None:
@@ -158,9 +160,10 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     change = version_change(suite, shown.version)
     targets = list(Target.objects.filter(runs__suite=suite).distinct())
     chosen = next((each for each in targets if each.name == shown.target), None)
-    entries: list[SuiteEntry] = []
-    if change.versions:
-        entries = list(change.versions[0].entries.select_related("scenario_version__scenario"))
+    entries = entries_of(change.versions[0]) if change.versions else []
+    criteria = [
+        Criteria.model_validate(each.scenario_version.content.get("criteria", {})) for each in entries
+    ]
     last = strips(suite, target=chosen.pk if chosen else None)
     guidance = list(
         suite.guidance.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
@@ -168,11 +171,12 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     return SuitePage(
         suite=suite,
         change=change,
-        lines=[_line(entry, last) for entry in entries],
+        lines=[_line(*each, last) for each in zip(entries, criteria, strict=True)],
         guidance=guidance,
         default_guidance=_taken(suite, guidance),
         targets=targets,
         target=chosen,
+        facts=suite_facts(entries, criteria),
     )
 
 
@@ -182,10 +186,9 @@ def _taken(suite: Suite, known: Sequence[Guidance]) -> Guidance | None:
     return found or (suite.guidance.filter(pk=taken).first() if taken else None)
 
 
-def _line(entry: SuiteEntry, last: dict[int, Strip]) -> ScenarioLine:
+def _line(entry: SuiteEntry, criteria: Criteria, last: dict[int, Strip]) -> ScenarioLine:
     version = entry.scenario_version
     content = version.content
-    criteria = Criteria.model_validate(content.get("criteria", {}))
     return ScenarioLine(
         scenario=version.scenario,
         tier=int(content.get("tier", 0)),
