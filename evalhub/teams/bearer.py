@@ -9,6 +9,7 @@ from django.utils import timezone
 from ninja.security import HttpBearer
 
 from evalhub.teams.access import Access, of_token
+from evalhub.teams.guesses import Guesses
 from evalhub.teams.models import ApiToken, digest
 from evalhub.web.rest.errors import ApiError, not_found
 
@@ -20,9 +21,8 @@ class ApiRequest(HttpRequest):
     token: ApiToken
 
 
-MOST_REMEMBERED = 1000
-_projects: dict[str, int] = {}
-"""Whose a token was when it was last read, by its digest: a guess, for what is asked together with the token."""
+_projects = Guesses()
+"""By the digests of their tokens."""
 
 
 class Bearer(HttpBearer):
@@ -39,15 +39,13 @@ class Bearer(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> Access | None:
         """Return the access, or None without a valid token. Raises `ApiError` 403 and 404."""
         key = digest(token)
-        if self.ahead and not request.GET and key in _projects:
-            self.ahead(_projects[key])
+        if self.ahead and not request.GET and (project := _projects.get(key)):
+            self.ahead(project)
         found = ApiToken.find(token, now=timezone.now())
         access = of_token(found) if found else None
         if access is None:
             return None
-        if len(_projects) >= MOST_REMEMBERED:
-            _projects.clear()
-        _projects[key] = access.project.pk
+        _projects.remember(key, access.project.pk)
         slug = request.resolver_match.kwargs.get("project") if request.resolver_match else None
         if slug is not None and slug != access.project.slug:
             raise not_found("project", slug)

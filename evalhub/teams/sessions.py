@@ -13,11 +13,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from evalhub.teams.access import ask_member, member
+from evalhub.teams.guesses import Guesses
 from evalhub.web.prepared import prepared
 
-MOST_REMEMBERED = 1000
-_people: dict[str, int] = {}
-"""Whose a session was when it was last read: who that is still comes from the database, and is asked together with it."""
+_people = Guesses()
 
 
 class SessionStore(DatabaseSessions):
@@ -27,9 +26,7 @@ class SessionStore(DatabaseSessions):
         """Return what the session holds."""
         held = super().load()
         if SESSION_KEY in held and self.session_key:
-            if len(_people) >= MOST_REMEMBERED:
-                _people.clear()
-            _people[self.session_key] = int(held[SESSION_KEY])
+            _people.remember(self.session_key, int(held[SESSION_KEY]))
         return held
 
     def _get_session_from_db(self) -> Session | None:

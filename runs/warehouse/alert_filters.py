@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.db.models import Count, Exists, OuterRef, Q
-from django.http import QueryDict
 
 from evalhub.teams.models import Project
 from runs.models import Alert, Change
 from runs.models.comparison import Verdict
+from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.filters import WORDS, InForce
 
 NOBODY = "(nobody)"
@@ -19,27 +19,13 @@ NOBODY = "(nobody)"
 
 
 @dataclass(frozen=True)
-class Filters:
+class Filters(AddressFilters):
     """What the address asks for, beside the state; an empty text is no condition."""
 
     q: str = ""
     """Part of the name of a suite or a target, or of the key of a scenario that was lost."""
     assignee: str = ""
     """A user's name, or `NOBODY`."""
-
-    @classmethod
-    def of(cls, query: QueryDict) -> Filters:
-        """Read the filters of an address; anything else in it is left alone."""
-        return cls(**{each.name: query.get(each.name, "").strip()[:200] for each in fields(cls)})
-
-    @property
-    def in_force(self) -> list[tuple[str, str]]:
-        """Name and value of every condition, in the order of the form."""
-        return [(each.name, getattr(self, each.name)) for each in fields(self) if getattr(self, each.name)]
-
-    def without(self, name: str) -> Filters:
-        """Return the filters with one of them dropped."""
-        return replace(self, **{name: ""})
 
     def query(self, state: str) -> str:
         """Return the address of a state with these filters."""

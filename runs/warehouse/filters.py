@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time
+from typing import Self
 from urllib.parse import urlencode
 
 from django.db.models import Count, Q, QuerySet
@@ -13,6 +14,7 @@ from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
 from runs.models import Run
 from runs.models.run import RunState
+from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.choices import Choices
 from runs.warehouse.tag_lines import TagLines
 
@@ -30,7 +32,7 @@ WORDS = {"q": "text", "tool_version": "tool version"}
 
 
 @dataclass(frozen=True)
-class Filters:
+class Filters(AddressFilters):
     """What the address asks for; an empty text is no condition."""
 
     q: str = ""
@@ -46,20 +48,11 @@ class Filters:
     """The first day on which a run was asked for, as 2026-11-09, in UTC."""
 
     @classmethod
-    def of(cls, query: QueryDict) -> Filters:
+    def of(cls, query: QueryDict) -> Self:
         """Read the filters of an address; anything else in it is left alone, and so is a day that is none."""
-        given = {each.name: query.get(each.name, "").strip()[:200] for each in fields(cls)}
-        day = _day(given["since"])
-        return cls(**given | {"since": day.isoformat() if day else ""})
-
-    @property
-    def in_force(self) -> list[tuple[str, str]]:
-        """Name and value of every condition, in the order of the form."""
-        return [(each.name, getattr(self, each.name)) for each in fields(self) if getattr(self, each.name)]
-
-    def without(self, name: str) -> Filters:
-        """Return the filters with one of them dropped."""
-        return replace(self, **{name: ""})
+        found = super().of(query)
+        day = _day(found.since)
+        return replace(found, since=day.isoformat() if day else "")
 
     @property
     def query(self) -> str:

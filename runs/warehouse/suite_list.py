@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from django.db.models import Count, OuterRef, Q, Subquery
-from django.http import QueryDict
 
 from evalhub.teams.models import Project
 from evalhub.web.states import FORMATS
 from runs.models import Run
+from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.history import RunRow, rows, runs_of
 from scenarios.models import Suite, SuiteEntry, SuiteVersion
 
@@ -26,18 +26,13 @@ LAYERS = {
 
 
 @dataclass(frozen=True)
-class SuiteFilters:
+class SuiteFilters(AddressFilters):
     """What the address asks for; an empty text is no condition."""
 
     q: str = ""
     """Part of a suite's name, of a scenario's key, or of a tag."""
     format: str = ""
     tag: str = ""
-
-    @classmethod
-    def of(cls, query: QueryDict) -> SuiteFilters:
-        """Read the filters of an address; anything else in it is left alone."""
-        return cls(**{each.name: query.get(each.name, "").strip()[:200] for each in fields(cls)})
 
     @property
     def in_force(self) -> list[tuple[str, str]]:

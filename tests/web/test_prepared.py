@@ -218,6 +218,7 @@ class TestWhatIsAskedAhead:
             _members(project.pk)
         assert len(asked) == 2
 
+    @pytest.mark.django_db(transaction=True)
     def test_what_no_row_fits_is_not_asked(self) -> None:
         make_project("one")
         _members.ahead(2**63)
