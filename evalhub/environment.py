@@ -129,3 +129,30 @@ def database(url: str) -> dict[str, Any]:
     raise ImproperlyConfigured(
         f"DATABASE_URL begins with '{parts.scheme}:'. Give it sqlite:///path/to/file or postgresql://user@host/name."
     )
+
+
+def file_store(name: str) -> dict[str, Any]:
+    """Return Django's settings of the store of kept files: `s3://bucket/prefix?endpoint=URL&region=NAME`, or a folder.
+
+    Keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, else from where Amazon's clients look for them.
+    """
+    address = text(name)
+    if not address:
+        return {"BACKEND": "runs.storage.artifacts.LocalStore", "OPTIONS": {"allow_overwrite": True}}
+    parts, options = urlsplit(address), dict(parse_qsl(urlsplit(address).query))
+    unknown = sorted(options.keys() - {"endpoint", "region"})
+    if parts.scheme != "s3" or not parts.hostname or unknown:
+        raise ImproperlyConfigured(
+            f"{name} is '{address}'. Write s3://bucket/prefix, with ?endpoint=URL&region=NAME where the store is not "
+            "Amazon's, or leave it empty for the data directory."
+        )
+    known = {
+        "bucket_name": parts.netloc,
+        "location": parts.path.strip("/"),
+        "endpoint_url": options.get("endpoint"),
+        "region_name": options.get("region"),
+        "access_key": text("AWS_ACCESS_KEY_ID"),
+        "secret_key": text("AWS_SECRET_ACCESS_KEY"),
+    }
+    given = {key: value for key, value in known.items() if value}
+    return {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": {"file_overwrite": True, **given}}

@@ -140,6 +140,7 @@ STATICFILES_FINDERS = [
 ]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "artifacts": environment.file_store("EVALHUB_STORE"),
     "staticfiles": {"BACKEND": "evalhub.web.static_storage.StaticStorage"},
 }
 # Each file is kept under its hashed name only.

@@ -10,7 +10,7 @@ from ninja import Path, Query, Router, Schema
 from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import REFUSALS, ErrorOut, answers, not_found
+from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, answers, not_found
 from evalhub.web.rest.given import Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evaluators.model import Transcript
@@ -20,7 +20,7 @@ from runs.api.schemas import ScoresOut, TrialOut, TrialRowOut, UsageOut
 from runs.models import Artifact, CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import json_of
 from runs.reports.document import scores_json, trial_facts, trial_json
-from runs.storage.artifacts import path_of
+from runs.storage.artifacts import FileUnavailable, open_kept
 
 router = Router(tags=["trials"])
 
@@ -169,9 +169,12 @@ def list_artifacts(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
 def download_artifact(request: ApiRequest, trial_id: Path[Key], artifact: Path[Text]) -> FileResponse:
     """Download a kept file as it is, with nothing redacted."""
     kept = Artifact.objects.filter(trial=find_trial(request, trial_id), name=artifact).first()
-    if kept is None or not path_of(kept.sha256).is_file():
+    if kept is None:
         raise not_found("artifact", artifact)
-    content = path_of(kept.sha256).open("rb")
+    try:
+        content = open_kept(kept.sha256)
+    except FileUnavailable as error:
+        raise ApiError(404, str(error), id=error.id) from error
     return FileResponse(
         content,
         as_attachment=True,

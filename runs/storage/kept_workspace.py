@@ -6,7 +6,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import IO
 
 UNREADABLE = (tarfile.TarError, zlib.error, EOFError, OSError)
 """What reading an archive raises that is gone, cut off or damaged."""
@@ -23,20 +23,20 @@ class KeptFile:
 
 
 def kept_files(
-    archive: Path, wanted: Callable[[KeptFile], bool] = lambda file: False
+    archive: IO[bytes], wanted: Callable[[KeptFile], bool] = lambda file: False
 ) -> Iterator[tuple[KeptFile, bytes]]:
-    """Yield the files of an archive, each with its content where that is wanted, else with none.
+    """Yield the files of an open archive, each with its content where that is wanted, else with none.
 
     One file at a time is in memory. Raises one of `UNREADABLE`.
     """
-    with tarfile.open(archive, mode="r:gz") as packed:
+    with tarfile.open(fileobj=archive, mode="r:gz") as packed:
         for number, entry in enumerate(packed):
             file = KeptFile(number, entry.name, entry.size)
             stream = packed.extractfile(entry) if wanted(file) else None
             yield file, stream.read() if stream else b""
 
 
-def kept_file(archive: Path, number: int) -> tuple[KeptFile, bytes] | None:
+def kept_file(archive: IO[bytes], number: int) -> tuple[KeptFile, bytes] | None:
     """Return the file at this place with its content, None where there is none. Raises one of `UNREADABLE`."""
     found = (each for each in kept_files(archive, lambda file: file.number == number))
     return next((each for each in found if each[0].number == number), None)

@@ -6,10 +6,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
@@ -17,6 +15,7 @@ from django.db.models import QuerySet
 from evalhub.teams.models import Project, note
 from runs.models import Artifact, Run, TranscriptRecord
 from runs.models.run import RunState
+from runs.storage.artifacts import folders, store
 
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 RUNS_AT_ONCE = 50
@@ -79,30 +78,28 @@ def _touched(rows: QuerySet[Any]) -> set[int]:
     return set(rows.order_by().values_list("trial__run", flat=True).distinct())
 
 
-def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[Path]:
-    """Yield the kept files that no row names any more and that are not new; `now` in seconds since 1970.
+def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
+    """Yield the stored files that no row names any more and that are not new; `now` in seconds since 1970.
 
     What only runs name that could be pruned as of `let_go` counts as named by nobody.
     """
-    for folder in sorted(Path(settings.ARTIFACTS_DIR).glob("??")):
+    kept = store()
+    for folder in sorted(folders()):
         # A folder's names are few enough to ask about at once.
-        paths = {path.name: path for path in folder.iterdir() if path.is_file()}
-        naming = Artifact.objects.filter(sha256__startswith=folder.name)
+        naming = Artifact.objects.filter(sha256__startswith=folder)
         if let_go is not None:
             naming = naming.exclude(trial__run__in=prunable(let_go).order_by())
         named = set(naming.values_list("sha256", flat=True))
-        yield from (
-            path
-            for name, path in sorted(paths.items())
-            if name not in named and now - path.stat().st_mtime > YOUNGEST_SECONDS
-        )
+        for name in sorted(set(kept.listdir(folder)[1]) - named):
+            if now - kept.get_modified_time(f"{folder}/{name}").timestamp() > YOUNGEST_SECONDS:
+                yield f"{folder}/{name}"
 
 
 def prune_files(*, dry_run: bool, let_go: datetime | None = None) -> Pruned:
     """Remove files that no row names any more; or only count them, with those that `let_go` would leave so."""
     done = Pruned()
-    for path in unreferenced(time.time(), let_go):
-        done += Pruned(files=1, bytes=path.stat().st_size)
+    for name in unreferenced(time.time(), let_go):
+        done += Pruned(files=1, bytes=store().size(name))
         if not dry_run:
-            path.unlink()
+            store().delete(name)
     return done

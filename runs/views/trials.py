@@ -8,11 +8,12 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.errors import error_page
 from evalhub.web.paging import key_of
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
 from runs.requests.again import again
-from runs.storage.artifacts import path_of
+from runs.storage.artifacts import FileUnavailable, open_kept, opened
 from runs.storage.kept_workspace import UNREADABLE, kept_file
 from runs.warehouse.citations import Citations
 from runs.warehouse.trial_detail import find_trial, trial_page
@@ -57,10 +58,11 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
 def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
     """Send a kept file, as it is, as a download: whatever is in it, no browser shows it as a page of this site."""
     kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=name)
-    path = path_of(kept.sha256)
-    if not path.is_file():
-        raise Http404
-    response = FileResponse(path.open("rb"), as_attachment=True, filename=f"trial-{pk}-{kept.name}")
+    try:
+        file = open_kept(kept.sha256)
+    except FileUnavailable as error:
+        return error_page(404, "This file cannot be downloaded", str(error), error.id)
+    response = FileResponse(file, as_attachment=True, filename=f"trial-{pk}-{kept.name}")
     response["Content-Type"] = "application/octet-stream"
     return response
 
@@ -71,7 +73,10 @@ def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpRespons
     """Send one file of the kept workspace, as it is, as a download."""
     kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=WORKSPACE)
     try:
-        found = kept_file(path_of(kept.sha256), number)
+        with opened(kept.sha256) as archive:
+            found = kept_file(archive, number)
+    except FileUnavailable as error:
+        return error_page(404, "This file cannot be downloaded", str(error), error.id)
     except UNREADABLE as error:
         raise Http404 from error
     if found is None:

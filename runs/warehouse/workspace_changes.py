@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from evalhub.web.prepared import prepared
 from evalhub.web.visible import visible
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
-from runs.storage.artifacts import path_of
+from runs.storage.artifacts import FileUnavailable, opened
 from runs.storage.changed_lines import LONGEST, text_of
 from runs.storage.kept_workspace import UNREADABLE, KeptFile, kept_files
 from runs.storage.workspace_contents import Change, is_gits_own
@@ -34,7 +35,7 @@ MOST_TEXT = 300_000
 IMPORTED = "These results were imported, so neither the workspace nor what it started from is known here."
 NOT_YET = "The workspace is kept once the agent has ended."
 NONE_KEPT = "No workspace is kept of this trial: it had none, or old files were pruned."
-GONE = "The kept workspace cannot be read any more: its file is gone or damaged. Restore it from a backup."
+GONE = "The kept workspace cannot be read: its file is damaged. Restore it from a backup."
 AFTER_SETUP = "The scenario's setup commands ran before the agent, so what they wrote is among these changes."
 EMPTY = "It is empty."
 NO_TEXT = "It is no text, so only sizes are compared."
@@ -92,6 +93,8 @@ def workspace_changes(trial: Trial, artifacts: list[Artifact]) -> WorkspaceChang
     start = {file.path: file.content for file in _start(trial) if file.path not in left_out}
     try:
         every = sorted(_changes(kept, start), key=lambda change: change.path)
+    except FileUnavailable as error:
+        return WorkspaceChanges(problem=str(error))
     except UNREADABLE:
         return WorkspaceChanges(problem=GONE)
     changes = [change for change in every if not is_gits_own(change.path)]
@@ -148,12 +151,13 @@ def _changes(kept: Artifact | None, start: Mapping[str, bytes]) -> Iterator[File
     def is_read(file: KeptFile) -> bool:
         return file.size <= LONGEST or file.size == len(start.get(file.path, b""))
 
-    for file, content in kept_files(path_of(kept.sha256), is_read) if kept else ():
-        seen.add(file.path)
-        before = start.get(file.path)
-        if not is_read(file) or before != content:
-            change: Change = "added" if before is None else "changed"
-            yield _change(file.path, change, before, content, file.size, file.number, room)
+    with opened(kept.sha256) if kept else nullcontext() as archive:
+        for file, content in kept_files(archive, is_read) if archive else ():
+            seen.add(file.path)
+            before = start.get(file.path)
+            if not is_read(file) or before != content:
+                change: Change = "added" if before is None else "changed"
+                yield _change(file.path, change, before, content, file.size, file.number, room)
     for path in sorted(start.keys() - seen):
         yield _change(path, "removed", start[path], None, None, None, room)
 

@@ -10,9 +10,9 @@ import pytest
 
 from runs.models import Artifact, Run, Trial
 from runs.providers.cli import LONGEST_TOLD
-from runs.storage.artifacts import path_of
 from tests.agentv.eval_folder import cases, put, records, run_folder, the_run
 from tests.commands.calling import call
+from tests.kept_files import path_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

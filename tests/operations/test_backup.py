@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sqlite3
+import subprocess
 from contextlib import closing
 from io import StringIO
 from pathlib import Path
@@ -88,10 +89,28 @@ def test_the_secret_is_for_its_owner_only(tmp_path):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="There is a server on PostgreSQL only.")
-def test_a_server_is_copied_by_its_own_program(tmp_path):
-    said = backup(tmp_path / "safe")
-    assert "pg_dump --format custom" in said
-    assert str(connection.settings_dict["NAME"]) in said
+def test_a_database_server_is_dumped_before_files_are_copied(tmp_path):
+    make_project("tools")
+    assert f"The database is in {tmp_path / 'safe/evalhub.dump'}" in backup(tmp_path / "safe")
+    listed = subprocess.run(
+        ["pg_restore", "--list", str(tmp_path / "safe/evalhub.dump")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "TABLE DATA public teams_project" in listed.stdout
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="There is a server on PostgreSQL only.")
+def test_nothing_is_copied_without_the_dump_program(tmp_path, monkeypatch):
+    keep("transcript", b"raw")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    err = StringIO()
+    with pytest.raises(SystemExit):
+        call_command("backup", str(tmp_path / "safe"), stderr=err)
+    assert "pg_dump is not installed here, so nothing was copied." in err.getvalue()
+    assert not (tmp_path / "safe/artifacts").exists()
 
 
 @pytest.mark.django_db(transaction=True)

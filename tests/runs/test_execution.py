@@ -12,8 +12,8 @@ import pytest
 from evalhub.teams.models import Project
 from runs import lanes, launching
 from runs.models import Run, Target
-from runs.storage.artifacts import path_of
 from runs.trials.work_area import own_area
+from tests.kept_files import path_of
 from tests.runs.carried import GOOD, carried, one, shell_project
 from tests.runs.carrying import launch, shell_target, suite_of
 from tests.runs.processes import pids_with

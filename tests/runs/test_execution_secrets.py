@@ -8,7 +8,7 @@ import pytest
 
 from evalhub.teams.models import Project
 from runs.models import Artifact, Target, Trial
-from runs.storage.artifacts import path_of
+from tests.kept_files import path_of
 from tests.runs.carried import one, shell_project
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import sqlite3
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.db import connection
-
 from evalhub.web.numbers import file_size
-from runs.storage.backup import back_up
+from runs.storage.backup import BackupFailed, back_up
 from scenarios.commands import EvalhubCommand, Refused, Result
 
 
@@ -25,20 +22,19 @@ class Command(EvalhubCommand):
         folder = _folder(options["folder"])
         try:
             copied = back_up(folder)
+        except BackupFailed as error:
+            raise Refused(str(error), id="backup/failed") from error
         except (OSError, sqlite3.Error) as error:
             raise Refused(
                 f"{folder}: the backup failed: {error}. Check its space and owner.", id="backup/failed"
             ) from error
-        lines = [f"{copied.files} new files of {file_size(copied.bytes)} are in {folder / 'artifacts'}."]
-        if copied.database:
-            lines.append(f"The database is in {copied.database}.")
-        else:
-            lines.append(
-                f"The database is on a server, so copy it with its own program:\n  {_pg_dump(folder)}"
-            )
+        lines = [
+            f"The database is in {copied.database}.",
+            f"{copied.files} new files of {file_size(copied.bytes)} are in {folder / 'artifacts'}.",
+        ]
         document = {
             "folder": str(folder),
-            "database": str(copied.database) if copied.database else None,
+            "database": str(copied.database),
             "files": copied.files,
             "bytes": copied.bytes,
         }
@@ -50,12 +46,3 @@ def _folder(said: str) -> Path:
     if not said:
         raise Refused("The folder is empty. Name one; '.' is the one that you are in.", id="backup/folder")
     return Path(said)
-
-
-def _pg_dump(folder: Path) -> str:
-    """Return the command that copies the database; its password is asked for, or read from PGPASSFILE."""
-    known = connection.settings_dict
-    words = ["pg_dump", "--format", "custom", "--file", str(folder / "evalhub.dump")]
-    for option, name in (("--host", "HOST"), ("--port", "PORT"), ("--username", "USER")):
-        words += [option, str(known[name])] if known[name] else []
-    return shlex.join((*words, str(known["NAME"])))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runs.storage.artifacts import path_of
 from runs.warehouse import workspace_changes as reader
 from tests.builders import make_run, make_suite, make_target, make_trial
+from tests.kept_files import path_of
 from tests.web.trials.pages import address
 from tests.web.trials.workspaces import START, changes, page, trial_of
 
@@ -129,7 +129,8 @@ def test_a_kept_workspace_that_cannot_be_read_is_said(signed_in, project, damage
     if damage != "gone":
         path.write_bytes(content[: len(content) // 2] if damage == "cut off" else b"not an archive")
     client = signed_in()
-    assert "cannot be read any more" in page(client, trial)
+    why = "Its file is not on this server" if damage == "gone" else "its file is damaged"
+    assert why in page(client, trial)
     assert client.get(address(trial, "files/1/")).status_code == 404
 
 

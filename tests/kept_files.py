@@ -1,0 +1,10 @@
+"""Where the local store keeps a trial's files, for tests that look at the disk."""
+
+from pathlib import Path
+
+from runs.storage.artifacts import name_of, store
+
+
+def path_of(sha256: str) -> Path:
+    """Return the path of a content in the local store."""
+    return Path(store().path(name_of(sha256)))

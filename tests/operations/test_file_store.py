@@ -1,0 +1,159 @@
+"""Kept files in a folder and in an S3-compatible bucket: the same from every door."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.test import Client
+from moto.server import ThreadedMotoServer
+
+from evalhub import environment
+from runs.models import Artifact, Trial
+from runs.storage.artifacts import FileUnavailable, keep, name_of, open_kept, opened, store
+from runs.storage.retention import prune_files
+from tests.builders import make_member, make_project, make_run, make_suite, make_trial
+from tests.static_files import plain_static_files  # noqa: F401  # a fixture
+
+BUCKET = "kept-files"
+
+
+@pytest.fixture(scope="module")
+def s3_options() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="key",
+        aws_secret_access_key="secret",
+    ).create_bucket(Bucket=BUCKET)
+    yield f"?endpoint={endpoint}&region=us-east-1"
+    server.stop()
+
+
+@pytest.fixture(params=["folder", "s3"])
+def any_store(request, settings, tmp_path, monkeypatch) -> str:
+    settings.ARTIFACTS_DIR = tmp_path / "artifacts"
+    if request.param == "s3":
+        options = request.getfixturevalue("s3_options")
+        use_bucket(settings, monkeypatch, f"s3://{BUCKET}/{tmp_path.name}{options}")
+    return request.param
+
+
+def use_bucket(settings: Any, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("EVALHUB_STORE", address)
+    settings.STORAGES = {**settings.STORAGES, "artifacts": environment.file_store("EVALHUB_STORE")}
+
+
+def trial_with(name: str, content: bytes) -> Trial:
+    trial = make_trial(make_run(make_suite(make_project())), outcome="pass")
+    Artifact.objects.create(trial=trial, **vars(keep(name, content)))
+    return trial
+
+
+def page_client(trial: Trial) -> Client:
+    client = Client()
+    client.force_login(make_member(trial.run.project, "author"))
+    return client
+
+
+def test_what_is_kept_is_read_again(any_store):
+    kept = keep("transcript", b"raw \x00 bytes")
+    with opened(kept.sha256) as file:
+        assert file.read() == b"raw \x00 bytes"
+
+
+def test_the_same_content_is_stored_once(any_store, tmp_path):
+    first, second = keep("transcript", b"same"), keep("events", b"same")
+    assert first.sha256 == second.sha256
+    assert store().listdir(first.sha256[:2])[1] == [first.sha256]
+
+
+@pytest.mark.django_db
+def test_a_download_sends_the_stored_bytes(any_store):
+    trial = trial_with("transcript", b"what the agent printed")
+    answer = page_client(trial).get(f"/p/{trial.run.project.slug}/trials/{trial.pk}/artifacts/transcript/")
+    assert b"".join(answer.streaming_content) == b"what the agent printed"
+
+
+@pytest.mark.django_db
+def test_a_file_of_a_kept_workspace_is_sent(any_store):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        entry = tarfile.TarInfo("notes.txt")
+        entry.size = 5
+        archive.addfile(entry, io.BytesIO(b"hello"))
+    trial = trial_with("workspace", packed.getvalue())
+    answer = page_client(trial).get(f"/p/{trial.run.project.slug}/trials/{trial.pk}/files/0/")
+    assert answer.content == b"hello"
+
+
+@pytest.mark.django_db
+def test_a_missing_file_says_that_it_is_not_on_this_server(any_store):
+    trial = trial_with("transcript", b"soon gone")
+    store().delete(name_of(trial.artifacts.get().sha256))
+    answer = page_client(trial).get(f"/p/{trial.run.project.slug}/trials/{trial.pk}/artifacts/transcript/")
+    assert answer.status_code == 404
+    assert "Its file is not on this server." in answer.content.decode()
+
+
+def test_a_store_that_is_away_is_a_sentence(settings, monkeypatch, tmp_path):
+    use_bucket(settings, monkeypatch, f"s3://{BUCKET}?endpoint=http://127.0.0.1:9&region=us-east-1")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    with pytest.raises(FileUnavailable, match=r"The file store cannot be read: .* Check EVALHUB_STORE\."):
+        open_kept("ab" * 32)
+
+
+@pytest.mark.django_db
+def test_files_without_a_row_are_pruned(any_store, monkeypatch):
+    trial = trial_with("transcript", b"named by a row")
+    orphan = keep("events", b"named by nobody")
+    assert prune_files(dry_run=False).files == 0
+    later = time.time() + 2 * 3600
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert prune_files(dry_run=False).files == 1
+    assert not store().exists(name_of(orphan.sha256))
+    assert store().exists(name_of(trial.artifacts.get().sha256))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_copies_files_of_every_store(any_store, settings, tmp_path):
+    settings.DATA_DIR = tmp_path / "data"
+    settings.DATA_DIR.mkdir()
+    kept = keep("transcript", b"to be copied")
+    call_command("backup", str(tmp_path / "safe"))
+    assert (tmp_path / "safe/artifacts" / name_of(kept.sha256)).read_bytes() == b"to be copied"
+
+
+def test_nothing_is_left_of_a_write_that_fails(settings, tmp_path):
+    settings.ARTIFACTS_DIR = tmp_path / "artifacts"
+    settings.ARTIFACTS_DIR.mkdir()
+
+    class Broken(io.BytesIO):
+        def read(self, *_: Any) -> bytes:
+            raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        store().save("ab/cd", Broken())
+    assert [path for path in Path(settings.ARTIFACTS_DIR).rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("address", ["gs://bucket", "s3://", "s3://bucket?colour=red"])
+def test_an_address_that_is_no_store_is_refused(monkeypatch, address):
+    monkeypatch.setenv("EVALHUB_STORE", address)
+    with pytest.raises(ImproperlyConfigured, match=r"Write s3://bucket/prefix"):
+        environment.file_store("EVALHUB_STORE")
