@@ -1,0 +1,67 @@
+"""Databases of earlier versions keep their data and show it, on every database."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+ROOT = Path(__file__).parents[2]
+RUNS = {
+    "1": ["finished", "fail", 2, 4],
+    "2": ["finished", "pass", 6, 0],
+    "3": ["finished", "fail", 2, 4],
+    "4": ["finished", "pass", 6, 0],
+    "5": ["finished", "pass", 3, 0],
+    "6": ["finished", "fail", 0, 3],
+    "7": ["finished", "pass", 4, 0],
+    "8": ["finished", "fail", 3, 1],
+}
+"""State, outcome, passed and failed of each run, as the earlier versions stored them."""
+
+
+@pytest.fixture
+def empty_database(tmp_path, django_db_blocker) -> Iterator[str]:
+    """Give the address of a database without tables, of the kind that these tests run on."""
+    if connection.vendor == "sqlite":
+        yield f"sqlite:///{tmp_path}/upgrade.sqlite3"
+        return
+    name = f"upgrade_{uuid4().hex}"
+    base, _, options = os.environ["DATABASE_URL"].partition("?")
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name}")
+        yield f"{base.rpartition('/')[0]}/{name}?{options}"
+        cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def upgraded(name: str, address: str) -> dict[str, Any]:
+    environment = {**os.environ, "DATABASE_URL": address}
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.upgrade", name],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    document: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return document
+
+
+@pytest.mark.worker
+@pytest.mark.parametrize("version", ["first_release", "before_rooms"])
+def test_an_upgrade_keeps_runs_and_every_page(version, empty_database):
+    after = upgraded(version, empty_database)
+    assert after["runs"] == RUNS
+    assert after["trials"] == {"pass": 26, "fail": 12}
+    assert len(after["pages"]) > 55
+    assert {address: status for address, status in after["pages"].items() if status != 200} == {}
