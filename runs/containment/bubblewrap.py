@@ -1,14 +1,15 @@
-"""The command line of bubblewrap, which gives a command namespaces of its own."""
+"""The options of bubblewrap, which gives a command namespaces of its own."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
+
+from runs.containment.starting import Bubblewrap, Spawn, started
 
 HOME = "/home/agent"
 ETC = (
@@ -48,8 +49,7 @@ def find() -> str:
     return ""
 
 
-def argv(
-    program: str,
+def options(
     *,
     network: bool,
     nested: bool,
@@ -59,14 +59,14 @@ def argv(
     cwd: str,
     etc: Path | None = None,
 ) -> tuple[str, ...]:
-    """Return everything up to the command itself. The environment is inherited: argument lists are public.
+    """Return the options, all but the command's variables.
 
     `writable` maps folders of the host to their places inside; `readable` are seen where they are. `etc` stands for
     /etc, unless something else of it is to be seen.
     """
     if _of_etc(map(str, readable)) or _of_etc(writable.values()):
         etc = None
-    fixed = _fixed(program, network=network, nested=nested, tmp_bytes=tmp_bytes, readable=readable, etc=etc)
+    fixed = _fixed(network=network, nested=nested, tmp_bytes=tmp_bytes, readable=readable, etc=etc)
     words = [*fixed]
     for path, place in writable.items():
         words += ["--bind", path, place]
@@ -79,14 +79,8 @@ def _of_etc(paths: Iterable[str]) -> bool:
     return any(path == "/etc" or path.startswith("/etc/") for path in paths)
 
 
-def rules(*, read: Iterable[str | Path], write: Iterable[str | Path], network: bool) -> str:
-    """Return the rules for `runs.containment.landlock`, which stands in where namespaces are not allowed."""
-    return json.dumps({"read": [str(p) for p in read], "write": [str(p) for p in write], "network": network})
-
-
 @lru_cache(maxsize=64)
 def _fixed(
-    program: str,
     *,
     network: bool,
     nested: bool,
@@ -95,14 +89,14 @@ def _fixed(
     etc: Path | None,
 ) -> tuple[str, ...]:
     """Return what is mostly the same for all trials of a run: all but the folders that a command writes to."""
-    words = [*_isolation(program, network=network, nested=nested), *_system(etc), *_fresh(tmp_bytes)]
+    words = [*_isolation(network=network, nested=nested), *_system(etc), *_fresh(tmp_bytes)]
     for path in sorted(readable):
         words += ["--ro-bind-try", str(path), str(path)]
     return tuple(words)
 
 
-def _isolation(program: str, *, network: bool, nested: bool) -> list[str]:
-    words = [program, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts"]
+def _isolation(*, network: bool, nested: bool) -> list[str]:
+    words = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts"]
     words += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     words += ["--hostname", "sandbox"]
     if not network:
@@ -142,9 +136,10 @@ def _packaged() -> str:
 
 def _works(program: str) -> bool:
     """Whether namespaces are allowed here: containers often forbid them, and older versions lack options."""
-    trial = argv(program, network=False, nested=False, tmp_bytes=1 << 20, readable=(), writable={}, cwd="/")
+    words = options(network=False, nested=False, tmp_bytes=1 << 20, readable=(), writable={}, cwd="/")
+    spawn = Spawn(("/bin/true",), Path("/"), {}, Bubblewrap(program, words))
     try:
-        ended = subprocess.run([*trial, "/bin/true"], capture_output=True, timeout=10, check=False)
+        with started(spawn, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            return process.wait(timeout=10) == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return ended.returncode == 0

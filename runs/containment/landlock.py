@@ -1,8 +1,8 @@
-"""Confines itself to some paths by Landlock, then becomes another program.
+"""Limits itself, confines itself to some paths by Landlock, then becomes another program.
 
-Run as a program of its own, `python -IS landlock.py RULES PROGRAM ARGUMENT…` with the rules as JSON:
-`{"read": [paths], "write": [paths], "network": bool}`. It imports the standard library only, so that it
-starts in a few milliseconds.
+Run as a program of its own, `python -IS landlock.py DESCRIPTOR PROGRAM ARGUMENT…`. From the descriptor it reads JSON:
+`cwd`, `env`, `limits` as pairs, `oom_score`, and `rules`: null or `{"read": [paths], "write": [paths], "network": bool}`.
+It imports the standard library only, so that it starts in a few milliseconds.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import resource
 import signal
 import struct
 import sys
@@ -87,14 +88,31 @@ def _checked(result: int, doing: str) -> int:
     return result
 
 
-def main(arguments: list[str]) -> None:
-    """Confine this process by the first argument and become the program that the others name."""
-    rules = json.loads(arguments[0])
+def main(descriptor: int, command: list[str]) -> None:
+    """Limit and confine this process as the descriptor says, and become the command."""
     # Dies with the worker; what it started meanwhile is the worker's to find.
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    confine(read=rules["read"], write=rules["write"], network=rules["network"])
-    os.execvp(arguments[1], arguments[1:])  # noqa: S606  # becoming the command is what this program is for
+    with open(descriptor, "rb") as stream:
+        given = json.load(stream)
+    Path("/proc/self/oom_score_adj").write_text(str(given["oom_score"]))
+    for which, wanted in given["limits"]:
+        hard = resource.getrlimit(which)[1]
+        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(which, (value, value))
+    os.chdir(given["cwd"])
+    if rules := given["rules"]:
+        confine(read=rules["read"], write=rules["write"], network=rules["network"])
+    try:
+        os.execvpe(command[0], command, given["env"])  # noqa: S606  # becoming the command is what this program is for
+    except OSError as error:
+        sys.exit(_cannot_start(command[0], error))
+
+
+def _cannot_start(program: str, error: OSError) -> int:
+    """Say it as a shell does, and return the shell's exit code."""
+    sys.stderr.write(f"{program}: {error.strerror}\n")
+    return 127 if isinstance(error, FileNotFoundError) else 126
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,17 +50,21 @@ class Profile:
         processes = None if self.processes is None else self.processes + 16
         return Limits(self.rss_bytes, processes, self.disk_bytes, workspace)
 
-    def prlimit(self, program: str, *, own_user: bool) -> tuple[str, ...]:
-        """Return the start of a command line that sets the limits of single processes.
+    def resource_limits(self, *, own_user: bool) -> dict[int, int]:
+        """Return the limits of single processes, by their number in `resource`.
 
         The number of processes is counted for a user, so it is only set where a user namespace counts apart.
         """
-        words = [program, f"--fsize={self.file_bytes}", f"--nofile={self.open_files}", "--core=0"]
+        limits = {
+            resource.RLIMIT_FSIZE: self.file_bytes,
+            resource.RLIMIT_NOFILE: self.open_files,
+            resource.RLIMIT_CORE: 0,
+        }
         if self.data_bytes is not None:
-            words.append(f"--data={self.data_bytes}")
+            limits[resource.RLIMIT_DATA] = self.data_bytes
         if self.processes is not None and own_user:
-            words.append(f"--nproc={self.processes}")
-        return (*words, "--")
+            limits[resource.RLIMIT_NPROC] = self.processes
+        return limits
 
 
 AGENT = Profile(

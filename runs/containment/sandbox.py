@@ -14,14 +14,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 from runs.containment import bubblewrap, landlock
 from runs.containment.profiles import COMMAND, UNLIMITED, Limits, Profile
 from runs.containment.readable_folders import readable_folders
+from runs.containment.starting import Bubblewrap, Spawn, Starter
 from runs.containment.system_files import gathered
+from runs.containment.variables import refuse_loader_variables
 from runs.providers.base import ProviderError
 from runs.providers.outbound import Outbound
-from runs.providers.process import Spawn
 
 HOME = bubblewrap.HOME
 WORKSPACE = "/workspace"
@@ -64,14 +66,16 @@ class Machine:
 
     bwrap: str = ""
     landlock: int = 0
-    prlimit: str = ""
+    limits: bool = False
+    """Whether the system has limits that a process can set for another."""
 
 
 @cache
 def look_at_machine() -> Machine:
     """Find out, once a process, which parts of the ladder work here."""
-    prlimit = shutil.which("prlimit") or ""
-    return Machine(bubblewrap.find() if prlimit else "", landlock.version() if prlimit else 0, prlimit)
+    if sys.platform != "linux":
+        return Machine()
+    return Machine(bubblewrap.find(), landlock.version(), limits=True)
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class Containment:
     @cached_property
     def level(self) -> Level:
         """The best level that policy and machine allow."""
-        if self.policy is Policy.OFF or not self.machine.prlimit:
+        if self.policy is Policy.OFF or not self.machine.limits:
             return Level.OFF
         if self.machine.bwrap:
             return Level.BWRAP
@@ -105,7 +109,7 @@ class Containment:
             return ""
         return (
             "No command may run on this worker: EVALHUB_SANDBOX is 'require', but neither bubblewrap nor Landlock "
-            "works here. Install bubblewrap and util-linux and allow user namespaces, use a kernel with Landlock, "
+            "works here. Install bubblewrap and allow user namespaces, use a kernel with Landlock, "
             "or set EVALHUB_SANDBOX to 'prefer'."
         )
 
@@ -189,16 +193,22 @@ class Sandbox:
         return text
 
     def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Spawn:
-        """Return the command as the operating system is to start it; `cwd` is a path of the host."""
+        """Return the command as it is to be started; `cwd` is a path of the host.
+
+        Raises `ProviderError` (kind `configuration`) for variables of the loader where they would act on the host.
+        """
         full = {**self._base_env(), **env}
-        if self.level is Level.OFF:
-            return Spawn(tuple(argv), cwd, full)
-        limited = (*self.profile.prlimit(self.containment.machine.prlimit, own_user=self._bwrap), *argv)
         if self._bwrap:
-            return Spawn((*self._bwrap_argv(cwd), *limited), cwd, full, contained=True)
+            return Spawn(tuple(argv), cwd, full, self._bubblewrap(cwd))
         if self.level is Level.LANDLOCK:
-            return Spawn((*self._landlock_argv(), *limited), cwd, full)
-        return Spawn(limited, cwd, full)
+            return Spawn(tuple(argv), cwd, full, Starter(self._resource_limits, self._landlock_rules()))
+        refuse_loader_variables(env)
+        through = Starter(self._resource_limits) if self.level is Level.LIMITS else None
+        return Spawn(tuple(argv), cwd, full, through)
+
+    @property
+    def _resource_limits(self) -> Mapping[int, int]:
+        return self.profile.resource_limits(own_user=self._bwrap)
 
     def _base_env(self) -> dict[str, str]:
         home, temporary = HOME, "/tmp"  # noqa: S108  # the sandbox's own
@@ -213,9 +223,8 @@ class Sandbox:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def _bwrap_argv(self, cwd: Path) -> tuple[str, ...]:
-        return bubblewrap.argv(
-            self.containment.machine.bwrap,
+    def _bubblewrap(self, cwd: Path) -> Bubblewrap:
+        options = bubblewrap.options(
             network=self.network,
             nested=self.profile.nested,
             tmp_bytes=self.profile.tmp_bytes,
@@ -224,8 +233,9 @@ class Sandbox:
             cwd=self.inside(cwd),
             etc=self.containment.etc(),
         )
+        return Bubblewrap(self.containment.machine.bwrap, options, self._resource_limits)
 
-    def _landlock_argv(self) -> tuple[str, ...]:
+    def _landlock_rules(self) -> dict[str, Any]:
         read: list[str | Path] = [
             *bubblewrap.SYSTEM,
             *PROC,
@@ -233,8 +243,7 @@ class Sandbox:
             *self.readable,
         ]
         write: list[str | Path] = [*DEVICES, self.workspace, self.scratch, *self.writable]
-        rules = bubblewrap.rules(read=read, write=write, network=self.network)
-        return (sys.executable, "-IS", landlock.__file__, rules)
+        return {"read": [*map(str, read)], "write": [*map(str, write)], "network": self.network}
 
 
 @cache

@@ -1,11 +1,43 @@
-"""Which variables of a worker a project may use (`EVALHUB_ENV_ALLOW`)."""
+"""Which variables of a worker a project may use (`EVALHUB_ENV_ALLOW`), and which need a sandbox."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from runs.providers.base import ProviderError
+
 Rule = tuple[str, str]
 """Project and variable; `*` is every one."""
+
+LOADER_PREFIXES = ("LD_", "DYLD_", "GLIBC_")
+LOADER_VARIABLES = frozenset(
+    (
+        "BASH_ENV",
+        "GCONV_PATH",
+        "LOCPATH",
+        "NODE_OPTIONS",
+        "PERL5LIB",
+        "PERL5OPT",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "PYTHONUSERBASE",
+        "RUBYLIB",
+        "RUBYOPT",
+    )
+)
+"""Variables that make a program load code before it does anything of its own."""
+
+
+def refuse_loader_variables(env: Mapping[str, str]) -> None:
+    """Raise `ProviderError` (kind `configuration`) for a variable that makes programs load code."""
+    for name in env:
+        if name in LOADER_VARIABLES or name.startswith(LOADER_PREFIXES):
+            raise ProviderError(
+                f"The variable {name} makes programs load code, and this worker has no sandbox for it. "
+                "Remove it from the scenario or target, or install bubblewrap on the worker.",
+                kind="configuration",
+            )
 
 
 def parse_rules(text: str) -> tuple[Rule, ...]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import secrets
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from runs.containment.profiles import UNLIMITED, Limits
+from runs.containment.starting import Spawn, started
 from runs.providers.base import ProviderError
 from runs.providers.conversation import Conversation, Stop
 from runs.providers.process_tree import MARKER
@@ -23,17 +25,6 @@ from runs.providers.streams import Sink
 OUTPUT_LIMIT = 10 << 20
 FLOOD_LIMIT = 256 << 20
 SHELL = "/bin/sh"
-
-
-@dataclass(frozen=True)
-class Spawn:
-    """A command as it is given to the operating system."""
-
-    argv: tuple[str, ...]
-    cwd: Path
-    env: Mapping[str, str]
-    contained: bool = False
-    """A pid namespace ends everything that the command starts."""
 
 
 class Wrapper(Protocol):
@@ -94,39 +85,45 @@ def run_process(
     """
     argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
     spawn = sandbox.wrap(argv, cwd=cwd, env=env) if sandbox else Spawn(argv, cwd, env)
-    marker = secrets.token_hex(8)
-    conversation = Conversation(
-        _start(spawn, marker, piped_stdin=stdin is not None, merge_stderr=merge_stderr),
-        marker="" if spawn.contained else marker,
-        stdin=stdin,
-        output_limit=output_limit,
-        stop=Stop(timeout_seconds, grace_seconds, flood_limit, cancelled, limits),
-        stream_to=stream_to,
-        sinks=sinks,
-    )
-    conversation.hold()
+    marker = "" if spawn.contained else secrets.token_hex(8)
+    if marker:
+        spawn = replace(spawn, env={**spawn.env, MARKER: marker})
+    with _started(spawn, piped_stdin=stdin is not None, merge_stderr=merge_stderr) as process:
+        conversation = Conversation(
+            process,
+            marker=marker,
+            stdin=stdin,
+            output_limit=output_limit,
+            stop=Stop(timeout_seconds, grace_seconds, flood_limit, cancelled, limits),
+            stream_to=stream_to,
+            sinks=sinks,
+        )
+        conversation.hold()
     return _result(conversation)
 
 
-def _start(spawn: Spawn, marker: str, *, piped_stdin: bool, merge_stderr: bool) -> subprocess.Popen[bytes]:
+@contextmanager
+def _started(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator[subprocess.Popen[bytes]]:
     if not spawn.cwd.is_dir():
         raise ProviderError(
             f"The command cannot start: its working directory {spawn.cwd} does not exist. "
             "Create it on the worker or correct `cwd`."
         )
-    try:
-        return subprocess.Popen(
-            spawn.argv,
-            cwd=spawn.cwd,
-            env={**spawn.env, MARKER: marker},
-            stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
-            start_new_session=True,
-            bufsize=0,
-        )
-    except (OSError, ValueError) as error:
-        raise ProviderError(_cannot_start(spawn.argv[0], error)) from error
+    with ExitStack() as stack:
+        try:
+            process = stack.enter_context(
+                started(
+                    spawn,
+                    stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
+                    start_new_session=True,
+                    bufsize=0,
+                )
+            )
+        except (OSError, ValueError) as error:
+            raise ProviderError(_cannot_start(spawn.argv[0], error)) from error
+        yield process
 
 
 def _cannot_start(program: str, error: OSError | ValueError) -> str:

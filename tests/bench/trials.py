@@ -14,6 +14,7 @@ from statistics import median
 
 from runs.containment.profiles import AGENT
 from runs.containment.sandbox import Containment, Policy, look_at_machine
+from runs.containment.starting import Bubblewrap
 from tests.bench.figures import MANAGE, Figure, Spent, median_of, run, suite
 
 MANY = 1000
@@ -85,9 +86,13 @@ def _bare_processes(number: int, policy: Policy) -> float:
         )
         sandbox = contained.around(workspace, scratch, profile=AGENT)
         spawn = sandbox.wrap(("/bin/sh", "-c", SLEEPS), cwd=workspace, env={})
+        around = spawn.through
+        before = (around.program, *around.options, "--") if isinstance(around, Bubblewrap) else ()
 
         def carry(_: int) -> None:
-            subprocess.run(spawn.argv, cwd=spawn.cwd, env=spawn.env, capture_output=True, check=True)
+            subprocess.run(
+                (*before, *spawn.argv), cwd=spawn.cwd, env=spawn.env, capture_output=True, check=True
+            )
 
         began = time.perf_counter()
         list(pool.map(carry, range(number)))

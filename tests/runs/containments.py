@@ -20,12 +20,12 @@ def machine_of(level: Level) -> Machine:
         missing("sandbox", "Bubblewrap does not work here: not installed, or user namespaces are forbidden.")
     if level is Level.LANDLOCK and not here.landlock:
         pytest.skip("this kernel has no Landlock")
-    if level is Level.LIMITS and not here.prlimit:
-        pytest.skip("there is no prlimit here")
+    if level is Level.LIMITS and not here.limits:
+        pytest.skip("this system sets no limits for other processes")
     return {
         Level.BWRAP: here,
-        Level.LANDLOCK: Machine("", here.landlock, here.prlimit),
-        Level.LIMITS: Machine("", 0, here.prlimit),
+        Level.LANDLOCK: Machine("", here.landlock, limits=here.limits),
+        Level.LIMITS: Machine("", 0, limits=here.limits),
         Level.OFF: Machine(),
     }[level]
 

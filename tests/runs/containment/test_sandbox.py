@@ -205,9 +205,9 @@ def test_it_leaves_nothing_when_the_worker_is_killed(folders):
 @pytest.mark.parametrize(
     ("machine", "refused"),
     [
-        pytest.param(Machine("/usr/bin/bwrap", 0, "/usr/bin/prlimit"), False, id="bubblewrap"),
-        pytest.param(Machine("", 4, "/usr/bin/prlimit"), False, id="landlock"),
-        pytest.param(Machine("", 0, "/usr/bin/prlimit"), True, id="limits only"),
+        pytest.param(Machine("/usr/bin/bwrap", 0, limits=True), False, id="bubblewrap"),
+        pytest.param(Machine("", 4, limits=True), False, id="landlock"),
+        pytest.param(Machine("", 0, limits=True), True, id="limits only"),
         pytest.param(Machine(), True, id="nothing"),
     ],
 )
