@@ -18,12 +18,12 @@ from typing import Literal
 from runs.containment.profiles import Limits
 from runs.providers.capture import Capture
 from runs.providers.process_tree import (
+    SHARED_SECONDS,
+    Mark,
     Process,
     descendants,
     end_left_behind,
-    hold,
     read_process,
-    release,
     send,
     send_group,
 )
@@ -56,8 +56,8 @@ class Conversation:
     """One process from its start to its end. `hold` is called once; then the other fields tell."""
 
     process: subprocess.Popen[bytes]
-    marker: str
-    """Marks the descendants; empty where a pid namespace contains them."""
+    mark: Mark | None
+    """Marks the descendants; None where a pid namespace contains them."""
     stdin: bytes | None
     output_limit: int
     stop: Stop
@@ -95,7 +95,6 @@ class Conversation:
             self._close()
 
     def _open(self) -> None:
-        hold(self.process.pid)
         if self.stream_to is not None:
             self._sink = self.stream_to.open("wb", buffering=0)
         if self.process.stdout is not None:
@@ -157,7 +156,7 @@ class Conversation:
             self._watch(now)
 
     def _watch(self, now: float) -> None:
-        tree = descendants(self.process.pid)
+        tree = descendants(self.process.pid, max_age=SHARED_SECONDS)
         self._known.update(tree)
         root = read_process(self.process.pid)
         if sentence := exceeded(self.stop.limits, [*tree, *([root] if root else [])]):
@@ -169,7 +168,7 @@ class Conversation:
         self.reason, self.sentence = reason, sentence
         tree = descendants(self.process.pid)
         self._known.update(tree)
-        if self.marker:
+        if self.mark:
             send_group(self.process.pid, signal.SIGTERM)
         send(tree, signal.SIGTERM)
         self._kill_at = now if reason == "flood" else now + self.stop.grace_seconds
@@ -186,11 +185,10 @@ class Conversation:
         self._kill_at = float("inf")
         # While it is not reaped, its number cannot be that of a stranger's group.
         send_group(self.process.pid, signal.SIGKILL)
-        if self.marker:
-            self.left_behind = end_left_behind(self.process.pid, self.marker, self._known)
-        release(self.process.pid)
-        self.exit_code = self.process.wait()
         self.seconds = time.monotonic() - self._began
+        if self.mark:
+            self.left_behind = end_left_behind(self.process.pid, self.mark, self._known, seconds=self.seconds)
+        self.exit_code = self.process.wait()
         self._give_up_at = time.monotonic() + DRAIN_SECONDS
         if self._pidfd >= 0:
             self._waiting.remove(self._pidfd)
@@ -206,7 +204,6 @@ class Conversation:
             self._known.update(descendants(self.process.pid))
             send_group(self.process.pid, signal.SIGKILL)
             send(self._known, signal.SIGKILL)
-            release(self.process.pid)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.exit_code = self.process.wait(timeout=1)
             self.seconds = time.monotonic() - self._began
