@@ -156,6 +156,10 @@ SANDBOX = environment.choice(
     "EVALHUB_SANDBOX", "prefer" if EMBEDDED else "require", ("require", "prefer", "off")
 )
 SANDBOX_READ = [path for path in environment.text("EVALHUB_SANDBOX_READ").split(os.pathsep) if path]
+MAX_PROCESSES = environment.integer("EVALHUB_MAX_PROCESSES", 512)
+MAX_MEMORY_MB = environment.integer("EVALHUB_MAX_MEMORY_MB", 4096)
+# 0 is three quarters of what the machine has.
+WORKER_MEMORY_MB = environment.integer("EVALHUB_WORKER_MEMORY_MB", 0)
 ENV_ALLOW = environment.words("EVALHUB_ENV_ALLOW")
 HTTP_ALLOW = environment.words("EVALHUB_HTTP_ALLOW")
 WORKER_THREADS = environment.integer("EVALHUB_WORKER_THREADS", 8)

@@ -10,6 +10,8 @@ from django.conf import settings
 
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
+from runs.containment.memory import memory_of_machine
+from runs.containment.profiles import Caps
 from runs.containment.sandbox import Containment, Policy, look_at_machine
 from runs.containment.variables import allowed, parse_rules
 from runs.providers.outbound import Outbound
@@ -22,7 +24,16 @@ def containment() -> Containment:
     read = tuple(Path(path) for path in settings.SANDBOX_READ)
     outbound = Outbound.of(settings.HTTP_ALLOW, loopback=settings.EMBEDDED)
     path = os.environ.get("PATH", os.defpath)
-    return Containment(policy, look_at_machine(), path, read, outbound, settings.SYSTEM_FILES_DIR)
+    return Containment(
+        policy,
+        look_at_machine(),
+        path,
+        read,
+        outbound,
+        settings.SYSTEM_FILES_DIR,
+        caps=Caps(settings.MAX_PROCESSES, settings.MAX_MEMORY_MB),
+        worker_bytes=(settings.WORKER_MEMORY_MB << 20) or memory_of_machine() * 3 // 4,
+    )
 
 
 def variables_of(project: Project) -> dict[str, str]:

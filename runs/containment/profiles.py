@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import resource
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from runs.providers.base import ProviderError
+
 _MB = 1 << 20
+AGENT_PROCESSES = 512
+AGENT_MEMORY_MB = 4096
 
 
 @dataclass(frozen=True)
@@ -18,11 +22,14 @@ class Limits:
     disk_bytes: int | None = None
     disk: Path | None = None
     """The directory whose size `disk_bytes` bounds."""
+    worker_bytes: int | None = None
+    """Memory of all commands of this worker together, the worker's own included."""
 
     @property
     def watched(self) -> bool:
         """Whether anybody has to look."""
-        return any(limit is not None for limit in (self.rss_bytes, self.processes, self.disk_bytes))
+        every = (self.rss_bytes, self.processes, self.disk_bytes, self.worker_bytes)
+        return any(limit is not None for limit in every)
 
 
 UNLIMITED = Limits()
@@ -40,20 +47,19 @@ class Profile:
     tmp_bytes: int
     data_bytes: int | None = None
     """Bounds the data segment, not the address space: V8, Go and the JVM reserve much more than they use."""
+    threads: int | None = None
     processes: int | None = None
     rss_bytes: int | None = None
     disk_bytes: int | None = None
 
-    def limits(self, workspace: Path) -> Limits:
+    def limits(self, workspace: Path, worker_bytes: int | None = None) -> Limits:
         """What is watched while the command runs."""
-        # A process more than the kernel's limit, which does nothing for root; then the watchdog ends the tree.
-        processes = None if self.processes is None else self.processes + 16
-        return Limits(self.rss_bytes, processes, self.disk_bytes, workspace)
+        return Limits(self.rss_bytes, self.processes, self.disk_bytes, workspace, worker_bytes)
 
     def resource_limits(self, *, own_user: bool) -> dict[int, int]:
         """Return the limits of single processes, by their number in `resource`.
 
-        The number of processes is counted for a user, so it is only set where a user namespace counts apart.
+        The number of threads is counted for a user, so it is only set where a user namespace counts apart.
         """
         limits = {
             resource.RLIMIT_FSIZE: self.file_bytes,
@@ -62,8 +68,8 @@ class Profile:
         }
         if self.data_bytes is not None:
             limits[resource.RLIMIT_DATA] = self.data_bytes
-        if self.processes is not None and own_user:
-            limits[resource.RLIMIT_NPROC] = self.processes
+        if self.threads is not None and own_user:
+            limits[resource.RLIMIT_NPROC] = self.threads
         return limits
 
 
@@ -73,9 +79,43 @@ AGENT = Profile(
     file_bytes=4096 * _MB,
     open_files=4096,
     tmp_bytes=2048 * _MB,
+    processes=AGENT_PROCESSES,
+    rss_bytes=AGENT_MEMORY_MB * _MB,
     disk_bytes=8192 * _MB,
 )
 """Setup commands and agents."""
+
+
+@dataclass(frozen=True)
+class Caps:
+    """The most that a target may allow each of its trials; the operator says (`EVALHUB_MAX_PROCESSES` and the like)."""
+
+    processes: int = AGENT_PROCESSES
+    memory_mb: int = AGENT_MEMORY_MB
+
+
+def limited(profile: Profile, processes: int | None, memory_mb: int | None, caps: Caps) -> Profile:
+    """Return the profile with a target's limits, or the default ones below the caps.
+
+    Raises `ProviderError` (kind `configuration`) for more than the caps.
+    """
+    _refuse_above("max_processes", processes, caps.processes, "EVALHUB_MAX_PROCESSES")
+    _refuse_above("max_memory_mb", memory_mb, caps.memory_mb, "EVALHUB_MAX_MEMORY_MB")
+    return replace(
+        profile,
+        processes=processes or min(AGENT_PROCESSES, caps.processes),
+        rss_bytes=(memory_mb or min(AGENT_MEMORY_MB, caps.memory_mb)) * _MB,
+    )
+
+
+def _refuse_above(name: str, asked: int | None, cap: int, setting: str) -> None:
+    if asked is not None and asked > cap:
+        raise ProviderError(
+            f"The target asks for {name} {asked:,}, and this worker allows {cap:,}. "
+            f"Lower it, or ask the operator to raise {setting}.",
+            kind="configuration",
+        )
+
 
 COMMAND = Profile(
     network=False,
@@ -84,7 +124,8 @@ COMMAND = Profile(
     open_files=256,
     tmp_bytes=64 * _MB,
     data_bytes=2048 * _MB,
-    processes=128,
+    threads=128,
+    processes=144,
     rss_bytes=1024 * _MB,
     disk_bytes=1024 * _MB,
 )

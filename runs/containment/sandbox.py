@@ -10,19 +10,20 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from runs.containment import bubblewrap, landlock
-from runs.containment.profiles import COMMAND, UNLIMITED, Limits, Profile
+from runs.containment.profiles import AGENT, COMMAND, Caps, Limits, Profile, limited
 from runs.containment.readable_folders import readable_folders
 from runs.containment.starting import Bubblewrap, Spawn, Starter
 from runs.containment.system_files import gathered
 from runs.containment.variables import refuse_loader_variables
 from runs.providers.base import ProviderError
+from runs.providers.options import Options
 from runs.providers.outbound import Outbound
 
 HOME = bubblewrap.HOME
@@ -92,6 +93,12 @@ class Containment:
     """Which addresses the worker itself calls for a target (`EVALHUB_HTTP_ALLOW`)."""
     system_files: Path | None = None
     """Where what commands see of /etc is gathered; None mounts each name of it by itself, which takes longer."""
+    caps: Caps = field(default_factory=Caps)
+    """The most that targets may allow their trials."""
+    agent: Profile = AGENT
+    """How much setup commands and agents may use."""
+    worker_bytes: int | None = None
+    """Memory of everything that this worker runs, together (`EVALHUB_WORKER_MEMORY_MB`)."""
 
     @cached_property
     def level(self) -> Level:
@@ -113,6 +120,13 @@ class Containment:
             "or set EVALHUB_SANDBOX to 'prefer'."
         )
 
+    def for_target(self, options: Options) -> Containment:
+        """Return the containment of a target's trials.
+
+        Raises `ProviderError` (kind `configuration`) where the target asks for more than the operator allows.
+        """
+        return replace(self, agent=limited(AGENT, options.max_processes, options.max_memory_mb, self.caps))
+
     def around(
         self,
         workspace: Path,
@@ -133,6 +147,7 @@ class Containment:
         if self.problem:
             raise ProviderError(self.problem, kind="configuration")
         program = shutil.which(tool, path=self.path) if tool else None
+        profile = self.agent if profile is AGENT else profile
         return Sandbox(
             containment=self,
             workspace=workspace,
@@ -178,7 +193,8 @@ class Sandbox:
     @property
     def limits(self) -> Limits:
         """What the watchdog looks after."""
-        return UNLIMITED if self.level is Level.OFF else self.profile.limits(self.workspace)
+        limits = self.profile.limits(self.workspace, self.containment.worker_bytes)
+        return replace(limits, disk_bytes=None) if self.level is Level.OFF else limits
 
     @property
     def _bwrap(self) -> bool:

@@ -83,7 +83,7 @@ class ProviderError(Exception):
     """The target could not do the task for a reason that is not the agent's: the trial is an error, not a fail.
 
     `kind` is a stable word for machines: start, command, setup, configuration, endpoint,
-    attachment, timeout, cancelled.
+    attachment, timeout, cancelled, memory.
     """
 
     def __init__(self, message: str, *, kind: str = "start") -> None:

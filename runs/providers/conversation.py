@@ -23,14 +23,15 @@ from runs.providers.process_tree import (
     Process,
     descendants,
     end_left_behind,
+    marked,
     read_process,
     send,
     send_group,
 )
 from runs.providers.streams import Sink, Streams, Waiting
-from runs.providers.watchdog import INTERVAL_SECONDS, exceeded
+from runs.providers.watchdog import INTERVAL_SECONDS, WorkerMemory, exceeded
 
-Reason = Literal["", "timeout", "cancelled", "flood", "limits"]
+Reason = Literal["", "timeout", "cancelled", "flood", "limits", "worker"]
 
 CANCEL_SECONDS = 0.15
 DRAIN_SECONDS = 1.0
@@ -38,6 +39,7 @@ DRAIN_SECONDS = 1.0
 UNKILLABLE_SECONDS = 5.0
 """A process that SIGKILL does not end for so long hangs in the kernel; it is given up."""
 WITHOUT_PIDFD_SECONDS = 0.02
+_worker_memory = WorkerMemory()
 
 
 @dataclass(frozen=True)
@@ -156,12 +158,23 @@ class Conversation:
             self._watch(now)
 
     def _watch(self, now: float) -> None:
-        tree = descendants(self.process.pid, max_age=SHARED_SECONDS)
-        self._known.update(tree)
+        below = set(descendants(self.process.pid, max_age=SHARED_SECONDS))
+        if self.mark:
+            below.update(marked(self.process.pid, self.mark))
+        self._known.update(below)
         root = read_process(self.process.pid)
-        if sentence := exceeded(self.stop.limits, [*tree, *([root] if root else [])]):
+        tree = [*below, root] if root else [*below]
+        if sentence := exceeded(self.stop.limits, tree):
             self._terminate("limits", sentence, now)
+        elif sentence := self._too_much_for_worker(tree):
+            self._terminate("worker", sentence, now)
         self._next_watch = time.monotonic() + INTERVAL_SECONDS
+
+    def _too_much_for_worker(self, tree: Sequence[Process]) -> str:
+        limit = self.stop.limits.worker_bytes
+        if limit is None:
+            return ""
+        return _worker_memory.exceeded(self.process.pid, sum(each.rss_bytes for each in tree), limit)
 
     def _terminate(self, reason: Reason, sentence: str, now: float) -> None:
         """Ask all of it to end. A sandbox's own process is spared: it would take the rest down at once."""
@@ -171,7 +184,8 @@ class Conversation:
         if self.mark:
             send_group(self.process.pid, signal.SIGTERM)
         send(tree, signal.SIGTERM)
-        self._kill_at = now if reason == "flood" else now + self.stop.grace_seconds
+        # What uses too much could use much more meanwhile.
+        self._kill_at = now if reason in ("flood", "limits", "worker") else now + self.stop.grace_seconds
 
     def _kill(self, now: float) -> None:
         self._kill_at = float("inf")
@@ -199,6 +213,7 @@ class Conversation:
         return self._ended and not self._waiting
 
     def _close(self) -> None:
+        _worker_memory.forget(self.process.pid)
         if not self._ended:
             # Given up, or an exception on its way through: nothing may be left running for it.
             self._known.update(descendants(self.process.pid))

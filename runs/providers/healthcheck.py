@@ -87,7 +87,12 @@ def ask_command(
         command = render(template, TemplateValues(eval_id="healthcheck"))
         try:
             result = run_process(
-                command, cwd=where, env=env, timeout_seconds=timeout_seconds, sandbox=sandbox
+                command,
+                cwd=where,
+                env=env,
+                timeout_seconds=timeout_seconds,
+                limits=sandbox.limits,
+                sandbox=sandbox,
             )
         except ProviderError as error:
             return str(error).rstrip(".")

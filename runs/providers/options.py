@@ -12,6 +12,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictInt
 from evaluators.model import Json, Price
 
 _ROUTING = frozenset(("judge_target", "workers", "provider_batching"))
+_CONTAINMENT = frozenset(("max_processes", "max_memory_mb"))
 _RETRY = frozenset(
     (
         "max_retries",
@@ -91,6 +92,9 @@ class Options(Settings):
     model: str | None = None
     args: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("args", "arguments"))
     env: dict[str, str] = Field(default_factory=dict)
+    max_processes: int | None = Field(default=None, ge=1)
+    """Of a trial, setup commands included; None is the default of `runs.containment.profiles`."""
+    max_memory_mb: int | None = Field(default=None, ge=1)
     base_url: str | None = None
     max_retries: int | None = Field(default=None, ge=0)
     retry_initial_delay_ms: float | None = Field(default=None, ge=0)
@@ -116,8 +120,8 @@ class Options(Settings):
         return retry if retry.as_config() else None
 
     def as_config(self) -> dict[str, Json]:
-        """The provider's settings without what routes and repeats."""
-        left_out = {camel_case(name) for name in _ROUTING | _RETRY}
+        """The provider's settings without what routes, repeats and contains."""
+        left_out = {camel_case(name) for name in _ROUTING | _RETRY | _CONTAINMENT}
         return {name: value for name, value in super().as_config().items() if name not in left_out}
 
     @classmethod

@@ -79,8 +79,9 @@ def run_process(
     """Run a list of arguments, or a text through the shell, and return how it ended.
 
     Past `output_limit` bytes a stream keeps its head and tail, past `flood_limit` the command is ended.
-    Timeout, cancellation and limits send SIGTERM and, `grace_seconds` later, SIGKILL to all of it. `env` is
-    the whole environment. Raises `ProviderError` (kind `start`) where nothing could be started.
+    Timeout and cancellation send SIGTERM and, `grace_seconds` later, SIGKILL to all of it; limits send both at once.
+    `env` is the whole environment. Raises `ProviderError`: of kind `start` where nothing could be started, of
+    kind `memory` where it was ended because the commands of this worker together used too much.
     """
     argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
     spawn = sandbox.wrap(argv, cwd=cwd, env=env) if sandbox else Spawn(argv, cwd, env)
@@ -98,6 +99,8 @@ def run_process(
             sinks=sinks,
         )
         conversation.hold()
+    if conversation.reason == "worker":
+        raise ProviderError(conversation.sentence, kind="memory")
     return _result(conversation)
 
 

@@ -11,9 +11,9 @@ import secrets
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import psutil
@@ -101,21 +101,26 @@ def read_process(pid: int) -> Process | None:
     return found if _lives(found) else None
 
 
-def left_behind(root: int, mark: Mark, *, seconds: float) -> list[Process]:
+def marked(root: int, mark: Mark, *, but: Container[int] = ()) -> list[Process]:
+    """The living processes of a command that were started after it and are not its root, whatever their parents."""
+    fresh = [pid for pid in psutil.pids() if pid != root and pid not in mark.before and pid not in but]
+    return [process for pid in fresh if (process := _belonging(pid, root, mark))]
+
+
+def left_behind(root: int, mark: Mark) -> list[Process]:
     """The living processes that a command with this mark started and that are not its root.
 
-    `seconds` is how long the command took. Looked for again while there are new processes: one that forks and ends
-    in between hands over to one that the first look had not listed.
+    Looked for again while there are new processes: one that forks and ends in between hands over to one that the
+    first look had not listed.
     """
-    before = mark.before if seconds < LONG_SECONDS else frozenset()
-    looked_at = {root}
+    looked_at: frozenset[int] = frozenset()
     for _ in range(_LOOKS):
-        fresh = [pid for pid in psutil.pids() if pid not in before and pid not in looked_at]
-        if found := [process for pid in fresh if (process := _belonging(pid, root, mark.value, before))]:
-            return found
-        if not fresh:
+        listed = frozenset(psutil.pids())
+        if listed <= looked_at:
             break
-        looked_at.update(fresh)
+        if found := marked(root, mark, but=looked_at):
+            return found
+        looked_at = listed
     return []
 
 
@@ -136,13 +141,15 @@ def send_group(group: int, signal_number: int) -> None:
 def end_left_behind(root: int, mark: Mark, known: Iterable[Process] = (), *, seconds: float) -> int:
     """Kill what a command left behind and return how many processes that were.
 
-    `known` are descendants seen while the command ran. Looked for again after each round, since what
-    is killed may have started another meanwhile; gives up after a second.
+    `known` are descendants seen while the command ran, which took `seconds`. Looked for again after each round, since
+    what is killed may have started another meanwhile; gives up after a second.
     """
+    if seconds > LONG_SECONDS:
+        mark = replace(mark, before=frozenset())
     ended: set[Process] = set()
     known = list(known)
     give_up = time.monotonic() + 1.0
-    while found := [*filter(_lives, known), *left_behind(root, mark, seconds=seconds)]:
+    while found := [*filter(_lives, known), *left_behind(root, mark)]:
         ended.update(found)
         send(found, signal.SIGKILL)
         if time.monotonic() > give_up:
@@ -158,14 +165,15 @@ def _lives(process: Process) -> bool:
         return False
 
 
-def _belonging(pid: int, root: int, marker: str, before: frozenset[int]) -> Process | None:
+def _belonging(pid: int, root: int, mark: Mark) -> Process | None:
     try:
         session = os.getsid(pid)
         # A session is inherited or new, so an older one is a stranger's.
-        if session == _KERNEL_SESSION or session in before:
+        if session == _KERNEL_SESSION or session in mark.before:
             return None
-        process = Process(psutil.Process(pid))
-        ours = session == root or any(found == marker for found in _markers(process.process))
+        found = psutil.Process(pid)
+        process = Process(found, found.memory_info().rss)
+        ours = session == root or any(value == mark.value for value in _markers(found))
     except (OSError, psutil.Error):
         return None
     return process if ours and _lives(process) else None

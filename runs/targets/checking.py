@@ -77,7 +77,7 @@ def look(target: Target) -> Availability:
     """Return whether the target can work here; what it is configured wrongly in is part of the answer."""
     try:
         resolved = resolve_target(target, variables_of(target.project))
-        found = make_provider(resolved, containment()).check()
+        found = make_provider(resolved, containment().for_target(resolved.options)).check()
     except ProviderError as error:
         return Availability(available=False, sentence=str(error))
     return Availability(found.available, mask_values(found.sentence, resolved.secrets), found.version)

@@ -95,7 +95,7 @@ class RunContext:
         return LocalWorkspace(
             folder.workspace,
             folder.scratch,
-            containment(),
+            containment().for_target(self.target.options),
             env=env,
             secrets=self.secrets(tool),
             tool=tool.binary if tool else "",
@@ -136,7 +136,7 @@ def load_run(run_id: int) -> RunContext:
         run=run,
         options=RunOptions.model_validate(run.options),
         target=target,
-        provider=batched(make_provider(target, containment()), target, run_id),
+        provider=batched(make_provider(target, containment().for_target(target.options)), target, run_id),
         variables=variables,
         guidance=guidance_files(run.guidance),
         fixture_names=frozenset(fixture or bundle for fixture, bundle in rows),

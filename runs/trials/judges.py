@@ -125,7 +125,7 @@ def make_complete(target: ResolvedTarget) -> Complete:
     if target.kind == "cli":
         from runs.providers.cli_judge import complete_through_command
 
-        return complete_through_command(target, containment())
+        return complete_through_command(target, containment().for_target(target.options))
     if target.kind == "mock":
         from runs.providers.mock import complete_with_mock
 

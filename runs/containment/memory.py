@@ -1,0 +1,21 @@
+"""How much memory there is for a worker."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+# Where a container finds its own limit: cgroup v2, then v1.
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def memory_of_machine(limits: tuple[Path, ...] = _LIMITS) -> int:
+    """Return the bytes of the machine, or of the container where that has less."""
+    total = int(psutil.virtual_memory().total)
+    for path in limits:
+        # "max" is no number: there is no limit.
+        with suppress(OSError, ValueError):
+            total = min(total, int(path.read_text()))
+    return total
