@@ -13,6 +13,7 @@ from evaluators.criteria import Composite, Criteria
 from evaluators.evidence import Evidence
 from evaluators.judging import judge
 from evaluators.model import Outcome, Score
+from evaluators.patterns import pattern_budget
 from evaluators.scoring import layer as scoring
 
 
@@ -77,8 +78,9 @@ class Evaluation(Struct, frozen=True):
 def evaluate(criteria: Criteria, evidence: Evidence, layers: Sequence[Layer] = LAYERS) -> Evaluation:
     """Run every layer in order and draw the outcome and the composite from their scores."""
     scores: tuple[Score, ...] = ()
-    for layer in layers:
-        scores += layer(criteria, evidence, scores)
+    with pattern_budget():
+        for layer in layers:
+            scores += layer(criteria, evidence, scores)
     decided = outcome(scores)
     number, weights = composite(criteria.composite, scores, decided)
     errors = dict.fromkeys(score.error for score in scores if score.error)

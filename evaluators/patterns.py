@@ -1,41 +1,61 @@
 """Regular expressions from files, which nobody has reason to trust.
 
-RE2 matches in linear time; what it lacks (look-around, back-references) runs under a time limit.
+RE2 matches in linear time, so it runs here. What it lacks (look-around, back-references), and what would take it long,
+goes to a process that is killed when its time is up. `set_runner` says how to reach one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import re2
 from msgspec import Struct
 
 from evaluators.js_patterns import from_javascript
 
-SECONDS = 0.5
-"""How long a pattern that RE2 does not know may search."""
+LONGEST = 2_000
+"""Bytes of a pattern."""
 
-_QUIET = re2.Options()
-_QUIET.log_errors = False
+MOST_REPEATS = 5_000
+"""The largest product of nested counts, such as 600 in `(a{20}b){30}`."""
+
+SECONDS = 0.5
+"""Processor time that one compilation or search may take in the process of its own."""
+
+SECONDS_IN_ALL = 5.0
+"""Processor time that all patterns of one evaluation or upload may take there."""
+
+_MOST_WORK = 20_000_000
+"""Instructions times bytes that RE2 may search here; 0.1 s where it is slowest."""
+
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+# Compiling takes up to 30 ms of Python's lock at this size, four times as long at the default.
+_OPTIONS.max_mem = 2 << 20
+
+Engine = Literal["re2", "regex"]
 
 
 class PatternError(ValueError):
     """A pattern that cannot be used; the message is a sentence.
 
     PatternError
-    ├── BadPattern   it is no regular expression
-    └── SlowPattern  it searched for longer than `SECONDS`
+    ├── BadPattern   it is not a regular expression, or too large a one
+    └── SlowPattern  it took too long and was stopped
     """
 
 
 class BadPattern(PatternError):
-    """The text is no regular expression."""
+    """The text is not a regular expression, or exceeds a limit."""
 
 
 class SlowPattern(PatternError):
-    """The search took too long and was stopped."""
+    """Compiling or searching took too long and was stopped."""
 
 
 class Match(Struct, frozen=True):
@@ -48,60 +68,181 @@ class Match(Struct, frozen=True):
     """The group named `sub`, else the last group; None without groups or where it took no part."""
 
 
+Spans = tuple[int, int, int, int]
+
+
+class Answer(Struct, frozen=True):
+    """What a process found: no spans and no problem where nothing matches."""
+
+    spans: Spans | None = None
+    """Start and end of the match, and of the group that `Match.sub` means; -1 where it took no part."""
+    seconds: float = 0.0
+    """Processor time that it took."""
+    invalid: str = ""
+    """What is wrong with the pattern."""
+    stopped: str = ""
+    """Why there is no answer."""
+
+
+Runner = Callable[[Engine, str, str | None, float], Answer]
+"""Search a text, or compile only where it is None, in a process that is killed after so many seconds of processor time."""
+
+_runners: list[Runner] = []
+
+
+def set_runner(runner: Runner) -> None:
+    """Set what runs patterns in a process of their own; without one, look-around is refused."""
+    _runners[:] = [runner]
+
+
+class _Budget:
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+
+_budget: ContextVar[_Budget | None] = ContextVar("pattern_budget", default=None)
+
+
+@contextmanager
+def pattern_budget(seconds: float = SECONDS_IN_ALL) -> Iterator[None]:
+    """Limit the time of all patterns within; one budget inside of another spends the outer one."""
+    token = _budget.set(_budget.get() or _Budget(seconds))
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
 class Pattern(Struct, frozen=True):
-    """A compiled pattern."""
+    """A pattern that compiles."""
 
     text: str
-    compiled: Any
-    linear: bool
-    """Whether RE2 runs it."""
+    source: str
+    compiled: Any = None
+    """RE2's own; None where RE2 lacks something."""
+    size: int = 0
+    """Instructions of RE2's program."""
+    group: int = 0
+    """The group of `Match.sub` where RE2 searches, 0 without groups."""
+
+    @property
+    def linear(self) -> bool:
+        """Whether RE2 runs it."""
+        return self.compiled is not None
 
     def search(self, text: str) -> Match | None:
         """Return the first match, or None. Raises `SlowPattern`."""
-        found = self.compiled.search(text) if self.linear else self._limited(text)
+        spans = self._spans(text if text.isascii() else _encodable(text))
+        if spans is None:
+            return None
+        start, end, first, last = spans
+        return Match(text[start:end], start, end, text[first:last] if first >= 0 else None)
+
+    def _spans(self, text: str) -> Spans | None:
+        if self.compiled is None:
+            return _answer("regex", self.text, self.source, text).spans
+        if self.size * len(text) > _MOST_WORK:
+            return _answer("re2", self.text, self.source, text).spans
+        found = self.compiled.search(text)
         if found is None:
             return None
-        return Match(found.group(), found.start(), found.end(), self._sub(found))
-
-    def _limited(self, text: str) -> Any:
-        try:
-            return self.compiled.search(text, timeout=SECONDS)
-        except TimeoutError:
-            raise SlowPattern(
-                f"The pattern '{self.text}' was stopped after {SECONDS} s. Write it without nested repetition."
-            ) from None
-
-    def _sub(self, found: Any) -> str | None:
-        if not self.compiled.groups:
-            return None
-        group: str | None = found.group("sub" if "sub" in self.compiled.groupindex else self.compiled.groups)
-        return group
+        return (*found.span(), *(found.span(self.group) if self.group else (-1, -1)))
 
 
-@lru_cache(maxsize=512)
+def _encodable(text: str) -> str:
+    """Return the text with `?` for each half of a surrogate pair, which UTF-8 cannot hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
+
+
+# Each of RE2's may hold 2 MB.
+@lru_cache(maxsize=64)
 def compile_pattern(text: str, *, javascript: bool = False) -> Pattern:
     """Return the pattern, ready to search; RE2's syntax, or JavaScript's.
 
-    Raises `BadPattern` with what is wrong with it.
+    Raises `BadPattern` with what is wrong with it, `SlowPattern` where that took too long to find out.
     """
+    _check_length(text)
     source = from_javascript(text) if javascript else text
     linear = _linear(source)
     if linear is not None:
-        return Pattern(text, linear, linear=True)
-    # Loaded for the few patterns that need it.
-    import regex
+        group = linear.groupindex.get("sub", linear.groups)
+        return Pattern(text, source, linear, linear.programsize, group)
+    _check_repeats(text, source)
+    # As RE2 reads it: `$` is the very end.
+    source = _ending_last(source)
+    _answer("regex", text, source, None)
+    return Pattern(text, source)
 
+
+def _check_length(text: str) -> None:
     try:
-        # As RE2 reads them: classes such as \d are of ASCII, and $ is the very end.
-        return Pattern(text, regex.compile(_ending_last(source), regex.ASCII), linear=False)
-    except (regex.error, OverflowError, RecursionError) as error:
-        raise BadPattern(f"'{text}' is not a regular expression: {error}.") from None
+        length = len(text.encode())
+    except UnicodeEncodeError:
+        raise BadPattern("The pattern holds half of a surrogate pair. Write the whole character.") from None
+    if length > LONGEST:
+        raise BadPattern(
+            f"The pattern '{text[:40]}…' has {length} bytes; {LONGEST} are allowed. Split it into several."
+        )
+
+
+def _check_repeats(text: str, source: str) -> None:
+    repeats = largest_repeat(source)
+    if repeats > MOST_REPEATS:
+        raise BadPattern(
+            f"'{text}' repeats something {repeats} times, counting nested repetitions; {MOST_REPEATS} are allowed. "
+            "Use smaller counts."
+        )
+
+
+def largest_repeat(source: str) -> int:
+    """Return the largest product of counts that are nested in each other, 1 without any."""
+    groups = [1]
+    atom = 1
+    for piece in _PIECE.findall(source):
+        if counts := _NUMBER.findall(piece) if piece[0] == "{" else []:
+            # Nine digits exceed every limit.
+            atom *= max(int(count[:9]) for count in counts)
+        elif piece[0] == "(":
+            groups.append(1)
+            atom = 1
+        elif piece == ")" and len(groups) > 1:
+            atom = groups.pop()
+        elif piece not in "?+*":
+            atom = 1
+        groups[-1] = max(groups[-1], atom)
+    return max(groups)
+
+
+def _answer(engine: Engine, text: str, source: str, searched: str | None) -> Answer:
+    """Return what a process of its own answers. Raises `BadPattern` and `SlowPattern`."""
+    if not _runners:
+        raise BadPattern(
+            f"'{text}' uses look-around or back-references, which cannot run here. Write it without."
+        )
+    budget = _budget.get()
+    allowed = min(SECONDS, budget.left) if budget else SECONDS
+    if allowed <= 0:
+        raise SlowPattern(
+            f"The pattern '{text}' was not run: patterns took {SECONDS_IN_ALL:g} s in all before it."
+        )
+    answer = _runners[0](engine, source, searched, allowed)
+    if budget:
+        budget.left -= answer.seconds
+    if answer.invalid:
+        raise BadPattern(f"'{text}' is not a regular expression: {answer.invalid.rstrip('.')}.")
+    if answer.stopped:
+        raise SlowPattern(f"The pattern '{text}' was stopped: {answer.stopped}")
+    return answer
 
 
 def _linear(text: str) -> Any:
     """Return what RE2 makes of the pattern; None where it lacks something, or the pattern is bad."""
     try:
-        return re2.compile(text, _QUIET)
+        return re2.compile(text, _OPTIONS)
     except re2.error:
         return None
 
@@ -134,5 +275,7 @@ def required_literal(text: str) -> str:
 # Alternatives, flags and look-around, and escapes that stand for other characters than they show.
 _UNCERTAIN = re.compile(r"\||\(\?(?!P<|:)|\\[\dxpPNuUQ]")
 _MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")
-_PIECE = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\(\?P<\w+>|\(\?:|\{[^}]*\}|.", re.DOTALL)
+# A class that nothing closes ends with the text, so that its start is not tried again and again.
+_PIECE = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*(?:\]|\Z)|\(\?P<\w+>|\(\?:|\{\d*,?\d*\}|.", re.DOTALL)
+_NUMBER = re.compile(r"\d+")
 _LITERAL = re.compile(r"[\w/-]|\\[^\w\s]")

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import Project
 from evalhub.teams.roles import Role
-from evaluators.patterns import BadPattern, compile_pattern
+from evaluators.patterns import PatternError, compile_pattern
 
 ROLES = [(role, role) for role in Role.values]
 DAYS = {"30": "in 30 days", "90": "in 90 days", "365": "in a year", "": "never"}
@@ -47,7 +47,7 @@ class ProjectForm(ProjectModelForm):
         pattern: str = self.cleaned_data["command_pattern"]
         try:
             compile_pattern(pattern)
-        except BadPattern as error:
+        except PatternError as error:
             raise forms.ValidationError(f"{error} Write one that finds a command of the tool.") from error
         return pattern
 

@@ -9,19 +9,22 @@ import warnings
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
+import re2
 from pydantic import AfterValidator
 
 from evaluators.gates.assertions import parse_assertion
 from evaluators.gates.base import excerpt
 from evaluators.gates.commands import OutputGate
 from evaluators.model import Json
+from evaluators.patterns import LONGEST
 from evaluators.printed_json import refuse_constant
 
 # Filters with `=~` and the functions sub and split run patterns that nothing limits.
 _REFUSED = re.compile(r"=~|`\s*(?:sub|split)\b")
 _parsing = threading.Lock()
 """Held while warnings are set aside, which Python does for the whole process."""
-_MANY = re.compile(r"\*|\[[^\]'\"]*[?:,][^\]]*\]|\[\?")
+# RE2, as Python's own takes cubic time over a name such as "[,,,,".
+_MANY = re2.compile(r"\*|\[[^\]'\"]*[?:,][^\]]*\]|\[\?")
 
 
 class BadJsonPath(ValueError):
@@ -31,6 +34,8 @@ class BadJsonPath(ValueError):
 @lru_cache(maxsize=256)
 def check_json_path(text: str) -> Any:
     """Return the compiled path. Raises `BadJsonPath` with what is wrong with it."""
+    if len(text) > LONGEST:
+        raise BadJsonPath(f"The path '{text[:40]}…' has {len(text)} characters; {LONGEST} are allowed.")
     if _REFUSED.search(text):
         raise BadJsonPath(
             f"'{text}' matches a regular expression, which is not allowed in a path. Compare with ==."

@@ -36,9 +36,9 @@ class WaitingOut(Schema):
 _ANSWERS = {200: GradedOut, 202: WaitingOut, REFUSALS: ErrorOut}
 
 
-@router.post("/grade", auth=Bearer(), response=_ANSWERS)
+@router.post("/grade", auth=Bearer("run"), response=_ANSWERS)
 def grade(request: ApiRequest, given: Grading, query: Query[Patience]) -> Status[Any]:
-    """Grade captured evidence by a scenario, with nothing stored.
+    """Grade captured evidence by a scenario, with nothing stored; takes the role runner.
 
     Gates that run a command are left without a verdict, unless the token may run commands: then a worker
     grades, and where that takes longer than `wait` the answer is an address to ask at.

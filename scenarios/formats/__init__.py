@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evaluators.patterns import pattern_budget
 from scenarios.formats import agentv, llm_tool_test, tool_forge
 from scenarios.formats.candidates import decode_file, find_candidates
 from scenarios.formats.parsed import ParsedSuite
@@ -33,11 +34,12 @@ def parse_files(
     """
     upload = Upload(name, files, executables, command_pattern, strict, decoded or {})
     found = find_candidates(upload, FORMATS)
-    parsed = [
-        format_.parse(upload, found.documents[format_.name])
-        for format_ in FORMATS
-        if format_.name in found.documents
-    ]
+    with pattern_budget():
+        parsed = [
+            format_.parse(upload, found.documents[format_.name])
+            for format_ in FORMATS
+            if format_.name in found.documents
+        ]
     problems = [*found.problems, *(problem for part in parsed for problem in part.problems)]
     suites = tuple(suite for part in parsed for suite in part.suites)
     if not problems and not suites:

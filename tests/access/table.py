@@ -141,7 +141,7 @@ OPERATIONS: dict[str, Operation] = {
     "GET /changes": Operation("viewer"),
     "GET /alerts": Operation("viewer"),
     "PATCH /alerts/{alert_id}": Operation("runner", {"state": "acknowledged"}),
-    "POST /grade": Operation("viewer"),
+    "POST /grade": Operation("runner"),
     "GET /grade/{request_id}": Operation("author"),
 }
 """By method and address, as the OpenAPI document has them."""

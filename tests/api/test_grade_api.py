@@ -53,9 +53,13 @@ def given(text: str, content: str = "hello") -> dict[str, Any]:
     return {"suite": {"name": "greet.yaml", "text": text}, "evidence": {"files": {"out.txt": content}}}
 
 
-@pytest.mark.parametrize("role", ["viewer", "runner"])
-def test_a_lesser_role_runs_no_command(api, without_worker, role):
-    response = api(role).post("/grade", given(COMMAND))
+def test_a_viewer_brings_no_patterns_of_their_own(api, without_worker):
+    response = api("viewer").post("/grade", given(FILE))
+    assert (response.status_code, response.json()["id"]) == (403, "api/forbidden")
+
+
+def test_a_runner_runs_no_command(api, without_worker):
+    response = api("runner").post("/grade", given(COMMAND))
     assert response.status_code == 200
     (gate,) = response.json()["gates"]
     assert (gate["passed"], gate["message"]) == (None, "Not run: needs a workspace on a worker.")
@@ -107,7 +111,7 @@ def test_requests_are_gone_after_an_hour(api, without_worker):
     assert not GradeRequest.objects.exists()
 
 
-@pytest.mark.parametrize("role", ["viewer", "author"])
+@pytest.mark.parametrize("role", ["runner", "author"])
 def test_a_file_that_cannot_be_taken_is_said_so_to_everybody(api, with_worker, role):
     response = api(role).post("/grade", given(COMMAND.replace("command_succeeds", "command_succeed")))
     assert (response.status_code, response.json()["id"]) == (422, "files/refused")

@@ -29,3 +29,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _patterns_in_processes() -> None:
+    """Run look-around as evalhub does, in a process that can be killed."""
+    from evaluators.patterns import set_runner
+    from runs.containment.pattern_processes import run_pattern
+
+    set_runner(run_pattern)

@@ -44,7 +44,7 @@ def test_nested_repetition_takes_linear_time() -> None:
 
 @pytest.mark.hostile
 def test_what_is_not_linear_is_stopped() -> None:
-    with pytest.raises(SlowPattern, match="stopped after"):
+    with pytest.raises(SlowPattern, match="was stopped"):
         compile_pattern(r"^(?!x)(a|aa)+\1$").search("a" * 60 + "!")
 
 

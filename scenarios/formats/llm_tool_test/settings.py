@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evaluators.model import Json
-from evaluators.patterns import BadPattern, compile_pattern
+from evaluators.patterns import PatternError, compile_pattern
 from scenarios.formats.llm_tool_test.mirror import SettingsFile, Target
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem, ScenarioFileError
@@ -69,12 +69,12 @@ def target_problems(target: Target, document: Document, at: Location) -> list[Pr
 def _pattern_problems(pattern: str, document: Document, at: Location) -> list[Problem]:
     try:
         compile_pattern(pattern)
-    except BadPattern as error:
+    except PatternError as error:
         return [
             document.problem(
                 at,
                 str(error),
-                fix="Mend the pattern.",
+                fix="Fix the pattern.",
                 id="format/bad-regex",
             )
         ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from evaluators.expectations.expect import WITHOUT_VALUE, Expect, ToolParam
 from evaluators.js_text import string_of
 from evaluators.model import Json
-from evaluators.patterns import BadPattern, compile_pattern
+from evaluators.patterns import PatternError, compile_pattern
 from evaluators.tokens import tokens_in
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
@@ -65,8 +65,8 @@ def _bad_patterns(found: ExpectFile, document: Document, at: Location) -> Iterat
 def _bad_pattern(pattern: str, document: Document, at: Location) -> Iterator[Problem]:
     try:
         compile_pattern(pattern, javascript=True)
-    except BadPattern as error:
-        yield document.problem(at, str(error), fix="Mend the pattern.", id="format/bad-regex")
+    except PatternError as error:
+        yield document.problem(at, str(error), fix="Fix the pattern.", id="format/bad-regex")
 
 
 def _bad_params(
