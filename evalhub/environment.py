@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import secrets
 from pathlib import Path
@@ -46,6 +47,19 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} is '{value}'. Give it one of: {', '.join(allowed)}.")
     return value
+
+
+def networks(name: str, given: list[str]) -> list[str]:
+    """Return addresses and networks as they were given, such as 10.0.0.0/8, or `unix`, checked."""
+    for each in given:
+        try:
+            if each != "unix":
+                ipaddress.ip_network(each)
+        except ValueError as error:
+            raise ImproperlyConfigured(
+                f"{name} holds '{each}'. Give addresses or networks such as 10.0.0.0/8, or unix for a Unix socket."
+            ) from error
+    return given
 
 
 def make_directory(name: str, path: Path) -> None:

@@ -1,18 +1,35 @@
-"""Signing in and changing the password."""
+"""Signing in and changing the password. Each wrong password counts, and from the sixth on the next one has to wait."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils import timezone
 
 from evalhub.teams import throttle
+from evalhub.web.client_address import client_address
+from evalhub.web.numbers import duration
+
+
+class TooManyGuesses(ValidationError):
+    """No password is looked at before some time has passed."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"Too many failed attempts. Try again in {duration(seconds)}.", code="throttled")
+        self.seconds = seconds
+
+
+def _admit(address: str, name: str) -> None:
+    """Count a guess. Raises `TooManyGuesses`."""
+    if seconds := throttle.admit(address, name, now=timezone.now()):
+        raise TooManyGuesses(seconds)
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password, refused for a while after too many failures."""
+    """Name and password."""
 
     error_messages = {
         "invalid_login": "Name and password do not belong together. Both mind upper and lower case.",
@@ -21,21 +38,29 @@ class SignInForm(AuthenticationForm):
 
     def __init__(self, request: HttpRequest | None = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(request, *args, **kwargs)
-        self.address = request.META.get("REMOTE_ADDR", "") if request else ""
+        self.address = client_address(request) if request else ""
         self.fields["username"].label = "Name"
 
     def clean(self) -> dict[str, Any]:
-        name = self.cleaned_data.get("username") or ""
-        now = timezone.now()
-        if throttle.is_blocked(self.address, name, now=now):
-            self.add_error(None, "There were too many failed attempts. Wait 15 minutes and try again.")
+        name, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
+        if not name or not password:
             return self.cleaned_data
-        try:
-            return super().clean()
-        finally:
-            if self.user_cache is None:
-                throttle.note_failure(self.address, name, now=now)
+        _admit(self.address, name)
+        cleaned = super().clean()
+        throttle.forget(self.address, name)
+        return cleaned
 
 
 class ChangePasswordForm(PasswordChangeForm):
-    """The old password and twice the new one."""
+    """The old password and twice the new one; whoever found an open session cannot guess the old one for ever."""
+
+    def __init__(self, user: Any, *args: Any, address: str = "", **kwargs: Any) -> None:
+        super().__init__(user, *args, **kwargs)
+        self.address = address
+
+    def clean_old_password(self) -> str:
+        name = self.user.get_username()
+        _admit(self.address, name)
+        password = super().clean_old_password()
+        throttle.forget(self.address, name)
+        return password

@@ -193,17 +193,12 @@ def note(
     )
 
 
-class SignInFailure(models.Model):
-    """A failed attempt to sign in, counted for a while; the key is a hash of address and name."""
+class PasswordGuesses(models.Model):
+    """How often a password was guessed of late; the key is a hash of address and name, or of the address."""
 
-    key = models.CharField(max_length=64)
-    at = models.DateTimeField()
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["key", "at"], name="failures_by_key"),
-            models.Index(fields=["at"], name="failures_by_age"),
-        ]
+    key = models.CharField(max_length=64, unique=True)
+    count = models.PositiveIntegerField(default=0)
+    last = models.DateTimeField(db_index=True)
 
     def __str__(self) -> str:
-        return f"failure of {self.at:%Y-%m-%d %H:%M}"
+        return f"{self.count} until {self.last:%Y-%m-%d %H:%M}"

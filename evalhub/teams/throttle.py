@@ -1,33 +1,89 @@
-"""How often somebody may try to sign in. Counted in the database, so that it holds over all processes."""
+"""How often somebody may guess a password: counted before each guess, in the database, so it holds over all processes.
+
+An account alone is never delayed: otherwise strangers could lock its owner out.
+"""
 
 from __future__ import annotations
 
+import ipaddress
+import math
 from datetime import datetime, timedelta
 
-from evalhub.teams.models import SignInFailure, digest
+from django.db import transaction
+from django.db.models import F
 
-WINDOW = timedelta(minutes=15)
-MOST_PER_NAME = 5
-MOST_PER_ADDRESS = 20
+from evalhub.teams.models import PasswordGuesses, digest
+
+FREE_PER_PAIR = 5
+"""Wrong guesses for one account from one address without a delay."""
+FREE_PER_ADDRESS = 20
+"""The same for all accounts together."""
+FIRST_DELAY = timedelta(seconds=30)
+LONGEST_DELAY = timedelta(hours=1)
+FORGOTTEN_AFTER = timedelta(hours=24)
+_MOST_REMOVED = 100
 
 
-def _keys(address: str, name: str) -> dict[str, int]:
+def admit(address: str, name: str, *, now: datetime) -> int:
+    """Count a guess and return 0 where it may be tried, else the seconds to wait; those are not counted.
+
+    Of guesses at the same time each waits for the one before, so none is tried that was not counted.
+    """
+    _remove_old(now)
+    free = _free(address, name)
+    with transaction.atomic():
+        PasswordGuesses.objects.bulk_create(
+            [PasswordGuesses(key=key, last=now) for key in sorted(free)], ignore_conflicts=True
+        )
+        # In one order, or two guesses could wait for each other.
+        rows = list(PasswordGuesses.objects.select_for_update().filter(key__in=free).order_by("key"))
+        wait = max((_wait(row, free[row.key], now) for row in rows), default=0)
+        if wait:
+            return wait
+        for row in rows:
+            count = 1 if now - row.last > FORGOTTEN_AFTER else row.count + 1
+            PasswordGuesses.objects.filter(pk=row.pk).update(count=count, last=now)
+    return 0
+
+
+def forget(address: str, name: str) -> None:
+    """Take back the guess that was right, and those for the same account from this address before it."""
+    pair, whole = _free(address, name)
+    PasswordGuesses.objects.filter(key=pair).delete()
+    PasswordGuesses.objects.filter(key=whole, count__gt=0).update(count=F("count") - 1)
+
+
+def _free(address: str, name: str) -> dict[str, int]:
+    """Return how many guesses are free by the keys of the pair and of the address, in this order."""
+    where = _network(address)
     return {
-        digest(f"name {address} {name.casefold()}"): MOST_PER_NAME,
-        digest(f"address {address}"): MOST_PER_ADDRESS,
+        digest(f"pair {where} {name.casefold()}"): FREE_PER_PAIR,
+        digest(f"address {where}"): FREE_PER_ADDRESS,
     }
 
 
-def is_blocked(address: str, name: str, *, now: datetime) -> bool:
-    """Tell whether there were too many failures from an address, or for a name from it, in the last 15 minutes.
+def _network(address: str) -> str:
+    """Return the address, of IPv6 its /64: whoever has one of those has them all."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else str(found)
 
-    A name alone is never blocked: otherwise anybody could lock somebody out.
-    """
-    recent = SignInFailure.objects.filter(at__gt=now - WINDOW)
-    return any(recent.filter(key=key).count() >= most for key, most in _keys(address, name).items())
+
+def _wait(row: PasswordGuesses, free: int, now: datetime) -> int:
+    """Return the seconds until the next guess: 30 s after the last free one, and twice as long after each more."""
+    if row.count < free or now - row.last > FORGOTTEN_AFTER:
+        return 0
+    # Sixteen doublings are past the longest delay.
+    doublings: int = min(row.count - free, 16)
+    delay = min(FIRST_DELAY * 2**doublings, LONGEST_DELAY)
+    return max(0, math.ceil((row.last + delay - now).total_seconds()))
 
 
-def note_failure(address: str, name: str, *, now: datetime) -> None:
-    """Remember a failure, and forget those that no longer count."""
-    SignInFailure.objects.filter(at__lte=now - WINDOW).delete()
-    SignInFailure.objects.bulk_create([SignInFailure(key=key, at=now) for key in _keys(address, name)])
+def _remove_old(now: datetime) -> None:
+    old = PasswordGuesses.objects.filter(last__lt=now - FORGOTTEN_AFTER)
+    with transaction.atomic():
+        found = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_MOST_REMOVED])
+        if found:
+            PasswordGuesses.objects.filter(pk__in=found).delete()

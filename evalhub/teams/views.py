@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
@@ -18,14 +19,27 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from evalhub.teams.forms import ChangePasswordForm, SignInForm
+from evalhub.teams.forms import ChangePasswordForm, SignInForm, TooManyGuesses
 from evalhub.teams.models import SignInLink, note
+from evalhub.web.client_address import client_address
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", ""})
 """An empty address is a Unix socket."""
 
 
-class SignIn(views.LoginView):
+class _Throttled:
+    """Answers 429 to a guess that came too soon, with the seconds to wait."""
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response: HttpResponse = super().form_invalid(form)  # type: ignore[misc]  # of the view beside it
+        errors = (error for found in form.errors.as_data().values() for error in found)
+        if early := next((error for error in errors if isinstance(error, TooManyGuesses)), None):
+            response.status_code = HTTPStatus.TOO_MANY_REQUESTS
+            response["Retry-After"] = str(early.seconds)
+        return response
+
+
+class SignIn(_Throttled, views.LoginView):
     """Name and password."""
 
     template_name = "teams/sign_in.html"
@@ -33,7 +47,7 @@ class SignIn(views.LoginView):
     redirect_authenticated_user = True
 
 
-class ChangePassword(views.PasswordChangeView):
+class ChangePassword(_Throttled, views.PasswordChangeView):
     """For oneself; the other sessions of the account end."""
 
     template_name = "teams/password_change.html"
@@ -43,6 +57,11 @@ class ChangePassword(views.PasswordChangeView):
         """Ask for the old password where there is one; the owner of an embedded evalhub begins without."""
         user = self.request.user
         return ChangePasswordForm if user.is_authenticated and user.has_usable_password() else SetPasswordForm
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        kwargs: dict[str, Any] = super().get_form_kwargs()
+        asks = issubclass(self.get_form_class(), ChangePasswordForm)
+        return kwargs | ({"address": client_address(self.request)} if asks else {})
 
     def get_form(self, form_class: Any = None) -> Any:
         """Return the form with one sentence on what a password takes, in place of the validators' list."""
@@ -69,8 +88,11 @@ class SignOut(views.LogoutView):
 @sensitive_variables("secret")
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in_link(request: HttpRequest, secret: str) -> HttpResponseBase:
-    """Show one button, and sign in when it is pressed: a link that is only looked at stays unused."""
-    if not settings.EMBEDDED or request.META.get("REMOTE_ADDR", "") not in LOOPBACK:
+    """Show one button, and sign in when it is pressed: a link that is only opened stays unused.
+
+    An embedded evalhub takes links from this machine only; on a server an operator sends them to people.
+    """
+    if settings.EMBEDDED and client_address(request) not in LOOPBACK:
         raise Http404
     now = timezone.now()
     user = SignInLink.use(secret, now=now) if request.method == "POST" else None

@@ -30,7 +30,9 @@ def test_signin_link_prints_one_for_this_machine_only(settings):
     )
     settings.EMBEDDED = False
     ended = call("signin_link")
-    assert (ended.code, "only in the embedded mode" in ended.err) == (2, True)
+    assert (ended.code, "Say with --user who the link signs in" in ended.err) == (2, True)
+    ended = call("signin_link", "--user", "nobody")
+    assert (ended.code, "There is no user 'nobody'" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize("port", ["0", "-1", "65536", "99999999", "x"])

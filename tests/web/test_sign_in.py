@@ -44,24 +44,6 @@ def test_it_refuses_a_wrong_password(client, ada):
     assert "_auth_user_id" not in client.session
 
 
-def test_it_refuses_even_the_right_password_after_five_failures_for_a_name(client, ada):
-    for _ in range(5):
-        sign_in(client, "wrong")
-    assert "too many failed attempts" in sign_in(client).content.decode()
-
-
-def test_it_refuses_an_address_after_twenty_failures_of_any_name(client, ada):
-    for number in range(20):
-        sign_in(client, "wrong", name=f"guess-{number}")
-    assert "too many failed attempts" in sign_in(client).content.decode()
-
-
-def test_failures_from_elsewhere_lock_nobody_out(client, ada):
-    for _ in range(6):
-        sign_in(client, "wrong", address="10.0.0.2")
-    assert sign_in(client).status_code == 302
-
-
 def test_signing_out_ends_the_session_and_takes_a_post(client, ada):
     client.force_login(ada)
     assert client.get("/sign-out/").status_code == 405
@@ -130,6 +112,6 @@ def test_links_are_for_loopback_only(client, address):
     assert client.get(address, REMOTE_ADDR="192.168.0.9").status_code == 404
 
 
-def test_links_are_for_an_embedded_evalhub_only(client, address, settings):
+def test_links_of_a_server_work_from_elsewhere(client, address, settings):
     settings.EMBEDDED = False
-    assert client.get(address).status_code == 404
+    assert client.post(address, REMOTE_ADDR="192.168.0.9").url == "/"

@@ -6,12 +6,11 @@ from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from evalhub.teams.access import default_project, local_owner, of_user
+from evalhub.teams.access import default_project, of_user
 from evalhub.teams.models import ApiToken
+from evalhub.teams.people import person
 from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token
 from evalhub.web.commands import PlainCommand, Refused, Result, fitting, number_of_days
@@ -31,7 +30,10 @@ class Command(PlainCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         name, role, days = fitting(ApiToken, "name", options["name"]), options["role"], options["days"]
-        owner, slug = _owner(options["user"]), options["project"] or default_project().slug
+        owner, slug = (
+            person(options["user"], "whose token it is"),
+            options["project"] or default_project().slug,
+        )
         access = of_user(owner, slug)
         if access is None:
             raise Refused(f"{owner} is no member of a project '{slug}'. Use 'manage.py create_user' first.")
@@ -42,20 +44,3 @@ class Command(PlainCommand):
             raise Refused(str(error), id="token/refused") from error
         text = f"{secret}\nThis is the only time it is shown. It may do what the role {role} may, at most."
         return Result(text, {"name": name, "role": role, "project": access.project.slug, "token": secret})
-
-
-def _owner(name: str | None) -> Any:
-    if name is None and settings.EMBEDDED:
-        return local_owner()
-    if name is None:
-        raise Refused("Say with --user whose token it is: on a server there is no local owner.")
-    user = get_user_model().objects.filter(username=name).first()
-    if user is None:
-        raise Refused(
-            f"There is no user '{name}'. Give another --user, or make one with 'manage.py create_user'."
-        )
-    if not user.is_active:
-        raise Refused(
-            f"The account of {name} is switched off, so a token of it would be refused. Give another --user."
-        )
-    return user

@@ -63,7 +63,7 @@ def _password(name: str) -> str:
         getpass.getpass(f"Password of {name}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     )
     try:
-        validate_password(password)
+        validate_password(password, get_user_model()(username=name))
     except ValidationError as error:
         raise Refused(" ".join(error.messages)) from error
     return password

@@ -1,4 +1,4 @@
-"""A way in for the local owner."""
+"""A way in without a password, from the command line."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.urls import reverse
 
 from evalhub.teams.access import local_owner
 from evalhub.teams.models import SignInLink
-from evalhub.web.commands import PlainCommand, Refused, Result, port_number
+from evalhub.teams.people import person
+from evalhub.web.commands import PlainCommand, Result, port_number
 
 PORT_FILE = "up.lock"
 """In the data directory: held by `manage.py up`, with the port that it serves."""
@@ -17,25 +20,37 @@ DEFAULT_PORT = 8000
 
 
 class Command(PlainCommand):
-    help = "Print a link that signs in the local owner: valid 15 minutes and once, on this machine only."
+    help = (
+        "Print a link that signs somebody in: valid 15 minutes and once, also while passwords are throttled."
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--port", type=port_number, help="where evalhub listens (default: where it listened last)"
+            "--user", help="who it signs in (default when embedded: the local owner; needed on a server)"
+        )
+        parser.add_argument(
+            "--port",
+            type=port_number,
+            help="where an embedded evalhub listens (default: where it listened last)",
         )
 
     def work(self, options: dict[str, Any]) -> Result:
-        if not settings.EMBEDDED:
-            raise Refused(
-                "Sign-in links exist only in the embedded mode, on loopback. Make a user with 'manage.py create_user'."
-            )
-        link = new_link(options["port"] or _port_in_use())
+        user = person(options["user"], "who the link signs in")
+        if settings.EMBEDDED:
+            link = new_link(options["port"] or _port_in_use(), user)
+        else:
+            host = settings.ALLOWED_HOSTS[0].removeprefix(".")
+            link = f"https://{host}{_path(user)}"
         return Result(told(link), {"link": link})
 
 
-def new_link(port: int) -> str:
-    """Return an address that signs in the local owner."""
-    return f"http://127.0.0.1:{port}/sign-in/link/{SignInLink.issue(local_owner())}/"
+def new_link(port: int, user: User | None = None) -> str:
+    """Return an address on this machine that signs in a person, the local owner by default."""
+    return f"http://127.0.0.1:{port}{_path(user or local_owner())}"
+
+
+def _path(user: User) -> str:
+    return reverse("sign-in-link", args=[SignInLink.issue(user)])
 
 
 def told(link: str) -> str:
