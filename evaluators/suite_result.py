@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from evaluators.expectations import VERDICT
 from evaluators.model import Json, Outcome, Score
+from evaluators.regression import Reasons
 
 
 class TrialResult(Struct, frozen=True):
@@ -65,6 +66,8 @@ class Comparison(Struct, frozen=True):
     new_passes: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    not_comparable: Mapping[str, Reasons] = {}
+    """Cases that both have and that are neither, with what changed about them."""
 
 
 class Baseline(Struct, frozen=True):
@@ -72,6 +75,8 @@ class Baseline(Struct, frozen=True):
 
     run_id: str
     passed: Mapping[str, bool]
+    not_comparable: Mapping[str, Reasons] = {}
+    """Cases whose task, gates, judge or rubric changed since, with which of them did."""
 
 
 class SuiteRun(Struct, frozen=True):
@@ -97,10 +102,16 @@ class SuiteRun(Struct, frozen=True):
 
     @property
     def comparison(self) -> Comparison:
-        """The changes against the baseline; none without one."""
+        """The changes against the baseline as the contract defines them, by passed and failed alone; none without one."""
         if self.baseline is None:
             return Comparison()
         return compare_passes(self.baseline.passed, {case.id: case.passed for case in self.cases})
+
+    @property
+    def not_comparable(self) -> Mapping[str, Reasons]:
+        """The cases of both runs whose task, gates, judge or rubric changed, with which of them did."""
+        known = self.baseline.not_comparable if self.baseline else {}
+        return {case.id: known[case.id] for case in self.cases if case.id in known}
 
 
 def trial_result(
@@ -137,14 +148,18 @@ def trial_result(
     )
 
 
-def compare_passes(before: Mapping[str, bool], after: Mapping[str, bool]) -> Comparison:
-    """Compare two runs by case id, in the order of the current one."""
-    common = [id for id in after if id in before]
+def compare_passes(
+    before: Mapping[str, bool], after: Mapping[str, bool], not_comparable: Mapping[str, Reasons] | None = None
+) -> Comparison:
+    """Compare two runs by case id, in the order of the current one; cases that are not comparable are left out."""
+    left_out = {id: why for id, why in (not_comparable or {}).items() if id in before and id in after}
+    common = [id for id in after if id in before and id not in left_out]
     return Comparison(
         regressions=tuple(id for id in common if before[id] and not after[id]),
         new_passes=tuple(id for id in common if after[id] and not before[id]),
         added=tuple(id for id in after if id not in before),
         removed=tuple(id for id in before if id not in after),
+        not_comparable=left_out,
     )
 
 
@@ -171,6 +186,7 @@ def suite_result(run: SuiteRun) -> dict[str, Json]:
         "newPasses": list(comparison.new_passes),
         "added": list(comparison.added),
         "removed": list(comparison.removed),
+        "notComparable": {id: list(why) for id, why in run.not_comparable.items()},
         "stale": run.stale,
     }
 

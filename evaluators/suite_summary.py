@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from rich.cells import cell_len, set_cell_size
 
+from evaluators.regression import named
 from evaluators.suite_result import CaseResult, SuiteRun, summary, total_duration
 
 WIDTH = 76
@@ -103,6 +104,9 @@ def _changes(run: SuiteRun, paint: Paint) -> Iterator[str]:
         if ids:
             line = f"  {title} against {run.baseline.run_id} ({len(ids)}): {', '.join(ids)}"
             yield paint(line, code) if code else line
+    if changed := named(run.not_comparable):
+        # The contract counts them above all the same.
+        yield paint(f"  ! {changed}", _YELLOW)
 
 
 def _warnings(run: SuiteRun, paint: Paint) -> Iterator[str]:

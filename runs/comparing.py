@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from statistics import fmean
 
+from django.db.models import QuerySet
+
+from evalhub.web.prepared import prepared
+from evaluators.regression import Reasons, Standard, not_comparable
 from evaluators.suite_result import Comparison, compare_passes
 from runs.baselines import baseline_of
 from runs.models import Alert, Change, Run, RunMeasure, Trial
@@ -12,6 +16,8 @@ from runs.models.comparison import Verdict
 from runs.models.trial import TrialState
 from runs.options import RunOptions
 from runs.summaries.measures import measure_id
+from scenarios.differences import PARTS, standard
+from scenarios.models import Scenario, SuiteEntry
 
 PASS = ("trial", "pass")
 _GRAVEST_FIRST = (Verdict.REGRESSED, Verdict.IMPROVED)
@@ -34,9 +40,34 @@ def passed_of(outcomes: Mapping[str, Iterable[str]]) -> dict[str, bool]:
     return {key: set(found) - {"error"} == {"pass"} for key, found in outcomes.items()}
 
 
+def incomparable(before: Run, after: Run) -> dict[str, Reasons]:
+    """Return the scenarios of both runs whose task, gates, judge or rubric changed, by key, with which of them did.
+
+    Two queries, none where both ran the same version of the suite.
+    """
+    if before.suite_version_id == after.suite_version_id:
+        return {}
+    return not_comparable(_standards(before.suite_version_id), _standards(after.suite_version_id))
+
+
+def _standards(suite_version: int) -> dict[str, Standard]:
+    return {key: standard(hashes) for key, *hashes in _entries(suite_version)}
+
+
+@prepared
+def _entries(suite_version: int) -> QuerySet[SuiteEntry, tuple[str, ...]]:
+    columns = (f"scenario_version__{name}" for name in ("scenario__key", *PARTS))
+    return SuiteEntry.objects.filter(suite_version=suite_version).order_by("position").values_list(*columns)
+
+
 def comparison_of(run: Run) -> Comparison:
     """Return what changed against the run's baseline; nothing without one."""
-    return compare_passes(passes(run.baseline_id), passes(run.pk)) if run.baseline_id else Comparison()
+    return comparison_between(run.baseline, run) if run.baseline else Comparison()
+
+
+def comparison_between(before: Run, after: Run) -> Comparison:
+    """Return which scenarios passed before and fail now, and the other way round, as far as they can be compared."""
+    return compare_passes(passes(before.pk), passes(after.pk), incomparable(before, after))
 
 
 def compare_with_baseline(run: Run) -> None:
@@ -58,11 +89,13 @@ def compare_with_baseline(run: Run) -> None:
 def _write_changes(run: Run, baseline: Run) -> bool:
     """Store a change for each scenario whose verdict differs, and one of the whole; True when any is a regression.
 
-    Rates are over trials that are no errors, so that a scenario of which only errors are left has no verdict.
+    Rates are over trials that are no errors, so that a scenario of which only errors are left has no verdict. Scenarios
+    whose task, gates, judge or rubric changed have none either, and the change of the whole names them.
     """
     measure = measure_id(*PASS)
     before, after = _rates(baseline, measure), _rates(run, measure)
-    both = after.keys() & before.keys()
+    left_out = incomparable(baseline, run)
+    both = (after.keys() & before.keys()) - _keys_of(run, left_out)
     changes = [
         Change(
             run=run,
@@ -85,10 +118,19 @@ def _write_changes(run: Run, baseline: Run) -> bool:
             verdict=next((each for each in _GRAVEST_FIRST if each in verdicts), Verdict.SAME),
             before=fmean(before[scenario] for scenario in both),
             after=fmean(after[scenario] for scenario in both),
+            detail={"not_comparable": left_out} if left_out else {},
         )
         changes.append(whole)
     Change.objects.bulk_create(changes)
     return Verdict.REGRESSED in verdicts
+
+
+def _keys_of(run: Run, keys: Iterable[str]) -> set[int]:
+    """Return the scenarios of the run's suite with these keys."""
+    found = (
+        Scenario.objects.filter(suite=run.suite_id, key__in=list(keys)) if keys else Scenario.objects.none()
+    )
+    return set(found.values_list("pk", flat=True))
 
 
 def _rates(run: Run, measure: int) -> Mapping[int, float]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from evaluators.model import Json
+from evaluators.regression import Standard, comparability
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.guidance import named_guidelines
 from scenarios.hashing import (
@@ -24,8 +25,8 @@ from scenarios.models import SuiteEntry, SuiteVersion
 from scenarios.spec import ScenarioSpec
 from scenarios.text_difference import TextDifference, text_difference
 
-PARTS = {"task_hash": "task", "gates_hash": "gates", "judge_hash": "judge", "rubric__sha256": "rubric"}
-"""What of a scenario has to be the same for its results to say the same, by the version's columns."""
+PARTS = ("task_hash", "gates_hash", "judge_hash", "rubric__sha256")
+"""Columns of a scenario version that make up its `Standard`."""
 _NOT_SHOWN = {"key", "file", "line"}
 
 
@@ -34,8 +35,7 @@ class Content:
     """A scenario as one version has it."""
 
     sha256: str
-    parts: tuple[str, ...]
-    """Hashes in the order of `PARTS`."""
+    parts: Standard
     content: Json = None
     """`ScenarioSpec` as JSON; None where it was not asked for."""
 
@@ -55,8 +55,7 @@ class Changed:
         """Which of task, gates, judge and rubric changed; none where only words about it did."""
         if self.before is None or self.after is None:
             return []
-        pairs = zip(PARTS.values(), self.before.parts, self.after.parts, strict=True)
-        return [word for word, old, new in pairs if old != new]
+        return list(comparability(self.before.parts, self.after.parts))
 
     @property
     def text(self) -> TextDifference | None:
@@ -110,12 +109,13 @@ def contents_of(*versions: SuiteVersion, whole: bool = True) -> list[dict[str, C
     found: dict[int, dict[str, Content]] = {version.pk: {} for version in versions}
     end = 3 + len(PARTS)
     for row in rows:
-        found[row[0]][row[1]] = Content(row[2], _hashes(row[3:end]), row[end] if whole else None)
+        found[row[0]][row[1]] = Content(row[2], standard(row[3:end]), row[end] if whole else None)
     return list(found.values())
 
 
-def _hashes(values: tuple[str | None, ...]) -> tuple[str, ...]:
-    return tuple(value or "" for value in values)
+def standard(columns: Iterable[str | None]) -> Standard:
+    """Return the standard of a scenario version from the columns in `PARTS`."""
+    return Standard(*(value or "" for value in columns))
 
 
 def parsed_contents(parsed: ParsedSuite) -> dict[str, Content]:
@@ -127,7 +127,7 @@ def parsed_contents(parsed: ParsedSuite) -> dict[str, Content]:
 
 def _content(spec: ScenarioSpec, fixture: str) -> Content:
     judge = spec.criteria.judge
-    parts = (
+    parts = Standard(
         task_hash(spec, fixture),
         gates_hash(spec.criteria),
         judge_hash(judge),

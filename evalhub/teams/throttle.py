@@ -76,8 +76,8 @@ def _wait(row: PasswordGuesses, free: int, now: datetime) -> int:
     if row.count < free or now - row.last > FORGOTTEN_AFTER:
         return 0
     # Sixteen doublings are past the longest delay.
-    doublings: int = min(row.count - free, 16)
-    delay = min(FIRST_DELAY * 2**doublings, LONGEST_DELAY)
+    doublings = min(row.count - free, 16)
+    delay = min(FIRST_DELAY * (1 << doublings), LONGEST_DELAY)
     return max(0, math.ceil((row.last + delay - now).total_seconds()))
 
 

@@ -60,6 +60,8 @@ class RunOut(RunRowOut):
     new_passes: list[str]
     added: list[str]
     removed: list[str]
+    not_comparable: dict[str, list[str]]
+    """Which of task, gates, judge and rubric changed; these are neither regressions nor new passes."""
 
 
 class GateOut(Schema):

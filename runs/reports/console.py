@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from evaluators.regression import named
 from runs.summaries.reasons import reasons_of
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
@@ -51,6 +52,8 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
         if run[name]:
             line = f"  {word} against run {run['baseline']} ({len(run[name])}): {', '.join(run[name])}"
             console.print(Text(line, style=style))
+    if changed := named({key: tuple(why) for key, why in run["not_comparable"].items()}):
+        console.print(Text(f"  ! {changed}", style="yellow"))
     for warning in run["warnings"]:
         console.print(Text(f"  ⚠ {warning}", style="yellow"))
     return out.getvalue()

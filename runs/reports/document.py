@@ -36,6 +36,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "new_passes": list(changes.new_passes),
         "added": list(changes.added),
         "removed": list(changes.removed),
+        "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
     }
 
 

@@ -9,7 +9,7 @@ import msgspec
 from evaluators.model import Outcome, Score
 from evaluators.redaction import redact_json, redact_patterns
 from evaluators.suite_result import Baseline, CaseResult, SuiteRun, TrialResult, trial_result
-from runs.comparing import passes
+from runs.comparing import incomparable, passes
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 
@@ -45,7 +45,9 @@ def _endpoint(run: Run) -> str:
 
 
 def _baseline(run: Run) -> Baseline | None:
-    return Baseline(str(run.baseline_id), passes(run.baseline_id)) if run.baseline_id else None
+    if run.baseline is None:
+        return None
+    return Baseline(str(run.baseline_id), passes(run.baseline.pk), incomparable(run.baseline, run))
 
 
 def _cases(run: Run) -> tuple[CaseResult, ...]:

@@ -14,6 +14,7 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from runs.charts.recent import recent_figures
+from runs.comparing import incomparable
 from runs.models import Run, Trial
 from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
@@ -78,7 +79,8 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         ask_measures(run)
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     read = trials_of(run, also=recent)
-    rows = scenario_rows(read, recent)
+    left_out = incomparable(run.baseline, run) if run.baseline else {}
+    rows = scenario_rows(read, recent, left_out)
     context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
     if target == "trials":
         return render(request, "runs/_scenarios.html", context)
@@ -90,7 +92,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "all_calls": total_row(used),
         "call_columns": call_columns(used),
         "diagnosis": shown_findings(read.digest.diagnosis, used),
-        "against": None if run.is_open else against_baseline(run, read, rows),
+        "against": None if run.is_open else against_baseline(run, read, rows, left_out),
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
         "exports": EXPORTS,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
+from evaluators.regression import Reasons, Standard, comparability, sentence
 from runs.models import Measure, Run, Trial
 from runs.models.measure import Better
 from runs.models.trial import TrialState
@@ -15,7 +16,7 @@ from runs.warehouse.history import runs_of
 from runs.warehouse.rates import Rate
 from runs.warehouse.side_by_side import Cell, measures_of
 from runs.warehouse.trends import label_of
-from scenarios.differences import PARTS
+from scenarios.differences import PARTS, standard
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,7 @@ class ComparedScenario:
     key: str
     base: tuple[str, ...]
     new: tuple[str, ...]
-    changed: tuple[str, ...]
-    """Which of task, gates, judge and rubric are not the same: then its results cannot be compared."""
+    changed: Reasons
 
     @property
     def rates(self) -> tuple[Rate, Rate]:
@@ -69,10 +69,12 @@ class ComparedScenario:
 
     @property
     def verdict(self) -> str:
-        """What became of it, by counting; `unmeasured` where a side has errors alone."""
+        """What became of it, by counting; `unmeasured` where a side has errors alone, `incomparable` where it changed."""
         before, after = self.rates
         if not self.base or not self.new:
             return "removed" if self.base else "added"
+        if self.changed:
+            return "incomparable"
         if not before.n or not after.n:
             return "unmeasured"
         if before.share == after.share:
@@ -97,7 +99,7 @@ def _rate(outcomes: tuple[str, ...]) -> Rate:
 
 HEADLINE = ("trial/pass", "interaction/first_try_success_rate", "interaction/error_rate", "judge/judge")
 """Measures that stand first, under a heading of their own."""
-ORDER = ("regressed", "improved", "unmeasured", "added", "removed", "same")
+ORDER = ("regressed", "improved", "unmeasured", "incomparable", "added", "removed", "same")
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,11 @@ class ComparedRuns:
         return [each for each in self.scenarios if each.changed]
 
     @property
+    def not_comparable(self) -> str:
+        """How many scenarios of both runs changed and what about them; empty where none did."""
+        return sentence([each.changed for each in self.changed])
+
+    @property
     def one_sided(self) -> int:
         """Scenarios that only one run has."""
         return sum(not (each.base and each.new) for each in self.scenarios)
@@ -162,7 +169,7 @@ def compare_runs(base: Run, new: Run) -> ComparedRuns:
 class _Side:
     """A scenario in one run."""
 
-    hashes: tuple[str, ...]
+    standard: Standard
     outcomes: list[str] = field(default_factory=list)
 
 
@@ -172,7 +179,7 @@ def _trials(*runs: Run) -> dict[int, dict[str, _Side]]:
     rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by("position")
     found: dict[int, dict[str, _Side]] = {run.pk: {} for run in runs}
     for run, key, outcome, *hashes in rows.values_list("run", "scenario__key", "outcome", *columns):
-        found[run].setdefault(key, _Side(tuple(hashes))).outcomes.append(outcome)
+        found[run].setdefault(key, _Side(standard(hashes))).outcomes.append(outcome)
     return found
 
 
@@ -181,10 +188,5 @@ def _compared(key: str, before: _Side | None, after: _Side | None) -> ComparedSc
         key,
         tuple(before.outcomes) if before else (),
         tuple(after.outcomes) if after else (),
-        _changed(before.hashes, after.hashes) if before and after else (),
+        comparability(before.standard, after.standard) if before and after else (),
     )
-
-
-def _changed(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
-    pairs = zip(PARTS.values(), before, after, strict=True)
-    return tuple(word for word, old, new in pairs if old != new)

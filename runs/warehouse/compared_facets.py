@@ -9,7 +9,12 @@ from runs.warehouse.run_detail import Chip, Facets
 
 Test = Callable[[ComparedScenario], bool]
 FACETS: dict[str, tuple[str, str, str, Test]] = {
-    "differing": ("What differs", "", "", lambda each: each.verdict not in ("same", "unmeasured")),
+    "differing": (
+        "What differs",
+        "",
+        "",
+        lambda each: each.verdict not in ("same", "unmeasured", "incomparable"),
+    ),
     "regressed": ("Worse", "▼", "worse", lambda each: each.verdict == "regressed"),
     "improved": ("Better", "▲", "better", lambda each: each.verdict == "improved"),
     "unmeasured": ("Errors only", "!", "caution", lambda each: each.verdict == "unmeasured"),

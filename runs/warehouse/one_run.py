@@ -11,7 +11,7 @@ from runs.models.run import STALE
 from runs.warehouse.history import HEAVY
 
 RELATED = ("suite", "target", "guidance", "by", "suite_version", "baseline__guidance")
-_OF_BASELINE = ("fingerprint", "guidance")
+_OF_BASELINE = ("fingerprint", "guidance", "suite_version")
 """What a run is compared by with its baseline."""
 UNSHOWN = (
     *(column for column in HEAVY if "__" in column),

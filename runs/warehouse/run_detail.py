@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -163,8 +163,12 @@ FACETS: dict[str, tuple[str, str, str, Test]] = {
 }
 
 
-def scenario_rows(read: RunTrials, recent: Mapping[int, Version]) -> list[ScenarioRow]:
+def scenario_rows(
+    read: RunTrials, recent: Mapping[int, Version], left_out: Collection[str] = ()
+) -> list[ScenarioRow]:
     """Return a run's scenarios in their order, with their trials, and their strips over `recent` runs.
+
+    Those in `left_out` cannot be compared with the baseline and have none.
 
     One query where not every digest of those was read with the run's trials.
     """
@@ -173,9 +177,13 @@ def scenario_rows(read: RunTrials, recent: Mapping[int, Version]) -> list[Scenar
         grouped.setdefault(trial.scenario, []).append(trial)
     last = strips_of(recent, read.kept)
     return [
-        _row(tuple(each), tuple(read.before.get(each[0].key, ())), last.get(pk, Strip()))
+        _row(tuple(each), _before(read, each[0].key, left_out), last.get(pk, Strip()))
         for pk, each in grouped.items()
     ]
+
+
+def _before(read: RunTrials, key: str, left_out: Collection[str]) -> tuple[str, ...]:
+    return () if key in left_out else tuple(read.before.get(key, ()))
 
 
 def facets(rows: list[ScenarioRow]) -> Facets:

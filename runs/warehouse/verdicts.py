@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluators.regression import Reasons, sentence
 from evaluators.suite_result import compare_passes
 from runs.comparing import passed_of
 from runs.models import Baseline, Run
@@ -47,14 +48,21 @@ class AgainstBaseline:
     new_passes: int
     unmeasured: int
     """Scenarios of which one side has errors alone, so that nothing says whether they changed."""
+    not_comparable: str = ""
+    """How many scenarios cannot be compared and why; empty where all can."""
 
 
-def against_baseline(run: Run, read: RunTrials, rows: Sequence[ScenarioRow]) -> AgainstBaseline | None:
-    """Return the run's comparison for its page, None without a baseline. Expects that to be loaded with its guidance."""
+def against_baseline(
+    run: Run, read: RunTrials, rows: Sequence[ScenarioRow], left_out: Mapping[str, Reasons]
+) -> AgainstBaseline | None:
+    """Return the run's comparison for its page, None without a baseline. Expects that to be loaded with its guidance.
+
+    `left_out` are the scenarios that cannot be compared.
+    """
     baseline = run.baseline
     if baseline is None:
         return None
-    compared = compare_passes(passed_of(read.before), passed_of(read.outcomes))
+    compared = compare_passes(passed_of(read.before), passed_of(read.outcomes), left_out)
     by_key = {row.key: row for row in rows}
     # The contract of suite results counts errors as failures, verdicts do not.
     unmeasured = [
@@ -76,6 +84,7 @@ def against_baseline(run: Run, read: RunTrials, rows: Sequence[ScenarioRow]) -> 
         regressions=len(verdicts["regressed"]),
         new_passes=len(verdicts["improved"]),
         unmeasured=len(unmeasured),
+        not_comparable=sentence(list(compared.not_comparable.values())),
     )
 
 

@@ -111,6 +111,7 @@ def test_it_is_the_contracts_sample_field_by_field():
         "newPasses": ["gs-get-weather-001"],
         "added": [],
         "removed": [],
+        "notComparable": {},
         "stale": False,
     }
 

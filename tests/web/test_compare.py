@@ -219,7 +219,8 @@ def test_scenarios_with_other_gates_or_of_one_run_are_not_comparable(signed_in, 
     assert [(each.key, each.changed) for each in found.changed] == [("export", ("gates",))]
     text = response.content.decode()
     assert "1 of 3 scenarios can be compared" in text
-    assert "! other gates" in text
+    assert "! gates changed" in text
+    assert "! 1 scenario not comparable: gates changed." in text
 
 
 def test_ticked_runs_are_led_to_their_comparison_the_older_first(signed_in, version):

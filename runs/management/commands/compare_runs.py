@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from evaluators.suite_result import compare_passes
-from runs.comparing import passes
+from evaluators.regression import named
+from runs.comparing import comparison_between
 from runs.models import Run
 from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result
 
@@ -20,13 +20,7 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         a, b = options["a"], options["b"]
-        # One by one: among several, SQLite takes no number that no run can have.
-        missing = [each for each in (a, b) if not Run.objects.filter(pk=each).exists()]
-        if missing:
-            raise Refused(
-                f"There is no run {missing[0]}. The runs page lists those there are.", id="run/unknown"
-            )
-        changes = compare_passes(passes(a), passes(b))
+        changes = comparison_between(_run(a), _run(b))
         document = {
             "before": a,
             "after": b,
@@ -34,6 +28,7 @@ class Command(EvalhubCommand):
             "new_passes": list(changes.new_passes),
             "added": list(changes.added),
             "removed": list(changes.removed),
+            "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
         }
         words = {
             "regressions": "Regressed",
@@ -42,6 +37,16 @@ class Command(EvalhubCommand):
             "removed": "Removed",
         }
         lines = [f"{word}: {', '.join(document[name])}" for name, word in words.items() if document[name]]
+        if changed := named(changes.not_comparable):
+            lines.append(changed)
         return Result(
             "\n".join(lines) or "Nothing changed.", document, REGRESSED if changes.regressions else 0
         )
+
+
+def _run(pk: int) -> Run:
+    # One by one: among several, SQLite takes no number that no run can have.
+    found = Run.objects.filter(pk=pk).first()
+    if found is None:
+        raise Refused(f"There is no run {pk}. The runs page lists those there are.", id="run/unknown")
+    return found

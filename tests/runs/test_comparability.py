@@ -1,0 +1,104 @@
+"""Scenarios that ask or judge otherwise than in the baseline are neither lost nor won."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from evaluators.suite_summary import suite_summary
+from runs.comparing import comparison_of
+from runs.models import Alert, Run
+from runs.reports.console import summary
+from runs.reports.document import run_digest, run_document
+from runs.reports.suite_result import suite_run
+from scenarios.models import Rubric, ScenarioVersion, SuiteVersion
+from tests.builders import make_compared, make_member, make_project, make_suite, make_version
+from tests.commands.calling import call
+from tests.static_files import plain_static_files  # noqa: F401  # a fixture
+
+pytestmark = pytest.mark.django_db
+KEYS = ("create", "export", "list", "kept")
+NAMED = "3 scenarios not comparable, changed: create (task), export (gates), list (rubric)"
+LINE = "3 scenarios not comparable: task changed (1), gates changed (1), rubric changed (1)"
+
+
+@pytest.fixture
+def runs() -> tuple[Run, Run]:
+    """Return a run and a later one, for which task, gates and rubric of a scenario each are others."""
+    project = make_project()
+    before = make_suite(project, KEYS)
+    after = make_version(before.suite, create={"prompt": "Other."}, export={}, list={}, kept={})
+    _change(after, "export", gates_hash="other")
+    rubric = Rubric.objects.create(project=project, name="r", sha256="0" * 64, content={})
+    _change(after, "list", rubric=rubric)
+    base = make_compared(before, {"create": "pass", "export": "pass", "list": "pass", "kept": "pass"})
+    new = make_compared(after, {"create": "fail", "export": "fail", "list": "fail", "kept": "pass"})
+    assert new.baseline == base
+    return base, new
+
+
+def _change(version: SuiteVersion, key: str, **columns: object) -> None:
+    entry = version.entries.get(scenario_version__scenario__key=key)
+    ScenarioVersion.objects.filter(pk=entry.scenario_version_id).update(**columns)
+
+
+def test_no_alert_counts_them(runs):
+    assert not Alert.objects.exists()
+    (whole,) = runs[1].changes.all()
+    assert (whole.scenario, whole.verdict, whole.before, whole.after) == (None, "same", 1.0, 1.0)
+    assert whole.detail == {"not_comparable": {"create": ["task"], "export": ["gates"], "list": ["rubric"]}}
+
+
+def test_what_can_be_compared_still_regresses(runs):
+    again = make_compared(runs[1].suite_version, {"create": "fail", "kept": "fail"})
+    assert [each.scenario.key for each in again.changes.exclude(scenario=None)] == ["kept"]
+    assert Alert.objects.get().run == again
+
+
+def test_new_passes_leave_them_out_too(runs):
+    base, _ = runs
+    older = make_compared(base.suite_version, {"create": "fail", "kept": "pass"})
+    newer = make_compared(
+        runs[1].suite_version, {"create": "pass", "kept": "pass"}, options={"baseline": str(older.pk)}
+    )
+    assert newer.baseline == older
+    assert comparison_of(newer).new_passes == ()
+
+
+def test_a_run_over_rest_names_them_apart(runs):
+    found = run_document(runs[1].pk)["run"]
+    assert (found["regressions"], found["new_passes"]) == ([], [])
+    assert found["not_comparable"] == {"create": ["task"], "export": ["gates"], "list": ["rubric"]}
+
+
+def test_the_console_says_what_cannot_be_compared(runs):
+    text = summary(run_digest(runs[1].pk, most=10))
+    assert f"! {NAMED}" in text
+    assert "REGRESSIONS" not in text
+
+
+def test_the_contracts_list_stays_and_its_console_says_so(runs):
+    found = suite_run(runs[1])
+    assert found.comparison.regressions == ("create", "export", "list")
+    assert f"! {NAMED}" in suite_summary(found)
+
+
+def test_comparing_two_runs_ends_well_without_them(runs):
+    ended = call("compare_runs", str(runs[0].pk), str(runs[1].pk))
+    assert (ended.code, ended.out.strip()) == (0, NAMED)
+    document = call("compare_runs", str(runs[0].pk), str(runs[1].pk), "--json").document
+    assert (document["regressions"], document["not_comparable"]["export"]) == ([], ["gates"])
+
+
+def test_the_pages_say_it_in_one_line(runs):
+    base, new = runs
+    client = Client()
+    client.force_login(make_member(new.project))
+    response = client.get(new.get_absolute_url())
+    text = response.content.decode()
+    assert f"{LINE}." in text
+    assert "no scenario was lost" in text
+    assert [row.standing for row in response.context["rows"]] == ["", "", "", "same"]
+    text = client.get(f"/p/tools/compare/?runs={base.pk},{new.pk}").content.decode()
+    assert f"! {LINE}." in text
+    assert "▼ 100 pts" not in text
