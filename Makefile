@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev run serve worker test check services bench snapshot format lock screenshots clean
+.PHONY: help setup dev run serve worker test test-slow check services bench snapshot format lock screenshots clean
 
 help:  ## Print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,6 +30,9 @@ worker: setup  ## Start one worker, against EVALHUB_BROKER_URL or the embedded b
 
 test: dev  ## Run every test that this machine can run (ARGS="-k name")
 	@$(PY) -m tests.all $(ARGS)
+
+test-slow: dev  ## Run the tests that take minutes: killed servers, full disks, simulations
+	@$(PY) -m tests.slow $(ARGS)
 
 check: dev  ## Lint, types, templates, migrations, lock files
 	@$(PY) -m tests.checks

@@ -5,6 +5,7 @@ touches the database again on a private PostgreSQL with a private Redis. Each of
 its own. A third helps from the beginning, for tests wait half of the time for processes, servers and a browser. Whoever
 is done with one pass takes files of the other's that nobody has begun. Where a file or folder is named, the first pass
 is left out.
+What kills servers and what draws many random numbers takes minutes; `python -m tests.slow` runs it.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
 """
 
@@ -23,7 +24,9 @@ from tests.passes import ROOT, Environment, Pass, code_of, run, together
 from tests.services.servers import postgres, redis
 
 PURE = ["-c", "tests/evaluators/pytest.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
-ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers"
+SLOW = "fault or simulation"
+"""Left to `python -m tests.slow`."""
+ON_EVERY_DATABASE = f"(database or worker) and not browser and not own_servers and not ({SLOW})"
 EMBEDDED: Environment = {"DATABASE_URL": None, "EVALHUB_BROKER_URL": None}
 
 
@@ -49,7 +52,7 @@ def passes(arguments: list[str]) -> list[Pass]:
     """Run the first pass by itself, for it is timed, and the two others side by side."""
     named = names_files(arguments)
     first = [] if named else [run("Pure parts by table", [*PURE, *arguments], EMBEDDED)]
-    rest = arguments if named else ["-m", "not table", *arguments]
+    rest = arguments if named else ["-m", f"not table and not ({SLOW})", *arguments]
     with TemporaryDirectory(prefix="evalhub-shared-") as taken:
         one = Shared("SQLite and the embedded broker", rest, embedded, Path(taken, "sqlite"))
         other = Shared(
