@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from django.conf import settings
-from django.db import OperationalError
+from django.db import Error
 
 from evaluators.redaction import mask_values
 from runs.providers.base import Look, ProviderError
 from runs.queue.claims import Claim
+from runs.queue.retrying import is_connection_lost, retry_when_lost
 from runs.trial_result import TrialResult
 from runs.trials.asking import ask
 from runs.trials.assessing import assess
@@ -34,20 +35,21 @@ def execute(
     """
     secrets: tuple[str, ...] = ()
     try:
-        task = load(claim, stopped, watch)
+        task = retry_when_lost(lambda: load(claim, stopped, watch))
         secrets = task.secrets
         if not task.needs_folder:
             return _carry_nowhere(task)
-        with trial_folder(settings.WORK_DIR, task.files, task.bundle) as folder:
+        files, bundle = retry_when_lost(lambda: (task.files, task.bundle))
+        with trial_folder(settings.WORK_DIR, files, bundle) as folder:
             return _carry(task, folder)
     except ProviderError as error:
         if stopped():
             return CANCELLED
         return TrialResult(outcome="error", error=mask_values(str(error), secrets), error_kind=error.kind)
-    except OperationalError:
-        # The database is away: nothing is known of the trial, and its lease brings it back.
-        raise
     except Exception as error:
+        if isinstance(error, Error) and is_connection_lost(error):
+            # Nothing can be recorded: the trial's lease brings it back.
+            raise
         logger.exception("trial %s: internal error", claim.trial_id)
         told = f"{type(error).__name__} in evalhub itself: {error}. Report it with the details below."
         return TrialResult(

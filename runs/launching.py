@@ -15,6 +15,7 @@ from runs import lanes, preparation, recording
 from runs.errors import RequestError
 from runs.models import Launch, Run
 from runs.models.run import RunState
+from runs.queue.retrying import retry_when_lost
 from runs.reaping import reap
 from runs.targets.accepting import folder_on_disk, take_over, take_over_bundle
 from runs.trials import batching
@@ -122,8 +123,8 @@ class Ends:
         """Tell of those that have ended since the last call."""
         if self._ended is None:
             return
-        over = self._launch.runs.exclude(state__in=OPEN).exclude(pk__in=self._told)
-        for run_id in over.order_by("pk").values_list("pk", flat=True):
+        over = self._launch.runs.exclude(state__in=OPEN).exclude(pk__in=self._told).order_by("pk")
+        for run_id in retry_when_lost(lambda: list(over.values_list("pk", flat=True))):
             self._ended(run_id)
             self._told.add(run_id)
 
@@ -136,7 +137,7 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
     threads: list[lanes.LaneThread] = []
     ends = Ends(launch, ended)
     try:
-        while waiting := list(open_runs(launch).order_by("pk").values_list("pk", flat=True)):
+        while waiting := _open_numbers(launch):
             for run_id in waiting:
                 preparation.prepare_run(run_id)
             threads = lanes.start_threads([run_id for run_id in waiting if not batching.waits(run_id)])
@@ -144,10 +145,10 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
                 while not thread.over.wait(POLL_SECONDS):
                     ends.tell()
             ends.tell()
-            if open_runs(launch).exists():
+            if _open_numbers(launch):
                 # Another process holds the target's places, or held a trial and was lost.
                 time.sleep(POLL_SECONDS)
-                reap()
+                retry_when_lost(reap)
     except KeyboardInterrupt:
         # It may have come in the midst of a transaction: what is left to do gets a connection that knows nothing of it.
         connection.close()
@@ -164,6 +165,12 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
 def open_runs(launch: Launch) -> QuerySet[Run]:
     """Return the launch's runs to which something may still happen."""
     return launch.runs.filter(state__in=OPEN)
+
+
+def _open_numbers(launch: Launch) -> list[int]:
+    """Return the numbers of the launch's open runs, also when the database restarts meanwhile."""
+    numbers = open_runs(launch).order_by("pk").values_list("pk", flat=True)
+    return retry_when_lost(lambda: list(numbers))
 
 
 def exit_code(runs: Sequence[Run]) -> int:

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from django.conf import settings
-from django.db import OperationalError
+from django.db import Error
 from django.db.models import Case, Value, When
 from django.utils import timezone
 
@@ -20,6 +20,7 @@ from runs.models.run import RunState
 from runs.providers.base import ProviderError
 from runs.queue import claims
 from runs.queue.heartbeat import heartbeat
+from runs.queue.retrying import is_connection_lost, retry_when_lost
 from runs.queue.statements import storable
 from runs.queue.writing import write_transaction
 from runs.sources.captures import capture
@@ -56,15 +57,21 @@ def prepare_run(run_id: int) -> bool:
             logger.info("run %s cannot start: %s", run_id, error)
             recording.fail_run(run_id, token, str(error), warnings)
             return False
-        except (OperationalError, KeyboardInterrupt):
-            # The database is away, or somebody wants to stop: another worker may have it at once.
+        except KeyboardInterrupt:
+            # Somebody wants to stop: another worker may have it at once.
             claims.release_run(run_id, token)
             raise
         except Exception as error:
+            if isinstance(error, Error) and is_connection_lost(error):
+                claims.release_run(run_id, token)
+                raise
             logger.exception("run %s: internal error", run_id)
             recording.fail_run(run_id, token, f"{type(error).__name__} in evalhub itself: {error}.", warnings)
             return False
-        return _start(run_id, token, context, tool_version, provider_version, warnings)
+        return retry_when_lost(
+            lambda: _start(run_id, token, context, tool_version, provider_version, warnings),
+            committed=lambda: _is_started(run_id) or None,
+        )
 
 
 def _with_captures(run_id: int, context: RunContext) -> RunContext:
@@ -131,7 +138,7 @@ def _start(
 ) -> bool:
     """Let the trials begin, unless somebody has cancelled meanwhile."""
     found = fingerprint(context, tool_version, provider_version)
-    warnings += found["staleness"].get("warnings", [])
+    stale = found["staleness"].get("warnings", [])
     with write_transaction():
         changed = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
             state=Case(
@@ -140,7 +147,7 @@ def _start(
             tool_version=tool_version,
             fingerprint=found,
             target_version=version_of(context.run.target),
-            warnings=[*warnings, *context.warnings],
+            warnings=[*warnings, *stale, *context.warnings],
             token="",
             started=timezone.now(),
             finished=Case(When(cancel_requested=True, then=Value(timezone.now())), default=None),
@@ -149,6 +156,10 @@ def _start(
             return False
         context.run.judge_versions.set([version_of(target) for target in _judges(context)])
         claims.make_slots(context.run)
+    return _is_started(run_id)
+
+
+def _is_started(run_id: int) -> bool:
     return Run.objects.filter(pk=run_id, state=RunState.RUNNING).exists()
 
 

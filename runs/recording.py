@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db.models import Case, F, Value, When
 from django.utils import timezone
 
@@ -11,6 +14,7 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.queue import claims, statements
 from runs.queue.claims import Claim
+from runs.queue.retrying import retry_when_lost
 from runs.queue.writing import write_transaction
 from runs.summaries.rollups import write_rollups
 from runs.trial_result import TrialResult, columns, command_row, judging_row, total_cost
@@ -19,11 +23,10 @@ from runs.trial_result import TrialResult, columns, command_row, judging_row, to
 def record(claim: Claim, result: TrialResult) -> bool:
     """Store a trial's result, exactly once; False when the claim was lost and the result is thrown away.
 
-    Closes the run when this was its last open trial.
+    Closes the run when this was its last open trial. While the database is away it is tried again.
     """
-    with write_transaction():
-        left = _store(claim, result)
-    return _is_recorded(claim, left)
+    recorded, _ = _record(claim, result, following="")
+    return recorded
 
 
 def record_and_claim(claim: Claim, result: TrialResult) -> tuple[bool, Claim | None]:
@@ -31,25 +34,39 @@ def record_and_claim(claim: Claim, result: TrialResult) -> tuple[bool, Claim | N
 
     The claim is None where the statement finds nothing queued, or others hold what is.
     """
-    with write_transaction():
-        left = _store(claim, result)
-        following = claims.claim_next(claim.run_id) if left else None
-    return _is_recorded(claim, left), following
+    return _record(claim, result, following=claims.new_token())
 
 
-def _store(claim: Claim, result: TrialResult) -> int | None:
+def _record(claim: Claim, result: TrialResult, *, following: str) -> tuple[bool, Claim | None]:
+    """Store a result and claim the next trial under the token `following`; an empty one claims nothing."""
+    values = columns(result)
+
+    def store() -> tuple[bool, bool, Claim | None]:
+        with write_transaction():
+            left = _store(claim, result, values)
+            claimed = claims.claim_next(claim.run_id, following) if following and left else None
+        return left is not None, left == 0, claimed
+
+    def stored() -> tuple[bool, bool, Claim | None] | None:
+        # No other attempt has this moment: the row says whether ours was committed.
+        ours = Trial.objects.filter(pk=claim.trial_id, state=values["state"], finished=values["finished"])
+        if not ours.exists():
+            return None
+        return True, True, claims.held_claim(claim.run_id, following) if following else None
+
+    recorded, may_close, claimed = retry_when_lost(store, committed=stored)
+    if may_close:
+        retry_when_lost(lambda: close_if_done(claim.run_id))
+    return recorded, claimed
+
+
+def _store(claim: Claim, result: TrialResult, values: Mapping[str, Any]) -> int | None:
     """Store a result; return how many trials of the run are open now, None when the claim was lost."""
-    if not statements.write_trial(claim.trial_id, claim.token, columns(result)):
+    if not statements.write_trial(claim.trial_id, claim.token, values):
         return None
     if not result.cancelled:
         _store_parts(claim.trial_id, result)
     return _count(claim.run_id, result)
-
-
-def _is_recorded(claim: Claim, left: int | None) -> bool:
-    if left == 0:
-        close_if_done(claim.run_id)
-    return left is not None
 
 
 def _store_parts(trial_id: int, result: TrialResult) -> None:

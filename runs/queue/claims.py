@@ -20,6 +20,7 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.queue import statements
 from runs.queue.clock import DatabaseNow
+from runs.queue.retrying import retry_when_lost
 from runs.queue.worker_name import worker_name
 from runs.queue.writing import one_writer, write_transaction
 
@@ -65,24 +66,35 @@ def _take_slot(slots: QuerySet[RunSlot] | QuerySet[TargetSlot], token: str) -> b
 
 def take_place(run: Run, target: Target) -> Place | None:
     """Take a run slot and, where the target is limited, a target slot; None when either is full."""
-    token = new_token()
-    with write_transaction():
-        if not _take_slot(RunSlot.objects.filter(run=run), token):
-            return None
-        if target.workers and not _take_slot(TargetSlot.objects.filter(target=target), token):
-            RunSlot.objects.filter(run=run, token=token).update(token="", lease_until=0.0)
-            return None
-    return Place(run.pk, target.pk, token, limited=bool(target.workers))
+    place = Place(run.pk, target.pk, new_token(), limited=bool(target.workers))
+
+    def take() -> bool:
+        with write_transaction():
+            if not _take_slot(RunSlot.objects.filter(run=run), place.token):
+                return False
+            if place.limited and not _take_slot(TargetSlot.objects.filter(target=target), place.token):
+                RunSlot.objects.filter(run=run, token=place.token).update(token="", lease_until=0.0)
+                return False
+        return True
+
+    def taken() -> bool | None:
+        return RunSlot.objects.filter(run=run, token=place.token).exists() or None
+
+    return place if retry_when_lost(take, committed=taken) else None
 
 
 def release_place(place: Place) -> None:
     """Give both slots back. A slot that was lost meanwhile is left alone."""
-    with write_transaction():
-        RunSlot.objects.filter(run=place.run_id, token=place.token).update(token="", lease_until=0.0)
-        if place.limited:
-            TargetSlot.objects.filter(target=place.target_id, token=place.token).update(
-                token="", lease_until=0.0
-            )
+
+    def release() -> None:
+        with write_transaction():
+            RunSlot.objects.filter(run=place.run_id, token=place.token).update(token="", lease_until=0.0)
+            if place.limited:
+                TargetSlot.objects.filter(target=place.target_id, token=place.token).update(
+                    token="", lease_until=0.0
+                )
+
+    retry_when_lost(release)
 
 
 @dataclass(frozen=True)
@@ -98,9 +110,8 @@ class Claim:
     index: int = 0
 
 
-def claim_next(run_id: int) -> Claim | None:
+def claim_next(run_id: int, token: str) -> Claim | None:
     """Claim the run's next queued trial by one statement; None where others hold those that are left."""
-    token = new_token()
     row = statements.claim_next(run_id, token, worker_name(), settings.LEASE_SECONDS)
     if row is None:
         return None
@@ -110,31 +121,58 @@ def claim_next(run_id: int) -> Claim | None:
 
 def claim_trial(run_id: int) -> Claim | None:
     """Claim the run's next queued trial; None when a look at the table finds none queued."""
-    while True:
+    token = new_token()
+
+    def claim() -> Claim | None:
         with one_writer():
-            claim = claim_next(run_id)
-        if claim is not None:
-            return claim
+            return claim_next(run_id, token)
+
+    while True:
+        found = retry_when_lost(claim, committed=lambda: held_claim(run_id, token))
+        if found is not None:
+            return found
         # Rows that others hold locked are skipped, not absent: only an empty table is the end.
-        if not Trial.objects.filter(run=run_id, state=TrialState.QUEUED).exists():
+        if not retry_when_lost(Trial.objects.filter(run=run_id, state=TrialState.QUEUED).exists):
             return None
+
+
+def held_claim(run_id: int, token: str) -> Claim | None:
+    """Return the claim under this token; None when no running trial has it."""
+    held = Trial.objects.filter(run=run_id, token=token, state=TrialState.RUNNING)
+    row = held.values_list("pk", "starts", "scenario_version_id", "index").first()
+    if row is None:
+        return None
+    trial_id, starts, scenario_version_id, index = row
+    return Claim(trial_id, run_id, token, starts - 1, scenario_version_id, index)
 
 
 def claim_run(run_id: int) -> str | None:
     """Claim the preparation of a run, exactly once; None when another has it."""
     token = new_token()
-    with write_transaction():
-        claimed = Run.objects.filter(pk=run_id, state=RunState.QUEUED, cancel_requested=False).update(
-            state=RunState.PREPARING, token=token, lease_until=lease_end(), starts=F("starts") + 1
-        )
-    return token if claimed == 1 else None
+
+    def claim() -> bool:
+        with write_transaction():
+            claimable = Run.objects.filter(pk=run_id, state=RunState.QUEUED, cancel_requested=False)
+            claimed = claimable.update(
+                state=RunState.PREPARING, token=token, lease_until=lease_end(), starts=F("starts") + 1
+            )
+        return claimed == 1
+
+    def claimed() -> bool | None:
+        return Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).exists() or None
+
+    return token if retry_when_lost(claim, committed=claimed) else None
 
 
 def release_run(run_id: int, token: str) -> None:
-    """Give the preparation of a run back, undone; it does not count, for no worker was lost."""
-    Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
-        state=RunState.QUEUED, token="", starts=F("starts") - 1
-    )
+    """Give the preparation of a run back, undone; it does not count, because no worker was lost."""
+
+    def release() -> None:
+        Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
+            state=RunState.QUEUED, token="", starts=F("starts") - 1
+        )
+
+    retry_when_lost(release)
 
 
 def make_slots(run: Run) -> None:

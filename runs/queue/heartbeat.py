@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.conf import settings
-from django.db import DatabaseError, connections
+from django.db import Error, connections
 
 from evaluators.transcripts.latest import CallsTold
 from runs.queue import claims
@@ -114,7 +114,7 @@ class Heartbeat:
                 if time.monotonic() - told >= TELL_SECONDS:
                     told = time.monotonic()
                     self._tell()
-            except DatabaseError as error:
+            except Error as error:
                 # The database may be away for a minute: the leases stand, and the next beat tries again.
                 logger.warning("heartbeat: %s", error)
                 connections.close_all()

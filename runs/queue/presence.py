@@ -7,7 +7,7 @@ import threading
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import DatabaseError, connections
+from django.db import Error, connections
 from django.utils import timezone
 
 from runs.models import Worker
@@ -56,7 +56,7 @@ def _loop(stop: threading.Event) -> None:
             if stop.wait(SAY_SECONDS):
                 leave()
                 break
-        except DatabaseError as error:
+        except Error as error:
             # It may be away for a minute; who works here goes on.
             logger.warning("presence: %s", error)
             connections.close_all()

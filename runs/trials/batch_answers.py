@@ -18,6 +18,7 @@ from runs.providers.base import (
     Recording,
 )
 from runs.providers.options import ResolvedTarget
+from runs.queue.retrying import retry_when_lost
 from runs.trials.masking import masked
 
 _encoder = msgspec.json.Encoder()
@@ -59,9 +60,10 @@ class FromBatch:
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Return the batch's recording of this trial, else the provider's own, with a note that says why."""
-        row = BatchAnswer.objects.filter(
+        answers = BatchAnswer.objects.filter(
             trial__run=self.run_id, trial__scenario__key=invocation.key, trial__index=invocation.trial
-        ).first()
+        )
+        row = retry_when_lost(answers.first)
         if row is not None and row.data:
             recording = _unpacked(bytes(row.data))
             return replace(recording, notes=(*recording.notes, "Answered in the run's batch."))
@@ -70,7 +72,8 @@ class FromBatch:
         return replace(recording, notes=(*recording.notes, f"Asked for itself, not in a batch: {why}"))
 
     def _why(self) -> str:
-        detail = ProviderBatch.objects.filter(run=self.run_id).values_list("detail", flat=True).first()
+        details = ProviderBatch.objects.filter(run=self.run_id).values_list("detail", flat=True)
+        detail = retry_when_lost(details.first)
         return (detail or {}).get("reason") or "the batch brought no answer for it."
 
 

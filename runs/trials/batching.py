@@ -18,6 +18,7 @@ from runs.models.trial import TrialState
 from runs.providers.base import BatchedAnswer, Batching, Invocation, ProviderError
 from runs.queue.claims import Claim
 from runs.queue.clock import DatabaseNow, database_now
+from runs.queue.retrying import retry_when_lost
 from runs.queue.statements import storable
 from runs.queue.writing import write_transaction
 from runs.trials.batch_answers import batching_of, row_of
@@ -78,11 +79,16 @@ def _hand_in(row: ProviderBatch, batching: Batching, context: RunContext) -> Non
     except ProviderError as error:
         _fail(row, mask_values(str(error), context.target.secrets))
         return
-    taken = ProviderBatch.objects.filter(pk=row.pk, state=BatchState.SUBMITTING, token=row.token).update(
-        state=BatchState.SUBMITTED,
-        external_id=external_id,
-        submitted=timezone.now(),
-        next_look=DatabaseNow() + FIRST_LOOK_SECONDS,
+    submitting = ProviderBatch.objects.filter(pk=row.pk, state=BatchState.SUBMITTING, token=row.token)
+    submitted = ProviderBatch.objects.filter(pk=row.pk, external_id=external_id)
+    taken = retry_when_lost(
+        lambda: submitting.update(
+            state=BatchState.SUBMITTED,
+            external_id=external_id,
+            submitted=timezone.now(),
+            next_look=DatabaseNow() + FIRST_LOOK_SECONDS,
+        ),
+        committed=lambda: submitted.count() or None,
     )
     if not taken:
         # Somebody thought this worker lost and goes on without the batch.

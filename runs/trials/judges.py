@@ -15,6 +15,7 @@ from runs.options import RunOptions
 from runs.providers import MODELS
 from runs.providers.base import ProviderError
 from runs.providers.options import ResolvedTarget
+from runs.queue.retrying import retry_when_lost
 from runs.settings_of_worker import containment
 from runs.targets.resolving import resolve_target
 from runs.targets.versions import version_of
@@ -37,7 +38,7 @@ def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: M
                 "judge_target, or in the project's settings."
             )
         if name not in made:
-            made[name] = _make(run, name, variables)
+            made[name] = retry_when_lost(lambda: _make(run, name, variables))
         return made[name](request)
 
     return ask

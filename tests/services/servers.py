@@ -78,50 +78,68 @@ def _ended(process: subprocess.Popen[bytes], signum: int) -> None:
         process.wait()
 
 
+class PostgresServer:
+    """A private PostgreSQL that can be stopped and started again; the data stay."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the server's files. Raises `NotHere`."""
+        self.folder = folder
+        self._programs = postgres_programs()
+        self._data, self._log = folder / "data", folder / "log"
+        self._where: dict[str, Any] = {
+            "env": {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(folder)},
+            "cwd": "/",
+            **_unprivileged(folder),
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        init = [self._programs / "initdb", "-D", self._data, "-U", "evalhub", "-A", "trust"]
+        subprocess.run(
+            [*init, "-E", "UTF8", "--no-sync"], check=True, stdout=subprocess.DEVNULL, **self._where
+        )
+
+    @property
+    def url(self) -> str:
+        """The address as DATABASE_URL takes it."""
+        return f"postgresql://evalhub@/postgres?host={self.folder}"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        options = ["listen_addresses=", "fsync=off", "synchronous_commit=off", "full_page_writes=off"]
+        options += ["max_connections=100"]
+        argv = [self._programs / "postgres", "-D", self._data, "-k", self.folder]
+        argv += [word for option in options for word in ("-c", option)]
+        with self._log.open("ab") as stream:
+            self._process = subprocess.Popen(
+                argv, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True, **self._where
+            )
+        _until(lambda: _accepts(self.folder), self._process, self._log)
+
+    def stop(self) -> None:
+        """End every session and the server: PostgreSQL's fast shutdown."""
+        if self._process is not None:
+            _ended(self._process, signal.SIGINT)
+
+
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    """Run a PostgreSQL that can be restarted. Raises `NotHere`."""
+    folder = _folder("evalhub-pg-")
+    try:
+        server = PostgresServer(folder)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def postgres() -> Iterator[str]:
     """Run a PostgreSQL and give its address as DATABASE_URL takes it. Raises `NotHere`."""
-    programs = postgres_programs()
-    folder = _folder("evalhub-pg-")
-    user = _unprivileged(folder)
-    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(folder)}
-    data, log = folder / "data", folder / "log"
-    init = [programs / "initdb", "-D", data, "-U", "evalhub", "-A", "trust", "-E", "UTF8", "--no-sync"]
-    options = [
-        "listen_addresses=",
-        "fsync=off",
-        "synchronous_commit=off",
-        "full_page_writes=off",
-        "max_connections=100",
-    ]
-    argv = [
-        programs / "postgres",
-        "-D",
-        data,
-        "-k",
-        folder,
-        *(word for option in options for word in ("-c", option)),
-    ]
-    try:
-        subprocess.run(init, check=True, stdout=subprocess.DEVNULL, env=env, cwd="/", **user)
-        with log.open("wb") as stream:
-            process = subprocess.Popen(
-                argv,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                env=env,
-                cwd="/",
-                start_new_session=True,
-                **user,
-            )
-        try:
-            _until(lambda: _accepts(folder), process, log)
-            yield f"postgresql://evalhub@/postgres?host={folder}"
-        finally:
-            # SIGINT is PostgreSQL's fast shutdown: sessions are ended, nothing is waited for.
-            _ended(process, signal.SIGINT)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with postgres_server() as server:
+        yield server.url
 
 
 def _accepts(folder: Path) -> bool:

@@ -35,13 +35,16 @@ def embedded_broker_program() -> str:
 class Stand:
     """Starts, kills and looks at the processes; every method is what somebody could do from outside."""
 
-    def __init__(self, folder: Path, name: str, migrated: str = "") -> None:
-        """Take an empty database, or a copy of the one at this address that nobody is connected to."""
+    def __init__(self, folder: Path, name: str, migrated: str = "", server: str = "") -> None:
+        """Take an empty database, or a copy of the one at this address that nobody is connected to.
+
+        `server` is the PostgreSQL to use; by default the one that the tests run on.
+        """
         self.data = folder / "data"
         self.data.mkdir(parents=True)
         self.folder = folder
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.database = _database(self.data, name, migrated)
+        self.database = _database(self.data, name, migrated, server or os.environ.get("DATABASE_URL", ""))
         self.socket = self._socket()
         self.env = {
             **os.environ,
@@ -120,6 +123,12 @@ class Stand:
             )
         return self._asked.execute(query).fetchall()
 
+    def forget_connection(self) -> None:
+        """Close the connection that `rows` keeps, because its server is about to go."""
+        if self._asked is not None:
+            self._asked.close()
+            self._asked = None
+
     def one(self, query: str) -> Any:
         return self.rows(query)[0][0]
 
@@ -147,8 +156,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _database(data: Path, name: str, migrated: str) -> str:
-    server = os.environ.get("DATABASE_URL", "")
+def _database(data: Path, name: str, migrated: str, server: str) -> str:
     if server.startswith("postgresql:"):
         return new_database(server, name, urlsplit(migrated).path.removeprefix("/"))
     file = data / "evalhub.sqlite3"

@@ -1,0 +1,74 @@
+"""Try a short piece of database work again when the server went away, on a fresh connection."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 2.0
+RETRIED_STATES = ("08", "40", "57P", "53300", "55P03")
+"""SQLSTATEs, or their beginnings: connection lost, transaction rolled back, server restarting, server busy."""
+SQLITE_BUSY = (5, 6)
+"""SQLITE_BUSY and SQLITE_LOCKED."""
+
+T = TypeVar("T")
+
+
+def is_connection_lost(error: BaseException) -> bool:
+    """Return whether the same work may succeed on another connection; never for errors in data or SQL."""
+    if isinstance(error, InterfaceError):
+        return True
+    if not isinstance(error, OperationalError):
+        return False
+    code = getattr(error.__cause__, "sqlite_errorcode", None)
+    if code is not None:
+        # The extended code's lowest byte is the plain one.
+        return code & 0xFF in SQLITE_BUSY
+    state = getattr(error.__cause__, "sqlstate", None)
+    return state is None or state.startswith(RETRIED_STATES)
+
+
+def retry_when_lost(work: Callable[[], T], *, committed: Callable[[], T | None] = lambda: None) -> T:
+    """Return what `work` returns; run it again while the connection is lost, for as long as a lease lasts.
+
+    `work` must be one transaction, or safe to repeat. A server can commit and die before it answers, so `committed` is asked
+    before each further attempt: it returns what an earlier attempt stored, or None. After a lease's length the error
+    is raised, because others may have the work by then.
+    """
+    if connections[DEFAULT_DB_ALIAS].in_atomic_block:
+        # The caller's transaction is lost with the connection: only the caller can start again.
+        return work()
+    deadline = time.monotonic() + settings.LEASE_SECONDS
+    pause = FIRST_PAUSE_SECONDS
+    try:
+        return work()
+    except Error as error:
+        _give_up_or_wait(error, deadline, pause)
+    while True:
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        try:
+            found = committed()
+            return work() if found is None else found
+        except Error as error:
+            _give_up_or_wait(error, deadline, pause)
+
+
+def _give_up_or_wait(error: Error, deadline: float, pause: float) -> None:
+    """Close this thread's connection and wait a moment. Raises the error where another attempt is no use."""
+    if not is_connection_lost(error):
+        raise error
+    connections[DEFAULT_DB_ALIAS].close()
+    if time.monotonic() + pause > deadline:
+        raise error
+    logger.warning("the database is away, trying again: %s", error)
+    # Many lanes wait for the same server: without jitter all of them would ask at once.
+    time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 (no secret)

@@ -1,0 +1,44 @@
+"""An evalhub on PostgreSQL and Redis of its own, which tests stop, kill and starve."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import missing
+from tests.services.servers import NotHere, PostgresServer, postgres_server
+from tests.worker.stand import Stand
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.fault)
+            item.add_marker(pytest.mark.own_servers)
+
+
+@pytest.fixture(scope="session")
+def database_server() -> Iterator[PostgresServer]:
+    try:
+        with postgres_server() as server:
+            yield server
+    except NotHere as error:
+        missing("postgres", str(error))
+
+
+@pytest.fixture
+def stand(tmp_path: Path, database_server: PostgresServer) -> Iterator[Stand]:
+    """Give an evalhub whose broker runs and whose database is migrated; everything is gone after the test."""
+    made = Stand(tmp_path, f"fault_{uuid.uuid4().hex[:12]}", server=database_server.url)
+    try:
+        made.manage("migrate", "-v0")
+        made.start_broker()
+        yield made
+    finally:
+        made.stop()

@@ -1,0 +1,144 @@
+"""Database work that is tried again, on a fresh connection, when the server went away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import IntegrityError, InterfaceError, OperationalError, connection, connections
+
+from runs import recording
+from runs.models import Run, Trial
+from runs.queue import claims
+from runs.queue.retrying import is_connection_lost, retry_when_lost
+from tests.runs.carrying import claimed, passed, running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def lost() -> OperationalError:
+    return OperationalError("the connection is closed")
+
+
+class Flaky:
+    """Loses the connection so many times, before or after the work is committed."""
+
+    def __init__(self, times: int, error: type[Exception] = OperationalError) -> None:
+        self.left = times
+        self.error = error
+        self.asked = 0
+
+    def __call__(self) -> str:
+        self.asked += 1
+        if self.left:
+            self.left -= 1
+            raise self.error("the connection is closed")
+        return "done"
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_work_is_done_once_the_connection_is_back(error: type[Exception]):
+    flaky = Flaky(2, error)
+    assert retry_when_lost(flaky) == "done"
+    assert flaky.asked == 3
+
+
+def test_an_error_in_the_data_is_raised_at_once():
+    flaky = Flaky(1, IntegrityError)
+    with pytest.raises(IntegrityError):
+        retry_when_lost(flaky)
+    assert flaky.asked == 1
+
+
+def test_it_gives_up_after_a_lease(settings):
+    settings.LEASE_SECONDS = 1
+    flaky, began = Flaky(1000), time.monotonic()
+    with pytest.raises(OperationalError):
+        retry_when_lost(flaky)
+    assert time.monotonic() - began <= 1.5
+    assert flaky.asked > 2
+
+
+def test_what_was_committed_before_the_answer_was_lost_counts():
+    flaky = Flaky(1)
+    assert retry_when_lost(flaky, committed=lambda: "stored before") == "stored before"
+    assert flaky.asked == 1
+
+
+def test_the_next_attempt_has_a_fresh_connection():
+    connection.ensure_connection()
+    before, seen = connection.connection, []
+
+    def work() -> None:
+        connection.ensure_connection()
+        seen.append(connection.connection)
+        if len(seen) == 1:
+            raise lost()
+
+    retry_when_lost(work)
+    assert seen[0] is before
+    assert seen[1] is not before
+
+
+def test_a_statement_that_is_wrong_is_no_lost_connection():
+    with pytest.raises(Exception, match="no_such_table") as raised, connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM no_such_table")
+    assert not is_connection_lost(raised.value)
+
+
+@contextmanager
+def answer_lost() -> Iterator[None]:
+    """Lose the answer to this thread's next COMMIT, which the server has carried out."""
+    database = connections["default"]
+    commit = database.commit
+
+    def losing() -> None:
+        database.commit = commit
+        commit()
+        raise lost()
+
+    database.commit = losing
+    yield
+    assert database.commit == commit, "nothing was committed"
+
+
+def test_a_result_whose_commit_was_not_answered_is_stored_once():
+    run = running(trials=3)
+    first = claimed(run)
+    with answer_lost():
+        recorded, following = recording.record_and_claim(first, passed())
+    assert recorded
+    assert following is not None
+    assert Trial.objects.get(pk=following.trial_id).starts == 1
+    assert following.starts == 0
+    run.refresh_from_db()
+    assert (run.passed, run.open) == (1, 5)
+    assert Trial.objects.filter(state="running").count() == 1
+
+
+def test_the_last_result_closes_its_run_without_its_answer():
+    run = running(trials=1)
+    assert recording.record(claimed(run), passed())
+    last = claimed(run)
+    with answer_lost():
+        assert recording.record(last, passed())
+    run.refresh_from_db()
+    assert (run.state, run.passed, run.open) == ("finished", 2, 0)
+
+
+def test_a_place_whose_commit_was_not_answered_is_taken_once():
+    run = running(trials=2, concurrency=2)
+    with answer_lost():
+        assert claims.take_place(run, run.target) is not None
+    assert Run.objects.get(pk=run.pk).slots.exclude(token="").count() == 1
+
+
+def test_a_preparation_whose_claim_was_not_answered_is_held():
+    run = running()
+    Run.objects.filter(pk=run.pk).update(state="queued")
+    with answer_lost():
+        token = claims.claim_run(run.pk)
+    run.refresh_from_db()
+    assert (run.token, run.starts) == (token, 1)
