@@ -15,10 +15,11 @@ router = Router(tags=["health"])
 
 class HealthOut(Schema):
     ok: bool
-    """Whether the database and the broker answer."""
+    """Whether the database and the broker answer, and the disks have room."""
     version: str
     database: str
     broker: str
+    disk: str
 
 
 @router.get("/health", auth=None, response={200: HealthOut, 503: HealthOut, 405: ErrorOut})

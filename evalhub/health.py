@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.models import Min
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
@@ -21,6 +21,7 @@ from redis.retry import Retry
 from evalhub.broker import broker_directory
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
+from runs.queue.disk import shortage
 
 BROKER_SECONDS = 1.0
 """How long the broker is waited for, so that a check never hangs."""
@@ -68,6 +69,8 @@ def workers(now: datetime) -> list[dict[str, Any]]:
             "lanes": worker.lanes,
             "sandbox": worker.sandbox,
             "version": worker.version,
+            "problem": worker.problem,
+            "free_bytes": worker.free_bytes,
         }
         for worker in Worker.objects.all()
     ]
@@ -78,19 +81,28 @@ def stored(now: datetime) -> tuple[dict[str, Any], str]:
     try:
         connection.ensure_connection()
         return {"queue": queue(now), "workers": workers(now)}, ""
-    except DatabaseError as error:
+    except Error as error:
         return {}, f"The database does not answer: {type(error).__name__}."
 
 
+def _disk_problem(workers: list[dict[str, Any]]) -> str:
+    """Return which disk is full, as a worker that was heard of lately says, or as this process sees it."""
+    lately = Worker.HEARD_WITHIN.total_seconds()
+    told = (each["problem"] for each in workers if each["seen_seconds"] <= lately)
+    return next(filter(None, told), "") or shortage()
+
+
 def state() -> dict[str, Any]:
-    """Return how evalhub is: `ok` needs the database and the broker."""
+    """Return how evalhub is: `ok` needs the database, the broker and room on the disks."""
     known, database = stored(timezone.now())
     broker = broker_problem()
+    disk = _disk_problem(known.get("workers", []))
     return {
-        "ok": not database and not broker,
+        "ok": not database and not broker and not disk,
         "version": settings.VERSION,
         "database": database or "ok",
         "broker": broker or "ok",
+        "disk": disk or "ok",
         "sandbox": settings.SANDBOX,
         **known,
     }

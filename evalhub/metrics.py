@@ -10,6 +10,7 @@ import hmac
 import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
@@ -23,6 +24,7 @@ from evalhub import health
 from runs.models import Alert, Run
 from runs.models.comparison import AlertState
 from runs.models.run import RunState
+from runs.queue.disk import free_bytes
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED", "HTTP_VIA")
@@ -61,11 +63,22 @@ def collected() -> Iterator[Metric]:
     yield Metric(
         "evalhub_lanes", "gauge", "Trials carried right now.", [("", sum(each["lanes"] for each in seen))]
     )
+    yield from _disks(seen)
     yield from _runs()
     waiting = Alert.objects.filter(state=AlertState.UNTRIAGED).count()
     yield Metric(
         "evalhub_alerts_untriaged", "gauge", "Regressions nobody has decided about.", [("", waiting)]
     )
+
+
+def _disks(workers: list[dict[str, Any]]) -> Iterator[Metric]:
+    here = [("", float(free_bytes(settings.DATA_DIR)))]
+    yield Metric(
+        "evalhub_data_free_bytes", "gauge", "Free bytes of the data directory, as web sees it.", here
+    )
+    known = [each for each in workers if each["free_bytes"] is not None]
+    samples = [(f'{{worker="{each["name"]}"}}', float(each["free_bytes"])) for each in known]
+    yield Metric("evalhub_worker_free_bytes", "gauge", "Free bytes of each worker's fullest disk.", samples)
 
 
 def _runs() -> Iterator[Metric]:

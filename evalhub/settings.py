@@ -168,6 +168,7 @@ HTTP_ALLOW = environment.words("EVALHUB_HTTP_ALLOW")
 WORKER_THREADS = environment.integer("EVALHUB_WORKER_THREADS", 8)
 PRELOAD = environment.words("EVALHUB_PRELOAD")
 LEASE_SECONDS = environment.integer("EVALHUB_LEASE_SECONDS", 60)
+MIN_FREE_MB = environment.integer("EVALHUB_MIN_FREE_MB", 200)
 METRICS_TOKEN = environment.text("EVALHUB_METRICS_TOKEN")
 DEFAULT_JUDGE = environment.text("LLM_TOOL_TEST_JUDGE")
 

@@ -13,6 +13,7 @@ from django.db import Error
 from evaluators.redaction import mask_values
 from runs.providers.base import Look, ProviderError
 from runs.queue.claims import Claim
+from runs.queue.disk import check_room_for_agents, disk_full
 from runs.queue.retrying import is_connection_lost, retry_when_lost
 from runs.trial_result import TrialResult
 from runs.trials.asking import ask
@@ -31,6 +32,7 @@ def execute(
 ) -> TrialResult:
     """Carry out a claimed trial and return what is to be recorded; whatever goes wrong becomes its error.
 
+    Raises `DiskFull`: then nothing is known of the trial, and it can be carried out again.
     `watch` is given what tells of the agent's calls while it works.
     """
     secrets: tuple[str, ...] = ()
@@ -45,8 +47,12 @@ def execute(
     except ProviderError as error:
         if stopped():
             return CANCELLED
+        if full := disk_full(error):
+            raise full from error
         return TrialResult(outcome="error", error=mask_values(str(error), secrets), error_kind=error.kind)
     except Exception as error:
+        if full := disk_full(error):
+            raise full from error
         if isinstance(error, Error) and is_connection_lost(error):
             # Nothing can be recorded: the trial's lease brings it back.
             raise
@@ -68,6 +74,7 @@ def _carry(task: Task, folder: TrialFolder) -> TrialResult:
     workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
     invocation = task.invocation(folder, dict(workspace.env))
     recording = masked(ask(task, invocation), workspace.secrets)
+    check_room_for_agents()
     if recording.cancelled or task.stopped():
         return CANCELLED
     return assess(task, recording, folder, workspace)

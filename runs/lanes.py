@@ -15,14 +15,16 @@ from runs.execution import execute
 from runs.models import Run
 from runs.models.run import RunState
 from runs.queue import claims
+from runs.queue.disk import DiskFull, room
 from runs.queue.heartbeat import heartbeat
+from runs.trial_result import TrialResult
 from runs.trials import batching
 
 logger = logging.getLogger(__name__)
 
 SLICE_SECONDS = 60.0
 """How long a lane works before it lets others have its thread; it asks for another wake-up then."""
-
+TRIES_ON_FULL_DISK = claims.MOST_PUT_BACK + 1
 
 _stopping = threading.Event()
 
@@ -41,7 +43,7 @@ def work(run_id: int, *, until: float | None = None) -> bool:
     run = Run.objects.select_related("target").get(pk=run_id)
     if batching.waits(run_id):
         return False
-    while True:
+    while not room.problem():
         place = claims.take_place(run, run.target)
         if place is None:
             return False
@@ -58,6 +60,7 @@ def work(run_id: int, *, until: float | None = None) -> bool:
         if following is None:
             return False
         run = following
+    return False
 
 
 def _work_in(place: claims.Place, run: Run, until: float | None) -> bool:
@@ -68,7 +71,12 @@ def _work_in(place: claims.Place, run: Run, until: float | None) -> bool:
         return heartbeat.stopped(place.token) or _stopping.is_set()
 
     def is_over() -> bool:
-        return several or is_stopped() or (until is not None and time.monotonic() >= until)
+        return (
+            several
+            or is_stopped()
+            or bool(room.problem())
+            or (until is not None and time.monotonic() >= until)
+        )
 
     while not is_stopped():
         claim = claims.claim_trial(run.pk)
@@ -94,15 +102,34 @@ def carry(claim: claims.Claim, *, is_over: Callable[[], bool]) -> claims.Claim |
     Both are one transaction, for each costs as much as what it writes. None says nothing of what is left to do.
     """
     with heartbeat.holding(claim.token, "trial"):
-        result = execute(
-            claim,
-            stopped=lambda: heartbeat.stopped(claim.token),
-            watch=lambda look: heartbeat.watch(claim.trial_id, claim.token, look),
-        )
-        if is_over():
-            recorded, following = recording.record(claim, result), None
-        else:
-            recorded, following = recording.record_and_claim(claim, result)
+        try:
+            result = execute(
+                claim,
+                stopped=lambda: heartbeat.stopped(claim.token),
+                watch=lambda look: heartbeat.watch(claim.trial_id, claim.token, look),
+            )
+        except DiskFull as full:
+            room.note(full)
+            return return_or_fail(claim, full, is_over=is_over)
+        return _record(claim, result, is_over=is_over)
+
+
+def return_or_fail(
+    claim: claims.Claim, full: DiskFull, *, is_over: Callable[[], bool]
+) -> claims.Claim | None:
+    """Return a trial that met a full disk to the queue; record it as an error where that happened too often."""
+    if claims.put_back(claim):
+        logger.warning("trial %s goes back: %s", claim.trial_id, full)
+        return None
+    error = f"{full} The trial was tried {TRIES_ON_FULL_DISK} times."
+    return _record(claim, TrialResult(outcome="error", error=error, error_kind="disk"), is_over=is_over)
+
+
+def _record(claim: claims.Claim, result: TrialResult, *, is_over: Callable[[], bool]) -> claims.Claim | None:
+    if is_over():
+        recorded, following = recording.record(claim, result), None
+    else:
+        recorded, following = recording.record_and_claim(claim, result)
     if not recorded:
         logger.warning("trial %s: the claim was lost, its result is thrown away", claim.trial_id)
     return following

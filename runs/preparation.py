@@ -19,6 +19,7 @@ from runs.models import Run, Target
 from runs.models.run import RunState
 from runs.providers.base import ProviderError
 from runs.queue import claims
+from runs.queue.disk import DiskFull, disk_full, room
 from runs.queue.heartbeat import heartbeat
 from runs.queue.retrying import is_connection_lost, retry_when_lost
 from runs.queue.statements import storable
@@ -36,6 +37,7 @@ from scenarios.formats.parsed import Fixture
 logger = logging.getLogger(__name__)
 
 TOOL_CHECK_SECONDS = 30.0
+TRIES_ON_FULL_DISK = claims.MOST_PUT_BACK + 1
 
 
 class NotReady(Exception):
@@ -44,6 +46,9 @@ class NotReady(Exception):
 
 def prepare_run(run_id: int) -> bool:
     """Prepare a run, exactly once whoever else tries; True when its trials may start now."""
+    if room.problem():
+        # The tick asks again.
+        return False
     token = claims.claim_run(run_id)
     if token is None:
         return False
@@ -54,6 +59,9 @@ def prepare_run(run_id: int) -> bool:
             tool_version, provider_version = _check(context, warnings)
             batching.submit(context, token, warnings)
         except (NotReady, ProviderError, RequestError) as error:
+            if full := disk_full(error):
+                _wait_for_room(run_id, token, full, warnings)
+                return False
             logger.info("run %s cannot start: %s", run_id, error)
             recording.fail_run(run_id, token, str(error), warnings)
             return False
@@ -62,6 +70,9 @@ def prepare_run(run_id: int) -> bool:
             claims.release_run(run_id, token)
             raise
         except Exception as error:
+            if full := disk_full(error):
+                _wait_for_room(run_id, token, full, warnings)
+                return False
             if isinstance(error, Error) and is_connection_lost(error):
                 claims.release_run(run_id, token)
                 raise
@@ -72,6 +83,14 @@ def prepare_run(run_id: int) -> bool:
             lambda: _start(run_id, token, context, tool_version, provider_version, warnings),
             committed=lambda: _is_started(run_id) or None,
         )
+
+
+def _wait_for_room(run_id: int, token: str, full: DiskFull, warnings: list[str]) -> None:
+    """Return a run to the queue because a disk is full; close it where that happened too often."""
+    logger.warning("run %s goes back: %s", run_id, full)
+    room.note(full)
+    if not claims.put_run_back(run_id, token):
+        recording.fail_run(run_id, token, f"{full} It was tried {TRIES_ON_FULL_DISK} times.", warnings)
 
 
 def _with_captures(run_id: int, context: RunContext) -> RunContext:

@@ -95,6 +95,8 @@ class Run(models.Model):
     lease_until = models.FloatField(default=0.0)
     starts = models.PositiveIntegerField(default=0, db_default=0)
     """Preparations that were begun."""
+    put_back = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """How often its preparation went back because a disk was full; these are not among `starts`."""
     woken = models.FloatField(default=0.0)
     """When lanes were last called for, in the database's seconds."""
     concurrency = models.PositiveIntegerField(default=1)

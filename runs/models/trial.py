@@ -46,6 +46,8 @@ class Trial(models.Model):
     token = models.CharField(max_length=32, blank=True)
     lease_until = models.FloatField(default=0.0)
     starts = models.PositiveIntegerField(default=0)
+    put_back = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """How often it went back to the queue because a disk was full; these are not among `starts`."""
     worker = models.CharField(max_length=200, blank=True, default="", db_default="")
     """The process that carries it or has carried it, as it is called among the workers."""
     doing = models.CharField(max_length=LONGEST_DOING, blank=True, default="", db_default="")

@@ -19,6 +19,10 @@ class Worker(models.Model):
     lanes = models.PositiveIntegerField(default=0)
     sandbox = models.CharField(max_length=40, blank=True)
     version = models.CharField(max_length=40, blank=True)
+    problem = models.CharField(max_length=500, blank=True, default="", db_default="")
+    """Why it starts nothing now, such as a full disk; empty where nothing is wrong."""
+    free_bytes = models.BigIntegerField(null=True)
+    """The room on the fullest disk that its trials are written to."""
 
     class Meta:
         ordering = ["name"]

@@ -27,6 +27,9 @@ from runs.queue.writing import one_writer, write_transaction
 MOST_STARTS = 5
 """What lost its worker so often, a trial or the preparation of a run, is an error: something about it ends workers."""
 
+MOST_PUT_BACK = 3
+"""What met a full disk more often than this is an error."""
+
 
 def new_token() -> str:
     """Return a fencing token."""
@@ -173,6 +176,47 @@ def release_run(run_id: int, token: str) -> None:
         )
 
     retry_when_lost(release)
+
+
+def put_back(claim: Claim) -> bool:
+    """Return a trial to the queue because a disk is full, without counting its start.
+
+    False where that happened too often already, or the claim is lost.
+    """
+    held = Trial.objects.filter(pk=claim.trial_id, token=claim.token, state=TrialState.RUNNING)
+
+    def put() -> bool:
+        with write_transaction():
+            returned = held.filter(put_back__lt=MOST_PUT_BACK).update(
+                state=TrialState.QUEUED,
+                token="",
+                worker="",
+                doing="",
+                calls_so_far=None,
+                doing_exit=None,
+                started=None,
+                starts=F("starts") - 1,
+                put_back=F("put_back") + 1,
+            )
+        return returned == 1
+
+    def was_put() -> bool | None:
+        return None if held.exists() else True
+
+    return retry_when_lost(put, committed=was_put)
+
+
+def put_run_back(run_id: int, token: str) -> bool:
+    """Return a preparation to the queue because a disk is full; False where that happened too often already."""
+    held = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING)
+
+    def put() -> bool:
+        returned = held.filter(put_back__lt=MOST_PUT_BACK).update(
+            state=RunState.QUEUED, token="", starts=F("starts") - 1, put_back=F("put_back") + 1
+        )
+        return returned == 1
+
+    return retry_when_lost(put, committed=lambda: None if held.exists() else True)
 
 
 def make_slots(run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from datetime import timedelta
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.db import Error, connections
 from django.utils import timezone
 
 from runs.models import Worker
+from runs.queue.disk import least_free_bytes, room
 from runs.queue.heartbeat import heartbeat
 from runs.queue.worker_name import worker_name
 from runs.settings_of_worker import containment
@@ -18,6 +20,9 @@ from runs.settings_of_worker import containment
 logger = logging.getLogger(__name__)
 
 SAY_SECONDS = 15.0
+LOOK_SECONDS = 1.0
+"""How often the disks are looked at."""
+LONGEST_PROBLEM = 500
 FORGOTTEN_AFTER = timedelta(days=1)
 """A worker that said nothing for so long is no more listed."""
 
@@ -32,6 +37,8 @@ def say() -> None:
             "lanes": heartbeat.places(),
             "sandbox": containment().level.value,
             "version": settings.VERSION,
+            "problem": room.problem()[:LONGEST_PROBLEM],
+            "free_bytes": least_free_bytes(),
         },
     )
     Worker.objects.filter(seen__lt=now - FORGOTTEN_AFTER).delete()
@@ -50,16 +57,25 @@ def keep_saying(stop: threading.Event) -> threading.Thread:
 
 
 def _loop(stop: threading.Event) -> None:
-    while True:
+    while not stop.is_set():
         try:
             say()
-            if stop.wait(SAY_SECONDS):
-                leave()
-                break
         except Error as error:
             # It may be away for a minute; who works here goes on.
             logger.warning("presence: %s", error)
             connections.close_all()
-            if stop.wait(SAY_SECONDS):
-                break
+        _wait_for_news(stop)
+    try:
+        leave()
+    except Error as error:
+        logger.warning("presence: %s", error)
     connections.close_all()
+
+
+def _wait_for_news(stop: threading.Event) -> None:
+    """Wait until it is time to say it again, or a disk is full or has room again."""
+    said, end = room.problem(), time.monotonic() + SAY_SECONDS
+    while time.monotonic() < end and not stop.wait(LOOK_SECONDS):
+        # How much room is missing changes all the time.
+        if bool(room.problem()) != bool(said):
+            return

@@ -11,6 +11,8 @@ from typing import TypeVar
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections
 
+from runs.queue.disk import disk_full, is_database_full, room
+
 logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_SECONDS = 0.05
@@ -42,7 +44,8 @@ def retry_when_lost(work: Callable[[], T], *, committed: Callable[[], T | None] 
 
     `work` must be one transaction, or safe to repeat. A server can commit and die before it answers, so `committed` is asked
     before each further attempt: it returns what an earlier attempt stored, or None. After a lease's length the error
-    is raised, because others may have the work by then.
+    is raised, because others may have the work by then. A database whose disk is full is waited for without a limit:
+    nobody else can take the work while nothing can be written.
     """
     if connections[DEFAULT_DB_ALIAS].in_atomic_block:
         # The caller's transaction is lost with the connection: only the caller can start again.
@@ -64,10 +67,13 @@ def retry_when_lost(work: Callable[[], T], *, committed: Callable[[], T | None] 
 
 def _give_up_or_wait(error: Error, deadline: float, pause: float) -> None:
     """Close this thread's connection and wait a moment. Raises the error where another attempt is no use."""
-    if not is_connection_lost(error):
+    is_full = is_database_full(error)
+    if not (is_full or is_connection_lost(error)):
         raise error
     connections[DEFAULT_DB_ALIAS].close()
-    if time.monotonic() + pause > deadline:
+    if is_full and (full := disk_full(error)):
+        room.note(full)
+    elif time.monotonic() + pause > deadline:
         raise error
     logger.warning("the database is away, trying again: %s", error)
     # Many lanes wait for the same server: without jitter all of them would ask at once.

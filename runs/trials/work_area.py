@@ -41,7 +41,13 @@ def _area(root: Path, _process: int) -> Path:
     # Locked before the directory is there: without its lock it would be taken for one that was left.
     lock = os.open(_lock_of(area), os.O_CREAT | os.O_RDWR, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
-    area.mkdir(mode=0o700)
+    try:
+        area.mkdir(mode=0o700)
+    except OSError:
+        # On a full disk it is tried with every trial.
+        _lock_of(area).unlink(missing_ok=True)
+        os.close(lock)
+        raise
     atexit.register(_give_up, area, lock, os.getpid())
     _remove_left(root)
     return area

@@ -140,7 +140,8 @@ def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
 
 def _progress(run: Run) -> dict[str, Any]:
     """Return how far a run is, and while it is open how many workers there are."""
-    return {"progress": progress_of(run, limits=True), "workers": workers_here() if run.is_open else 0}
+    workers, problem = workers_here() if run.is_open else (0, "")
+    return {"progress": progress_of(run, limits=True), "workers": workers, "disk_problem": problem}
 
 
 @require_POST

@@ -12,6 +12,7 @@ from evalhub.web.prepared import prepared
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
 from runs.options import RunOptions
+from runs.queue.disk import shortage
 from runs.targets.limits import agent_limit
 
 MOST_RUNNING = 20
@@ -99,9 +100,10 @@ def progress_of(run: Run, *, limits: bool = False) -> Progress:
     )
 
 
-def workers_here() -> int:
-    """Return how many workers were heard of lately. One query."""
-    return Worker.heard(now=timezone.now()).count()
+def workers_here() -> tuple[int, str]:
+    """Return how many workers were heard of lately, and why they start nothing, as when a disk is full. One query."""
+    problems = list(Worker.heard(now=timezone.now()).values_list("problem", flat=True))
+    return len(problems), next(filter(None, problems), "") or shortage()
 
 
 def _limits(run: Run, of_scenarios: set[float | None]) -> dict[float | None, float | None]:

@@ -165,6 +165,13 @@ def test_it_says_what_waits_and_how_many_workers_there_are(signed_in, version, w
     assert said in page(signed_in(), run)
 
 
+def test_it_says_which_disk_is_full(signed_in, version):
+    run = make_run(version, state="running")
+    make_trial(run, "create", outcome="")
+    Worker.objects.create(name="here:1", problem="Disk full at /data/work: 3 MB free. Free some space there.")
+    assert "Disk full at /data/work: 3 MB free. Free some space there." in page(signed_in(), run)
+
+
 def test_it_names_the_cap_of_the_target(signed_in, version):
     run = make_run(version, state="running", concurrency=1)
     make_trial(run, "create", outcome="")

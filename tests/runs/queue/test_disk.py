@@ -1,0 +1,70 @@
+"""Full disks: what goes back, what is said, and that nothing is claimed meanwhile."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from runs import lanes, preparation
+from runs.providers.base import ProviderError
+from runs.queue import claims, disk
+from runs.queue.disk import DiskFull, disk_full
+from tests.runs.carrying import claimed, launch, running
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ENOUGH_FOR_NOBODY = 10**9
+"""Megabytes that no disk of a test machine has."""
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_errors_of_full_and_failing_disks_are_recognised(number: int):
+    error = ProviderError("It cannot start.")
+    error.__cause__ = OSError(number, "no room", "/data/work/trial-1/file")
+    assert "Disk full at /data/work/trial-1: " in str(disk_full(error))
+
+
+def test_other_errors_are_not_those_of_a_disk():
+    assert disk_full(OSError(errno.ENOENT, "missing", "/data/file")) is None
+    assert disk_full(ValueError("wrong")) is None
+
+
+def test_a_trial_goes_back_three_times_without_a_start():
+    run = running(trials=1)
+    for _ in range(claims.MOST_PUT_BACK):
+        claim = claimed(run)
+        assert claim.starts == 0
+        assert claims.put_back(claim)
+    assert not claims.put_back(claimed(run))
+
+
+def test_a_preparation_goes_back_three_times_without_a_start():
+    run = launch().runs.get()
+    for _ in range(claims.MOST_PUT_BACK):
+        assert claims.put_run_back(run.pk, claims.claim_run(run.pk) or "")
+        run.refresh_from_db()
+        assert (run.state, run.starts) == ("queued", 0)
+    assert not claims.put_run_back(run.pk, claims.claim_run(run.pk) or "")
+
+
+def test_the_fourth_full_disk_is_an_error_that_says_so():
+    run = running(trials=1)
+    claim = claimed(run)
+    run.trial_set.filter(pk=claim.trial_id).update(put_back=claims.MOST_PUT_BACK)
+
+    full = DiskFull(disk.sentence("/data/work", "No space left on device"))
+    lanes.return_or_fail(claim, full, is_over=lambda: True)
+    trial = run.trial_set.get(pk=claim.trial_id)
+    assert (trial.state, trial.outcome, trial.error_kind) == ("finished", "error", "disk")
+    assert "Disk full at /data/work: No space left on device." in trial.error
+    assert "tried 4 times" in trial.error
+
+
+def test_nothing_is_claimed_while_there_is_too_little_room(settings):
+    settings.MIN_FREE_MB = ENOUGH_FOR_NOBODY
+    run, queued = running(trials=1), launch().runs.get()
+    lanes.work(run.pk)
+    assert not preparation.prepare_run(queued.pk)
+    assert not run.trial_set.exclude(state="queued").exists()
+    queued.refresh_from_db()
+    assert (queued.state, queued.starts) == ("queued", 0)
