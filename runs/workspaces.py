@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
-import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -42,35 +39,6 @@ def fill(workspace: Path, files: Iterable[FixtureFile]) -> None:
         _write(workspace, file)
 
 
-def remove(directory: Path, *folders: Path) -> None:
-    """Remove a directory with everything in it, also what was made read-only; one that is gone is no error.
-
-    `folders` are those of its folders that are often empty: then one call removes each, instead of fifteen.
-    """
-    try:
-        for folder in folders:
-            folder.rmdir()
-        directory.rmdir()
-    except OSError:
-        _remove_full(directory)
-
-
-def _remove_full(directory: Path) -> None:
-    try:
-        shutil.rmtree(directory)
-    except OSError:
-        _remove_closed(directory)
-
-
-def _remove_closed(directory: Path) -> None:
-    """Remove a directory after opening up what is in it, which takes longer than to remove it."""
-    if directory.is_symlink() or not directory.exists():
-        return
-    for folder, _, _ in os.walk(directory, onerror=lambda error: _open_up(str(error.filename))):
-        _open_up(folder)
-    shutil.rmtree(directory, ignore_errors=False, onerror=_try_again)
-
-
 @dataclass(frozen=True)
 class PostResult:
     """How a script after the agent went; `note` is empty where it went well."""
@@ -86,7 +54,7 @@ class LocalWorkspace:
 
     path: Path
     scratch: Path
-    """Outside the workspace: events, logs, answers."""
+    """Outside the workspace: what providers and commands write beside it."""
     containment: Containment
     env: Mapping[str, str] = field(default_factory=dict)
     """For every command: `target.env` and what the scenario's scripts are told."""
@@ -94,6 +62,8 @@ class LocalWorkspace:
     """Values that are masked in what commands print and files hold."""
     tool: str = ""
     """The program under test, readable wherever it really is."""
+    record: Path | None = None
+    """What only the worker writes: commands after the agent read the transcript there."""
 
     def run(
         self,
@@ -177,7 +147,12 @@ class LocalWorkspace:
     ) -> CommandResult:
         try:
             sandbox = self.containment.around(
-                self.path, self.scratch, profile=profile, network=network, tool=self.tool
+                self.path,
+                self.scratch,
+                profile=profile,
+                network=network,
+                readable=[self.record] if self.record else [],
+                tool=self.tool,
             )
             result = run_process(
                 command,
@@ -222,20 +197,3 @@ def _ended(result: CommandResult) -> str:
     said = (result.stderr or result.stdout).strip()[-500:].rstrip(".")
     ended = result.error.rstrip(".") or f"exit code {result.exit_code}"
     return f"{ended}: {said}" if said else ended
-
-
-def _open_up(folder: str) -> None:
-    path = Path(folder)
-    if not path.is_symlink() and path.is_dir():
-        path.chmod(path.stat().st_mode | stat.S_IRWXU)
-
-
-def _try_again(function: object, path: str, _: object) -> None:
-    """Called where removing failed: its directory is opened up, and what is gone meanwhile is no error."""
-    _open_up(str(Path(path).parent))
-    _open_up(path)
-    target = Path(path)
-    if target.is_dir() and not target.is_symlink():
-        shutil.rmtree(target)
-    else:
-        target.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Opens files that an agent may have made, without ever being led out of their directory.
+"""The one way to open what a trial could have touched: never out of its directory, and never waiting.
 
-Linux resolves the whole path beneath a directory (openat2); elsewhere the resolved path is compared. What
-is opened is checked to be a regular file: a fifo would block, a device has no end.
+Linux resolves the whole path beneath a directory (openat2). Elsewhere each step is opened from the one before it,
+and links are read, not followed. Whoever reads gets regular files only: a FIFO would block, a device has no end.
 """
 
 from __future__ import annotations
@@ -9,18 +9,24 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import posixpath
 import stat
 import struct
 import sys
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
 READ_LIMIT = 10 << 20
+MOST_LINKS = 40
+MOST_STEPS = 256
+"""Longer paths are refused where each step needs a descriptor of its own."""
 
 _OPENAT2 = 437
-_BENEATH, _NO_MAGICLINKS = 0x08, 0x02
+_BENEATH, _NO_MAGICLINKS, _NO_SYMLINKS = 0x08, 0x02, 0x04
 _libc = ctypes.CDLL(None, use_errno=True)
 _O_PATH = getattr(os, "O_PATH", 0)
+FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
 class LeadsOutside(OSError):
@@ -46,6 +52,53 @@ def read_beneath(root: Path, path: str, *, limit: int = READ_LIMIT) -> bytes:
         os.close(descriptor)
 
 
+def write_beneath(root: Path, path: str, content: bytes, *, replace: bool = False) -> None:
+    """Write a new file. Raises `FileExistsError` where anything has its name already, and `OSError`.
+
+    `replace` removes a file, link or FIFO of that name first; what it led to is left alone.
+    """
+    if replace:
+        remove_beneath(root, path)
+    with os.fdopen(create_beneath(root, path), "wb") as file:
+        file.write(content)
+
+
+def create_beneath(root: Path, path: str) -> int:
+    """Return a descriptor to write to, of a file that was not there before. Raises `OSError`."""
+    folder, name = posixpath.split(path)
+    parent = open_beneath(root, folder or ".", FOLDER)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(name, flags, 0o644, dir_fd=parent)
+    finally:
+        os.close(parent)
+
+
+def make_folder_beneath(root: Path, path: str) -> None:
+    """Make a folder and those above it; one that is there stays as it is. Raises `OSError`."""
+    made = "."
+    for name in path.split("/"):
+        parent = open_beneath(root, made, FOLDER)
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=parent)
+        finally:
+            os.close(parent)
+        made = posixpath.join(made, name)
+    os.close(open_beneath(root, made, FOLDER))
+
+
+def remove_beneath(root: Path, path: str) -> None:
+    """Remove a file or link; one that is not there is no error. Raises `OSError`."""
+    folder, name = posixpath.split(path)
+    parent = open_beneath(root, folder or ".", FOLDER)
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=parent)
+    finally:
+        os.close(parent)
+
+
 def exists_beneath(root: Path, path: str) -> bool:
     """Whether there is anything at a path. Raises `LeadsOutside`."""
     try:
@@ -55,20 +108,28 @@ def exists_beneath(root: Path, path: str) -> bool:
     return True
 
 
-def open_beneath(root: Path, path: str, flags: int) -> int:
-    """Return a descriptor of what a relative path means beneath a directory. Raises `OSError`."""
+def open_beneath(root: Path, path: str, flags: int, *, links: bool = True) -> int:
+    """Return a descriptor of what a relative path means beneath a directory. Raises `OSError`.
+
+    Without `links` a link anywhere in the path is an error; with them those are followed that stay beneath.
+    """
     if "\0" in path:
         raise FileNotFoundError(errno.ENOENT, "a path holds no NUL", path)
     if sys.platform == "linux":
         with suppress(NotImplementedError):
-            return _openat2(root, path, flags)
-    return _open_resolved(root, path, flags)
+            return _openat2(root, path, flags, links=links)
+    return open_by_steps(root, path, flags, links=links)
 
 
-def _openat2(root: Path, path: str, flags: int) -> int:
-    directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _open_root(root: Path) -> int:
+    return os.open(root, FOLDER | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _openat2(root: Path, path: str, flags: int, *, links: bool) -> int:
+    directory = _open_root(root)
     try:
-        how = struct.pack("QQQ", _full(flags), 0, _BENEATH | _NO_MAGICLINKS)
+        resolve = _BENEATH | _NO_MAGICLINKS | (0 if links else _NO_SYMLINKS)
+        how = struct.pack("QQQ", _full(flags), 0, resolve)
         buffer = ctypes.create_string_buffer(how, len(how))
         found = int(_libc.syscall(_OPENAT2, directory, os.fsencode(path or "."), buffer, len(how)))
         if found >= 0:
@@ -89,13 +150,57 @@ def _error(number: int, path: str) -> Exception:
         # An old kernel, or a container whose seccomp profile does not know the call.
         return NotImplementedError("openat2")
     if number == errno.EXDEV:
-        return LeadsOutside(number, "it leads out of the directory", path)
+        return _leads_outside(path)
     return OSError(number, os.strerror(number), path)
 
 
-def _open_resolved(root: Path, path: str, flags: int) -> int:
-    base = root.resolve()
-    target = (base / path).resolve()
-    if Path(path).is_absolute() or not target.is_relative_to(base):
-        raise LeadsOutside(errno.EXDEV, "it leads out of the directory", path)
-    return os.open(target, _full(flags))
+def _leads_outside(path: str) -> LeadsOutside:
+    return LeadsOutside(errno.EXDEV, "it leads out of the directory", path)
+
+
+def open_by_steps(root: Path, path: str, flags: int, *, links: bool = True) -> int:
+    """Do what `open_beneath` does, without openat2."""
+    if path.startswith("/"):
+        raise _leads_outside(path)
+    folders = [_open_root(root)]
+    left, followed = deque(_steps(path)), 0
+    try:
+        while left:
+            name = left.popleft()
+            if name == "..":
+                if len(folders) == 1:
+                    raise _leads_outside(path)
+                os.close(folders.pop())
+            elif (target := _link(name, folders[-1])) is not None:
+                followed += 1
+                if not links or followed > MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+                if target.startswith("/"):
+                    raise _leads_outside(path)
+                left.extendleft(reversed(_steps(target)))
+            elif left:
+                folders.append(_next(name, FOLDER, folders, path))
+            else:
+                return _next(name, _full(flags), folders, path)
+        return os.open(".", _full(flags), dir_fd=folders[-1])
+    finally:
+        for folder in folders:
+            os.close(folder)
+
+
+def _next(name: str, flags: int, folders: list[int], path: str) -> int:
+    if len(folders) > MOST_STEPS:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
+    return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folders[-1])
+
+
+def _steps(path: str) -> list[str]:
+    return [name for name in path.split("/") if name not in ("", ".")]
+
+
+def _link(name: str, folder: int) -> str | None:
+    """Return what a link holds, None for anything else and for what is not there."""
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except OSError:
+        return None

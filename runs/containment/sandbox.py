@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.containment import bubblewrap, landlock
+from runs.containment.beneath import make_folder_beneath
 from runs.containment.profiles import AGENT, COMMAND, Caps, Limits, Profile, limited
 from runs.containment.readable_folders import readable_folders
 from runs.containment.starting import Bubblewrap, Spawn, Starter
@@ -235,9 +236,15 @@ class Sandbox:
         return {"PATH": self.containment.path, "HOME": home, "TMPDIR": temporary, "LANG": "C.UTF-8"}
 
     def _own(self, name: str) -> Path:
-        folder = self.scratch / name
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+        try:
+            make_folder_beneath(self.scratch, name)
+        except OSError as error:
+            raise ProviderError(
+                f"The command cannot start: its folder '{name}' beside the workspace cannot be used: "
+                f"{error.strerror}. Let the commands before it leave that name free.",
+                kind="setup",
+            ) from error
+        return self.scratch / name
 
     def _bubblewrap(self, cwd: Path) -> Bubblewrap:
         options = bubblewrap.options(

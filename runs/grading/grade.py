@@ -65,15 +65,20 @@ def grade_in_workspace(wanted: Grading, root: Path, containment: Containment) ->
     spec = chosen_scenario(wanted)
     with trial_folder(root, workspace_files(wanted.evidence)) as folder:
         recording = recording_of(wanted.evidence)
-        folder.transcript.write_bytes(recording.raw)
-        folder.events.write_bytes(recording.events or b"")
+        folder.write_record(recording.raw, recording.events)
         workspace = _workspace(spec, folder, containment)
         return _graded(wanted, spec, workspace, post=lambda: workspace.run_post(spec.post))
 
 
 def _workspace(spec: ScenarioSpec, folder: TrialFolder, containment: Containment) -> LocalWorkspace:
     tool = spec.criteria.tool
-    bare = LocalWorkspace(folder.workspace, folder.scratch, containment, tool=tool.binary if tool else "")
+    bare = LocalWorkspace(
+        folder.workspace,
+        folder.scratch,
+        containment,
+        tool=tool.binary if tool else "",
+        record=folder.record,
+    )
     told = {
         "LLM_TOOL_TEST_FIXTURE_DIR": bare.inside(folder.workspace),
         "LLM_TOOL_TEST_RESULTS_DIR": bare.inside(folder.scratch),

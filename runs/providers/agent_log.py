@@ -3,41 +3,55 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal
 
 from evaluators.model import Json
 from evaluators.redaction import mask_values
 from runs.providers.base import Invocation
+from runs.providers.capture import Capture
 
 LogFormat = Literal["summary", "json"]
+LONGEST_KEPT = 16 << 20
+"""Bytes; past them the middle of a log is let go."""
 _LONGEST = 400
 
 
 class AgentLog:
-    """Lines of both streams with the time since the start, values of variables masked."""
+    """Lines of both streams with the time since the start, values of variables masked.
+
+    They are kept in memory, and written to a new file too where a target has a folder for logs.
+    """
 
     def __init__(
         self,
-        path: Path,
         heading: dict[str, str],
         *,
+        file: int | None = None,
+        path: str = "",
         format: LogFormat = "summary",
         secrets: tuple[str, ...] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
+        """Where the file is, for people; empty without one."""
         self._format = format
         self._secrets = secrets
         self._clock = clock
         self._began = clock()
         self._rest: dict[str, bytes] = {}
-        self._file = path.open("w", encoding="utf-8", buffering=1)
-        self._file.writelines(f"# {name}: {value}\n" for name, value in heading.items())
+        self._kept = Capture(LONGEST_KEPT)
+        self._file = None if file is None else os.fdopen(file, "wb", buffering=0)
+        for name, value in heading.items():
+            self._add(f"# {name}: {value}\n")
+
+    @property
+    def content(self) -> bytes:
+        """What was logged so far."""
+        return self._kept.content()
 
     def __enter__(self) -> AgentLog:
         return self
@@ -55,7 +69,9 @@ class AgentLog:
         """Write what is left and close the file."""
         for stream, line in self._rest.items():
             self._write(stream, line)
-        self._file.close()
+        self._rest.clear()
+        if self._file is not None:
+            self._file.close()
 
     def _write(self, stream: str, line: bytes) -> None:
         text = line.decode("utf-8", "replace").strip()
@@ -63,17 +79,23 @@ class AgentLog:
             return
         seconds = int(self._clock() - self._began)
         told = mask_values(_told(text, self._format), self._secrets)
-        self._file.write(f"[+{seconds // 60:02}:{seconds % 60:02}] [{stream}] {told}\n")
+        self._add(f"[+{seconds // 60:02}:{seconds % 60:02}] [{stream}] {told}\n")
+
+    def _add(self, text: str) -> None:
+        line = text.encode("utf-8", "replace")
+        self._kept.add(line)
+        if self._file is not None:
+            self._file.write(line)
 
 
-def log_path(folder: Path, target: str, invocation: Invocation) -> Path:
+def log_name(target: str, invocation: Invocation) -> str:
     """Return a file name of its own for the log of one trial."""
     moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%f")
     words = (target, invocation.key, f"trial-{invocation.trial}", f"attempt-{invocation.attempt}")
     name = "_".join(
         "".join(sign if sign.isalnum() or sign in "-." else "-" for sign in word) for word in words
     )
-    return folder / f"{moment}_{name[:150]}.log"
+    return f"{moment}_{name[:150]}.log"
 
 
 def _told(text: str, format: LogFormat) -> str:

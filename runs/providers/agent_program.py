@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from runs.containment.beneath import create_beneath
 from runs.containment.profiles import AGENT
-from runs.providers.agent_log import AgentLog, LogFormat, log_path
+from runs.containment.trees import temporary_folders
+from runs.providers.agent_log import AgentLog, LogFormat, log_name
 from runs.providers.base import Availability, Invocation, ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.providers.process import ProcessResult, run_process
@@ -93,35 +94,52 @@ class AgentProgram:
         own = self.target.options.timeout_seconds
         return invocation.timeout_seconds if own is None else min(own, invocation.timeout_seconds)
 
-    def log(self, invocation: Invocation, folder: str | None, format: LogFormat | None) -> AgentLog:
-        """Open the log of a trial: in the target's folder, else beside the workspace."""
-        base = Path(self.target.base_folder, folder) if folder else invocation.scratch / "logs"
+    def log(
+        self, invocation: Invocation, folder: str | None = None, format: LogFormat | None = None
+    ) -> AgentLog:
+        """Return the log of a trial, with a file in the target's folder for logs where it has one.
+
+        Raises `ProviderError` (kind `configuration`) where that file cannot be made.
+        """
         heading = {
             f"{self.title} log of target": self.target.name,
             "scenario": invocation.key,
             "attempt": str(invocation.attempt),
         }
-        path = log_path(base.absolute(), self.target.name, invocation)
-        return AgentLog(path, heading, format=format or "summary", secrets=self.target.secrets)
+        file, path = self._log_file(folder, invocation) if folder else (None, "")
+        return AgentLog(
+            heading, file=file, path=path, format=format or "summary", secrets=self.target.secrets
+        )
 
-    def refuse_failure(self, result: ProcessResult, invocation: Invocation, log: Path) -> None:
+    def _log_file(self, folder: str, invocation: Invocation) -> tuple[int, str]:
+        base, name = Path(self.target.base_folder, folder).absolute(), log_name(self.target.name, invocation)
+        try:
+            base.mkdir(parents=True, exist_ok=True)
+            return create_beneath(base, name), str(base / name)
+        except OSError as error:
+            raise ProviderError(
+                f"{self._about()} cannot log to {base}: {error.strerror}. Correct `log_dir`.",
+                kind="configuration",
+            ) from error
+
+    def refuse_failure(self, result: ProcessResult, invocation: Invocation, log: AgentLog) -> None:
         """Raise `ProviderError` where the program failed and nobody looks at what it left in a workspace."""
         if invocation.in_workspace or result.cancelled:
             return
         if result.timed_out:
             raise ProviderError(
-                f"{self._about()} timed out after {self.limit(invocation):g} s (its log: {log}). "
+                f"{self._about()} timed out after {self.limit(invocation):g} s{_where(log)}. "
                 "Raise `timeout_seconds`, or find out what it waits for.",
                 kind="timeout",
             )
         if result.exit_code != 0:
             raise self.failed(f"ended with exit code {result.exit_code}", result, log)
 
-    def failed(self, how: str, result: ProcessResult, log: Path) -> ProviderError:
-        """Return the error of a program that failed, with what it said and where its log is."""
+    def failed(self, how: str, result: ProcessResult, log: AgentLog) -> ProviderError:
+        """Return the error of a program that failed, with what it said and where its log is, if anywhere."""
         out, err = (_end(stream) for stream in (result.stdout, result.stderr))
         said = "; ".join(f"{name}: {text}" for name, text in (("stderr", err), ("stdout", out)) if text)
-        sentence = f"{self._about()} {how}: {said or 'it said nothing'} (its log: {log})."
+        sentence = f"{self._about()} {how}: {said or 'it said nothing'}{_where(log)}."
         return ProviderError(f"{sentence} Run it by hand to see why.", kind="command")
 
     def _about(self) -> str:
@@ -142,10 +160,7 @@ class AgentProgram:
         )
 
     def _version(self, found: Path) -> str:
-        with TemporaryDirectory(prefix="evalhub-version-") as folder:
-            workspace, scratch = Path(folder, "workspace"), Path(folder, "scratch")
-            workspace.mkdir()
-            scratch.mkdir()
+        with temporary_folders("evalhub-version-") as (workspace, scratch):
             asking = Invocation("", "version", workspace, scratch, VERSION_SECONDS)
             sandbox = self.sandbox(asking, workspace)
             try:
@@ -154,6 +169,10 @@ class AgentProgram:
                 return ""
         lines = result.stdout.decode("utf-8", "replace").split("\n")
         return lines[0].strip()[:100] if result.exit_code == 0 else ""
+
+
+def _where(log: AgentLog) -> str:
+    return f" (its log: {log.path})" if log.path else ""
 
 
 def _end(stream: bytes) -> str:

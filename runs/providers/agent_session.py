@@ -41,8 +41,8 @@ def hold(
     result = program.run(
         arguments, invocation, sandbox, cwd=cwd, env=env, stdin=given, log=log, sinks=[printed]
     )
-    program.refuse_failure(result, invocation, log.path)
-    _refuse_silence(program, parser, result, invocation, log.path)
+    program.refuse_failure(result, invocation, log)
+    _refuse_silence(program, parser, result, invocation, log)
     return Recording(
         raw=result.stdout,
         parser=parser,
@@ -52,7 +52,7 @@ def hold(
         seconds=result.seconds,
         truncated=result.truncated,
         stderr=result.stderr.decode("utf-8", "replace"),
-        logs={"log": log.path},
+        logs={"log": log.content},
         notes=(result.error,) if result.error else (),
     )
 
@@ -67,7 +67,7 @@ def prompt_of(invocation: Invocation, sandbox: Sandbox) -> str:
 
 
 def _refuse_silence(
-    program: AgentProgram, parser: str, result: ProcessResult, invocation: Invocation, log: Path
+    program: AgentProgram, parser: str, result: ProcessResult, invocation: Invocation, log: AgentLog
 ) -> None:
     if invocation.in_workspace or result.cancelled:
         return

@@ -75,7 +75,8 @@ class Recording:
     seconds: float = 0.0
     truncated: bool = False
     stderr: str = ""
-    logs: Mapping[str, Path] = field(default_factory=dict)
+    logs: Mapping[str, bytes] = field(default_factory=dict)
+    """What else is kept, by name: content, for a path may lead elsewhere by the time it is opened."""
     notes: tuple[str, ...] = ()
 
 

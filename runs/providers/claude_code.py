@@ -53,7 +53,7 @@ class ClaudeCode:
             parser="claude_code",
             cwd=invocation.workspace,
             env=self._options.env,
-            log=self._program.log(invocation, None, None),
+            log=self._program.log(invocation),
             stdin=prompt,
         )
 

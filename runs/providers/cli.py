@@ -110,7 +110,11 @@ class Cli:
             )
             self._refuse_failure(result, invocation, ran)
             recording = self._recording(result, invocation, files)
-            return replace(recording, logs={"command": files.keep(ran)}) if ran else recording
+            return (
+                replace(recording, logs={"command": f"{ran}\n".encode("utf-8", "replace")})
+                if ran
+                else recording
+            )
         finally:
             files.remove()
 

@@ -6,12 +6,13 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from evaluators.redaction import mask_values
-from runs.containment.beneath import read_beneath
+from runs.containment.beneath import read_beneath, remove_beneath
 from runs.providers.command_template import quote
 
 
@@ -36,25 +37,19 @@ class CliFiles:
 
     def told(self) -> bytes | None:
         """The structured events, None where nothing was written."""
-        if not (self.named and self.events.exists()):
+        if not self.named:
             return None
         try:
             return read_beneath(self.scratch, self.events.name, limit=64 << 20) or None
         except OSError:
             return None
 
-    def keep(self, ran: str) -> Path:
-        """Write down what was run, and return where; the command could write here, so the name is new to it."""
-        path = self.scratch / f"command-{secrets.token_hex(8)}.log"
-        with path.open("x", encoding="utf-8", errors="replace") as stream:
-            stream.write(f"{ran}\n")
-        return path
-
     def remove(self) -> None:
-        """Remove what the command wrote."""
+        """Remove what the command wrote; what is no file goes with the whole directory."""
         if self.named:
-            self.output.unlink(missing_ok=True)
-            self.events.unlink(missing_ok=True)
+            for path in (self.output, self.events):
+                with suppress(OSError):
+                    remove_beneath(self.scratch, path.name)
 
 
 def as_run(cwd: str, command: str, values: Sequence[str]) -> str:

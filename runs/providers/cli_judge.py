@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
 from runs.containment.profiles import AGENT
+from runs.containment.trees import temporary_folders
 from runs.providers.base import ProviderError
 from runs.providers.cli import CliOptions
 from runs.providers.cli_answer import read_answer
@@ -42,10 +42,7 @@ def complete_through_command(target: ResolvedTarget, containment: Containment) -
 
 def _run(options: CliOptions, containment: Containment, request: CompletionRequest) -> ProcessResult:
     prompt = f"{request.system}\n\n{request.user}" if request.system else request.user
-    with TemporaryDirectory(prefix="evalhub-judge-") as folder:
-        workspace, scratch = Path(folder, "workspace"), Path(folder, "scratch")
-        workspace.mkdir()
-        scratch.mkdir()
+    with temporary_folders("evalhub-judge-") as (workspace, scratch):
         cwd = Path(options.cwd) if options.cwd else workspace
         sandbox = containment.around(
             workspace, scratch, profile=AGENT, writable=[] if cwd == workspace else [cwd]

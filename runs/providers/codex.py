@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import AliasChoices, Field
 
+from runs.containment.beneath import write_beneath
+from runs.containment.trees import is_empty
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import hold, prompt_of
-from runs.providers.base import Availability, Invocation, Recording
+from runs.providers.base import Availability, Invocation, ProviderError, Recording
 from runs.providers.options import Options, ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
@@ -61,7 +63,7 @@ class Codex:
         cwd = Path(options.cwd) if options.cwd else invocation.workspace
         sandbox = self._program.sandbox(invocation, cwd)
         prompt = prompt_of(invocation, sandbox)
-        (_prompt_folder(invocation) / PROMPT).write_text(prompt, encoding="utf-8")
+        _keep_prompt(prompt, invocation)
         return hold(
             self._program,
             self._arguments(invocation),
@@ -79,7 +81,15 @@ class Codex:
         return [*COMMAND, *(["--model", model] if model else []), *self._options.args, "-"]
 
 
-def _prompt_folder(invocation: Invocation) -> Path:
-    """The prompt lies in the workspace only where nobody looks into that and nothing else is there."""
-    bare = not invocation.in_workspace and not any(invocation.workspace.iterdir())
-    return invocation.workspace if bare else invocation.scratch
+def _keep_prompt(prompt: str, invocation: Invocation) -> None:
+    """Write the prompt down in the workspace only where nobody looks into that and nothing else is there."""
+    bare = not invocation.in_workspace and is_empty(invocation.workspace)
+    folder = invocation.workspace if bare else invocation.scratch
+    try:
+        write_beneath(folder, PROMPT, prompt.encode("utf-8", "replace"), replace=True)
+    except OSError as error:
+        raise ProviderError(
+            f"The prompt cannot be written to {PROMPT} beside the workspace: {error.strerror}. "
+            "Let the setup commands leave that name free.",
+            kind="setup",
+        ) from error

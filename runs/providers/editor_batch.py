@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 from evaluators.model import Json
+from runs.containment.beneath import make_folder_beneath, read_beneath, write_beneath
 from runs.providers.base import BatchedAnswer, BatchProgress, Invocation, ProviderError, Recording
-from runs.providers.editor_exchange import Exchange, batch_text, request_text
+from runs.providers.editor_exchange import Exchange, batch_text, made_root, request_text
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Sandbox
-
-_INDEX = "batch.json"
 
 
 class Editor(Protocol):
@@ -27,14 +26,17 @@ class Editor(Protocol):
 
     def prompt(self, invocation: Invocation, sandbox: Sandbox) -> str: ...
 
-    def commands(self, invocation: Invocation, request: Path, sandbox: Sandbox) -> list[list[str]]: ...
+    def commands(self, invocation: Invocation, exchange: Exchange, sandbox: Sandbox) -> list[list[str]]: ...
 
     def dispatch(self, commands: Sequence[list[str]], invocation: Invocation, sandbox: Sandbox) -> None: ...
 
 
 @dataclass(frozen=True)
 class EditorBatches:
-    """Batches of one target; each is a folder under `root`, and its name is the batch's id."""
+    """Batches of one target; each is a folder under `root`, and its name is the batch's id.
+
+    What a batch is lies beside its folder, where the agent cannot write.
+    """
 
     root: Path
     editor: Editor
@@ -42,16 +44,16 @@ class EditorBatches:
     def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
         """Write every request and hand all of them over in one chat; the longest time limit holds for all."""
         name = f"batch-{uuid4().hex[:12]}"
-        folder = (self.root / name).absolute()
-        first = _whole(folder, list(invocations.values()))
-        sandbox = self.editor.sandbox(first, folder / "messages")
-        exchanges = {id: self._written(each, folder, sandbox) for id, each in invocations.items()}
-        together = Exchange.new(folder / "messages")
-        together.request.write_text(batch_text(list(exchanges.values()), sandbox.inside), encoding="utf-8")
-        answers = {id: exchange.response.name for id, exchange in exchanges.items()}
+        root = made_root(self.root)
+        first = _whole(root, name, list(invocations.values()))
+        sandbox = self.editor.sandbox(first, root / name / "messages")
+        exchanges = {id: _written(self.editor, each, root, name, sandbox) for id, each in invocations.items()}
+        together = Exchange.new(root, f"{name}/messages")
+        together.write(together.request, batch_text(list(exchanges.values()), sandbox.inside))
+        answers = {id: exchange.name for id, exchange in exchanges.items()}
         index = {"until": time.time() + first.timeout_seconds, "answers": answers}
-        (folder / _INDEX).write_text(json.dumps(index), encoding="utf-8")
-        commands = self.editor.commands(first, together.request, sandbox)
+        self._write_index(name, index)
+        commands = self.editor.commands(first, together, sandbox)
         self.editor.dispatch(commands, first, sandbox)
         return name
 
@@ -71,36 +73,45 @@ class EditorBatches:
     def cancel_batch(self, external_id: str) -> None:
         """Wait for no more of its answers; what the agent does already it goes on doing."""
         index = {**self._index(external_id), "cancelled": True}
-        (self.root / external_id / _INDEX).write_text(json.dumps(index), encoding="utf-8")
+        self._write_index(external_id, index)
 
-    def _written(self, invocation: Invocation, folder: Path, sandbox: Sandbox) -> Exchange:
-        exchange = Exchange.new(folder / "messages")
-        text = request_text(self.editor.prompt(invocation, sandbox), exchange, sandbox.inside)
-        exchange.request.write_text(text, encoding="utf-8")
-        return exchange
+    def _write_index(self, batch: str, index: Json) -> None:
+        try:
+            write_beneath(made_root(self.root), f"{batch}.json", json.dumps(index).encode(), replace=True)
+        except OSError as error:
+            raise self._lost(batch, error) from error
 
     def _answer(self, batch: str, name: str) -> Exchange:
-        place = self.root / batch / "messages" / name
-        return Exchange(place, place, place)
+        return Exchange(self.root.absolute(), f"{batch}/messages", name)
 
     def _index(self, batch: str) -> dict[str, Json]:
         try:
-            found: dict[str, Json] = json.loads((self.root / batch / _INDEX).read_text(encoding="utf-8"))
+            found: dict[str, Json] = json.loads(read_beneath(self.root.absolute(), f"{batch}.json"))
         except (OSError, ValueError) as error:
-            raise ProviderError(
-                f"The batch {batch} is not at {self.root}: {error}. Start the run again.", kind="command"
-            ) from error
+            raise self._lost(batch, error) from error
         return found
 
+    def _lost(self, batch: str, error: Exception) -> ProviderError:
+        return ProviderError(
+            f"The batch {batch} is not at {self.root}: {error}. Start the run again.", kind="command"
+        )
 
-def _whole(folder: Path, invocations: Sequence[Invocation]) -> Invocation:
+
+def _written(editor: Editor, invocation: Invocation, root: Path, batch: str, sandbox: Sandbox) -> Exchange:
+    exchange = Exchange.new(root, f"{batch}/messages")
+    exchange.write(
+        exchange.request, request_text(editor.prompt(invocation, sandbox), exchange, sandbox.inside)
+    )
+    return exchange
+
+
+def _whole(root: Path, batch: str, invocations: Sequence[Invocation]) -> Invocation:
     """Return what holds for the batch: a workspace of its own, and every file that one of them names."""
-    workspace = folder / "workspace"
-    workspace.mkdir(parents=True)
+    make_folder_beneath(root, f"{batch}/workspace")
     return replace(
         invocations[0],
-        workspace=workspace,
-        scratch=folder,
+        workspace=root / batch / "workspace",
+        scratch=root / batch,
         timeout_seconds=max(each.timeout_seconds for each in invocations),
         files=tuple(dict.fromkeys(path for each in invocations for path in each.files)),
         guideline_files=tuple(dict.fromkeys(path for each in invocations for path in each.guideline_files)),

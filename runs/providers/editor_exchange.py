@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from evaluators.model import Json
-from runs.containment.beneath import read_beneath
+from runs.containment.beneath import exists_beneath, make_folder_beneath, read_beneath, write_beneath
 from runs.providers.base import ProviderError
 from runs.providers.preread import link
 
@@ -22,32 +22,69 @@ LONGEST_ANSWER = 16 << 20
 class Exchange:
     """A request and where its answer comes; the agent writes `partial` and renames it when it is done."""
 
-    request: Path
-    partial: Path
-    response: Path
+    root: Path
+    """Only the worker decides where it is; what lies beneath may be the agent's."""
+    folder: str
+    name: str
 
     @classmethod
-    def new(cls, folder: Path) -> Exchange:
-        """Return an exchange under fresh names."""
-        folder.mkdir(parents=True, exist_ok=True)
-        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:8]}"
-        return cls(*(folder / f"{name}_{end}.md" for end in ("req", "res.tmp", "res")))
+    def new(cls, root: Path, folder: str) -> Exchange:
+        """Return an exchange under fresh names in a folder beneath `root`, which is made. Raises `ProviderError`."""
+        try:
+            make_folder_beneath(root, folder)
+        except OSError as error:
+            raise _no_place(root / folder, error) from error
+        return cls(root, folder, f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid4().hex[:8]}")
+
+    @property
+    def request(self) -> Path:
+        """The document that asks."""
+        return self.root / self.folder / f"{self.name}_req.md"
+
+    @property
+    def workspace_file(self) -> Path:
+        """What the editor opens before it is asked."""
+        return self.root / self.folder / f"{self.name}_req.code-workspace"
+
+    @property
+    def partial(self) -> Path:
+        """Where the agent writes its answer."""
+        return self.root / self.folder / f"{self.name}_res.tmp.md"
+
+    @property
+    def response(self) -> Path:
+        """Where the answer is once it is whole."""
+        return self.root / self.folder / f"{self.name}_res.md"
+
+    def write(self, path: Path, text: str) -> None:
+        """Write one of its files, which is not there yet. Raises `ProviderError`."""
+        try:
+            write_beneath(self.root, self._beneath(path), text.encode("utf-8", "replace"))
+        except OSError as error:
+            raise _no_place(path, error) from error
 
     @property
     def answered(self) -> bool:
-        """Whether the answer is there."""
-        return self.response.is_file()
+        """Whether anything has the answer's name."""
+        try:
+            return exists_beneath(self.root, self._beneath(self.response))
+        except OSError:
+            # A link out of the folder, or in a circle: reading it says what is wrong.
+            return True
 
     def answer(self) -> bytes:
         """Return the answer. Raises `ProviderError` where it cannot be read."""
         try:
-            return read_beneath(self.response.parent, self.response.name, limit=LONGEST_ANSWER)
+            return read_beneath(self.root, self._beneath(self.response), limit=LONGEST_ANSWER)
         except OSError as error:
             raise ProviderError(
                 f"The agent's answer at {self.response} cannot be read: {error.strerror}. "
                 "Let it write a plain file.",
                 kind="command",
             ) from error
+
+    def _beneath(self, path: Path) -> str:
+        return f"{self.folder}/{path.name}"
 
     def wait(self, seconds: float, cancelled: Callable[[], bool]) -> bool:
         """Wait for the answer, and return whether it came before time ran out or somebody cancelled."""
@@ -57,6 +94,24 @@ class Exchange:
                 return False
             time.sleep(LOOK_SECONDS)
         return True
+
+
+def made_root(path: Path) -> Path:
+    """Return a folder for exchanges as an absolute path, made where it is not there. Raises `ProviderError`."""
+    root = path.absolute()
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _no_place(root, error) from error
+    return root
+
+
+def _no_place(path: Path, error: OSError) -> ProviderError:
+    return ProviderError(
+        f"The request to the agent cannot be written to {path}: {error.strerror}. "
+        "Let the setup commands leave that name free, or correct `subagent_root`.",
+        kind="setup",
+    )
 
 
 def request_text(prompt: str, exchange: Exchange, inside: Callable[[Path], str]) -> str:

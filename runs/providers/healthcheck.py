@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from runs.containment.profiles import AGENT
+from runs.containment.trees import temporary_folders
 from runs.providers.base import ProviderError
 from runs.providers.command_template import TemplateValues, refuse_unsupported, render
 from runs.providers.options import Settings
@@ -77,10 +77,7 @@ def ask_command(
 
     It runs contained as an agent is, in an empty folder unless `cwd` names another.
     """
-    with TemporaryDirectory(prefix="evalhub-health-") as folder:
-        workspace, scratch = Path(folder, "workspace"), Path(folder, "scratch")
-        workspace.mkdir()
-        scratch.mkdir()
+    with temporary_folders("evalhub-health-") as (workspace, scratch):
         where = Path(cwd) if cwd else workspace
         elsewhere = [] if where.is_relative_to(workspace) else [where]
         sandbox = containment.around(workspace, scratch, profile=AGENT, writable=elsewhere)

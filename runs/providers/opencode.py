@@ -52,7 +52,7 @@ class Opencode:
             parser="opencode",
             cwd=invocation.workspace,
             env=self._options.env,
-            log=self._program.log(invocation, None, None),
+            log=self._program.log(invocation),
         )
 
     def _arguments(self, invocation: Invocation) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from evaluators.model import Json
+from runs.containment.beneath import read_beneath
 from runs.providers.base import Availability, Invocation, ProviderError, Recording
 from runs.providers.options import Options, ResolvedTarget
 
@@ -51,19 +52,29 @@ class Replay:
         """Return the recording. Raises `ProviderError` (kind `configuration`) where there is none."""
         name = self._name_for(invocation.key)
         path = self._located(name, invocation.workspace)
-        if path is None or not path.is_file():
-            raise ProviderError(self._missing(name, path or Path(name)), kind="configuration")
-        if path.stat().st_size > _LIMIT:
-            raise ProviderError(
-                f"The recording {path} is larger than {_LIMIT >> 20} MB. Shorten it.", kind="configuration"
-            )
         return Recording(
-            raw=path.read_bytes(),
+            raw=self._content(name, path, invocation.workspace),
             parser=self._options.parser,
             answer=self._options.response,
             exit_code=self._options.exit_code,
             timed_out=self._options.timed_out,
         )
+
+    def _content(self, name: str, path: Path | None, workspace: Path) -> bytes:
+        if path is None:
+            raise ProviderError(self._missing(name, Path(name)), kind="configuration")
+        within = path.is_relative_to(workspace)
+        root, beneath = (workspace, str(path.relative_to(workspace))) if within else (path.parent, path.name)
+        try:
+            return read_beneath(root, beneath, limit=_LIMIT)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise ProviderError(self._missing(name, path), kind="configuration") from error
+        except OSError as error:
+            raise ProviderError(
+                f"The recording {path} cannot be read: {error.strerror}. "
+                f"Give `path` a plain file of at most {_LIMIT >> 20} MB.",
+                kind="configuration",
+            ) from error
 
     def _names(self) -> list[str]:
         path = self._options.path

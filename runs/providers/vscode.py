@@ -15,7 +15,7 @@ from pydantic import AliasChoices, Field
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Availability, Batching, Invocation, ProviderError, Recording
 from runs.providers.editor_batch import EditorBatches
-from runs.providers.editor_exchange import Exchange, request_text, workspace_text
+from runs.providers.editor_exchange import Exchange, made_root, request_text, workspace_text
 from runs.providers.options import Options, ResolvedTarget
 from runs.providers.preread import preread_prompt
 
@@ -73,19 +73,20 @@ class Vscode:
         came in time.
         """
         began = time.monotonic()
-        exchange = Exchange.new(self._messages(invocation))
+        exchange = self._exchange(invocation)
         sandbox = self.sandbox(invocation, exchange.request.parent)
-        exchange.request.write_text(request_text(self.prompt(invocation, sandbox), exchange, sandbox.inside))
-        commands = self.commands(invocation, exchange.request, sandbox)
+        request = request_text(self.prompt(invocation, sandbox), exchange, sandbox.inside)
+        exchange.write(exchange.request, request)
+        commands = self.commands(invocation, exchange, sandbox)
         if self._options.dry_run:
-            return _unanswered(exchange, commands, dry_run=True)
+            return _unanswered(exchange, request, commands, dry_run=True)
         self.dispatch(commands, invocation, sandbox)
         if not self._options.wait_for_response:
-            return _unanswered(exchange, commands, dry_run=False)
+            return _unanswered(exchange, request, commands, dry_run=False)
         limit = self._program.limit(invocation)
         if not exchange.wait(limit - (time.monotonic() - began), invocation.cancelled):
             return self._given_up(invocation, limit, time.monotonic() - began)
-        return answered(exchange, time.monotonic() - began)
+        return _answered(exchange, request, time.monotonic() - began)
 
     def sandbox(self, invocation: Invocation, messages: Path) -> Sandbox:
         """Return the sandbox of the editor's command."""
@@ -103,12 +104,12 @@ class Vscode:
             kind="attachment",
         )
 
-    def commands(self, invocation: Invocation, request: Path, sandbox: Sandbox) -> list[list[str]]:
+    def commands(self, invocation: Invocation, exchange: Exchange, sandbox: Sandbox) -> list[list[str]]:
         """Return the arguments of both starts: the workspace is opened, then the chat gets the request."""
         template = self._options.workspace_template
-        written = request.with_suffix(".code-workspace")
+        request, written = exchange.request, exchange.workspace_file
         place = Path(self._target.base_folder, template) if template else None
-        written.write_text(workspace_text(place, sandbox.inside(invocation.workspace)), encoding="utf-8")
+        exchange.write(written, workspace_text(place, sandbox.inside(invocation.workspace)))
         attached = [*invocation.guideline_files, *invocation.files, request]
         files = [word for path in dict.fromkeys(attached) for word in ("-a", sandbox.inside(path))]
         chat = ["-r", "chat", "-m", "agent", *files, f"Follow the instructions in {request.name}"]
@@ -131,10 +132,11 @@ class Vscode:
                         "worker's desktop, or correct `vscode_cmd`."
                     )
 
-    def _messages(self, invocation: Invocation) -> Path:
+    def _exchange(self, invocation: Invocation) -> Exchange:
         root = self._options.subagent_root
-        base = Path(self._target.base_folder, root).absolute() if root else invocation.scratch / "subagent"
-        return base / "messages"
+        if not root:
+            return Exchange.new(invocation.scratch, "subagent/messages")
+        return Exchange.new(made_root(Path(self._target.base_folder, root)), "messages")
 
     def _given_up(self, invocation: Invocation, limit: float, seconds: float) -> Recording:
         if invocation.cancelled():
@@ -145,7 +147,7 @@ class Vscode:
         return Recording(timed_out=True, seconds=limit, notes=(sentence,))
 
 
-def answered(exchange: Exchange, seconds: float) -> Recording:
+def _answered(exchange: Exchange, request: str, seconds: float) -> Recording:
     """Return the recording of an answer."""
     raw = exchange.answer()
     return Recording(
@@ -153,11 +155,13 @@ def answered(exchange: Exchange, seconds: float) -> Recording:
         answer=raw.decode("utf-8", "replace"),
         exit_code=0,
         seconds=seconds,
-        logs={"request": exchange.request},
+        logs={"request": request.encode("utf-8", "replace")},
     )
 
 
-def _unanswered(exchange: Exchange, commands: Sequence[list[str]], *, dry_run: bool) -> Recording:
+def _unanswered(
+    exchange: Exchange, request: str, commands: Sequence[list[str]], *, dry_run: bool
+) -> Recording:
     """Return what was, or would have been, asked; there is no text."""
     told = {
         "dry_run": dry_run,
@@ -167,4 +171,5 @@ def _unanswered(exchange: Exchange, commands: Sequence[list[str]], *, dry_run: b
     }
     note = "A dry run: nothing was sent." if dry_run else "The answer was not waited for."
     raw = json.dumps(told, indent=2).encode()
-    return Recording(raw=raw, answer="", exit_code=0, notes=(note,), logs={"request": exchange.request})
+    logs = {"request": request.encode("utf-8", "replace")}
+    return Recording(raw=raw, answer="", exit_code=0, notes=(note,), logs=logs)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from threading import Lock
 
 import psutil
 
 from runs.containment.profiles import Limits
+from runs.containment.trees import disk_usage
 from runs.providers.process_tree import Process
 
 INTERVAL_SECONDS = 0.2
-_ENTRIES = 200_000
 
 
 class WorkerMemory:
@@ -75,32 +73,6 @@ def _disk_exceeded(limits: Limits) -> bool:
     if limits.disk_bytes is None or limits.disk is None:
         return False
     return disk_usage(limits.disk, enough=limits.disk_bytes) > limits.disk_bytes
-
-
-def disk_usage(directory: Path, *, enough: int) -> int:
-    """Bytes that a directory takes on disk, counted no further than just over `enough`."""
-    total = entries = 0
-    waiting = [str(directory)]
-    while waiting and total <= enough:
-        try:
-            found = list(os.scandir(waiting.pop()))
-        except OSError:  # gone, or closed to us, since it was listed
-            continue
-        for entry in found:
-            entries += 1
-            total += _size(entry)
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
-        if entries > _ENTRIES:
-            return enough + 1
-    return total
-
-
-def _size(entry: os.DirEntry[str]) -> int:
-    try:
-        return entry.stat(follow_symlinks=False).st_blocks * 512
-    except OSError:  # gone since it was listed
-        return 0
 
 
 def _megabytes(size: int) -> str:

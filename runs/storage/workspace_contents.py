@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import stat
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from evaluators.redaction import mask_values_in_bytes
-from runs.containment.beneath import read_beneath
+from runs.containment.beneath import open_beneath, read_beneath
+from runs.containment.trees import files_beneath
 from scenarios.formats.parsed import FixtureFile
 
 MAX_FILES = 10_000
@@ -53,15 +55,13 @@ def changed_files(workspace: Path, fixture: Iterable[FixtureFile]) -> tuple[Chan
     before = {file.path: file for file in fixture}
     seen: set[str] = set()
     found: list[ChangedFile] = []
-    for path, size in _files(workspace):
+    for path, state in files_beneath(workspace, most=MAX_FILES):
         seen.add(path)
         if path not in before:
-            found.append(ChangedFile(path, "added", size))
-        elif not _same(workspace, path, size, before[path].content):
-            found.append(ChangedFile(path, "changed", size))
-    found += [
-        ChangedFile(path, "removed") for path in before.keys() - seen if not (workspace / path).is_file()
-    ]
+            found.append(ChangedFile(path, "added", state.st_size))
+        elif not _same(workspace, path, state.st_size, before[path].content):
+            found.append(ChangedFile(path, "changed", state.st_size))
+    found += [ChangedFile(path, "removed") for path in before.keys() - seen if not _is_file(workspace, path)]
     return tuple(sorted(found))
 
 
@@ -85,8 +85,9 @@ def archive(
     left_out: list[str] = []
     total = 0
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as tar:
-        for path, size in sorted(_files(workspace)):
-            content = _content(workspace, path, max_file_bytes) if total + size <= max_bytes else None
+        for path, state in sorted(files_beneath(workspace, most=MAX_FILES)):
+            fits = total + state.st_size <= max_bytes
+            content = _content(workspace, path, max_file_bytes) if fits else None
             if content is None:
                 left_out.append(path)
                 continue
@@ -94,7 +95,7 @@ def archive(
             content = mask_values_in_bytes(content, secrets)
             entry = tarfile.TarInfo(path)
             entry.size = len(content)
-            entry.mode = 0o755 if os.access(workspace / path, os.X_OK) else 0o644
+            entry.mode = 0o755 if state.st_mode & stat.S_IXUSR else 0o644
             tar.addfile(entry, io.BytesIO(content))
     return Archive(buffer.getvalue(), tuple(left_out))
 
@@ -113,25 +114,13 @@ def _same(workspace: Path, path: str, size: int, before: bytes) -> bool:
     return now is not None and hashlib.sha256(now).digest() == hashlib.sha256(before).digest()
 
 
-def _files(workspace: Path) -> Iterator[tuple[str, int]]:
-    """Paths and sizes of the regular files, links left alone."""
-    count = 0
-    waiting = [""]
-    while waiting:
-        folder = waiting.pop()
-        for entry in _entries(workspace / folder):
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(path)
-            elif entry.is_file(follow_symlinks=False):
-                count += 1
-                if count > MAX_FILES:
-                    return
-                yield path, entry.stat(follow_symlinks=False).st_size
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _is_file(workspace: Path, path: str) -> bool:
+    """Whether a regular file lies there, also by links that stay in the workspace."""
     try:
-        return sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:  # closed to us, or gone
-        return []
+        descriptor = open_beneath(workspace, path, os.O_RDONLY)
+    except OSError:  # gone, leads outside, or closed to us
+        return False
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode)
+    finally:
+        os.close(descriptor)

@@ -43,8 +43,7 @@ def assess(
     post: tuple[PostResult, ...] = ()
     if folder is not None and workspace is not None:
         if task.runs_commands:
-            folder.transcript.write_bytes(recording.raw)
-            folder.events.write_bytes(recording.events or b"")
+            folder.write_record(recording.raw, recording.events)
         post = workspace.run_post(task.spec.post)
     bundle = replace(workspace, path=folder.bundle) if workspace and folder and task.spec.bundle else None
     evidence = _evidence(task, recording, transcript, workspace, bundle)

@@ -33,7 +33,7 @@ def row_of(trial_id: int, answer: BatchedAnswer, secrets: tuple[str, ...]) -> Ba
 
 
 def _packed(recording: Recording, secrets: tuple[str, ...]) -> bytes:
-    """Return the recording as JSON; logs are files, and a batch has none."""
+    """Return the recording as JSON; a batch has no logs."""
     return _encoder.encode(replace(masked(recording, secrets), logs={}))
 
 

@@ -99,6 +99,7 @@ class RunContext:
             env=env,
             secrets=self.secrets(tool),
             tool=tool.binary if tool else "",
+            record=folder.record,
         )
 
     def tool_env(self, tool: Tool | None) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from evaluators.model import Json
 from evaluators.redaction import mask_values_in_bytes
 from runs.containment.beneath import read_beneath
+from runs.containment.trees import is_empty
 from runs.providers.base import Recording
 from runs.storage.artifacts import Kept, keep
 from runs.storage.changed_lines import LONGEST, changed_lines
@@ -49,13 +50,12 @@ def keep_files(
     if recording.stderr:
         kept.append(keep("stderr", recording.stderr.encode("utf-8", "replace")))
     workspace = _keep_workspace(folder, secrets, start) if folder is not None else KeptFiles()
-    logs = {name: path.read_bytes() for name, path in recording.logs.items() if path.is_file()}
-    masked = (keep(name, mask_values_in_bytes(content, secrets)) for name, content in logs.items())
+    masked = (keep(name, mask_values_in_bytes(content, secrets)) for name, content in recording.logs.items())
     return KeptFiles((*kept, *workspace.rows, *masked), workspace.told)
 
 
 def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Sequence[FixtureFile]) -> KeptFiles:
-    if not any(folder.workspace.iterdir()):
+    if is_empty(folder.workspace):
         # Nothing is kept of it, which is not the same as files that are gone by now.
         return KeptFiles(told=_told(folder, start) | {"empty": True})
     packed = archive(folder.workspace, secrets=secrets)

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from socket import gethostname
 
-from runs.workspaces import remove
+from runs.containment.trees import remove
 
 logger = logging.getLogger(__name__)
 

@@ -9,11 +9,12 @@ import pytest
 
 from evaluators.model import FileUnavailable
 from runs.containment.sandbox import Level
+from runs.containment.trees import remove
 from runs.providers.base import ProviderError
 from runs.storage.workspace_contents import ChangedFile, archive, changed_files
 from runs.trials.folder import trial_folder
 from runs.trials.work_area import own_area
-from runs.workspaces import LocalWorkspace, fill, fresh_folder, remove
+from runs.workspaces import LocalWorkspace, fill, fresh_folder
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import lay_over
 from scenarios.spec import PostScript
@@ -224,7 +225,7 @@ def test_it_removes_what_was_made_read_only(tmp_path):
     program = (
         "import os, pathlib, sys, tempfile\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        "from runs.workspaces import remove\n"
+        "from runs.containment.trees import remove\n"
         "root = pathlib.Path(tempfile.mkdtemp()); deep = root / 'a' / 'b'; deep.mkdir(parents=True)\n"
         "(deep / 'f').write_text('x'); (root / 'l').symlink_to('/etc')\n"
         "deep.chmod(0o000); (root / 'a').chmod(0o500); root.chmod(0o500)\n"

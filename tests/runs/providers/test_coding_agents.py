@@ -29,7 +29,7 @@ def test_a_session_works_in_the_workspace_and_its_stream_is_read(tmp_path, kind)
     transcript = parse(recording.parser, recording.raw)
     assert transcript.answer == "Created the task and listed it."
     assert sum(event.type == "tool_call" for event in transcript.events) == 6
-    assert "Created the task" in recording.logs["log"].read_text()
+    assert "Created the task" in recording.logs["log"].decode()
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_it_works(tmp_path, level):
 def test_the_request_has_a_block_of_what_is_to_be_read_first(tmp_path):
     rules, code_file = beside(tmp_path, "a.instructions.md"), beside(tmp_path, "m.py")
     recording = code().invoke(invocation(tmp_path, guideline_files=(rules,), files=(code_file,)))
-    request = recording.logs["request"].read_text()
+    request = recording.logs["request"].decode()
     guideline, attachment = f"* [a.instructions.md](file://{rules})", f"* [m.py](file://{code_file})"
     order = ["The guideline files are:", guideline, "The attachment files are:", attachment]
     order += ["missing-file <name>", "[[ ## user_query ## ]]", "Implement it.", "_res.tmp.md", "_res.md"]
@@ -82,7 +82,8 @@ def test_a_template_that_is_no_json_is_told(tmp_path):
 
 def test_requests_and_answers_lie_where_the_target_says(tmp_path):
     recording = code(subagent_root=str(tmp_path / "agents")).invoke(invocation(tmp_path))
-    assert recording.logs["request"].parent == tmp_path / "agents/messages"
+    (request,) = (tmp_path / "agents/messages").glob("*_req.md")
+    assert recording.logs["request"] == request.read_bytes()
     assert recording.answer == "Done:\nImplement it.\n"
 
 

@@ -1,0 +1,95 @@
+"""Nothing that works on trials opens, lists, writes or removes a file by a path of its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2] / "runs"
+WORKING_ON_TRIALS = (
+    "trials",
+    "providers",
+    "grading",
+    "containment",
+    "storage",
+    "sources",
+    "execution.py",
+    "workspaces.py",
+)
+
+METHODS = frozenset(
+    (
+        *("open", "read_text", "read_bytes", "write_text", "write_bytes", "touch"),
+        *("iterdir", "glob", "rglob", "walk", "is_file", "is_dir", "stat", "lstat", "chmod"),
+        *("mkdir", "rmdir", "unlink", "rename", "symlink_to", "hardlink_to"),
+    )
+)
+FUNCTIONS = frozenset(
+    ("scandir", "listdir", "remove", "makedirs", "copyfile", "copytree", "rmtree", "mkdtemp", "mkstemp")
+)
+
+ALLOWED = {
+    "containment/beneath.py": "the door itself",
+    "containment/trees.py": "the door for whole folders",
+    "containment/landlock.py": "runs inside the sandbox",
+    "containment/bubblewrap.py": "looks at the system's folders and its own program",
+    "containment/readable_folders.py": "looks at the folders of PATH",
+    "containment/system_files.py": "copies the system's /etc to the data directory",
+    "providers/process_tree.py": "reads /proc",
+    "providers/process.py": "asks whether the working directory exists, which the sandbox then opens by itself",
+    "providers/conversation.py": "writes to a file that its caller names; no provider does",
+    "providers/agent_program.py": "makes the folder for logs and finds the program that the target names",
+    "providers/editor_exchange.py": "makes the folder and reads the template that the target names",
+    "providers/replay.py": "asks whether the recordings that the target names exist",
+    "sources/captures.py": "reads a module of evalhub",
+    "sources/reading.py": "reads what the command line names",
+    "storage/artifacts.py": "the data directory, by hash",
+    "storage/backup.py": "the data directory",
+    "storage/kept_workspace.py": "an archive in the data directory",
+    "storage/retention.py": "the data directory",
+    "storage/workspace_contents.py": "makes an archive in memory",
+    "trials/folder.py": "makes the directories of a trial, before anything of it runs",
+    "trials/work_area.py": "the worker's own folder, which holds the trials'",
+    "workspaces.py": "makes a workspace from its fixture, before anything of the trial runs",
+}
+"""Modules that touch files which no trial can have planted, each with what they are."""
+
+
+def modules() -> Iterator[tuple[str, ast.AST]]:
+    for part in WORKING_ON_TRIALS:
+        path = ROOT / part
+        for file in [path] if path.suffix else sorted(path.rglob("*.py")):
+            yield file.relative_to(ROOT).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def touching(tree: ast.AST) -> list[str]:
+    """Return the calls that open, look at, write or remove a file by its path."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [f"{call.lineno}: {ast.unparse(call.func)}" for call in calls if _touches(call.func)]
+
+
+def _touches(called: ast.expr) -> bool:
+    if isinstance(called, ast.Name):
+        return called.id in {"open", "TemporaryDirectory"} | FUNCTIONS - {"remove"}
+    if not isinstance(called, ast.Attribute):
+        return False
+    if isinstance(called.value, ast.Name) and called.value.id in {"os", "shutil", "tempfile"}:
+        return called.attr in METHODS | FUNCTIONS
+    return called.attr in METHODS
+
+
+def test_what_works_on_trials_opens_files_by_one_door():
+    found = {name: touching(tree) for name, tree in modules()}
+    assert len(found) > 50
+    assert {name: calls for name, calls in found.items() if calls and name not in ALLOWED} == {}
+
+
+def test_every_exception_is_needed():
+    found = {name: touching(tree) for name, tree in modules()}
+    assert [name for name in ALLOWED if not found.get(name)] == []
+
+
+def test_the_rule_sees_what_it_forbids():
+    text = "open(p); p.read_bytes(); os.open(p, 0); shutil.rmtree(p); TemporaryDirectory(); os.read(fd, 1)"
+    assert len(touching(ast.parse(text))) == 5
