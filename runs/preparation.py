@@ -15,8 +15,10 @@ from evaluators.tool import Tool
 from runs import recording
 from runs.errors import RequestError
 from runs.fingerprint import fingerprint
-from runs.models import Run, Target
+from runs.models import Run, Target, Trial
 from runs.models.run import RunState
+from runs.models.trial import TrialState
+from runs.providers import MODELS
 from runs.providers.base import ProviderError
 from runs.queue import claims
 from runs.queue.disk import DiskFull, disk_full, room
@@ -33,6 +35,8 @@ from runs.trials.folder import trial_folder
 from runs.trials.judges import judge_targets
 from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import Fixture
+from scenarios.models import ScenarioVersion
+from scenarios.spec import ScenarioSpec
 
 logger = logging.getLogger(__name__)
 
@@ -110,11 +114,33 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     keep_found(context.run.target, availability)
     if not availability.available:
         raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
+    _check_registry(context)
     tool_version = context.run.tool_version
     for tool, files in context.tools:
         found = _check_tool(context, tool, files, warnings)
         tool_version = tool_version or found
     return tool_version, availability.version
+
+
+def _check_registry(context: RunContext) -> None:
+    """Raise `NotReady` where a model would be asked which tools it calls, and none could be offered."""
+    if context.target.kind not in MODELS or (context.registry and context.registry.tools):
+        return
+    queued = Trial.objects.filter(run=context.run, state=TrialState.QUEUED).values("scenario_version")
+    contents = ScenarioVersion.objects.filter(pk__in=queued).values_list("content", flat=True)
+    named = [spec.key for spec in map(ScenarioSpec.model_validate, contents) if _routes(spec)]
+    if named:
+        listed = ", ".join(named[:3]) + (", …" if len(named) > 3 else "")
+        raise NotReady(
+            f"A model calls no tools that it is not offered, and this run has no tool registry; "
+            f"{len(named)} of its cases expect calls ({listed}). Give the registry with --tool-registry on the "
+            "command line or `registry` over REST, or give the cases `stubs`."
+        )
+
+
+def _routes(spec: ScenarioSpec) -> bool:
+    expect = spec.criteria.expect
+    return expect is not None and expect.names_tools and spec.stubs is None
 
 
 def _check_tool(context: RunContext, tool: Tool, files: Fixture, warnings: list[str]) -> str:

@@ -49,6 +49,12 @@ class Expect(Value):
     """Tools that are stubbed; None where the case is not in stub mode, which an empty list is."""
 
     @property
+    def names_tools(self) -> bool:
+        """Whether a case asserts which tools are called, or how."""
+        named = (self.tools_called, self.tools_acceptable, self.tools_not_called, self.tools_included)
+        return any(each is not None for each in (*named, self.tool_params))
+
+    @property
     def asserted(self) -> int:
         """How many assertions a case makes; its stubs are none."""
         return sum(value is not None and value is not False for name, value in self if name != "stubs")

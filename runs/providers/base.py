@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from evaluators.model import Json, Usage
 from evaluators.transcripts.latest import CallsTold
+from runs.providers.stub_chat import ToolSchema
 
 Look = Callable[[], CallsTold]
 """Returns what is known of an agent's calls by now. Another thread asks it."""
@@ -44,6 +45,8 @@ class Invocation:
     messages: tuple[Json, ...] = ()
     stubs: Mapping[str, Json] | None = None
     """What each tool answers, for a target that takes stubs; None is no stub mode."""
+    tools: tuple[ToolSchema, ...] = ()
+    """What a model is offered that calls none itself: its first calls are the answer."""
     in_workspace: bool = True
     """Whether gates look at what is left in the workspace: then an agent that fails or is out of time is judged
     all the same. Without, a trial is a question and its answer, and has none where the program failed."""

@@ -10,7 +10,8 @@ from evaluators.model import Json
 from runs.providers.access import ModelAccess
 from runs.providers.base import Invocation, ProviderError
 from runs.providers.chat import messages_of
-from runs.providers.completion import Asking, ModelFailed
+from runs.providers.completion import Asking, ModelFailed, offered
+from runs.providers.stub_chat import schemas_of
 from runs.providers.waiting import Patience
 
 T = TypeVar("T")
@@ -46,7 +47,8 @@ def request_body(litellm: Any, access: ModelAccess, invocation: Invocation) -> d
     # litellm puts a key of its own making in, and stops before anything is sent.
     where = {name: value for name, value in access.connection.items() if name != "api_key"}
     messages = [dict(message) for message in messages_of(invocation)]
-    asked_for = {"model": access.model, "messages": messages, **where, **access.settings}
+    tools = offered(schemas_of(invocation.tools))
+    asked_for = {"model": access.model, "messages": messages, **where, **access.settings, **tools}
     written = litellm.utils.return_raw_request(CallTypes.completion, asked_for)
     if not written.get("raw_request_body"):
         raise ValueError(f"litellm cannot write the request: {written.get('error')}")

@@ -145,7 +145,6 @@ def ask(
     `tools` are schemas as OpenAI's chat has them.
     """
     asking = Asking(access, Patience(timeout_seconds, cancelled))
-    offered = {"tools": list(tools), "_skip_mcp_handler": True} if tools else {}
 
     def request(litellm: Any) -> Any:
         return litellm.completion(
@@ -157,11 +156,16 @@ def ask(
             max_retries=0,
             **access.connection,
             **access.settings,
-            **offered,
+            **offered(tools),
         )
 
     response = asking.repeated(request)
     return _answer(access, response, asking)
+
+
+def offered(tools: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+    """Return what offers tools in a request, in litellm's words; it would look for MCP's package otherwise."""
+    return {"tools": list(tools), "_skip_mcp_handler": True} if tools else {}
 
 
 def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:

@@ -48,7 +48,13 @@ class LanguageModel:
         seconds = min(invocation.timeout_seconds, access.timeout_seconds or invocation.timeout_seconds)
         messages = messages_of(invocation)
         try:
-            answer = ask(access, messages, timeout_seconds=seconds, cancelled=invocation.cancelled)
+            answer = ask(
+                access,
+                messages,
+                timeout_seconds=seconds,
+                tools=schemas_of(invocation.tools),
+                cancelled=invocation.cancelled,
+            )
         except ModelFailed as error:
             return _failed(error, invocation, seconds)
         return recording_of(answer)

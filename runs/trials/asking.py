@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evaluators.stub_loop import MAX_TURNS
 from runs.providers.base import Invocation, ProviderError, Recording
+from runs.trials.offered_tools import tools_of
 from runs.trials.task import Task
 
 
@@ -26,7 +27,7 @@ def _asked(task: Task, invocation: Invocation) -> Recording:
         return task.context.provider.invoke(invocation)
     # Imported here, for few trials converse, and a model's code is long to load.
     from runs.providers.language_model import stub_model
-    from runs.trials.stub_mode import converse, tools_of
+    from runs.trials.stub_mode import converse
 
     tools = tools_of(task.context.registry, invocation.stubs)
     model = stub_model(task.context.target, tools, invocation, task.context.outbound)

@@ -6,16 +6,13 @@ tool-forge eval runner, Stub-based multi-turn execution.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from evaluators.model import Json
-from evaluators.staleness import RegisteredTool, Registry
 from evaluators.stub_loop import MAX_TURNS, Message, ModelTurn, StubRun, run_stubs
 from evaluators.transcripts.chat import as_lines
 from runs.providers.base import Invocation, ProviderError, Recording
-from runs.providers.stub_chat import ToolSchema
 
 
 class Model(Protocol):
@@ -31,37 +28,6 @@ class Model(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]: ...
-
-
-def tools_of(registry: Registry | None, stubs: Mapping[str, Json]) -> tuple[ToolSchema, ...]:
-    """Return the tools that a model is offered: the registry's, and what is stubbed and stands in none."""
-    registered = dict(registry.tools) if registry else {}
-    unknown = {name: RegisteredTool() for name in stubs if name not in registered}
-    return tuple(
-        ToolSchema(name, tool.description or "", parameters_of(tool.input_schema))
-        for name, tool in {**registered, **unknown}.items()
-    )
-
-
-def parameters_of(schema: Json) -> Json:
-    """Return a tool's input as JSON Schema; None where the registry does not say.
-
-    Taken are JSON Schema itself and tool-forge's own form, a mapping of fields with `type`, `description`
-    and `optional`.
-    """
-    if not isinstance(schema, dict) or not schema:
-        return None
-    if isinstance(schema.get("type"), str) or any(key in schema for key in ("properties", "$ref", "anyOf")):
-        return schema
-    fields = {name: field for name, field in schema.items() if isinstance(field, dict)}
-    return {
-        "type": "object",
-        "properties": {
-            name: {key: value for key, value in field.items() if key != "optional"}
-            for name, field in fields.items()
-        },
-        "required": [name for name, field in fields.items() if not field.get("optional")],
-    }
 
 
 def converse(invocation: Invocation, model: Model, *, max_turns: int = MAX_TURNS) -> Recording:

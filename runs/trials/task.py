@@ -16,6 +16,7 @@ from runs.queue.claims import Claim
 from runs.trials.context import RunContext, fixture_of, load_run, load_scenario
 from runs.trials.doing import storable
 from runs.trials.folder import TrialFolder
+from runs.trials.offered_tools import tools_of
 from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import lay_over
@@ -59,6 +60,11 @@ class Task:
     def executes_tools(self) -> bool:
         """Whether the target really calls the tools that it names; a model only says which it would call."""
         return self.context.target.kind not in MODELS
+
+    @property
+    def offers_tools(self) -> bool:
+        """Whether a model is asked once, for the tools that it would call."""
+        return self.criteria.expect is not None and self.spec.stubs is None and not self.executes_tools
 
     @cached_property
     def _carried(self) -> tuple[FixtureFile, ...]:
@@ -129,6 +135,7 @@ class Task:
             messages=spec.messages,
             in_workspace=self.in_workspace,
             stubs=spec.stubs,
+            tools=tools_of(self.context.registry, {}) if self.offers_tools else (),
             cancelled=self.stopped,
             watch=self._watch,
         )

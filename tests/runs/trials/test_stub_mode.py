@@ -15,7 +15,8 @@ from evaluators.transcripts import parse
 from runs.providers.base import Invocation, ProviderError
 from runs.providers.language_model import stub_model
 from runs.providers.stub_chat import ToolSchema
-from runs.trials.stub_mode import converse, parameters_of, tools_of
+from runs.trials.offered_tools import parameters_of, tools_of
+from runs.trials.stub_mode import converse
 from tests.model_server import Answer, serving
 from tests.runs.containments import LOOPBACK
 from tests.runs.providers.model_targets import target_of

@@ -1,0 +1,115 @@
+"""Eval cases without stubs on a model: it is asked once, and the tools that it would call are judged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from runs import preparation
+from runs.models import Run, Target
+from runs.models.run import Trigger
+from runs.options import RunOptions
+from runs.planning import Request, request_runs
+from scenarios.bundles import Bundle
+from scenarios.imports import import_files
+from tests.builders import make_project
+from tests.model_server import Answer, ModelServer, serving
+from tests.runs.trials.batches import KEY, KINDS, carried, definition
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TOOLS = {
+    "size": 2,
+    "tools": {
+        "get_weather": {
+            "description": "Gives the weather.",
+            "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}},
+        },
+        "get_time": {"description": "Gives the time."},
+    },
+}
+WEATHER, JOKE = "How is the weather in Lima?", "Tell a joke."
+CASES = [
+    {
+        "id": "weather",
+        "description": "",
+        "input": {"message": WEATHER},
+        "expect": {
+            "toolsCalled": ["get_weather"],
+            "toolParams": [
+                {"tool": "get_weather", "paramName": "city", "assertion": "equals", "value": "Lima"}
+            ],
+        },
+    },
+    {
+        "id": "joke",
+        "description": "",
+        "input": {"message": JOKE},
+        "expect": {"toolsAcceptable": [["__none__"]]},
+    },
+]
+SAID = {
+    WEATHER: Answer("", calls=(("get_weather", {"city": "Lima"}),)),
+    JOKE: Answer("Why?", calls=(("get_time", {}),)),
+}
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    with serving() as server:
+        server.script.answer = SAID.__getitem__
+        yield server
+
+
+def requested(models: ModelServer, kind: str, cases: list[dict[str, Any]] = CASES, **changes: Any) -> Run:
+    options = changes.pop("options", {"registry": TOOLS})
+    project = make_project("default")
+    fields = {**definition(models, kind), **changes}
+    Target.objects.create(project=project, name="model", provider=kind, definition=fields)
+    content = json.dumps(cases).encode()
+    (imported,) = import_files(Bundle("evals", {"evals.golden.json": content}), project=project, by=None)
+    request = Request([imported.version], options=RunOptions(**options))
+    return request_runs(project, request, by=None, trigger=Trigger.CLI, wake=False).runs.get()
+
+
+@pytest.mark.parametrize("batching", [False, True], ids=["one by one", "in a batch"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_is_offered_the_tools_of_the_registry(models, kind, batching):
+    run = requested(models, kind, provider_batching=batching)
+    assert preparation.prepare_run(run.pk)
+    run = carried(run)
+    assert bool(models.script.batches) is batching
+    trials = {trial.scenario.key: trial for trial in run.trial_set.select_related("scenario")}
+    assert {key: trial.detail["tools_called"] for key, trial in trials.items()} == {
+        "weather": ["get_weather"],
+        "joke": ["get_time"],
+    }
+    # A tool where none is wanted fails: without any offered that case passed whatever the model knew.
+    assert {key: trial.outcome for key, trial in trials.items()} == {"weather": "pass", "joke": "fail"}
+
+
+def test_gemini_is_offered_the_tools_as_well(models):
+    run = requested(models, "gemini")
+    assert preparation.prepare_run(run.pk)
+    assert {trial.outcome for trial in carried(run).trial_set.all()} == {"pass", "fail"}
+
+
+@pytest.mark.parametrize("options", [{}, {"registry": {"size": 0, "tools": {}}}], ids=["none", "empty"])
+def test_without_a_registry_the_run_is_refused_and_says_how_to_give_one(models, options):
+    run = requested(models, "litellm", options=options)
+    assert not preparation.prepare_run(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.outcome) == ("finished", "error")
+    assert "2 of its cases expect calls (weather, joke). Give the registry with --tool-registry" in run.error
+    assert models.script.requests("/chat/completions") == []
+
+
+def test_a_case_that_names_no_tool_needs_no_registry(models):
+    case = {"id": "joke", "description": "", "input": {"message": JOKE}, "expect": {"responseNonEmpty": True}}
+    run = requested(models, "litellm", [case], options={})
+    assert preparation.prepare_run(run.pk)
+    assert [trial.outcome for trial in carried(run).trial_set.all()] == ["pass"]
