@@ -49,7 +49,11 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "evalhub": settings.VERSION,
         "sandbox": containment().level.value,
         "staleness": staleness(context),
-        "names": _names(fixture=(row[4] for row in rows if row[0]), rubric=(row[5] for row in rows)),
+        "names": _names(
+            guidance=(file.path for file in context.guidance),
+            fixture=(row[4] for row in rows if row[0]),
+            rubric=(row[5] for row in rows),
+        ),
     }
 
 
@@ -86,7 +90,7 @@ def staleness(context: RunContext) -> dict[str, Any]:
 
 
 def _names(**used: Iterable[Any]) -> dict[str, str]:
-    """Return what people call the parts that are hashes, several by commas; results do not depend on it."""
+    """Return what people call the parts that are hashes, the guidance by its paths, several by commas; results do not depend on it."""
     found = {part: sorted({str(each) for each in names if each}) for part, names in used.items()}
     return {part: ", ".join(names)[:LONGEST_NAME] for part, names in found.items() if names}
 

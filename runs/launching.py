@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
 from runs import lanes, preparation, recording
+from runs.choosing import last_guidance
 from runs.errors import RequestError
 from runs.models import Launch, Run
 from runs.models.run import RunState
@@ -21,10 +22,12 @@ from runs.targets.accepting import folder_on_disk, take_over, take_over_bundle
 from runs.trials import batching
 from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
+from scenarios.formats.upload import inside
+from scenarios.guidance import Unplaced, placed, replaced
 from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite, SuiteVersion
 from scenarios.one_file import read_whole
-from scenarios.storing import keep_guidance
+from scenarios.storing import guidance_files, keep_guidance
 
 POLL_SECONDS = 0.3
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
@@ -66,16 +69,18 @@ def chosen_guidance(
 ) -> list[Guidance]:
     """Return the guidance versions that names mean: a file, a number, a name or the start of a hash.
 
-    A file is stored as a version of each suite. Raises `RequestError`.
+    A file takes the place of a document of each suite, of that at PATH where it is given as `PATH=FILE`, and what
+    comes of it is stored as a version. Raises `RequestError`.
     """
-    return [_guidance(version.suite, name, by) for version in versions for name in names]
+    return [_guidance(version, name, by) for version in versions for name in names]
 
 
-def _guidance(suite: Suite, name: str, by: User | None) -> Guidance:
-    path = Path(name)
-    if path.is_file():
-        document = FixtureFile(path.name, _guidance_text(path))
-        return keep_guidance(suite, (document,), by=by)[0]
+def _guidance(version: SuiteVersion, name: str, by: User | None) -> Guidance:
+    suite, (place, _, file) = version.suite, name.partition("=")
+    if Path(name).is_file():
+        return _from_file(version, Path(name), "", by)
+    if place and file and Path(file).is_file():
+        return _from_file(version, Path(file), place, by)
     for guidance in suite.guidance.all():
         if name in (str(guidance.number), guidance.name) or (
             len(name) >= 6 and guidance.sha256.startswith(name)
@@ -85,6 +90,25 @@ def _guidance(suite: Suite, name: str, by: User | None) -> Guidance:
     raise RequestError(
         f"'{name}' is neither a file nor a guidance version of {suite.name}. It has: {numbers}."
     )
+
+
+def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -> Guidance:
+    """Store the suite's guidance with a file in the place of one of its documents. Raises `RequestError`."""
+    own = guidance_files(last_guidance(version.suite) or version.guidance)
+    path = inside("", place or file.name)
+    if path in (None, "."):
+        raise RequestError(
+            f"--guidance {place}={file}: '{place}' leads out of the workspace. Give a path within."
+        )
+    document = FixtureFile(str(path), _guidance_text(file))
+    try:
+        (laid,) = placed((document,), own, named=(document.path,) if place else ())
+    except Unplaced as error:
+        raise RequestError(
+            f"{file}: {error} Say which path in the workspace is meant: --guidance PATH={file}."
+        ) from error
+    called = f"{file.name} over {laid.path}"[-120:] if laid.path != file.name else ""
+    return keep_guidance(version.suite, replaced(own, (laid,)), by=by, name_if_new=called)[0]
 
 
 def _guidance_text(path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -61,6 +62,49 @@ def suite_guidance(suite: ParsedSuite, extra: Sequence[str] = ()) -> Guidance:
 def named_guidelines(suite: ParsedSuite) -> tuple[str, ...]:
     """Return the files that scenarios name as guidelines, which are guidance whatever they are called."""
     return tuple(sorted({path for scenario in suite.scenarios for path in scenario.guidelines}))
+
+
+class Unplaced(ValueError):
+    """A document that could take the place of several, or of none; the message is a sentence without the remedy."""
+
+
+def placed(given: Guidance, own: Guidance, *, named: Collection[str] = ()) -> Guidance:
+    """Return documents under the paths of those of a suite's own that they take the places of, in their order.
+
+    One alone takes the place of the only own document, whatever its file is called. Others are placed by their path,
+    else by their file name. Paths that are `named` are meant as they are. Raises `Unplaced`.
+    """
+    paths = tuple(file.path for file in own)
+    found: dict[str, FixtureFile] = {}
+    for file in given:
+        path = file.path if file.path in named else _place(file.path, paths, alone=len(given) == 1)
+        if path in found:
+            raise Unplaced(f"Two of the documents would take the place of {path}.")
+        found[path] = FixtureFile(path, file.content, file.executable)
+    return tuple(found.values())
+
+
+def replaced(own: Guidance, documents: Guidance) -> Guidance:
+    """Return a suite's guidance with documents in place of its own of the same paths, and the others as they are."""
+    return _sorted({**_by_path(own), **_by_path(documents)}.values())
+
+
+def _place(path: str, own: Sequence[str], *, alone: bool) -> str:
+    """Return the path at which a document is laid down."""
+    if path in own:
+        return path
+    if alone and len(own) == 1:
+        return own[0]
+    same = [each for each in own if posixpath.basename(each) == posixpath.basename(path)]
+    if len(same) == 1:
+        return same[0]
+    if is_guidance(path) and not same and not (alone and own):
+        return path
+    if not own:
+        raise Unplaced(
+            f"The suite has no document whose place '{path}' could take, and no agent looks for that name."
+        )
+    raise Unplaced(f"'{path}' could take the place of several documents: {', '.join(own)}.")
 
 
 def lay_over(

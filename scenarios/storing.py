@@ -73,7 +73,7 @@ def keep_rubric(project: Project, rubric: RubricCriteria) -> Rubric:
 
 
 def keep_guidance(
-    suite: Suite, files: FixtureFiles, *, by: User | None, name: str = ""
+    suite: Suite, files: FixtureFiles, *, by: User | None, name: str = "", name_if_new: str = ""
 ) -> tuple[Guidance, bool]:
     """Return the suite's guidance version with these files, and whether it is new. A name given later is taken."""
     sha256 = guidance_hash(files)
@@ -86,7 +86,12 @@ def keep_guidance(
     number = (suite.guidance.aggregate(last=Max("number"))["last"] or 0) + 1
     documents = [{"path": file.path, "content": _text(file.content)} for file in files]
     created = Guidance.objects.create(
-        suite=suite, number=number, sha256=sha256, name=name, files=documents, created_by=by
+        suite=suite,
+        number=number,
+        sha256=sha256,
+        name=name or name_if_new,
+        files=documents,
+        created_by=by,
     )
     return created, True
 

@@ -17,8 +17,9 @@ from scenarios.api.schemas import GuidanceOut, GuidanceWithFilesOut, guidance_js
 from scenarios.api.suites import find_suite
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.upload import inside
+from scenarios.guidance import Unplaced, placed
 from scenarios.models import Guidance, Suite
-from scenarios.storing import keep_guidance
+from scenarios.storing import guidance_files, keep_guidance
 
 router = Router(tags=["guidance"])
 
@@ -66,12 +67,24 @@ def get_guidance(request: ApiRequest, guidance_id: Path[Key]) -> dict[str, Any]:
 
 @router.post("/guidance", auth=Bearer("upload"), response=answers(GuidanceWithFilesOut, status=201))
 def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, Any]]:
-    """Keep documents as a version of a suite's guidance; the same content again is the same version."""
+    """Keep documents as a version of a suite's guidance; the same content again is the same version.
+
+    A single document takes the place of the suite's only one, whatever its path is; several are placed by their paths.
+    """
     files = _files(given)
     with transaction.atomic():
         # One writer at a time per suite, or two requests would take the same number.
         suite = Suite.objects.select_for_update().get(pk=find_suite(request, given.suite).pk)
-        guidance, new = keep_guidance(suite, files, by=request.access.user, name=given.name)
+        own = suite.uploads.select_related("guidance").first()
+        try:
+            files = placed(files, guidance_files(own.guidance if own else None))
+        except Unplaced as error:
+            raise ApiError(
+                422, f"{error} Give each document the `path` of the one that it replaces.", id="guidance/path"
+            ) from error
+        guidance, new = keep_guidance(
+            suite, tuple(sorted(files, key=lambda file: file.path)), by=request.access.user, name=given.name
+        )
         if new:
             note(request.access.project, request.access.user, "guidance.create", guidance, suite=suite.slug)
     return Status(201, {**guidance_json(guidance), "files": guidance.files})

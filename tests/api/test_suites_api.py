@@ -115,6 +115,23 @@ def test_it_keeps_guidance_once(api, project):
     assert author.get(f"/guidance/{first.json()['id']}").json()["files"][0]["content"] == "Read."
 
 
+def test_a_document_takes_the_place_of_the_suites_own(api, project):
+    version = make_suite(project, name="Basics")
+    own = make_guidance(version.suite)
+    Guidance.objects.filter(pk=own.pk).update(files=[{"path": "AGENTS.md", "content": "old"}])
+    version.suite.uploads.update(guidance=own)
+    kept = api("author").post("/guidance", given(("good.md", "new"))).json()
+    assert [(file["path"], file["content"]) for file in kept["files"]] == [("AGENTS.md", "new")]
+    Guidance.objects.filter(pk=own.pk).update(
+        files=[{"path": "AGENTS.md", "content": ""}, {"path": "CLAUDE.md", "content": ""}]
+    )
+    refused = api("author").post("/guidance", given(("good.md", "newer")))
+    assert (refused.status_code, refused.json()["id"]) == (422, "guidance/path")
+    assert (
+        "several documents: AGENTS.md, CLAUDE.md. Give each document the `path`" in refused.json()["detail"]
+    )
+
+
 @pytest.mark.parametrize(
     ("body", "status", "id"),
     [

@@ -1,7 +1,7 @@
 import pytest
 
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
-from scenarios.guidance import is_guidance, lay_over, split, suite_guidance
+from scenarios.guidance import Unplaced, is_guidance, lay_over, placed, replaced, split, suite_guidance
 from scenarios.spec import ScenarioSpec
 
 GUIDANCE = [
@@ -94,3 +94,55 @@ def test_guidance_for_one_fixture_is_for_it_alone():
         "y": files(**{"AGENTS.md": "all"}),
         "": files(**{"AGENTS.md": "all"}),
     }
+
+
+ONE = files(**{"AGENTS.md": "old"})
+TWO = files(**{"AGENTS.md": "old", "docs/RULES.md": "rules"})
+
+
+@pytest.mark.parametrize(
+    ("path", "own", "place"),
+    [
+        ("good.md", ONE, "AGENTS.md"),
+        ("CLAUDE.md", ONE, "AGENTS.md"),
+        ("AGENTS.md", TWO, "AGENTS.md"),
+        ("docs/RULES.md", TWO, "docs/RULES.md"),
+        ("RULES.md", TWO, "docs/RULES.md"),
+        ("AGENTS.md", (), "AGENTS.md"),
+    ],
+)
+def test_a_document_takes_the_place_of_the_suites_own(path, own, place):
+    assert placed(files(**{path: "new"}), own) == files(**{place: "new"})
+
+
+@pytest.mark.parametrize(
+    ("path", "own", "said"),
+    [
+        ("good.md", TWO, "'good.md' could take the place of several documents: AGENTS.md, docs/RULES.md."),
+        ("CLAUDE.md", TWO, "'CLAUDE.md' could take the place of several"),
+        ("AGENTS.md", files(**{"a/AGENTS.md": "", "b/AGENTS.md": ""}), "a/AGENTS.md, b/AGENTS.md"),
+        ("good.md", (), "no agent looks for that name"),
+    ],
+)
+def test_a_document_without_one_clear_place_is_refused(path, own, said):
+    with pytest.raises(Unplaced, match=said):
+        placed(files(**{path: "new"}), own)
+
+
+def test_several_documents_are_placed_by_their_path():
+    given = files(**{"AGENTS.md": "new", "CLAUDE.md": "more"})
+    assert placed(given, ONE) == given
+    with pytest.raises(Unplaced, match=r"take the place of docs/RULES\.md"):
+        placed(files(**{"RULES.md": "1", "docs/RULES.md": "2"}), TWO)
+
+
+def test_a_named_path_is_meant_as_it_is():
+    given = files(**{"CLAUDE.md": "new"})
+    assert placed(given, ONE, named=("CLAUDE.md",)) == given
+    assert replaced(ONE, given) == files(**{"AGENTS.md": "old", "CLAUDE.md": "new"})
+
+
+def test_documents_that_none_replaces_stay():
+    assert replaced(TWO, files(**{"AGENTS.md": "new"})) == files(
+        **{"AGENTS.md": "new", "docs/RULES.md": "rules"}
+    )

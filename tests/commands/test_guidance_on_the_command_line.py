@@ -1,0 +1,99 @@
+"""`--guidance FILE`: which of the suite's documents it takes the place of, and that the run says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalhub.teams.access import default_project
+from runs.models import Run
+from scenarios.models import Guidance
+from tests.commands.calling import call
+from tests.runs.carrying import shell_target
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """Return a suite whose agent prints the guidance of its workspace."""
+    project = default_project()
+    shell_target(project)
+    folder = tmp_path / "suite"
+    for path, text in {
+        "scenarios/reads.yaml": (
+            "name: reads\ntarget: {binary: tool}\n"
+            "task: {prompt: 'ls; cat *.md docs/*.md; true'}\ntemplate_folder: shop\n"
+            "evaluation: {gates: [{type: file_exists, path: stock.txt}]}\n"
+        ),
+        "fixtures/templates/shop/stock.txt": "x",
+        "fixtures/templates/shop/AGENTS.md": "old advice\n",
+    }.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def ran(suite: Path, *words: str) -> Run:
+    ended = call("run_scenarios", str(suite), "--target", "shell", "--now", "--json", *words)
+    assert ended.code in (0, 1), ended.err
+    return Run.objects.order_by("pk").last()
+
+
+def test_a_file_of_any_name_takes_the_place_of_the_suites_document(suite, tmp_path):
+    (tmp_path / "good.md").write_text("new advice\n")
+    run = ran(suite, "--guidance", str(tmp_path / "good.md"))
+    answer = run.trial_set.get().answer
+    assert "new advice" in answer and "old advice" not in answer
+    assert "AGENTS.md" in answer and "good.md" not in answer
+    assert str(run.guidance) == "good.md over AGENTS.md"
+    assert run.fingerprint["names"]["guidance"] == "AGENTS.md"
+
+
+def test_other_documents_stay_and_an_ambiguous_one_is_told(suite, tmp_path):
+    (suite / "fixtures/templates/shop/docs").mkdir()
+    (suite / "fixtures/templates/shop/docs/CLAUDE.md").write_text("more advice\n")
+    good = tmp_path / "good.md"
+    good.write_text("new advice\n")
+    words = ("run_scenarios", str(suite), "--target", "shell", "--now")
+    ended = call(*words, "--guidance", str(good))
+    assert (ended.code, ended.err.strip()) == (
+        2,
+        f"{good}: 'good.md' could take the place of several documents: AGENTS.md, docs/CLAUDE.md. "
+        f"Say which path in the workspace is meant: --guidance PATH={good}.",
+    )
+    answer = ran(suite, "--guidance", f"AGENTS.md={good}").trial_set.get().answer
+    assert "new advice" in answer and "more advice" in answer and "old advice" not in answer
+
+
+def test_a_path_out_of_the_workspace_is_refused(suite, tmp_path):
+    (tmp_path / "good.md").write_text("x")
+    ended = call(
+        "run_scenarios",
+        str(suite),
+        "--target",
+        "shell",
+        "--guidance",
+        f"../a.md={tmp_path / 'good.md'}",
+        "--now",
+    )
+    assert ended.code == 2
+    assert "'../a.md' leads out of the workspace" in ended.err
+    assert [each.files[0]["content"] for each in Guidance.objects.all()] == ["old advice\n"]
+
+
+def test_the_plan_says_which_document_is_replaced(suite, tmp_path):
+    (tmp_path / "good.md").write_text("new")
+    planned = call(
+        "run_scenarios",
+        str(suite),
+        "--target",
+        "shell",
+        "--guidance",
+        str(tmp_path / "good.md"),
+        "--dry-run",
+        "--json",
+    )
+    assert [row["guidance"] for row in json.loads(planned.out)["runs"]] == ["good.md over AGENTS.md"]
