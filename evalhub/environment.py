@@ -128,9 +128,11 @@ def database(url: str) -> dict[str, Any]:
     if parts.scheme in ("postgres", "postgresql"):
         options: dict[str, Any] = dict(parse_qsl(parts.query))
         options["prepare_threshold"] = _prepare_threshold(options.get("prepare_threshold", "5"))
+        # Statements can only be prepared where the server binds their parameters.
+        options["server_side_binding"] = True
         host = options.pop("host", "") or unquote(parts.hostname or "")
         return {
-            "ENGINE": "evalhub.web.postgresql",
+            "ENGINE": "django.db.backends.postgresql",
             "NAME": unquote(parts.path.removeprefix("/")),
             "USER": unquote(parts.username or ""),
             "PASSWORD": unquote(parts.password or ""),

@@ -86,7 +86,6 @@ TEMPLATES = [
 FORM_RENDERER = "django.forms.renderers.Jinja2"
 
 AUTHENTICATION_BACKENDS = ["evalhub.teams.sessions.Users"]
-SESSION_ENGINE = "evalhub.teams.sessions"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},

@@ -10,7 +10,6 @@ from typing import Any
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
-from evalhub.web.prepared import prepared
 from runs.errors import NothingToRun, UnknownTarget
 from runs.models import Target
 from runs.options import Selection
@@ -37,7 +36,6 @@ def scenarios_of(version: SuiteVersion) -> tuple[ChosenScenario, ...]:
     return tuple(_scenario(*row) for row in _entries(version.pk))
 
 
-@prepared
 def _entries(version: int) -> QuerySet[SuiteEntry, Any]:
     found = SuiteEntry.objects.filter(suite_version=version).order_by("position")
     columns = ("scenario_version_id", "scenario_version__scenario_id", "scenario_version__content")

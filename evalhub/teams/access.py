@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 
 from evalhub.teams.models import ApiToken, Membership, Project
 from evalhub.teams.roles import Role, allows, lesser
-from evalhub.web.prepared import prepared
 
 DEFAULT_PROJECT = "default"
 LOCAL_OWNER = "owner"
@@ -51,12 +50,12 @@ def memberships_of(user: User | AnonymousUser) -> list[Membership]:
     if user.pk is None:
         return []
     read: list[Membership] | None = getattr(user, _READ, None)
-    return _memberships(user.pk) if read is None else read
+    return list(_memberships(user.pk)) if read is None else read
 
 
 def member(pk: int) -> User | None:
     """Return the person with this key, with their memberships; None where they are a member of nothing. One query."""
-    memberships = _memberships(pk)
+    memberships = list(_memberships(pk))
     if not memberships:
         return None
     user = memberships[0].user
@@ -64,12 +63,6 @@ def member(pk: int) -> User | None:
     return user
 
 
-def ask_member(pk: int) -> None:
-    """Have `member` of this key read with the next prepared query."""
-    _memberships.ahead(pk)
-
-
-@prepared
 def _memberships(user: int) -> QuerySet[Membership]:
     return (
         Membership.objects.select_related("project", "user").filter(user=user).order_by("project__name", "pk")

@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from evalhub.teams.audit_words import sentence
 from evalhub.teams.roles import Role
-from evalhub.web.prepared import prepared
 
 
 class Project(models.Model):
@@ -104,7 +103,7 @@ class ApiToken(models.Model):
 
         With it comes `owner_role`, its owner's role in the project, None for one who has left. One query.
         """
-        token = next(iter(_tokens(digest(secret))), None)
+        token = _tokens(digest(secret)).first()
         if token is None or not token.user.is_active or (token.expires and token.expires <= now):
             return None
         if token.last_used is None or now - token.last_used > timedelta(minutes=1):
@@ -112,7 +111,6 @@ class ApiToken(models.Model):
         return token
 
 
-@prepared
 def _tokens(sha256: str) -> models.QuerySet[ApiToken]:
     memberships = Membership.objects.filter(user=models.OuterRef("user"), project=models.OuterRef("project"))
     owner_role = models.Subquery(memberships.values("role")[:1])

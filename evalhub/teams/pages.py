@@ -8,7 +8,6 @@ from typing import Concatenate, ParamSpec, cast
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
-from django.dispatch import Signal
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
@@ -16,8 +15,6 @@ from evalhub.teams.access import Access, access_among, memberships_of
 from evalhub.teams.models import Project
 
 Given = ParamSpec("Given")
-entered = Signal()
-"""Sent with `project` before a member's whole page is made: what every page shows can be asked ahead."""
 
 
 class ProjectRequest(HttpRequest):
@@ -51,8 +48,6 @@ def enter(request: HttpRequest, slug: str, action: str) -> ProjectRequest:
         )
     member.access = access
     member.projects = [each.project for each in mine]
-    if not member.htmx:
-        entered.send(enter, project=access.project)
     return member
 
 

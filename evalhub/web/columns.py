@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from functools import lru_cache
 from html import escape
 from typing import NamedTuple
 
@@ -85,8 +84,6 @@ def _said(each: Column, value: str, show: Callable[[float], str]) -> str:
     return f"{words}, regressed" if each.regressed else words
 
 
-# The three figures of a list say the same days.
-@lru_cache(maxsize=1024)
 def _day(at: datetime) -> str:
     return f"{at.day} {at:%b}"
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.middleware.csrf import get_token
-from django.urls import get_script_prefix
 from django.utils.functional import SimpleLazyObject
 from django.utils.html import format_html
-
-from evalhub.web.words import address
 
 FIELD = '<input type="hidden" name="csrfmiddlewaretoken" value="{}">'
 
 
 def page(request: HttpRequest) -> dict[str, Any]:
-    """Return the version, whether this is an embedded evalhub, the token of the page's forms, and its addresses.
+    """Return the version, whether this is an embedded evalhub, and the token of the page's forms.
 
-    A page says many addresses, all below one prefix, which takes longer to be asked than an address to be found.
     Django makes another token for each form of a page; they are as good as one another, so one does.
     """
     token = SimpleLazyObject(lambda: get_token(request))
@@ -28,6 +23,5 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "version": settings.VERSION,
         "embedded": settings.EMBEDDED,
         "csrf_token": token,
-        "url": partial(address, get_script_prefix()),
         "csrf_input": SimpleLazyObject(lambda: format_html(FIELD, token)),
     }

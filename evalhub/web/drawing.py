@@ -6,7 +6,6 @@ Larger charts are Plotly figures; these stay SVG because they stand in table row
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -18,18 +17,12 @@ SPARK_WIDTH, SPARK_HEIGHT = 168, 30
 
 def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     """Return a strip of trials, oldest first; `gap` draws the line of a version change, `here` rings one."""
-    return _dots(tuple(outcomes), here)
-
-
-# A page has dozens of strips, and most of a suite's look alike.
-@lru_cache(maxsize=4096)
-def _dots(marks: tuple[str, ...], here: int | None) -> SafeString:
+    marks = tuple(outcomes)
     said = ", ".join(f"{marks.count(key)} {word}" for key, word in OUTCOMES.items() if key in marks)
     drawn = mark_safe("".join(_dot(key, ringed=n == here) for n, key in enumerate(marks)))  # noqa: S308
     return format_html('<span class="dots" role="img" aria-label="{}">{}</span>', said or "no trials", drawn)
 
 
-@lru_cache(maxsize=64)
 def _dot(key: str, *, ringed: bool) -> SafeString:
     words = ([] if key == "pass" else [key]) + (["here"] if ringed else [])
     return format_html('<i class="{}"></i>', " ".join(words))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from functools import lru_cache
 
 UNMEASURED = "·"
 
@@ -94,8 +93,6 @@ def when(at: datetime, *, now: datetime) -> str:
     return f"{ago.seconds // 60} min ago" if ago < HOUR else f"{ago.seconds // 3600} h ago"
 
 
-# Lists say the same moments again and again, and formatting one takes longer than all else about it.
-@lru_cache(maxsize=4096)
 def _day(at: datetime, *, this_year: bool) -> str:
     day = f"{at.day} {at:%b}"
     return f"{day}, {at:%H:%M}" if this_year else f"{day} {at.year}"

@@ -53,12 +53,6 @@ def page_below(
     key = key_of(before)
     if key is not None:
         rows = rows.filter(pk__lt=key)
-    return cut(list(rows.order_by("-pk")[: size + 1]), key, size=size, key_in=key_in)
-
-
-def cut(
-    found: Sequence[Row], key: int | None, *, size: int = SIZE, key_in: Callable[[Row], int]
-) -> Page[Row]:
-    """Return the page of rows below `key` of which one more than a page holds was read, where there is one."""
+    found = list(rows.order_by("-pk")[: size + 1])
     shown = found[:size]
     return Page(shown, key_in(shown[-1]) if len(found) > size else None, key is None)

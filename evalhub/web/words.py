@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from django.conf import settings
 from django.templatetags.static import static as django_static
-from django.urls import get_script_prefix, reverse
+from django.urls import reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from jinja2 import Undefined, pass_context
@@ -70,24 +69,12 @@ def cut(text: Any, characters: int = hostile.LONGEST) -> hostile.Cut:
 
 def line(text: Any) -> str:
     """Return a text on one line, short enough for a table cell."""
-    return _line(str(text)[:400])
-
-
-# A list says the same names in every row.
-@lru_cache(maxsize=4096)
-def _line(text: str) -> str:
-    return hostile.cut(" ".join(text.split()), characters=160, lines=1).text
-
-
-# A list links the same names again and again, and quoting one takes longer than the rest of its row.
-@lru_cache(maxsize=4096)
-def _quoted(text: str, safe: str) -> str:
-    return quote(text, safe=safe)
+    return hostile.cut(" ".join(str(text)[:400].split()), characters=160, lines=1).text
 
 
 def urlencode(text: Any, safe: str = "/") -> str:
     """Return a text as it stands in an address; `safe` characters stay as they are."""
-    return _quoted(str(text), safe)
+    return quote(str(text), safe=safe)
 
 
 def format_name(name: str) -> str:
@@ -114,7 +101,6 @@ def json_script(value: Any, element: str) -> SafeString:
     return format_html('<script id="{}" type="application/json">{}</script>', element, mark_safe(text))  # noqa: S308
 
 
-@lru_cache(maxsize=512)
 def badge(state: str, word: str = "") -> SafeString:
     """Return a state as a badge, whose class brings the glyph."""
     look, called = states.look(state)
@@ -135,12 +121,6 @@ def timed(at: datetime | None, said: str) -> SafeString:
     """Return a moment as a `time` element, as `when` does; whoever keeps what is drawn says the words by `ago`."""
     if at is None:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
-    return _time(at, said)
-
-
-# A list says a hundred moments, and mostly those that it said before.
-@lru_cache(maxsize=4096)
-def _time(at: datetime, said: str) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         at.isoformat(timespec="seconds"),
@@ -149,7 +129,6 @@ def _time(at: datetime, said: str) -> SafeString:
     )
 
 
-@lru_cache(maxsize=4096)
 def rate(passed: int, n: int) -> SafeString:
     """Return a rate with its n beside it; without any trial it is not measured."""
     if not n:
@@ -172,7 +151,6 @@ def spark(
     return drawing.spark(values, label=label, baseline=baseline, band=band)
 
 
-@lru_cache(maxsize=4096)
 def interval(
     low: float, estimate: float, high: float, mark: float | None = None, state: str = ""
 ) -> SafeString:
@@ -180,14 +158,12 @@ def interval(
     return drawing.interval(low, estimate, high, mark=mark, state=state)
 
 
-@lru_cache(maxsize=4096)
 def share_bar(passed: int, total: int) -> SafeString:
     """Return a bar of what passed and what did not."""
     parts = [("passed", passed), ("failed", total - passed)]
     return drawing.bar(parts, total=total, label=f"{passed} of {total} passed")
 
 
-@lru_cache(maxsize=4096)
 def score_bar(score: float, threshold: float | None = None) -> SafeString:
     """Return a bar of a score from 0 to 1, with the threshold marked where there is one."""
     said = f"{score:.2f} of 1" + ("" if threshold is None else f", threshold {threshold:.2f}")
@@ -199,7 +175,6 @@ def score_bar(score: float, threshold: float | None = None) -> SafeString:
     )
 
 
-@lru_cache(maxsize=4096)
 def length_bar(share: float | None, longest: float) -> SafeString:
     """Return a bar of a change of a rate against the longest one beside it; nothing where it is not known."""
     if share is None:
@@ -225,23 +200,11 @@ def current(context: Context, *prefixes: str) -> SafeString | str:
     return format_html(' aria-current="{}"', "page") if name.startswith(prefixes) else ""
 
 
-@lru_cache(maxsize=4096)
-def address(prefix: str, name: str, *args: Any) -> SafeString:
-    """Return the address of a page where evalhub is served below `prefix`, the current one."""
-    return escape(reverse(name, args=args))
-
-
 def url(name: str, *args: Any) -> SafeString:
     """Return the address of a page, ready to stand in an attribute. Raises `NoReverseMatch`."""
-    return address(get_script_prefix(), name, *args)
-
-
-@lru_cache(maxsize=256)
-def _file(storage: str, path: str) -> str:
-    return django_static(path)
+    return escape(reverse(name, args=args))
 
 
 def static(path: str) -> str:
     """Return the address of a static file. Raises `ValueError` for one that was not collected."""
-    # Names change with the files' content, which a server reads once.
-    return django_static(path) if settings.DEBUG else _file(settings.STORAGES["staticfiles"]["BACKEND"], path)
+    return django_static(path)

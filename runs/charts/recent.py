@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import NamedTuple
 
 from django.utils.safestring import SafeString
@@ -76,7 +75,6 @@ def _recent(row: RunRow[ListedRun]) -> Recent:
 
 
 # Runs end seldom, and until the next one does every reader of a list gets the same figures.
-@lru_cache(maxsize=64)
 def drawn_figures(runs: tuple[Recent, ...], baseline: Held | None) -> Figures:
     """Return the figures of runs, oldest first, with a baseline dotted where there is one."""
     held = Rate(baseline.passed, baseline.passed + baseline.failed) if baseline else Rate(0, 0)

@@ -1,8 +1,7 @@
-"""The few statements that every trial needs, written out.
+"""The few statements that every trial needs, written out: the one hot path of evalhub.
 
-Building such a statement through the ORM costs about a millisecond of CPU each time, several times
-what the database takes to carry it out; `evalhub.web.driver` spares the rest. Everything else in evalhub goes
-through the ORM.
+The ORM takes about a millisecond of CPU to build such a statement, several times what the database takes to execute
+it. Everything else in evalhub goes through the ORM.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import msgspec
 from django.db import connection, models
 from django.utils import timezone
 
-from evalhub.web.driver import PLACES, connected, execute, execute_many
 from runs.models import Run, Trial
 from scenarios.models import ScenarioVersion
 
@@ -34,25 +32,23 @@ def claim_next(
 
     Returns the trial, its earlier starts, its scenario version and its index.
     """
-    database = connected()
-    vendor = database.vendor
+    vendor = connection.vendor
     (adapt,) = _adapters(vendor, Trial, ("started",))
     started = adapt(timezone.now())
-    # All of them, which is one: SQLite has not done it before it has told that there is no more.
-    rows = execute(database, _claim_sql(vendor), [token, lease_seconds, started, worker, run_id]).fetchall()
+    rows = _rows(_claim_sql(vendor), [token, lease_seconds, started, worker, run_id])
     return next(((trial, starts - 1, version, index) for trial, starts, version, index in rows), None)
 
 
 @cache
 def _claim_sql(vendor: str) -> str:
     lock = "FOR UPDATE SKIP LOCKED" if vendor == "postgresql" else ""
-    table, place = connection.ops.quote_name(Trial._meta.db_table), PLACES[vendor]
+    table = connection.ops.quote_name(Trial._meta.db_table)
     return f"""
         UPDATE {table}
-        SET state = 'running', token = {place}, lease_until = {_NOW[vendor]} + {place}, starts = starts + 1,
-            started = {place}, worker = {place}
+        SET state = 'running', token = %s, lease_until = {_NOW[vendor]} + %s, starts = starts + 1,
+            started = %s, worker = %s
         WHERE id = (
-            SELECT id FROM {table} WHERE run_id = {place} AND state = 'queued' ORDER BY position LIMIT 1 {lock}
+            SELECT id FROM {table} WHERE run_id = %s AND state = 'queued' ORDER BY position LIMIT 1 {lock}
         ) AND state = 'queued'
         RETURNING id, starts, scenario_version_id, "index"
     """  # noqa: S608 (constants and a quoted table name)
@@ -60,32 +56,31 @@ def _claim_sql(vendor: str) -> str:
 
 def scenario_content(version_id: int) -> tuple[str, int | None]:
     """Return a stored scenario version as JSON, and its fixture. Raises `ScenarioVersion.DoesNotExist`."""
-    database = connected()
-    for content, fixture in execute(database, _content_sql(database.vendor), [version_id]).fetchall():
+    for content, fixture in _rows(_content_sql(), [version_id]):
         return content, fixture
     raise ScenarioVersion.DoesNotExist(f"There is no scenario version {version_id}.")
 
 
 @cache
-def _content_sql(vendor: str) -> str:
+def _content_sql() -> str:
     table = connection.ops.quote_name(ScenarioVersion._meta.db_table)
-    return f"SELECT content, fixture_id FROM {table} WHERE id = {PLACES[vendor]}"  # noqa: S608 (quoted name)
+    return f"SELECT content, fixture_id FROM {table} WHERE id = %s"  # noqa: S608 (quoted name)
 
 
 def write_trial(trial_id: int, token: str, values: Mapping[str, Any]) -> bool:
     """Write a running trial's columns, if the token still holds it."""
-    database, names = connected(), tuple(values)
-    vendor = database.vendor
+    vendor, names = connection.vendor, tuple(values)
     parameters = _adapted(_adapters(vendor, Trial, names), values)
-    cursor = execute(database, _trial_sql(vendor, names), [*parameters, trial_id, token])
-    return bool(cursor.rowcount == 1)
+    with connection.cursor() as cursor:
+        cursor.execute(_trial_sql(vendor, names), [*parameters, trial_id, token])
+        return bool(cursor.rowcount == 1)
 
 
 @cache
 def _trial_sql(vendor: str, names: tuple[str, ...]) -> str:
     columns = ", ".join(f"{_column(Trial, name)} = {_placeholder(vendor, Trial, name)}" for name in names)
-    table, place = connection.ops.quote_name(Trial._meta.db_table), PLACES[vendor]
-    return f"UPDATE {table} SET {columns} WHERE id = {place} AND token = {place} AND state = 'running'"  # noqa: S608
+    table = connection.ops.quote_name(Trial._meta.db_table)
+    return f"UPDATE {table} SET {columns} WHERE id = %s AND token = %s AND state = 'running'"  # noqa: S608
 
 
 @cache
@@ -101,10 +96,10 @@ def insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> None
     """Insert rows that all have the same columns."""
     if not rows:
         return
-    database, names = connected(), tuple(rows[0])
-    vendor = database.vendor
+    vendor, names = connection.vendor, tuple(rows[0])
     adapters = _adapters(vendor, model, names)
-    execute_many(database, _insert_sql(vendor, model, names), [_adapted(adapters, row) for row in rows])
+    with connection.cursor() as cursor:
+        cursor.executemany(_insert_sql(vendor, model, names), [_adapted(adapters, row) for row in rows])
 
 
 @cache
@@ -119,9 +114,8 @@ def count_result(
     run_id: int, counter: str, *, tokens_in: int, tokens_out: int, cost_usd: float | None
 ) -> int:
     """Count a trial's result on its run; return how many of the run's trials are open now."""
-    database = connected()
     parameters = [tokens_in, tokens_out, cost_usd, cost_usd, run_id]
-    ((left,),) = execute(database, _count_sql(database.vendor, counter), parameters).fetchall()
+    ((left,),) = _rows(_count_sql(connection.vendor, counter), parameters)
     return int(left)
 
 
@@ -129,14 +123,21 @@ def count_result(
 def _count_sql(vendor: str, counter: str) -> str:
     table = connection.ops.quote_name(Run._meta.db_table)
     column = _column(Run, counter)
-    place = PLACES[vendor]
-    dollars = f"{place}::float8" if vendor == "postgresql" else place
+    dollars = "%s::float8" if vendor == "postgresql" else "%s"
     cost = f"CASE WHEN {dollars} IS NULL THEN cost_usd ELSE COALESCE(cost_usd, 0) + {dollars} END"
     return (
         f"UPDATE {table} SET open = open - 1, {column} = {column} + 1, "  # noqa: S608 (quoted names)
-        f"tokens_in = tokens_in + {place}, tokens_out = tokens_out + {place}, cost_usd = {cost} "
-        f"WHERE id = {place} RETURNING open"
+        f"tokens_in = tokens_in + %s, tokens_out = tokens_out + %s, cost_usd = {cost} "
+        "WHERE id = %s RETURNING open"
     )
+
+
+def _rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return all rows of a statement: SQLite has not finished one before its last row is read."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
 
 def _column(model: type[models.Model], name: str) -> str:
@@ -149,7 +150,7 @@ def _is_json(model: type[models.Model], name: str) -> bool:
 
 
 def _placeholder(vendor: str, model: type[models.Model], name: str) -> str:
-    return "%s::jsonb" if vendor == "postgresql" and _is_json(model, name) else PLACES[vendor]
+    return "%s::jsonb" if vendor == "postgresql" and _is_json(model, name) else "%s"
 
 
 Adapter = Callable[[Any], Any]

@@ -10,11 +10,8 @@ from django.db.models import QuerySet
 from msgspec import Struct, to_builtins
 
 from evalhub.web.moments import moment
-from evalhub.web.paging import LARGEST_KEY, SIZE
-from evalhub.web.prepared import prepared
 from runs.models import Run
 from runs.models.run import seconds_between
-from runs.warehouse.listing import newest_runs
 
 COLUMNS = (
     *("pk", "suite__slug", "suite_version__number", "suite__format", "target__name", "model", "state"),
@@ -65,17 +62,6 @@ class RunValues(NamedTuple):
 def values_of(runs: QuerySet[Run]) -> QuerySet[Run, Any]:
     """Return the query's rows as plain values, keyed by their first."""
     return runs.select_related(None).defer(None).values_list(*COLUMNS)
-
-
-@prepared
-def newest_values(project: int, below: int) -> QuerySet[Run, Any]:
-    """Return the newest runs of a project below a key, one more than a page holds, as `values_of` does."""
-    return values_of(newest_runs(project, below))[: SIZE + 1]
-
-
-def ask_newest_values(project: int) -> None:
-    """Have a project's newest runs of all come with the next prepared query."""
-    newest_values.ahead(project, LARGEST_KEY)
 
 
 class Tokens(Struct):

@@ -13,7 +13,6 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 from msgspec import Struct
 
-from evalhub.web.prepared import prepared
 from evaluators.attempts import Attempts
 from runs.models import Run, RunDigest, Trial
 from runs.models.trial import TrialState
@@ -168,7 +167,6 @@ def digest_of(run: int) -> Digest:
     )
 
 
-@prepared
 def _rows(run: int) -> QuerySet[Trial, Any]:
     found = Trial.objects.filter(run=run).order_by("position", "pk")
     columns = ("scenario__key", "state", "outcome", "pk", "scenario_id", "index", "seconds", "cost_usd")

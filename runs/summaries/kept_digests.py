@@ -16,7 +16,6 @@ import msgspec
 from django.db.models import QuerySet
 from msgspec import Struct
 
-from evalhub.web.prepared import prepared
 from runs.models import RunDigest
 from runs.summaries.digests import FINISHED, Digest
 from runs.summaries.subcommands import SubcommandTotal
@@ -106,6 +105,5 @@ def contents_of(runs: tuple[int, ...]) -> dict[int, bytes]:
     return {run: bytes(content) for run, content in _contents(runs)}
 
 
-@prepared
 def _contents(runs: tuple[int, ...]) -> QuerySet[RunDigest, tuple[int, bytes | memoryview[int]]]:
     return RunDigest.objects.filter(run__in=runs).values_list("run_id", "content")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from django.db.models import QuerySet
 from msgspec import Struct
 
-from evalhub.web.prepared import prepared
 from runs.models import Trial
 from runs.summaries.reasons import is_verdict
 from runs.summaries.subcommands import ReadInteraction
@@ -149,13 +147,11 @@ def _asked(run: int) -> tuple[float, ...]:
     return tuple(sorted({float(value) for (value,) in _thresholds(run) if isinstance(value, (int, float))}))
 
 
-@prepared
 def _thresholds(run: int) -> QuerySet[Trial, tuple[float | None]]:
     threshold = "scenario_version__content__criteria__judge__pass_threshold"
     return Trial.objects.filter(run=run).order_by().values_list(threshold).distinct()
 
 
-@lru_cache(maxsize=1024)
 def is_single(layer: str, name: str) -> bool:
     """Tell whether a score is one verdict of several that decide."""
     return layer in DECIDING and not is_verdict(layer, name)

@@ -12,7 +12,6 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 from msgspec import Struct
 
-from evalhub.web.prepared import prepared
 from runs.models import Run, RunMeasure, SubcommandMeasure, Trial
 from runs.queue import statements
 from runs.summaries.digests import FINISHED, read_scores, write_digest
@@ -72,7 +71,6 @@ class MeasuredTrial(NamedTuple):
     detail: str
 
 
-@prepared
 def _rows(run: int) -> QuerySet[Trial, Any]:
     """Texts of JSON columns are decoded here: Django's own decoding takes ten times as long."""
     counted = Trial.objects.filter(run=run, state=FINISHED).exclude(outcome="error")

@@ -9,7 +9,6 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 from msgspec import Struct
 
-from evalhub.web.prepared import prepared
 from runs.models import JudgingRecord
 
 
@@ -48,7 +47,6 @@ def statements(runs: Sequence[int]) -> tuple[list[Statement], list[Statement], i
     return _most_said(negatives), _most_said(positives), judged
 
 
-@prepared
 def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]:
     found = JudgingRecord.objects.filter(trial__run__in=runs, counts=True).order_by("pk")
     return found.values_list("trial", Cast("content", TextField()))

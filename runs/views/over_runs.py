@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -12,10 +11,9 @@ from django.views.decorators.http import require_safe
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import page_or_fragment
-from evalhub.web.prepared import prepared
 from runs.charts.trend import trend_figure
 from runs.warehouse.choices import target_names
-from runs.warehouse.opening import ask_newest, newest_judged_suite, newest_suite
+from runs.warehouse.opening import newest_judged_suite, newest_suite
 from runs.warehouse.rationales import readings
 from runs.warehouse.trends import trend
 from scenarios.models import Suite
@@ -25,8 +23,7 @@ def _chosen_suite(
     project: Project, slug: str, opens_with: Callable[[Project], int | None]
 ) -> tuple[list[Suite], Suite | None]:
     """Return the project's suites, and the one that is asked for, else that of the newest runs, else the first."""
-    ask_newest(project)
-    suites = _suites(project.pk)
+    suites = list(Suite.objects.filter(project=project))
     asked = next((suite for suite in suites if suite.slug == slug), None)
     if asked or not suites:
         return suites, asked
@@ -34,17 +31,11 @@ def _chosen_suite(
     return suites, next((suite for suite in suites if suite.pk == newest), suites[0])
 
 
-@prepared
-def _suites(project: int) -> QuerySet[Suite]:
-    return Suite.objects.filter(project=project)
-
-
 @require_safe
 @project_page()
 def trends(request: ProjectRequest) -> HttpResponse:
     """Draw a measure of a suite over its runs, with the table of the same values."""
     project, target = request.access.project, request.GET.get("target", "")
-    target_names.ahead(project.pk)
     suites, suite = _chosen_suite(project, request.GET.get("suite", ""), newest_suite)
     found = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
     context = {
@@ -53,7 +44,7 @@ def trends(request: ProjectRequest) -> HttpResponse:
         "trend": found,
         "newest_first": found.points[::-1] if found else [],
         "figure": trend_figure(found) if found else None,
-        "targets": target_names(project.pk),
+        "targets": list(target_names(project.pk)),
         "target": target,
     }
     return page_or_fragment(request, "runs/trends.html", "runs/_trend_swapped.html", context)

@@ -22,7 +22,7 @@ from runs.requests.estimating import PlanEstimate, estimated
 from runs.requests.narrowing import FAILED_LAST, chips, failed_keys
 from runs.requests.run_form import RunForm
 from runs.warehouse.offer import Offer, offer_of
-from runs.warehouse.past import Past, ask_past, past_of
+from runs.warehouse.past import Past, past_of
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,6 @@ class NewRunPage:
 
 def _new_run_page(project: Project, asked: QueryDict, *, is_new: bool) -> NewRunPage:
     """Return the page for what is asked, with what is known of it. Eight queries."""
-    ask_past(project.pk)
     offer = offer_of(project, now=timezone.now())
     given = _with_defaults(asked, offer) if is_new else asked
     targets = [each.target for each in offer.targets]

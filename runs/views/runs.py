@@ -20,13 +20,13 @@ from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
 from runs.requests.again import again, parts_again
 from runs.warehouse import one_run
-from runs.warehouse.choices import ask_choices, choices
+from runs.warehouse.choices import choices
 from runs.warehouse.diagnosis import shown_findings
 from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.failing_calls import failing_calls
 from runs.warehouse.filters import STATES, Filters, in_force, left_without
 from runs.warehouse.history import page_of_runs
-from runs.warehouse.layers import ask_measures, layers_of
+from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of, workers_here
 from runs.warehouse.run_detail import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.warehouse.run_trials import trials_of
@@ -48,7 +48,6 @@ def find_run(request: ProjectRequest, pk: int) -> Run:
 def run_list(request: ProjectRequest) -> HttpResponse:
     """List the runs that the address's filters leave."""
     project, filters = request.access.project, Filters.of(request.GET)
-    ask_choices(project)
     page, rows = page_of_runs(project, filters, request.GET.get("before", ""))
     offered = choices(project)
     left = left_without(project, filters) if filters.in_force and not rows else None
@@ -75,8 +74,6 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     target = request.htmx.target if request.htmx else None
     if target == "failing" and failing:
         return render(request, "runs/_failing.html", failing)
-    if target != "trials":
-        ask_measures(run)
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}

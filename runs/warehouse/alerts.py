@@ -10,7 +10,6 @@ from django.db.models.functions import Coalesce
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import Page, page_below
-from evalhub.web.prepared import prepared
 from runs.models import Alert, Change, RunMeasure, Trial
 from runs.models.comparison import AlertState, Verdict
 from runs.models.trial import TrialState
@@ -65,18 +64,8 @@ def untriaged(project: Project) -> int:
 
     Every page asks for it, so it costs no more where nobody has decided for years.
     """
-    return len(_untriaged(project.pk))
-
-
-def ask_untriaged(project: Project) -> None:
-    """Have `untriaged` read with the next prepared query."""
-    _untriaged.ahead(project.pk)
-
-
-@prepared
-def _untriaged(project: int) -> QuerySet[Alert, str]:
-    waiting = Alert.objects.filter(project=project, state=AlertState.UNTRIAGED).order_by()
-    return waiting.values_list("state", flat=True)[:MOST_COUNTED]
+    waiting = Alert.objects.filter(project=project, state=AlertState.UNTRIAGED)
+    return waiting.order_by()[:MOST_COUNTED].count()
 
 
 def _with_runs() -> QuerySet[Alert]:

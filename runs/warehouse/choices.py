@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
-from evalhub.web.prepared import prepared
 from runs.models import Run, Target
 from scenarios.models import Guidance, Suite
 
@@ -30,22 +29,16 @@ class Choices:
     tags: list[tuple[str, int]]
 
 
-def ask_choices(project: Project) -> None:
-    """Have what `choices` reads come with the next prepared query."""
-    for query in (_recent, _suites, target_names, _guidance):
-        query.ahead(project.pk)
-
-
 def choices(project: Project) -> Choices:
     """Return what there is to choose among a project's runs. Four queries.
 
     Models, tool versions and tags are those of its last runs, so that no query grows with their number.
     """
-    recent = _recent(project.pk)
+    recent = list(_recent(project.pk))
     tags = Counter(tag for _, _, tags in recent for tag in tags)
     return Choices(
-        _suites(project.pk),
-        target_names(project.pk),
+        list(_suites(project.pk)),
+        list(target_names(project.pk)),
         sorted({model for model, _, _ in recent if model}),
         list(dict.fromkeys(version for _, version, _ in recent if version)),
         [(pk, name or f"guidance {number}") for pk, name, number in _guidance(project.pk)],
@@ -53,24 +46,20 @@ def choices(project: Project) -> Choices:
     )
 
 
-@prepared
 def _recent(project: int) -> QuerySet[Run, tuple[str, str, list[str]]]:
     runs = Run.objects.filter(project=project).order_by("-pk")
     return runs.values_list("model", "tool_version", "tags")[:RECENT]
 
 
-@prepared
 def _suites(project: int) -> QuerySet[Suite, tuple[str, str]]:
     return Suite.objects.filter(project=project).values_list("slug", "name")
 
 
-@prepared
 def target_names(project: int) -> QuerySet[Target, str]:
     """Return the names of a project's targets. One query."""
     return Target.objects.filter(project=project).values_list("name", flat=True)
 
 
-@prepared
 def _guidance(project: int) -> QuerySet[Guidance, tuple[int, str, int]]:
     guidance = Guidance.objects.filter(suite__project=project).order_by("-pk")
     return guidance.values_list("pk", "name", "number")[:MOST_GUIDANCE]

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from django.db.models import Case, Count, QuerySet, When, Window
 from django.db.models.functions import Left, Length
 
-from evalhub.web.prepared import prepared
 from evaluators.attempts import call_message
 from runs.models import CommandRecord, TranscriptRecord
 from runs.models.trial import TrialState
@@ -82,7 +81,6 @@ def failing_calls(run: int, subcommand: str) -> FailingCalls:
     return FailingCalls(subcommand, calls, failures[0].total if failures else 0)
 
 
-@prepared
 def _failures(run: int, subcommand: str) -> QuerySet[CommandRecord, Any]:
     decided = CommandRecord.objects.filter(
         trial__run=run, trial__state=TrialState.FINISHED, trial__outcome__in=("pass", "fail")
@@ -94,7 +92,6 @@ def _failures(run: int, subcommand: str) -> QuerySet[CommandRecord, Any]:
     return in_order.values_list(*columns, line, "exit_code", "event", Window(Count("pk")))[:MOST]
 
 
-@prepared
 def _transcripts(trials: tuple[int, ...]) -> QuerySet[TranscriptRecord, Any]:
     found = TranscriptRecord.objects.filter(trial__in=trials).order_by("pk").alias(size=Length("data"))
     return found.values_list("trial_id", Case(When(size__lte=LARGEST_STORED, then="data")))

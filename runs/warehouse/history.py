@@ -10,12 +10,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from django.db.models import Q, QuerySet
 
 from evalhub.teams.models import Project
-from evalhub.web.paging import LARGEST_KEY, SIZE, Page, cut, key_of, page_below
-from evalhub.web.prepared import prepared
+from evalhub.web.paging import SIZE, Page, page_below
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import STALE, RunState
 from runs.warehouse.filters import Filters, tagged
-from runs.warehouse.listing import ListedRun, as_listed, listed, newest_runs
+from runs.warehouse.listing import ListedRun, as_listed, listed
 from runs.warehouse.rates import Rate
 
 SHOWN_MEASURES = {("judge", "judge"): "judge", ("interaction", "first_try_success_rate"): "first_try"}
@@ -115,7 +114,6 @@ def rows(runs: Sequence[Listed]) -> list[RunRow[Listed]]:
     return [_row(run, measures, changes.get(run.pk)) for run in runs]
 
 
-@prepared
 def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, str, str, int, float, float]]:
     wanted = Q()
     for layer, name in SHOWN_MEASURES:
@@ -124,7 +122,6 @@ def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, str, str
     return found.values_list("run", "measure__layer", "measure__name", "n", "mean", "m2")
 
 
-@prepared
 def _headlines(runs: tuple[int, ...]) -> QuerySet[Change, Any]:
     headline = Change.objects.filter(
         run__in=runs, scenario=None, measure__layer="trial", measure__name="pass"
@@ -158,7 +155,7 @@ def page_of_runs(
     project: Project, filters: Filters, before: str
 ) -> tuple[Page[Any], list[RunRow[ListedRun]]]:
     """Return one page of the runs that match, newest first. Three queries."""
-    page = values_page(project, filters, before, listed, _newest)
+    page = values_page(project, filters, before, listed)
     return page, rows(as_listed(page.rows))
 
 
@@ -167,20 +164,8 @@ def values_page(
     filters: Filters,
     before: str,
     values: Callable[[QuerySet[Run]], QuerySet[Run, Any]],
-    newest: Callable[[int, int], Sequence[Any]],
     *,
     size: int = SIZE,
 ) -> Page[Any]:
-    """Return one page of the runs that match as plain values, their key first. One query.
-
-    `newest` is the prepared query of a whole project: runs below a key, one more than a page of `SIZE` holds.
-    """
-    if filters.in_force or size != SIZE:
-        return page_below(values(matching_runs(project, filters)), before, size=size, key_in=itemgetter(0))
-    key = key_of(before)
-    return cut(newest(project.pk, LARGEST_KEY if key is None else key), key, key_in=itemgetter(0))
-
-
-@prepared
-def _newest(project: int, below: int) -> QuerySet[Run, Any]:
-    return listed(newest_runs(project, below))[: SIZE + 1]
+    """Return one page of the runs that match as plain values, their key first. One query."""
+    return page_below(values(matching_runs(project, filters)), before, size=size, key_in=itemgetter(0))

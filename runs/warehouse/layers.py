@@ -10,7 +10,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from evalhub.web.prepared import prepared
 from evaluators.scoring.base import LAYER as SCORING
 from evaluators.scoring.layer import NAME as AGGREGATE
 from runs.models import Run, RunMeasure
@@ -104,12 +103,6 @@ def layers_of(run: Run, read: RunTrials) -> Layers:
     )
 
 
-def ask_measures(run: Run) -> None:
-    """Have what `layers_of` reads of a run that is over come with the next prepared query."""
-    if not run.is_open:
-        _measures.ahead(_both(run))
-
-
 def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
     return key[1] != AGGREGATE, key[1]
 
@@ -166,7 +159,6 @@ def _means_so_far(run: Run) -> dict[tuple[str, str], Mean]:
     return means
 
 
-@prepared
 def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
     found = RunMeasure.objects.filter(run__in=runs, scenario=None)
     return found.values_list(
@@ -174,7 +166,6 @@ def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
     )
 
 
-@prepared
 def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
     wanted = {"measure__layer": LAYER, "measure__name__in": tuple(INTERACTION)}
     found = RunMeasure.objects.filter(run__in=runs, scenario__isnull=False, **wanted)

@@ -65,11 +65,6 @@ def listed(runs: QuerySet[Run]) -> QuerySet[Run, Any]:
     return runs.select_related(None).defer(None).values_list(*COLUMNS)
 
 
-def newest_runs(project: int, below: int) -> QuerySet[Run]:
-    """Return a project's runs below a key, newest first."""
-    return Run.objects.filter(project=project, pk__lt=below).order_by("-pk")
-
-
 def as_listed(rows: Sequence[Any]) -> list[ListedRun]:
     """Return the rows of `listed` by name."""
     return [ListedRun._make((*row[:_TAGS], tuple(row[_TAGS]), *row[_TAGS + 1 :])) for row in rows]

@@ -9,9 +9,8 @@ from datetime import datetime
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from evalhub.teams.models import Project
-from evalhub.web.prepared import prepared
 from runs.models import Run
-from runs.warehouse.targets import CheckedTarget, ask_accepted, startable_targets
+from runs.warehouse.targets import CheckedTarget, startable_targets
 from scenarios.models import Guidance, Suite, SuiteVersion, Upload
 
 HEAVY = ("targets_text", "config", "lints")
@@ -44,10 +43,8 @@ class Offer:
 
 def offer_of(project: Project, *, now: datetime) -> Offer:
     """Return what a project has to run. Four queries."""
-    _guidance.ahead(project.pk)
-    ask_accepted(project)
-    versions = _versions(project.pk)
-    guidance = _guidance(project.pk)
+    versions = list(_versions(project.pk))
+    guidance = list(_guidance(project.pk))
     by_key = {each.pk: each for each in guidance}
     for version in versions:
         version.suite.project = project
@@ -64,7 +61,6 @@ def offer_of(project: Project, *, now: datetime) -> Offer:
     )
 
 
-@prepared
 def _versions(project: int) -> QuerySet[SuiteVersion]:
     last = Upload.objects.filter(suite=OuterRef("suite")).order_by("-pk")
     found = SuiteVersion.objects.filter(suite__project=project, pk=Subquery(last.values("suite_version")[:1]))
@@ -75,7 +71,6 @@ def _versions(project: int) -> QuerySet[SuiteVersion]:
     return found.select_related("suite").defer(*HEAVY).order_by("suite__name", "suite__pk")
 
 
-@prepared
 def _guidance(project: int) -> QuerySet[Guidance]:
     found = Guidance.objects.filter(suite__project=project).defer("files")
     return found.order_by("suite__name", "suite", "-number")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from evalhub.teams.models import Project
-from evalhub.web.prepared import prepared
 from runs.models import Baseline, Run
 from runs.models.run import STALE
 from runs.warehouse.history import HEAVY
@@ -27,17 +26,11 @@ UNSHOWN = (
 
 def find_run(project: Project, pk: int) -> Run | None:
     """Return a project's run with `is_stale` and `is_pinned` (as a baseline), or None. One query."""
-    found = _run(project.pk, pk)
-    if not found:
+    pinned = Exists(Baseline.objects.filter(run=OuterRef("pk")))
+    runs = Run.objects.filter(project=project, pk=pk).annotate(is_stale=STALE, is_pinned=pinned)
+    run = runs.select_related(*RELATED).defer(*UNSHOWN).first()
+    if run is None:
         return None
-    run = found[0]
     # Both are the project that was asked for; to read it twice more takes longer than the run.
     run.project = run.suite.project = project
     return run
-
-
-@prepared
-def _run(project: int, pk: int) -> QuerySet[Run]:
-    pinned = Exists(Baseline.objects.filter(run=OuterRef("pk")))
-    runs = Run.objects.filter(project=project, pk=pk).annotate(is_stale=STALE, is_pinned=pinned)
-    return runs.select_related(*RELATED).defer(*UNSHOWN).order_by()

@@ -5,16 +5,10 @@ from __future__ import annotations
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
-from evalhub.web.prepared import prepared
 from runs.models import Run, RunMeasure
 
 MOST_RUNS = 100
 """Of a project's newest runs: further back nobody looks for a judge."""
-
-
-def ask_newest(project: Project) -> None:
-    """Have the newest runs, which either of these reads, come with the next prepared query."""
-    _newest.ahead(project.pk)
 
 
 def newest_suite(project: Project) -> int | None:
@@ -28,12 +22,10 @@ def newest_judged_suite(project: Project) -> int | None:
     return suites.get(max(_judged(tuple(suites)), default=0)) or next(iter(suites.values()), None)
 
 
-@prepared
 def _newest(project: int) -> QuerySet[Run, tuple[int, int]]:
     return Run.objects.filter(project=project).order_by("-pk").values_list("pk", "suite_id")[:MOST_RUNS]
 
 
-@prepared
 def _judged(runs: tuple[int, ...]) -> QuerySet[RunMeasure, int]:
     found = RunMeasure.objects.filter(run__in=runs, scenario=None, measure__layer="judge")
     return found.values_list("run_id", flat=True)

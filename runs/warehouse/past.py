@@ -88,11 +88,6 @@ def _found(arms: Mapping[Arm, Found], target: int, model: str) -> Found | None:
     return next((each for arm, each in arms.items() if arm[0] == target), None)
 
 
-def ask_past(project: int) -> None:
-    """Have the runs in which `past_of` looks come with the next prepared query."""
-    newest_runs.ahead(project)
-
-
 def past_of(project: int, suite: int, scenarios: Sequence[int], targets: Collection[int] = ()) -> Past:
     """Return what the last runs tell of these scenarios of a suite on these targets, on all without any.
 
@@ -105,7 +100,6 @@ def past_of(project: int, suite: int, scenarios: Sequence[int], targets: Collect
     own, lately = _last(chosen, _share(chosen)), _last(counted, OF_ANY_SUITE)
     last = of_suite[0] if of_suite else None
     whole = _keys([*own, *lately])
-    of_runs.ahead(whole)
     measured = by_scenario(_keys([*own, *of_suite[:1]]), tuple(scenarios), last.pk if last else 0)
     rows = [MeasuredScenario(*row) for row in measured]
     wholes = {(run, name): (mean, n) for run, name, mean, n in of_runs(whole)}

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
-from evalhub.web.prepared import prepared
 from evaluators.over_runs import OverRuns
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import MAINLINE, RunState, Trigger
@@ -57,7 +56,6 @@ _COLUMNS = (
 )
 
 
-@prepared
 def newest_runs(project: int) -> QuerySet[Run, Any]:
     """Return a project's newest finished runs as values of `PastRun`. One query, as each of these."""
     found = Run.objects.filter(project=project, state=RunState.FINISHED).order_by("-pk")
@@ -89,7 +87,6 @@ class MeasuredScenario(NamedTuple):
         return OverRuns(self.runs, self.n, self.total, self.means, self.squares, self.within)
 
 
-@prepared
 def by_scenario(runs: tuple[int, ...], scenarios: tuple[int, ...], last: int) -> QuerySet[RunMeasure, Any]:
     """Return the values of `MeasuredScenario`; `last` is the suite's last run."""
     # The three columns of one index: a run has ten times as many measures as are asked for.
@@ -107,7 +104,6 @@ def by_scenario(runs: tuple[int, ...], scenarios: tuple[int, ...], last: int) ->
     return found.order_by().values_list(*groups).annotate(**sums)
 
 
-@prepared
 def of_runs(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
     """Return run, measure, mean over its scenarios, and their number."""
     found = RunMeasure.objects.filter(run__in=runs, scenario=None, measure__in=_wanted())

@@ -8,7 +8,6 @@ from datetime import datetime
 from django.db.models import Count, QuerySet, Window
 from django.utils import timezone
 
-from evalhub.web.prepared import prepared
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
 from runs.options import RunOptions
@@ -83,7 +82,7 @@ def progress_of(run: Run, *, limits: bool = False) -> Progress:
     One query while it is open and one more for the limits while trials run; none after.
     """
     # A row ends with its scenario's own limit and with how many trials are running.
-    rows = _running(run.pk) if run.is_open else []
+    rows = list(_running(run.pk)) if run.is_open else []
     allowed = _limits(run, {row[-2] for row in rows}) if limits and rows else {}
     now, running = [AtWork(*row[:-2], allowed.get(row[-2])) for row in rows], rows[0][-1] if rows else 0
     return Progress(
@@ -113,7 +112,6 @@ def _limits(run: Run, of_scenarios: set[float | None]) -> dict[float | None, flo
     return {own: agent_limit(definition, options.agent_seconds(own)) for own in of_scenarios}
 
 
-@prepared
 def _running(
     run: int,
 ) -> QuerySet[

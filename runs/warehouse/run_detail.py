@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from runs.summaries.digests import DigestedTrial
@@ -62,7 +61,6 @@ class ScenarioRow:
 
 
 # Of a closed run they are the same for every reader.
-@lru_cache(maxsize=512)
 def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: Strip) -> ScenarioRow:
     marks = tuple([trial.mark for trial in trials])
     rate = _rate(marks)

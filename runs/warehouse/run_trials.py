@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from django.db.models import QuerySet
 
-from evalhub.web.prepared import prepared
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.summaries.digests import Digest, DigestedTrial, digest_of
@@ -60,7 +59,6 @@ def _before(baseline: int, kept: dict[int, bytes]) -> dict[str, list[str]]:
     return outcomes_by_key(kept[baseline]) if baseline in kept else by_key(_outcomes(baseline))
 
 
-@prepared
 def _outcomes(run: int) -> QuerySet[Trial, tuple[str, str]]:
     ended = Trial.objects.filter(run=run, state=TrialState.FINISHED).order_by("position", "pk")
     return ended.values_list("scenario__key", "outcome")

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 
-from evalhub.web.paging import LARGEST_KEY
-from evalhub.web.prepared import prepared
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.summaries.kept_digests import by_scenario, contents_of, ended_by_scenario
@@ -77,22 +75,12 @@ def recent_runs(suite: int, *, target: int | None = None, up_to: int | None = No
     """
     found: dict[int, Version] = {}
     trials = 0
-    for pk, tool, guidance, own in _runs(*_place(suite, target, up_to)):
+    for pk, tool, guidance, own in _runs(suite, target, up_to):
         if trials >= MOST_TRIALS:
             break
         found[pk] = (tool, guidance)
         trials += own
     return found
-
-
-def ask_recent_runs(suite: int, *, target: int | None = None, up_to: int | None = None) -> None:
-    """Have what `recent_runs` reads come with the next prepared query."""
-    _runs.ahead(*_place(suite, target, up_to))
-
-
-def _place(suite: int, target: int | None, up_to: int | None) -> tuple[int, int] | tuple[int, int, int]:
-    newest = LARGEST_KEY if up_to is None else up_to
-    return (suite, newest) if target is None else (suite, newest, target)
 
 
 def strips_of(recent: Mapping[int, Version], kept: Mapping[int, bytes]) -> dict[int, Strip]:
@@ -110,7 +98,7 @@ def strip_around(trial: Trial) -> Around:
     run, scenario = trial.run, trial.scenario_id
     recent = recent_runs(run.suite_id, target=run.target_id)
     wanted = {*recent, run.pk, *([run.baseline_id] if run.baseline_id else [])}
-    trials = _of_scenario(tuple(wanted), scenario)
+    trials = list(_of_scenario(tuple(wanted), scenario))
     siblings = sorted([Sibling(index, pk) for owner, pk, index, _, _ in trials if owner == run.pk])
     ended = [
         (scenario, outcome, owner, pk)
@@ -127,11 +115,12 @@ def strip_around(trial: Trial) -> Around:
     return Around(_strip(scenario, _of_trials(ended), recent), siblings, baseline)
 
 
-@prepared
 def _runs(
-    suite: int, newest: int, target: int | None = None
+    suite: int, target: int | None, up_to: int | None
 ) -> QuerySet[Run, tuple[int, str, int | None, int]]:
-    runs = Run.objects.filter(suite=suite, pk__lte=newest).order_by("-pk")
+    runs = Run.objects.filter(suite=suite).order_by("-pk")
+    if up_to is not None:
+        runs = runs.filter(pk__lte=up_to)
     if target is not None:
         runs = runs.filter(target=target)
     return runs.values_list("pk", "tool_version", "guidance_id", "trials")[:LENGTH]
@@ -148,13 +137,11 @@ def _of_trials(rows: Iterable[tuple[int, str, int, int]]) -> Ended:
     return {run: by_scenario(trials) for run, trials in by_run.items()}
 
 
-@prepared
 def _trials(runs: tuple[int, ...]) -> QuerySet[Trial, tuple[int, str, int, int]]:
     trials = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by()
     return trials.values_list("scenario_id", "outcome", "run_id", "pk")
 
 
-@prepared
 def _of_scenario(runs: tuple[int, ...], scenario: int) -> QuerySet[Trial, tuple[int, int, int, str, str]]:
     # In no order: else SQLite goes through all trials that the scenario ever had, for they are in order already.
     trials = Trial.objects.filter(run__in=runs, scenario=scenario).order_by()

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from evalhub.web.prepared import prepared
 from runs.models import Run, SubcommandMeasure
 from runs.summaries.subcommands import SubcommandTotal
 from runs.warehouse.run_trials import RunTrials
@@ -131,12 +130,10 @@ def _stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
     return found
 
 
-@prepared
 def _rollups(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure]:
     return SubcommandMeasure.objects.filter(run__in=runs, scenario=None)
 
 
-@prepared
 def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure, Any]:
     found = SubcommandMeasure.objects.filter(run__in=runs, scenario__isnull=False)
     return found.values_list("run", "subcommand", "scenario__key", "calls", "errors")

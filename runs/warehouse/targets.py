@@ -10,7 +10,6 @@ from typing import Any
 from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
 
 from evalhub.teams.models import Project
-from evalhub.web.prepared import prepared
 from runs.models import Run, Target, TargetCheck, Worker
 
 DAYS = 7
@@ -76,12 +75,6 @@ def startable_targets(project: Project, *, now: datetime) -> list[CheckedTarget]
     return [each for each in _with_checks(_accepted(project.pk), now=now) if not each.target.is_imported]
 
 
-def ask_accepted(project: Project) -> None:
-    """Have the targets that `startable_targets` reads come with the next prepared query."""
-    _accepted.ahead(project.pk)
-
-
-@prepared
 def _accepted(project: int) -> QuerySet[Target]:
     return _checked(Target.objects.filter(project=project, accepted=True).order_by("name"))
 
@@ -92,7 +85,6 @@ def _checked(targets: QuerySet[Target]) -> QuerySet[Target]:
     return targets.annotate(newest_check=Subquery(newest))
 
 
-@prepared
 def _checks(keys: tuple[int, ...]) -> QuerySet[TargetCheck]:
     return TargetCheck.objects.filter(pk__in=keys)
 

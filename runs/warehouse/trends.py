@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
-from evalhub.web.prepared import prepared
 from evaluators.statistics import Z_95
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import RunState
@@ -118,13 +117,8 @@ def label_of(measure: Measure) -> str:
 
 def measures_of(runs: Iterable[int]) -> list[Measure]:
     """Return what was measured in some runs. One query."""
-    return _measures(tuple(runs)[:RUNS_FOR_MEASURES])
-
-
-@prepared
-def _measures(runs: tuple[int, ...]) -> QuerySet[Measure]:
-    measured = RunMeasure.objects.filter(run__in=runs, scenario=None).values("measure")
-    return Measure.objects.filter(pk__in=measured)
+    measured = RunMeasure.objects.filter(run__in=tuple(runs)[:RUNS_FOR_MEASURES], scenario=None)
+    return list(Measure.objects.filter(pk__in=measured.values("measure")))
 
 
 _OF_A_RUN = (
@@ -144,7 +138,7 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
 
     The runs are found first, by index, so that a history ten times as long costs the same.
     """
-    runs = {row[0]: row for row in (_closed(suite.pk, target) if target else _closed(suite.pk))}
+    runs = {row[0]: row for row in _closed(suite.pk, target)}
     measures = measures_of(runs)
     by_name = {str(measure): measure for measure in measures}
     measure = by_name.get(name) or by_name.get("trial/pass") or (measures[0] if measures else None)
@@ -154,15 +148,13 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
     return Trend(measure, [_point(runs[run], mean, n, m2) for run, mean, n, m2 in values], measures)
 
 
-@prepared
-def _closed(suite: int, target: str = "") -> QuerySet[Run, Any]:
+def _closed(suite: int, target: str) -> QuerySet[Run, Any]:
     closed = Run.objects.filter(suite=suite).exclude(state__in=OPEN).order_by("-pk")
     if target:
         closed = closed.filter(target__name=target)
     return closed.annotate(at=Coalesce("finished", "created")).values_list(*_OF_A_RUN)[:MOST_RUNS]
 
 
-@prepared
 def _values(measure: int, runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, float, int, float]]:
     found = RunMeasure.objects.filter(measure=measure, scenario=None, run__in=runs).order_by("run_id")
     return found.values_list("run_id", "mean", "n", "m2")

@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
-
 from evalhub.teams.models import Project
-from evalhub.web.prepared import prepared
 from evaluators.model import Transcript
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
 from runs.summaries.layer_totals import CRITERION, DECIDING, is_single
 from runs.warehouse.layers import INTERACTION
 from runs.warehouse.rates import Rate
 from runs.warehouse.steps import Step
-from runs.warehouse.strips import Sibling, Strip, ask_recent_runs, strip_around
+from runs.warehouse.strips import Sibling, Strip, strip_around
 from runs.warehouse.timeline import Timeline, timeline
-from runs.warehouse.usual import Median, Usual, ask_usual, usual
+from runs.warehouse.usual import Median, Usual, usual
 
 
 @dataclass(frozen=True)
@@ -192,50 +189,25 @@ RELATED = ("run__suite", "run__target", "run__guidance", "scenario", "scenario_v
 
 def find_trial(project: Project, pk: int) -> Trial | None:
     """Return a project's trial, or None. One query."""
-    found = _trial(project.pk, pk)
-    if not found:
+    trial = Trial.objects.select_related(*RELATED).filter(pk=pk, run__project=project).first()
+    if trial is None:
         return None
-    trial = found[0]
     # Both are the project that was asked for, so that it is not read twice more.
     trial.run.project = trial.run.suite.project = project
     return trial
 
 
-@prepared
-def _trial(project: int, pk: int) -> QuerySet[Trial]:
-    return Trial.objects.select_related(*RELATED).filter(pk=pk, run__project=project).order_by()
-
-
-@prepared
-def _commands(trial: int) -> QuerySet[CommandRecord]:
-    return CommandRecord.objects.filter(trial=trial)
-
-
-@prepared
-def _judgings(trial: int) -> QuerySet[JudgingRecord]:
-    return JudgingRecord.objects.filter(trial=trial)
-
-
-@prepared
-def _artifacts(trial: int) -> QuerySet[Artifact]:
-    return Artifact.objects.filter(trial=trial)
-
-
 def trial_page(trial: Trial, start: int = 0) -> TrialPage:
     """Return what belongs to a trial, its timeline from a step on. Six queries where its transcript is loaded."""
-    for query in (_commands, _judgings, _artifacts):
-        query.ahead(trial.pk)
-    ask_usual(trial)
-    ask_recent_runs(trial.run.suite_id, target=trial.run.target_id)
     record: TranscriptRecord | None = getattr(trial, "transcript", None)
     transcript = record.unpack() if record else None
-    commands = _commands(trial.pk)
+    commands = list(CommandRecord.objects.filter(trial=trial))
     strip, siblings, baseline = strip_around(trial)
     return TrialPage(
         trial=trial,
         commands=commands,
-        judgings=_judgings(trial.pk),
-        artifacts=_artifacts(trial.pk),
+        judgings=list(JudgingRecord.objects.filter(trial=trial)),
+        artifacts=list(Artifact.objects.filter(trial=trial)),
         siblings=siblings,
         timeline=timeline(transcript, commands, start),
         transcript=transcript,

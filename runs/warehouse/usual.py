@@ -12,7 +12,6 @@ from django.db.models import F, QuerySet, TextField
 from django.db.models.functions import Cast
 from msgspec import Struct
 
-from evalhub.web.prepared import prepared
 from runs.models import Run, Trial
 from runs.models.run import MAINLINE
 from runs.models.trial import TrialState
@@ -68,17 +67,7 @@ def usual(trial: Trial) -> Usual:
 
     Errors are none of them. One query; expects the trial's run to be loaded.
     """
-    return Usual(_values(text for (text,) in _earlier(*_place(trial))))
-
-
-def ask_usual(trial: Trial) -> None:
-    """Have what `usual` reads come with the next prepared query."""
-    _earlier.ahead(*_place(trial))
-
-
-def _place(trial: Trial) -> tuple[int, int, int, int, int]:
-    run = trial.run
-    return run.pk, run.suite_id, run.target_id, trial.scenario_id, trial.pk
+    return Usual(_values(text for (text,) in _earlier(trial)))
 
 
 def _values(details: Iterable[str]) -> dict[str, list[float]]:
@@ -90,20 +79,20 @@ def _values(details: Iterable[str]) -> dict[str, list[float]]:
     return {name: [value for value in found if value is not None] for name, found in values.items()}
 
 
-@prepared
-def _earlier(run: int, suite: int, target: int, scenario: int, trial: int) -> QuerySet[Trial, tuple[str]]:
+def _earlier(trial: Trial) -> QuerySet[Trial, tuple[str]]:
     """Return the details of the last trials, in no order.
 
     They are found by their runs in an index that holds all it takes. In the order of their keys SQLite would go
     through all trials that the scenario ever had, those of other targets and branches as well: hence the sum.
     """
-    runs = Run.objects.filter(suite=suite, target=target, branch__in=MAINLINE, pk__lte=run).order_by("-pk")
+    run = trial.run
+    before = Run.objects.filter(suite=run.suite_id, target=run.target_id, branch__in=MAINLINE, pk__lte=run.pk)
     ended = Trial.objects.filter(
-        run__in=runs.values("pk")[:LENGTH],
-        scenario=scenario,
+        run__in=before.order_by("-pk").values("pk")[:LENGTH],
+        scenario=trial.scenario_id,
         state=TrialState.FINISHED,
         outcome__in=("pass", "fail"),
     )
-    earlier = ended.annotate(place=F("pk") + 0).filter(place__lt=trial).order_by("-place")
+    earlier = ended.annotate(place=F("pk") + 0).filter(place__lt=trial.pk).order_by("-place")
     last = Trial.objects.filter(pk__in=earlier.values("pk")[:LENGTH]).order_by()
     return last.values_list(Cast("detail", TextField()))

@@ -10,7 +10,6 @@ from typing import Any
 
 from django.db.models import Case, F, QuerySet, When
 
-from evalhub.web.prepared import prepared
 from evalhub.web.visible import visible
 from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
@@ -126,7 +125,7 @@ def _start(trial: Trial) -> tuple[FixtureFile, ...]:
     content = trial.scenario_version.content
     if content.get("bundle"):
         return ()
-    rows = _carried(trial.run.suite_version_id, trial.scenario_version_id)
+    rows = list(_carried(trial.run.suite_version_id, trial.scenario_version_id))
     archive = next((bytes(row[2]) for row in rows if row[2] is not None), None)
     return lay_over(
         unpack(archive) if archive is not None else (),
@@ -136,7 +135,6 @@ def _start(trial: Trial) -> tuple[FixtureFile, ...]:
     )
 
 
-@prepared
 def _carried(suite_version: int, mine: int) -> QuerySet[ScenarioVersion, Any]:
     """The names of what a suite's scenarios came with, and the files themselves of one of them."""
     carrying = ScenarioVersion.objects.filter(suite_versions=suite_version, fixture__isnull=False)

@@ -124,7 +124,9 @@ def _served(data: Path, env: dict[str, str]) -> Iterator[list[int]]:
         "--preload",
     ]
     argv += ["--log-level", "warning"]
-    with subprocess.Popen(argv, cwd=ROOT, env={**os.environ, "EVALHUB_DATA": str(data), **env}) as server:
+    with subprocess.Popen(
+        argv, cwd=ROOT, env={**os.environ, "MALLOC_ARENA_MAX": "1", "EVALHUB_DATA": str(data), **env}
+    ) as server:
         try:
             yield _children(server.pid)
         finally:

@@ -7,6 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 
 from evalhub.environment import database
+from evalhub.teams.models import Project
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,7 @@ from evalhub.environment import database
     ],
 )
 def test_statements_are_prepared_unless_a_pooler_keeps_none(url: str, prepare_threshold: int | None) -> None:
-    assert database(url)["OPTIONS"] == {"prepare_threshold": prepare_threshold}
+    assert database(url)["OPTIONS"]["prepare_threshold"] == prepare_threshold
 
 
 def test_other_options_are_handed_on() -> None:
@@ -39,8 +40,10 @@ def test_the_connection_has_it() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="Only PostgreSQL plans ahead.")
-def test_a_prepared_statement_is_planned_once() -> None:
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="Only PostgreSQL prepares statements.")
+def test_the_server_prepares_a_repeated_query() -> None:
+    for slug in map(str, range(8)):
+        Project.objects.filter(slug=slug).first()
     with connection.cursor() as cursor:
-        cursor.execute("SHOW plan_cache_mode")
-        assert cursor.fetchone() == ("force_generic_plan",)
+        cursor.execute("SELECT statement FROM pg_prepared_statements")
+        assert any("teams_project" in statement for (statement,) in cursor.fetchall())

@@ -64,10 +64,6 @@ def test_a_page_escapes_by_itself(value, shown):
     )
 
 
-def test_quick_escaping_is_what_templates_are_compiled_to():
-    assert "environment.escaped(" in engines["jinja2"].env.compile("{{ value }}", raw=True)
-
-
 @pytest.mark.parametrize(
     ("call", "shown"),
     [
@@ -91,11 +87,6 @@ def test_what_is_called_gets_its_arguments(call, shown, rf):
     page = engines["jinja2"].from_string(macro + "{% for _ in [0] %}{{ " + call + " }}{% endfor %}")
     context = {"said": said, "at": SimpleNamespace(said=said)}
     assert page.render(context, request).replace('"', "&#34;") == shown
-
-
-def test_what_does_not_ask_for_the_context_is_called_by_itself():
-    compiled = engines["jinja2"].env.compile("{{ one(1) }}{{ at.two(2) }}{{ current('three') }}", raw=True)
-    assert compiled.count("context.call(") == 1
 
 
 def test_addresses_of_a_page_are_below_the_prefix_it_is_served_at(rf):

@@ -203,7 +203,9 @@ def _web(logs: Path, port: int) -> Service:
     argv = [sys.executable, "-m", "gunicorn", "evalhub.wsgi:application", "--bind", f"{LOOPBACK}:{port}"]
     argv += ["--worker-class", "gthread", "--workers", "2", "--threads", "8", "--graceful-timeout", "10"]
     argv += ["--log-level", "warning", "--no-control-socket", "--preload"]
-    return Service("web", argv, logs / "web.log")
+    argv += ["--config", str(settings.BASE_DIR / "gunicorn.conf.py")]
+    # Threads that wait for the interpreter's lock gain nothing by memory pools of their own.
+    return Service("web", argv, logs / "web.log", env={"MALLOC_ARENA_MAX": "1"})
 
 
 def _workers(logs: Path) -> list[Service]:
