@@ -16,7 +16,7 @@ from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from runs.api.finding import find_run, find_runs, find_suite
 from runs.api.schemas import RunRowOut
 from runs.models import Measure, RunMeasure
-from runs.reports.run_rows import run_row
+from runs.warehouse.listing import listed_runs
 from runs.warehouse.side_by_side import Cell, side_by_side
 from runs.warehouse.trends import trend
 
@@ -156,7 +156,7 @@ def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, A
         raise ApiError(422, f"At most {MOST_COMPARED} runs are compared at once.", id="compare/too-many")
     found = side_by_side(find_runs(request, keys))
     return {
-        "runs": [run_row(run) for run in found.runs],
+        "runs": listed_runs([run.pk for run in found.runs]),
         "measures": [
             {"measure": measure_json(measure), "values": [_cell(cell) for cell in cells]}
             for measure, cells in found.measures

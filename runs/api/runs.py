@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from django.http import HttpResponse
 from ninja import Path, Query, Router, Status
 from pydantic import Field
 
@@ -14,7 +13,7 @@ from evalhub.teams.models import note
 from evalhub.web.moments import moment
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text
-from evalhub.web.rest.pages import Cursor, PageOut, encoded, page_of, shown
+from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
 from runs.api.finding import find_run
 from runs.api.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
 from runs.baselines import check_choice
@@ -26,10 +25,9 @@ from runs.options import RunOptions, Selection
 from runs.planning import Request, request_runs
 from runs.recording import cancel_run
 from runs.reports.document import run_document, run_json
-from runs.reports.run_rows import rows_json, values_of
 from runs.sources.reading import registry_from
 from runs.warehouse.filters import Filters
-from runs.warehouse.history import values_page
+from runs.warehouse.history import page_of_runs
 from scenarios.models import Guidance, SuiteVersion
 
 router = Router(tags=["runs"])
@@ -122,11 +120,10 @@ def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
 
 
 @router.get("/runs", auth=Bearer(), response=answers(PageOut[RunRowOut]))
-def list_runs(request: ApiRequest, filters: Query[RunFilters]) -> HttpResponse:
+def list_runs(request: ApiRequest, filters: Query[RunFilters]) -> dict[str, Any]:
     """The runs that match, newest first."""
-    project, before = request.access.project, str(filters.cursor or "")
-    page = values_page(project, filters.filters(), before, values_of, size=filters.limit)
-    return encoded(shown(request, page, rows_json))
+    before = str(filters.cursor or "")
+    return shown(request, page_of_runs(request.access.project, filters.filters(), before, size=filters.limit))
 
 
 @router.get("/runs/{run_id}", auth=Bearer(), response=answers(RunDocumentOut), exclude_unset=True)

@@ -6,49 +6,17 @@ from typing import Any
 
 from ninja import Schema
 
-
-class TokensOut(Schema):
-    input: int
-    output: int
+from runs.warehouse.listing import ListedRun, Tokens
 
 
-class RunRowOut(Schema):
+class TokensOut(Tokens):
+    pass
+
+
+class RunRowOut(ListedRun):
     """A run as lists have it."""
 
-    id: int
-    suite: str
-    suite_version: int
-    format: str
-    target: str
-    model: str | None
-    state: str
-    outcome: str | None
-    launch: int
-    created: str
-    started: str | None
-    finished: str | None
-    by: str | None
-    trigger: str
-    tags: list[str]
-    branch: str | None
-    commit: str | None
-    trials: int
-    passed: int
-    failed: int
-    errors: int
-    cancelled: int
-    tool_version: str | None
-    guidance: str | None
-    """First digits of the hash of the documents that the agent read."""
-    guidance_name: str | None
-    cost_usd: float | None
     tokens: TokensOut
-    seconds: float | None
-    baseline: int | None
-    stale: bool
-    """The eval cases were generated for another description of their tool."""
-    error: str
-    url: str
 
 
 class RunOut(RunRowOut):

@@ -13,7 +13,6 @@ from evalhub.web import numbers
 from evalhub.web.columns import Column, columns
 from evaluators.statistics import Z_95
 from runs.warehouse.history import Held, RunRow, Spread
-from runs.warehouse.listing import ListedRun
 from runs.warehouse.rates import Rate
 
 MOST = 20
@@ -55,7 +54,7 @@ class Figures(NamedTuple):
         return bool(self.drawn[-1].drawing)
 
 
-def recent_figures(rows: Sequence[RunRow[ListedRun]]) -> Figures | None:
+def recent_figures(rows: Sequence[RunRow]) -> Figures | None:
     """Return the figures of the newest runs that ended with a result; None with fewer than two.
 
     `rows` are a list's, newest first. The baseline is that of the newest which has one, and only where all are of
@@ -65,16 +64,15 @@ def recent_figures(rows: Sequence[RunRow[ListedRun]]) -> Figures | None:
     if len(told) < FEWEST:
         return None
     held = next((row.baseline for row in told if row.baseline), None)
-    alike = len({(row.run.suite_slug, row.run.target) for row in told}) == 1
+    alike = len({(row.run.suite, row.run.target) for row in told}) == 1
     return drawn_figures(tuple([_recent(row) for row in reversed(told)]), held if alike else None)
 
 
-def _recent(row: RunRow[ListedRun]) -> Recent:
+def _recent(row: RunRow) -> Recent:
     run, n = row.run, row.run.passed + row.run.failed
-    return Recent(run.pk, run.finished, run.passed, n, run.cost_usd, row.first_try, row.state == "regressed")
+    return Recent(run.id, run.finished, run.passed, n, run.cost_usd, row.first_try, row.state == "regressed")
 
 
-# Runs end seldom, and until the next one does every reader of a list gets the same figures.
 def drawn_figures(runs: tuple[Recent, ...], baseline: Held | None) -> Figures:
     """Return the figures of runs, oldest first, with a baseline dotted where there is one."""
     held = Rate(baseline.passed, baseline.passed + baseline.failed) if baseline else Rate(0, 0)

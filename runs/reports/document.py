@@ -10,8 +10,7 @@ from django.db.models import QuerySet, Sum
 from evaluators.redaction import redact_json
 from runs.comparing import comparison_of
 from runs.models import JudgingRecord, Run, Trial
-from runs.models.run import STALE
-from runs.reports.run_rows import run_row
+from runs.warehouse.listing import listed_runs
 
 _CONTENT = (
     "recomputed",
@@ -26,10 +25,11 @@ _CONTENT = (
 
 
 def run_json(run: Run) -> dict[str, Any]:
-    """Return the run without its trials. Expects what `run_row` does."""
+    """Return the run without its trials."""
+    (listed,) = listed_runs([run.pk])
     changes = comparison_of(run)
     return {
-        **run_row(run),
+        **listed.model_dump(),
         "fingerprint": run.fingerprint,
         "warnings": run.warnings,
         "regressions": list(changes.regressions),
@@ -121,21 +121,16 @@ def judging_json(judging: JudgingRecord) -> dict[str, Any]:
 
 def run_document(run_id: int) -> dict[str, Any]:
     """Return a run with all of its trials, in the order of its suite."""
-    run = _loaded(run_id)
+    run = Run.objects.get(pk=run_id)
     return {"run": run_json(run), "trials": _trials_json(run.trial_set.all())}
 
 
 def run_digest(run_id: int, *, most: int) -> dict[str, Any]:
     """Return a run with as much of it as a summary shows: of a large one the first trials that did not pass."""
-    run = _loaded(run_id)
+    run = Run.objects.get(pk=run_id)
     trials = run.trial_set.all() if run.trials <= most else run.trial_set.exclude(outcome="pass")[:most]
     agents = run.trial_set.aggregate(total=Sum("seconds"))["total"] or 0.0
     return {"run": {**run_json(run), "agent_seconds": agents}, "trials": _trials_json(trials)}
-
-
-def _loaded(run_id: int) -> Run:
-    runs = Run.objects.select_related("suite", "suite_version", "target", "guidance", "by")
-    return runs.annotate(is_stale=STALE).get(pk=run_id)
 
 
 def _trials_json(trials: QuerySet[Trial]) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.failing_calls import failing_calls
 from runs.warehouse.filters import STATES, Filters, in_force, left_without
 from runs.warehouse.history import page_of_runs
+from runs.warehouse.history import rows as rows_of
 from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of, workers_here
 from runs.warehouse.run_detail import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
@@ -48,7 +49,8 @@ def find_run(request: ProjectRequest, pk: int) -> Run:
 def run_list(request: ProjectRequest) -> HttpResponse:
     """List the runs that the address's filters leave."""
     project, filters = request.access.project, Filters.of(request.GET)
-    page, rows = page_of_runs(project, filters, request.GET.get("before", ""))
+    page = page_of_runs(project, filters, request.GET.get("before", ""))
+    rows = rows_of(page.rows)
     offered = choices(project)
     left = left_without(project, filters) if filters.in_force and not rows else None
     context = {

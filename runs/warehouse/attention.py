@@ -11,7 +11,7 @@ from django.db.models import Count, OuterRef, Q, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
-from runs.models import Alert, Run, Target, TargetCheck
+from runs.models import Alert, Target, TargetCheck
 from runs.models.comparison import AlertState, Verdict
 from runs.models.run import RunState
 from runs.warehouse.history import RunRow
@@ -71,7 +71,7 @@ def open_alerts(project: Project) -> list[OpenAlert]:
 
 
 def attention(
-    project: Project, alerts: Sequence[OpenAlert], latest: Sequence[RunRow[Run]], *, now: datetime
+    project: Project, alerts: Sequence[OpenAlert], latest: Sequence[RunRow], *, now: datetime
 ) -> list[Attention]:
     """Return what needs somebody: late alerts, untriaged ones, runs that failed, targets that cannot start, stale suites.
 
@@ -113,10 +113,10 @@ def _due(alert: OpenAlert, today: date) -> str:
     return ", ".join(words)
 
 
-def _runs(latest: Sequence[RunRow[Run]], told: Collection[int]) -> Iterable[Attention]:
+def _runs(latest: Sequence[RunRow], told: Collection[int]) -> Iterable[Attention]:
     """Yield the newest runs that did not go well and that no row speaks of yet, those that could not run first."""
     order = ("error", "regressed", "fail")
-    bad = [row for row in latest if row.state in order and row.run.pk not in told]
+    bad = [row for row in latest if row.state in order and row.run.id not in told]
     for row in sorted(bad, key=lambda row: order.index(row.state)):
         said = f"{row.rate.passed} of {counted(row.rate.n, 'trial')} passed"
         if row.run.errors:
@@ -124,9 +124,11 @@ def _runs(latest: Sequence[RunRow[Run]], told: Collection[int]) -> Iterable[Atte
         yield _of_a_run(row, row.state, "", row.run.error or said)
 
 
-def _of_a_run(row: RunRow[Run], state: str, more: str, said: str) -> Attention:
+def _of_a_run(row: RunRow, state: str, more: str, said: str) -> Attention:
     run = row.run
-    return Attention(state, f"{run.suite} on {run.target}{more}", said, run.finished, "run-detail", run.pk)
+    return Attention(
+        state, f"{run.suite_name} on {run.target}{more}", said, run.finished, "run-detail", run.id
+    )
 
 
 def _targets(project: Project) -> Iterable[Attention]:
@@ -142,14 +144,14 @@ def _targets(project: Project) -> Iterable[Attention]:
         yield Attention("cannot start", f"{name} cannot start", sentence, at, "target-list")
 
 
-def _stale(latest: Sequence[RunRow[Run]], now: datetime) -> Iterable[Attention]:
+def _stale(latest: Sequence[RunRow], now: datetime) -> Iterable[Attention]:
     """Yield the suites whose files do not fit their tool any more, then those that nobody has run for long."""
     for row in latest:
-        if vars(row.run)["is_stale"]:
+        if row.run.stale:
             said = "Its eval cases were generated for another description of the tool."
             yield _of_a_run(row, "stale", " does not fit its tool any more", said)
     for row in latest:
         finished = row.run.finished
         if finished and now - finished > IDLE and row.run.state == RunState.FINISHED:
             more = f" has not run for {(now - finished).days} days"
-            yield _of_a_run(row, "stale", more, f"The last one was run {row.run.pk}.")
+            yield _of_a_run(row, "stale", more, f"The last one was run {row.run.id}.")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet
 
@@ -14,7 +14,7 @@ from evalhub.web.paging import SIZE, Page, page_below
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import STALE, RunState
 from runs.warehouse.filters import Filters, tagged
-from runs.warehouse.listing import ListedRun, as_listed, listed
+from runs.warehouse.listing import ListedRun, as_listed, listed_values
 from runs.warehouse.rates import Rate
 
 SHOWN_MEASURES = {("judge", "judge"): "judge", ("interaction", "first_try_success_rate"): "first_try"}
@@ -39,14 +39,11 @@ class Held(NamedTuple):
     """Read where it is the baseline of the newest run that has one, or stands in the list itself."""
 
 
-Listed = TypeVar("Listed", Run, ListedRun)
-
-
 @dataclass(frozen=True)
-class RunRow(Generic[Listed]):
+class RunRow:
     """A run with what stands beside it in a list."""
 
-    run: Listed
+    run: ListedRun
     judge: float | None = None
     """Mean of the judge's scores."""
     first_try: Spread | None = None
@@ -103,15 +100,15 @@ def runs_of(project: Project | int) -> QuerySet[Run]:
     return runs.select_related(*RELATED).defer(*HEAVY)
 
 
-def rows(runs: Sequence[Listed]) -> list[RunRow[Listed]]:
+def rows(runs: Sequence[ListedRun]) -> list[RunRow]:
     """Return the runs with their headline measures and verdicts. Two queries."""
-    keys: tuple[int, ...] = tuple(run.pk for run in runs)
+    keys: tuple[int, ...] = tuple(run.id for run in runs)
     changes = {row[0]: row for row in _headlines(keys)}
     newest = next((changes[key][BASELINE] for key in keys if key in changes), None)
     measures: dict[int, dict[str, Spread]] = {}
     for run, layer, name, n, mean, m2 in _measures(keys if newest is None else (*keys, newest)):
         measures.setdefault(run, {})[SHOWN_MEASURES[layer, name]] = Spread(n, mean, m2)
-    return [_row(run, measures, changes.get(run.pk)) for run in runs]
+    return [_row(run, measures, changes.get(run.id)) for run in runs]
 
 
 def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, str, str, int, float, float]]:
@@ -134,8 +131,8 @@ BASELINE = 4
 """Where its key stands in a headline."""
 
 
-def _row(run: Listed, measures: dict[int, dict[str, Spread]], change: Sequence[Any] | None) -> RunRow[Listed]:
-    own = measures.get(run.pk, {})
+def _row(run: ListedRun, measures: dict[int, dict[str, Spread]], change: Sequence[Any] | None) -> RunRow:
+    own = measures.get(run.id, {})
     judge, first_try = own.get("judge"), own.get("first_try")
     mean = judge.mean if judge else None
     if change is None:
@@ -151,21 +148,8 @@ def matching_runs(project: Project, filters: Filters) -> QuerySet[Run]:
     return tagged(runs_of(project), filters).filter(filters.condition())
 
 
-def page_of_runs(
-    project: Project, filters: Filters, before: str
-) -> tuple[Page[Any], list[RunRow[ListedRun]]]:
-    """Return one page of the runs that match, newest first. Three queries."""
-    page = values_page(project, filters, before, listed)
-    return page, rows(as_listed(page.rows))
-
-
-def values_page(
-    project: Project,
-    filters: Filters,
-    before: str,
-    values: Callable[[QuerySet[Run]], QuerySet[Run, Any]],
-    *,
-    size: int = SIZE,
-) -> Page[Any]:
-    """Return one page of the runs that match as plain values, their key first. One query."""
-    return page_below(values(matching_runs(project, filters)), before, size=size, key_in=itemgetter(0))
+def page_of_runs(project: Project, filters: Filters, before: str, *, size: int = SIZE) -> Page[ListedRun]:
+    """Return one page of the runs that match, newest first. One query."""
+    values = listed_values(matching_runs(project, filters))
+    page = page_below(values, before, size=size, key_in=itemgetter("pk"))
+    return Page(as_listed(page.rows), page.before, page.first)

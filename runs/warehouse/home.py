@@ -7,19 +7,23 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, OuterRef, Q, Subquery, Sum
 
 from evalhub.teams.models import AuditEvent, Project
-from runs.models import Run
+from runs.models import Run, Trial
 from runs.models.comparison import AlertState
+from runs.models.trial import TrialState
 from runs.warehouse.attention import MOST_ALERTS, Attention, OpenAlert, attention, open_alerts
 from runs.warehouse.filters import OPEN
 from runs.warehouse.history import RunRow, rows, runs_of
-from runs.warehouse.progress import Progress, progress_of
+from runs.warehouse.listing import listed_runs
+from runs.warehouse.progress import Progress, progress
 from runs.warehouse.rates import Rate
 
 RECENT = 400
 """Runs looked through for the sparks of suites and targets."""
+LAST = 20
+"""Runs of a spark."""
 MOST_RUNNING = 5
 DAYS = 7
 
@@ -51,7 +55,7 @@ class Week:
 class Line:
     """A suite on a target over its last runs, oldest first."""
 
-    latest: RunRow[Run]
+    latest: RunRow
     rates: list[Rate]
 
     @property
@@ -132,25 +136,34 @@ def week_of(project: Project, *, now: datetime) -> Week:
 
 
 def glance(project: Project, *, now: datetime) -> Glance:
-    """Return a project's home without what is running. Seven queries."""
-    recent = list(runs_of(project).exclude(state__in=OPEN).order_by("-pk")[:RECENT])
-    by_line: dict[tuple[int, int], list[Run]] = {}
-    for run in recent:
-        by_line.setdefault((run.suite_id, run.target_id), []).append(run)
-    latest = {row.run.pk: row for row in rows([each[0] for each in by_line.values()])}
-    lines = [Line(latest[each[0].pk], _rates(each)) for each in by_line.values()]
+    """Return a project's home without what is running. Eight queries."""
+    lines = _lines(project)
     alerts = open_alerts(project)
     urgent = attention(project, alerts, [line.latest for line in lines], now=now)
     events = AuditEvent.objects.filter(project=project).select_related("user")[:8]
     return Glance(week_of(project, now=now), lines, alerts, urgent, [lately_of(event) for event in events])
 
 
-def _rates(runs: list[Run]) -> list[Rate]:
-    found = [Rate(run.passed, run.passed + run.failed) for run in runs[:20][::-1]]
-    return [rate for rate in found if rate.n]
+def _lines(project: Project) -> list[Line]:
+    """Return every suite on every target of the newest runs. Four queries."""
+    recent = Run.objects.filter(project=project).exclude(state__in=OPEN).order_by("-pk")[:RECENT]
+    rates: dict[tuple[int, int], list[Rate]] = {}
+    newest: dict[tuple[int, int], int] = {}
+    for pk, suite, target, passed, failed in recent.values_list(
+        "pk", "suite_id", "target_id", "passed", "failed"
+    ):
+        newest.setdefault((suite, target), pk)
+        rates.setdefault((suite, target), []).append(Rate(passed, passed + failed))
+    latest = rows(listed_runs(list(newest.values())))
+    return [
+        Line(row, [rate for rate in found[:LAST][::-1] if rate.n])
+        for row, found in zip(latest, rates.values(), strict=True)
+    ]
 
 
 def running_now(project: Project) -> list[tuple[Run, Progress]]:
-    """Return the open runs with their progress. One query, and one for each of at most five runs."""
-    found = runs_of(project).filter(state__in=OPEN).order_by("-pk")[:MOST_RUNNING]
-    return [(run, progress_of(run)) for run in found]
+    """Return the open runs with their counters, without what their trials do. One query."""
+    trials = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.RUNNING).order_by()
+    at_work = Subquery(trials.values("run").annotate(n=Count("pk")).values("n"))
+    found = runs_of(project).filter(state__in=OPEN).annotate(at_work=at_work).order_by("-pk")
+    return [(run, progress(run, vars(run)["at_work"] or 0)) for run in found[:MOST_RUNNING]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -84,7 +85,12 @@ def progress_of(run: Run, *, limits: bool = False) -> Progress:
     # A row ends with its scenario's own limit and with how many trials are running.
     rows = list(_running(run.pk)) if run.is_open else []
     allowed = _limits(run, {row[-2] for row in rows}) if limits and rows else {}
-    now, running = [AtWork(*row[:-2], allowed.get(row[-2])) for row in rows], rows[0][-1] if rows else 0
+    now = [AtWork(*row[:-2], allowed.get(row[-2])) for row in rows]
+    return progress(run, rows[0][-1] if rows else 0, now)
+
+
+def progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
+    """Return a run's counters, with how many of its trials are running and what these do."""
     return Progress(
         trials=run.trials,
         passed=run.passed,
@@ -95,7 +101,7 @@ def progress_of(run: Run, *, limits: bool = False) -> Progress:
         waiting=max(0, run.open - running),
         left_seconds=_left(run),
         cost_usd=run.cost_usd,
-        now=now,
+        now=list(now),
     )
 
 

@@ -12,7 +12,8 @@ from evalhub.teams.models import Project
 from evalhub.web.states import FORMATS
 from runs.models import Run
 from runs.warehouse.address_filters import AddressFilters
-from runs.warehouse.history import RunRow, rows, runs_of
+from runs.warehouse.history import RunRow, rows
+from runs.warehouse.listing import listed_runs
 from scenarios.models import Suite, SuiteEntry, SuiteVersion
 
 LAYERS = {
@@ -50,7 +51,7 @@ class SuiteRow:
     scenarios: int
     layers: tuple[str, ...]
     """Those that look at trials of any of the version's scenarios."""
-    latest: RunRow[Run] | None
+    latest: RunRow | None
 
     @property
     def format(self) -> str:
@@ -80,7 +81,7 @@ def suite_list(project: Project, filters: SuiteFilters) -> SuiteList:
     chosen = [suite for suite in suites if suite.pk in with_text and _fits(suite, tags[suite.pk], filters)]
     formats = sorted({(suite.format, FORMATS.get(suite.format, suite.format)) for suite in suites})
     known = sorted({tag for each in tags.values() for tag in each})
-    return SuiteList(_rows(project, chosen), len(suites), formats, known)
+    return SuiteList(_rows(chosen), len(suites), formats, known)
 
 
 def _known(suites: Iterable[Suite], name: str) -> list[int]:
@@ -119,15 +120,14 @@ def _fits(suite: Suite, tags: Counter[str], filters: SuiteFilters) -> bool:
     return (not filters.format or suite.format == filters.format) and (not filters.tag or filters.tag in tags)
 
 
-def _rows(project: Project, suites: list[Suite]) -> list[SuiteRow]:
+def _rows(suites: list[Suite]) -> list[SuiteRow]:
     versions = (
         SuiteVersion.objects.select_related("created_by")
         .defer("targets_text", "config", "lints")
         .annotate(size=Count("entries"), **{f"with_{layer}": _with(key) for layer, key in LAYERS.items()})
     )
     newest = {each.pk: each for each in versions.filter(pk__in=_known(suites, "newest"))}
-    runs = list(runs_of(project).filter(pk__in=_known(suites, "last_run")))
-    latest = {row.run.pk: row for row in rows(runs)}
+    latest = {row.run.id: row for row in rows(listed_runs(_known(suites, "last_run")))}
     found = [(suite, vars(suite)) for suite in suites]
     return [_row(suite, newest.get(had["newest"]), latest.get(had["last_run"])) for suite, had in found]
 
@@ -142,7 +142,7 @@ def _with(key: str) -> Count:
     return Count("entries", filter=is_on & Q(**{f"{criteria}__has_key": key}))
 
 
-def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow[Run] | None) -> SuiteRow:
+def _row(suite: Suite, version: SuiteVersion | None, latest: RunRow | None) -> SuiteRow:
     known = vars(version) if version else {}
     layers = tuple(layer for layer in LAYERS if known.get(f"with_{layer}"))
     return SuiteRow(suite, version, known.get("size", 0), layers, latest)

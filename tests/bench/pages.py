@@ -32,16 +32,17 @@ PROCESS_MB, TIER_MB = 110.0, 250.0
 FLAT = 1.3
 
 PAGES: dict[str, tuple[str, float, str]] = {
-    "run list, HTML": ("/p/made-up/runs/", 12.0, "promptfoo 25.3, phoenix 138"),
-    "run list, JSON": ("/api/v1/runs", 3.0, "phoenix 8.4 without scores"),
-    "run, first 50 trials": ("/p/made-up/runs/{run}/", 8.0, "promptfoo 9.6, inspect 168"),
-    "trial": ("/p/made-up/trials/{trial}/", 10.0, "-"),
+    "project home": ("/p/made-up/", 25.0, "-"),
+    "run list, HTML": ("/p/made-up/runs/", 25.0, "promptfoo 25.3, phoenix 138"),
+    "run list, JSON": ("/api/v1/runs", 10.0, "phoenix 8.4 without scores"),
+    "run, first 50 trials": ("/p/made-up/runs/{run}/", 25.0, "promptfoo 9.6, inspect 168"),
+    "trial": ("/p/made-up/trials/{trial}/", 25.0, "-"),
     "new run, with its plan": (
         "/p/made-up/runs/new/?suite=taskmgr-basics&targets=claude-code%20%C2%B7%20sonnet&trials=3",
-        20.0,
+        25.0,
         "-",
     ),
-    "trends": ("/p/made-up/trends/", 10.0, "promptfoo 1.3 (values alone, as JSON)"),
+    "trends": ("/p/made-up/trends/", 25.0, "promptfoo 1.3 (values alone, as JSON)"),
 }
 """Address, target of the median in milliseconds, and what peers were measured at for the same task."""
 

@@ -134,10 +134,14 @@ def test_it_says_how_much_is_left_of_what_runs(signed_in, version):
     assert "3 trials left" in signed_in().get(ADDRESS).content.decode()
 
 
-def test_it_makes_as_many_queries_for_many_alerts(signed_in, project, version, django_assert_max_num_queries):
+def test_many_alerts_and_open_runs_take_twelve_queries(
+    signed_in, project, version, django_assert_max_num_queries
+):
     for number in range(6):
         lost(version, target=make_target(project, f"t{number}"))
+        make_trial(make_run(version, state="running"), outcome="")
     client = signed_in()
-    # Session, access, runs, measures, changes, alerts, targets, the week, events, what runs, the untriaged.
-    with django_assert_max_num_queries(11):
+    # Session, access, recent runs, newest runs, measures, changes, alerts, targets, the week, events, what runs,
+    # the untriaged.
+    with django_assert_max_num_queries(12):
         client.get(ADDRESS)

@@ -9,7 +9,7 @@ from runs.summaries.digests import Digest
 from runs.summaries.said import statements
 from runs.warehouse.choices import choices
 from runs.warehouse.filters import Filters
-from runs.warehouse.history import page_of_runs
+from runs.warehouse.history import page_of_runs, rows
 from runs.warehouse.home import glance, running_now
 from runs.warehouse.layers import layers_of
 from runs.warehouse.progress import progress_of
@@ -27,9 +27,9 @@ from tests.runs.warehouse.finished_runs import history, rows_of
 from tests.trial_parts import make_judging
 
 READERS = {
-    "page of runs": (3, lambda v: page_of_runs(v.suite.project, Filters(), "")),
+    "page of runs": (3, lambda v: rows(page_of_runs(v.suite.project, Filters(), "").rows)),
     "choices": (4, lambda v: choices(v.suite.project)),
-    "glance": (7, lambda v: glance(v.suite.project, now=timezone.now())),
+    "glance": (8, lambda v: glance(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
     "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()))),
     "trials": (1, lambda v: trials_of(v.runs.first())),

@@ -9,7 +9,7 @@ ADDRESS = "/p/tools/runs/"
 
 def numbers(response):
     """Return the runs on a page, in its order."""
-    return [row.run.pk for row in response.context["rows"]]
+    return [row.run.id for row in response.context["rows"]]
 
 
 def tried(version, *outcomes, **changes):
