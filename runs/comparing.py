@@ -7,7 +7,6 @@ from statistics import fmean
 
 from django.db.models import QuerySet
 
-from evalhub.web.prepared import prepared
 from evaluators.regression import Reasons, Standard, not_comparable
 from evaluators.suite_result import Comparison, compare_passes
 from runs.baselines import baseline_of
@@ -54,7 +53,6 @@ def _standards(suite_version: int) -> dict[str, Standard]:
     return {key: standard(hashes) for key, *hashes in _entries(suite_version)}
 
 
-@prepared
 def _entries(suite_version: int) -> QuerySet[SuiteEntry, tuple[str, ...]]:
     columns = (f"scenario_version__{name}" for name in ("scenario__key", *PARTS))
     return SuiteEntry.objects.filter(suite_version=suite_version).order_by("position").values_list(*columns)
