@@ -25,11 +25,11 @@ from runs.containment.sandbox import Level
 from runs.containment.trees import disk_usage, entries_beneath, remove
 from runs.models import Trial
 from runs.providers.base import ProviderError
-from runs.storage.artifacts import path_of
 from runs.storage.workspace_contents import archive, changed_files
 from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import FixtureFile
 from tests.containment.planted import NAMES, SECRET, SHELL, planting, plants, victim
+from tests.kept_files import path_of
 from tests.runs.carried import shell_project
 from tests.runs.carrying import carrying, launch, suite_of, until
 from tests.runs.containments import containment
