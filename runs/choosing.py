@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from evalhub.teams.models import Project
 from runs.errors import NothingToRun, UnknownTarget
 from runs.models import Target
-from runs.options import Selection
+from runs.options import RunOptions, Selection
 from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion
 
 
@@ -144,6 +144,18 @@ def find_target(project: Project, name: str) -> Target:
     close = get_close_matches(name, names, n=1)
     hint = f"Did you mean '{close[0]}'?" if close else f"There are: {', '.join(names)}."
     raise UnknownTarget(f"There is no target called '{name}'. {hint}")
+
+
+def check_judge(project: Project, options: RunOptions) -> None:
+    """Raise `UnknownTarget` where the request names a target as its judge that cannot be used. One query where it names any.
+
+    A name with a slash is a model's.
+    """
+    if not (options.judge and options.judge_model) or "/" in options.judge_model:
+        return
+    found = Target.objects.filter(project=project, name=options.judge_model, accepted=False).first()
+    if found is not None:
+        raise UnknownTarget(_why_not(found))
 
 
 def _why_not(target: Target) -> str:

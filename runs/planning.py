@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from evalhub.teams.models import Project, note
-from runs.choosing import ChosenScenario, ProjectReader, chosen_among
+from runs.choosing import ChosenScenario, ProjectReader, check_judge, chosen_among
 from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Trigger
@@ -63,6 +63,7 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
 
     What the caller knows is not read again.
     """
+    check_judge(project, request.options)
     planned: list[PlannedRun] = []
     reader = reader or ProjectReader(project)
     for version in request.suite_versions:

@@ -1,0 +1,49 @@
+"""A target that no admin has accepted judges nothing, and the request says so."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from evalhub.teams.models import ApiToken
+from runs.errors import UnknownTarget
+from runs.models import Run
+from runs.options import RunOptions
+from runs.planning import Request, plan
+from tests.builders import make_member, make_project, make_suite, make_target
+
+
+@pytest.fixture
+def project(db):
+    return make_project()
+
+
+def asked(project, named, **more):
+    version = make_suite(project)
+    return plan(project, Request([version], options=RunOptions(judge_model=named, **more)))
+
+
+def test_a_proposed_target_cannot_be_asked_to_judge(project):
+    make_target(project)
+    make_target(project, "grader", accepted=False)
+    with pytest.raises(UnknownTarget, match=r"The target 'grader' is a proposal\. An admin has to accept it"):
+        asked(project, "grader")
+    assert asked(project, "grader", judge=False)
+
+
+def test_a_proposal_stands_in_the_way_of_no_model(project):
+    make_target(project)
+    make_target(project, "openai/large", accepted=False)
+    assert asked(project, "openai/large")
+
+
+def test_rest_refuses_a_proposed_judge_with_the_request(project):
+    make_target(project)
+    make_target(project, "grader", accepted=False)
+    suite = make_suite(project, name="Basics").suite
+    _, secret = ApiToken.issue(project, make_member(project, "runner"), name="t", role="runner")
+    headers = {"Authorization": f"Bearer {secret}"}
+    body = {"suites": [suite.slug], "judge_model": "grader"}
+    response = Client(headers=headers).post("/api/v1/runs", body, content_type="application/json")
+    assert (response.status_code, response.json()["id"]) == (422, "request/unknown-target")
+    assert not Run.objects.exists()
