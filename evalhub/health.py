@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -19,6 +20,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from evalhub.broker import broker_directory
+from evalhub.operators import sees_details
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
 from runs.queue.disk import shortage
@@ -108,10 +110,20 @@ def state() -> dict[str, Any]:
     }
 
 
+def shown(request: HttpRequest) -> dict[str, Any]:
+    """Return what who asks may see of `state`: strangers only whether evalhub works."""
+    found = state()
+    # Without a database nobody can be told from a stranger.
+    with suppress(DatabaseError):
+        if found["database"] == "ok" and sees_details(request):
+            return found
+    return {name: found[name] for name in ("ok", "database", "broker")}
+
+
 @never_cache
 @login_not_required
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
     """Answer 200 while pages can be served, 503 without the database."""
-    answer = state()
+    answer = shown(request)
     return JsonResponse(answer, status=200 if answer["database"] == "ok" else 503)

@@ -6,8 +6,6 @@ No name of a project, suite or target is in it.
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,13 +19,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from evalhub import health
+from evalhub.operators import may_read
 from runs.models import Alert, Run
 from runs.models.comparison import AlertState
 from runs.models.run import RunState
 from runs.queue.disk import free_bytes
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED", "HTTP_VIA")
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 SEEN_LATELY = 60.0
 """Seconds after which a silent worker is not counted as working."""
@@ -95,20 +93,6 @@ def _runs() -> Iterator[Metric]:
     told = [(f'{{outcome="{name}"}}', float(sums[name] or 0)) for name in counters]
     yield Metric("evalhub_trials_total", "counter", "Trials that are over.", told)
     yield Metric("evalhub_cost_usd_total", "counter", "Known cost of all runs.", [("", sums["cost"] or 0.0)])
-
-
-def may_read(request: HttpRequest) -> bool:
-    """Tell whether who asks may: by the token where one is set, else from this machine without a proxy between."""
-    wanted: str = settings.METRICS_TOKEN
-    if wanted:
-        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), wanted.encode())
-    if any(name in request.META for name in FORWARDED):
-        return False
-    try:
-        return ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
-    except ValueError:
-        return False
 
 
 @never_cache

@@ -52,7 +52,7 @@ MIDDLEWARE = [
     "evalhub.web.middleware.ApiErrors",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "evalhub.web.middleware.ContentSecurityPolicy",
+    "evalhub.web.middleware.BrowserPolicies",
     "evalhub.web.middleware.ReadableAddress",
     "evalhub.web.middleware.WrongMethod",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -104,6 +104,13 @@ TRUSTED_PROXIES = environment.networks(
     "EVALHUB_TRUSTED_PROXIES", environment.words("EVALHUB_TRUSTED_PROXIES")
 )
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_SSL_REDIRECT = environment.choice("EVALHUB_SSL_REDIRECT", "no", ("yes", "no")) == "yes"
+# Health checks and monitoring on the machine itself come without TLS.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^metrics$"]
+SECURE_HSTS_SECONDS = environment.integer("EVALHUB_HSTS_SECONDS", 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_SECONDS > 0
+# To put a whole domain on the browsers' list is not for one of its hosts to decide.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "evalhub.web.errors.form_expired"

@@ -12,15 +12,38 @@ from csp.utils import build_policy
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
 from evalhub.web.errors import error_page
 
+UNUSED = (
+    "accelerometer",
+    "autoplay",
+    "browsing-topics",
+    "camera",
+    "display-capture",
+    "encrypted-media",
+    "geolocation",
+    "gyroscope",
+    "hid",
+    "magnetometer",
+    "microphone",
+    "midi",
+    "payment",
+    "publickey-credentials-get",
+    "screen-wake-lock",
+    "serial",
+    "usb",
+    "xr-spatial-tracking",
+)
+"""Features of browsers that no page may use, nor anything in it."""
+PERMISSIONS = ", ".join(f"{name}=()" for name in UNUSED)
 
-class ContentSecurityPolicy:
-    """Sends the one policy of all pages, unless a view says otherwise; django-csp's own builds it for every answer."""
+
+class BrowserPolicies:
+    """Sends the policies of all pages, unless a view says otherwise; django-csp's own builds its for every answer."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -29,6 +52,7 @@ class ContentSecurityPolicy:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         response.headers.setdefault(HEADER, self.policy)
+        response.headers.setdefault("Permissions-Policy", PERMISSIONS)
         return response
 
 
@@ -58,19 +82,33 @@ class SignInRequired(LoginRequiredMiddleware):
 
 
 API = "/api/"
+LONGEST_ADDRESS = 4000
+"""Characters of path and query; a little less than gunicorn takes."""
 
 
 class ReadableAddress:
-    """Refuses addresses with a NUL, which PostgreSQL takes in no text; REST itself says which field holds it."""
+    """Refuses addresses that are too long, and with a NUL, which PostgreSQL takes in no text; REST itself says which field holds it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if len(request.get_full_path()) > LONGEST_ADDRESS:
+            return too_long(request)
         written = "%00" in request.META.get("QUERY_STRING", "") or "\x00" in request.path
         if written and not request.path.startswith(API):
             raise BadRequest("The address holds a NUL.")
         return self.get_response(request)
+
+
+def too_long(request: HttpRequest) -> HttpResponse:
+    """Return the page for an address that is too long; `ApiErrors` writes what REST answers."""
+    if request.path.startswith(API):
+        return HttpResponse(status=HTTPStatus.REQUEST_URI_TOO_LONG)
+    sentence = f"The address has more than {LONGEST_ADDRESS} characters. Use fewer or shorter filters."
+    return error_page(
+        HTTPStatus.REQUEST_URI_TOO_LONG, "This address is too long", sentence, "web/address-too-long"
+    )
 
 
 class WrongMethod:
@@ -98,6 +136,7 @@ _SENTENCES = {
     400: "The request is not one that this server understands. Check its address and host.",
     404: "There is nothing at this address. The operations stand in /api/v1/openapi.json.",
     405: "The address does not take this method. The operations stand in /api/v1/openapi.json.",
+    414: f"The address has more than {LONGEST_ADDRESS} characters. Send less in its query.",
     500: "evalhub made a mistake, and its log says which. Nothing is lost; try again or tell an admin.",
     503: "The database did not answer. Nothing is lost; try again in a minute.",
 }
@@ -105,6 +144,7 @@ _IDS = {
     400: "api/bad-request",
     404: "api/not-found",
     405: "api/method",
+    414: "api/address-too-long",
     500: "api/failed",
     503: "api/database-away",
 }

@@ -116,7 +116,7 @@ def _served(data: Path, env: dict[str, str]) -> Iterator[list[int]]:
     argv = [sys.executable, "-m", "gunicorn", "tests.bench.timed:application", "--bind", f"127.0.0.1:{PORT}"]
     argv += [
         "--worker-class",
-        "gthread",
+        "evalhub.web.server.ThreadWorker",
         "--workers",
         "2",
         "--threads",

@@ -6,7 +6,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client
 
-from evalhub.web.middleware import ContentSecurityPolicy
+from evalhub.web.middleware import BrowserPolicies
 from runs.models import Worker
 from tests.builders import make_run, make_suite, make_trial
 
@@ -81,10 +81,7 @@ def test_every_page_has_the_policy(signed_in, path):
 
 def test_a_view_may_have_a_policy_of_its_own(rf):
     own = HttpResponse(headers={"Content-Security-Policy": "sandbox"})
-    assert (
-        ContentSecurityPolicy(lambda request: own)(rf.get("/")).headers["Content-Security-Policy"]
-        == "sandbox"
-    )
+    assert BrowserPolicies(lambda request: own)(rf.get("/")).headers["Content-Security-Policy"] == "sandbox"
 
 
 def test_health_answers_anybody(client, project):

@@ -42,7 +42,7 @@ class ApiError(Exception):
         self.problems = problems
 
 
-REFUSALS = frozenset((400, 401, 403, 404, 405, 413, 422))
+REFUSALS = frozenset((400, 401, 403, 404, 405, 413, 414, 422))
 """The statuses that any operation may answer with beside its own."""
 
 

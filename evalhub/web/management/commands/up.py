@@ -201,8 +201,8 @@ def _collect_static() -> None:
 
 def _web(logs: Path, port: int) -> Service:
     argv = [sys.executable, "-m", "gunicorn", "evalhub.wsgi:application", "--bind", f"{LOOPBACK}:{port}"]
-    argv += ["--worker-class", "gthread", "--workers", "2", "--threads", "8", "--graceful-timeout", "10"]
-    argv += ["--log-level", "warning", "--no-control-socket", "--preload"]
+    argv += ["--worker-class", "evalhub.web.server.ThreadWorker", "--workers", "2", "--threads", "8"]
+    argv += ["--graceful-timeout", "10", "--log-level", "warning", "--no-control-socket", "--preload"]
     argv += ["--config", str(settings.BASE_DIR / "gunicorn.conf.py")]
     # Threads that wait for the interpreter's lock gain nothing by memory pools of their own.
     return Service("web", argv, logs / "web.log", env={"MALLOC_ARENA_MAX": "1"})
