@@ -11,6 +11,7 @@ from runs.models import Run
 from runs.options import RunOptions
 from runs.planning import Request, plan
 from tests.builders import make_member, make_project, make_suite, make_target
+from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 
 @pytest.fixture
