@@ -165,6 +165,11 @@ SANDBOX = environment.choice(
     "EVALHUB_SANDBOX", "prefer" if EMBEDDED else "require", ("require", "prefer", "off")
 )
 SANDBOX_READ = [path for path in environment.text("EVALHUB_SANDBOX_READ").split(os.pathsep) if path]
+EGRESS = environment.choice(
+    "EVALHUB_EGRESS", "full" if EMBEDDED else "internet", ("none", "internet", "full")
+)
+EGRESS_ALLOW = environment.words("EVALHUB_EGRESS_ALLOW")
+EGRESS_UNENFORCED = environment.choice("EVALHUB_EGRESS_UNENFORCED", "0", ("0", "1")) == "1"
 MAX_PROCESSES = environment.integer("EVALHUB_MAX_PROCESSES", 512)
 MAX_MEMORY_MB = environment.integer("EVALHUB_MAX_MEMORY_MB", 4096)
 # 0 is three quarters of what the machine has.

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
+from runs.containment.egress import Egress, parse_allowed
 from runs.containment.memory import memory_of_machine
 from runs.containment.profiles import Caps
 from runs.containment.sandbox import Containment, Policy, look_at_machine
@@ -31,6 +32,9 @@ def containment() -> Containment:
         read,
         outbound,
         settings.SYSTEM_FILES_DIR,
+        egress=Egress(settings.EGRESS),
+        allowed=parse_allowed(settings.EGRESS_ALLOW),
+        unenforced=settings.EGRESS_UNENFORCED,
         caps=Caps(settings.MAX_PROCESSES, settings.MAX_MEMORY_MB),
         worker_bytes=(settings.WORKER_MEMORY_MB << 20) or memory_of_machine() * 3 // 4,
     )

@@ -71,3 +71,17 @@ def sandbox(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMess
             id="evalhub.W002",
         )
     ]
+
+
+@register(TAG)
+def egress(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """Warn of agents that reach the workers' own network where several people bring them."""
+    if settings.EMBEDDED or (settings.EGRESS != "full" and not settings.EGRESS_UNENFORCED):
+        return []
+    return [
+        Warning(
+            "Agents may reach the workers' whole network: EVALHUB_EGRESS is 'full' or EVALHUB_EGRESS_UNENFORCED is 1.",
+            hint="Set EVALHUB_EGRESS=internet, and open what they need with EVALHUB_EGRESS_ALLOW.",
+            id="evalhub.W003",
+        )
+    ]

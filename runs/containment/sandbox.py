@@ -1,8 +1,7 @@
 """Where a command runs: which part of the machine it sees, writes to, and how much of it it may use.
 
 Three levels, the best that the machine offers: namespaces by bubblewrap; Landlock with resource limits;
-resource limits alone. Settings come in as values. What a sandbox does *not* keep from a command: an agent
-with the network sees whatever the worker's network sees.
+resource limits alone. Settings come in as values.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from runs.containment import bubblewrap, landlock
+from runs.containment import bubblewrap, filtered_network, landlock
 from runs.containment.beneath import make_folder_beneath
+from runs.containment.egress import Allowed, Egress
 from runs.containment.profiles import AGENT, COMMAND, Caps, Limits, Profile, limited
 from runs.containment.readable_folders import readable_folders
 from runs.containment.starting import Bubblewrap, Spawn, Starter
@@ -98,6 +98,12 @@ class Containment:
     """The most that targets may allow their trials."""
     agent: Profile = AGENT
     """How much setup commands and agents may use."""
+    egress: Egress = Egress.FULL
+    """What commands with a network reach (`EVALHUB_EGRESS`)."""
+    allowed: tuple[Allowed, ...] = ()
+    """What `internet` opens besides (`EVALHUB_EGRESS_ALLOW`)."""
+    unenforced: bool = False
+    """Whether a policy that cannot be enforced here may be ignored (`EVALHUB_EGRESS_UNENFORCED`)."""
     worker_bytes: int | None = None
     """Memory of everything that this worker runs, together (`EVALHUB_WORKER_MEMORY_MB`)."""
 
@@ -121,12 +127,49 @@ class Containment:
             "or set EVALHUB_SANDBOX to 'prefer'."
         )
 
+    @cached_property
+    def agent_problem(self) -> str:
+        """Why no agent may run here and what to do, in a sentence; empty where one may."""
+        reason = self._unenforceable
+        if self.problem or not reason or self.unenforced:
+            return self.problem
+        return (
+            f"No agent may run on this worker: EVALHUB_EGRESS is '{self.egress}', and it cannot be enforced because "
+            f"{reason}. Install bubblewrap, {filtered_network.PACKAGES}, set EVALHUB_EGRESS=full, or set "
+            "EVALHUB_EGRESS_UNENFORCED=1 to run agents with the worker's whole network."
+        )
+
+    @cached_property
+    def _unenforceable(self) -> str:
+        """Why the egress policy cannot be enforced, without a full stop; empty where it can."""
+        if self.egress is Egress.FULL:
+            return ""
+        if self.level is not Level.BWRAP:
+            return "there is no bubblewrap"
+        return filtered_network.problem() if self.egress is Egress.INTERNET else ""
+
+    def _egress(self, *, network: bool) -> Egress:
+        """Return what a command reaches. Raises `ProviderError` where its policy cannot be enforced."""
+        if not network:
+            return Egress.NONE
+        if self.agent_problem:
+            raise ProviderError(self.agent_problem, kind="configuration")
+        return Egress.FULL if self._unenforceable else self.egress
+
     def for_target(self, options: Options) -> Containment:
         """Return the containment of a target's trials.
 
         Raises `ProviderError` (kind `configuration`) where the target asks for more than the operator allows.
         """
-        return replace(self, agent=limited(AGENT, options.max_processes, options.max_memory_mb, self.caps))
+        egress = Egress(options.egress or self.egress)
+        if not egress.within(self.egress):
+            raise ProviderError(
+                f"The target asks for egress '{egress}', and this worker allows '{self.egress}'. "
+                "Remove `egress`, or ask the operator to change EVALHUB_EGRESS.",
+                kind="configuration",
+            )
+        agent = limited(AGENT, options.max_processes, options.max_memory_mb, self.caps)
+        return replace(self, agent=agent, egress=egress)
 
     def around(
         self,
@@ -141,8 +184,8 @@ class Containment:
     ) -> Sandbox:
         """Return the sandbox of a trial.
 
-        `readable` and `writable` are seen at their own paths; `network` overrides the profile's; `tool` is
-        the program under test, whose real path becomes readable. Raises `ProviderError` (kind
+        `readable` and `writable` are seen at their own paths; `network` overrides the profile's, and what it
+        reaches is the egress policy's to say; `tool` is the program under test, whose real path becomes readable. Raises `ProviderError` (kind
         `configuration`) where the policy cannot be met.
         """
         if self.problem:
@@ -154,7 +197,7 @@ class Containment:
             workspace=workspace,
             scratch=scratch,
             profile=profile,
-            network=profile.network if network is None else network,
+            egress=self._egress(network=profile.network if network is None else network),
             readable=(*readable, *([Path(program).resolve()] if program else [])),
             writable=tuple(writable),
         )
@@ -177,7 +220,7 @@ class Sandbox:
     scratch: Path
     """Outside the workspace; writable; where HOME and temporary files are when no namespace holds them."""
     profile: Profile
-    network: bool
+    egress: Egress
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     _places: Mapping[str, str] = field(init=False, repr=False, compare=False)
@@ -248,7 +291,7 @@ class Sandbox:
 
     def _bubblewrap(self, cwd: Path) -> Bubblewrap:
         options = bubblewrap.options(
-            network=self.network,
+            network=self.egress is not Egress.NONE,
             nested=self.profile.nested,
             tmp_bytes=self.profile.tmp_bytes,
             readable=(*self.containment.readable_folders(), *self.readable),
@@ -256,7 +299,8 @@ class Sandbox:
             cwd=self.inside(cwd),
             etc=self.containment.etc(),
         )
-        return Bubblewrap(self.containment.machine.bwrap, options, self._resource_limits)
+        allowed = self.containment.allowed if self.egress is Egress.INTERNET else None
+        return Bubblewrap(self.containment.machine.bwrap, options, self._resource_limits, allowed)
 
     def _landlock_rules(self) -> dict[str, Any]:
         read: list[str | Path] = [
@@ -266,7 +310,11 @@ class Sandbox:
             *self.readable,
         ]
         write: list[str | Path] = [*DEVICES, self.workspace, self.scratch, *self.writable]
-        return {"read": [*map(str, read)], "write": [*map(str, write)], "network": self.network}
+        return {
+            "read": [*map(str, read)],
+            "write": [*map(str, write)],
+            "network": self.egress is not Egress.NONE,
+        }
 
 
 @cache

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from runs.containment import landlock
+from runs.containment.egress import Allowed
+from runs.containment.filtered_network import FilteredNetwork, filtered_network
+from runs.containment.helpers import HELPER_ENV, memory_file
 
-HELPER_ENV = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
-"""The whole environment of every helper."""
 OOM_SCORE = 500
 """The kernel ends commands before the worker when memory runs out."""
 _LONGEST_WORD = 131_072
@@ -38,6 +39,8 @@ class Bubblewrap:
     """All but the variables."""
     limits: Mapping[int, int] = field(default_factory=dict)
     """Resource limits by their number in `resource`."""
+    allowed: tuple[Allowed, ...] | None = None
+    """What a filtered network opens; None makes no such network."""
 
 
 @dataclass(frozen=True)
@@ -66,30 +69,40 @@ class Spawn:
 @contextmanager
 def started(spawn: Spawn, **pipes: Any) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command with the pipes of `subprocess.Popen`. Raises `OSError` or `ValueError` where it can't start."""
-    if isinstance(spawn.through, Bubblewrap):
-        process = _start_in_bubblewrap(spawn, spawn.through, pipes)
+    if isinstance(spawn.through, Bubblewrap) and spawn.through.allowed is not None:
+        with filtered_network(spawn.through.allowed) as network:
+            yield _start_in_bubblewrap(spawn, spawn.through, pipes, network)
+    elif isinstance(spawn.through, Bubblewrap):
+        yield _start_in_bubblewrap(spawn, spawn.through, pipes)
     elif isinstance(spawn.through, Starter):
-        process = _start_through_starter(spawn, spawn.through, pipes)
+        yield _start_through_starter(spawn, spawn.through, pipes)
     else:
         process = subprocess.Popen(spawn.argv, cwd=spawn.cwd, env=spawn.env, **pipes)
         _raise_oom_score(process.pid)
-    yield process
+        yield process
 
 
 def _start_in_bubblewrap(
-    spawn: Spawn, around: Bubblewrap, pipes: Mapping[str, Any]
+    spawn: Spawn, around: Bubblewrap, pipes: Mapping[str, Any], network: FilteredNetwork | None = None
 ) -> subprocess.Popen[bytes]:
     with ExitStack() as stack:
-        options = stack.enter_context(_memory_file([*around.options, *_set_variables(spawn.env)]))
+        options = [*around.options, *_set_variables(spawn.env)]
+        inherited = []
+        if network:
+            resolver = stack.enter_context(memory_file(network.resolver.encode()))
+            options += _network_options(network, resolver.fileno())
+            inherited.append(resolver.fileno())
+        given = stack.enter_context(_option_file(options))
         info, info_inside = _pipe(stack)
         wait, go = _pipe(stack)
-        inherited = [file.fileno() for file in (options, info_inside, wait)]
-        words = zip(("--args", "--info-fd", "--block-fd"), map(str, inherited), strict=True)
+        own = [file.fileno() for file in (given, info_inside, wait)]
+        words = zip(("--args", "--info-fd", "--block-fd"), map(str, own), strict=True)
+        enter = network.enter if network else ()
         process = subprocess.Popen(
-            (around.program, *chain.from_iterable(words), "--", *spawn.argv),
+            (*enter, around.program, *chain.from_iterable(words), "--", *spawn.argv),
             cwd="/",
             env=HELPER_ENV,
-            pass_fds=inherited,
+            pass_fds=[*inherited, *own],
             **pipes,
         )
         with _killed_on_error(process):
@@ -140,6 +153,13 @@ def _killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
         raise
 
 
+def _network_options(network: FilteredNetwork, resolver: int) -> Iterator[str]:
+    """Yield what a filtered network changes: its resolver, and this user, who is root in it, as before."""
+    yield from ("--uid", str(os.getuid()), "--gid", str(os.getgid()))
+    if network.resolver:
+        yield from ("--ro-bind-data", str(resolver), "/etc/resolv.conf")
+
+
 def _set_variables(env: Mapping[str, str]) -> Iterator[str]:
     _refuse_unusable(env)
     yield "--clearenv"
@@ -158,13 +178,10 @@ def _refuse_unusable(env: Mapping[str, str]) -> None:
             raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
 
 
-def _memory_file(words: Sequence[str]) -> BinaryIO:
+def _option_file(words: Sequence[str]) -> BinaryIO:
     if any("\0" in word for word in words):
         raise ValueError("a path holds a null byte")
-    file = os.fdopen(os.memfd_create("options"), "w+b")
-    file.write(b"".join(os.fsencode(word) + b"\0" for word in words))
-    file.seek(0)
-    return file
+    return memory_file(b"".join(os.fsencode(word) + b"\0" for word in words))
 
 
 def _pipe(stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:

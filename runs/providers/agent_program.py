@@ -37,7 +37,7 @@ class AgentProgram:
 
     def check(self) -> Availability:
         """Whether the sandbox allows to start and the program is there; with its version."""
-        if problem := self.containment.problem:
+        if problem := self.containment.agent_problem:
             return Availability(False, problem)
         found = self._found()
         return (

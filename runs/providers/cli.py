@@ -75,7 +75,7 @@ class Cli:
 
     def check(self) -> Availability:
         """Whether the sandbox, the program and the health check allow to start."""
-        if problem := self._containment.problem:
+        if problem := self._containment.agent_problem:
             return Availability(False, problem)
         reason = self._unwell()
         if not reason:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictInt
 
 from evaluators.model import Json, Price
 
 _ROUTING = frozenset(("judge_target", "workers", "provider_batching"))
-_CONTAINMENT = frozenset(("max_processes", "max_memory_mb"))
+_CONTAINMENT = frozenset(("max_processes", "max_memory_mb", "egress"))
 _RETRY = frozenset(
     (
         "max_retries",
@@ -95,6 +95,8 @@ class Options(Settings):
     max_processes: int | None = Field(default=None, ge=1)
     """Of a trial, setup commands included; None is the default of `runs.containment.profiles`."""
     max_memory_mb: int | None = Field(default=None, ge=1)
+    egress: Literal["none", "internet", "full"] | None = None
+    """What the trial's agent and setup commands may reach; None is what the worker allows."""
     base_url: str | None = None
     max_retries: int | None = Field(default=None, ge=0)
     retry_initial_delay_ms: float | None = Field(default=None, ge=0)

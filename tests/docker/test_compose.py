@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runs.containment.filtered_network import PACKAGES
 from tests.docker.stack import DOCKER, ROOT, compose
 
 OWN = ("migrate", "web", "worker", "beat")
@@ -124,3 +125,9 @@ def test_the_image_starts_what_the_web_service_starts(services):
 def test_the_image_holds_what_the_build_context_lets_in(name):
     assert f"!{name}" in (ROOT / ".dockerignore").read_text().splitlines()
     assert f"COPY {name}" in (DOCKER / "Dockerfile").read_text() or name == "manage.py"
+
+
+def test_workers_have_what_filters_the_network(services):
+    assert services["worker"]["devices"] == ["/dev/net/tun"]
+    image = (DOCKER / "Dockerfile").read_text()
+    assert [name for name in PACKAGES.replace(" and", ",").split(", ") if name not in image] == []

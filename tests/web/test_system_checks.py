@@ -8,6 +8,7 @@ from django.core.checks import run_checks
 from evalhub.web.checks import TAG
 
 SERVER = "postgresql://evalhub@db/evalhub"
+TEAM = {"EMBEDDED": False, "SANDBOX": "require", "EGRESS": "internet"}
 
 
 def ids() -> list[str | None]:
@@ -27,10 +28,20 @@ def test_the_embedded_mode_is_fine(settings):
         ({"DATABASE_URL": SERVER, "BROKER_URL": ""}, "evalhub.E001"),
         ({"SECRET_KEY": ""}, "evalhub.E002"),
         ({"ALLOWED_HOSTS": ["*"]}, "evalhub.W001"),
-        ({"EMBEDDED": False, "SANDBOX": "off"}, "evalhub.W002"),
-        ({"EMBEDDED": False, "SANDBOX": "prefer"}, "evalhub.W002"),
+        ({**TEAM, "SANDBOX": "off"}, "evalhub.W002"),
+        ({**TEAM, "SANDBOX": "prefer"}, "evalhub.W002"),
+        ({**TEAM, "EGRESS": "full"}, "evalhub.W003"),
+        ({**TEAM, "EGRESS_UNENFORCED": True}, "evalhub.W003"),
     ],
-    ids=["no broker", "no secret", "every host", "no sandbox", "perhaps a sandbox"],
+    ids=[
+        "no broker",
+        "no secret",
+        "every host",
+        "no sandbox",
+        "perhaps a sandbox",
+        "no filter",
+        "perhaps a filter",
+    ],
 )
 def test_it_tells(settings, changes, expected):
     settings.DATABASE_URL = ""
@@ -42,4 +53,5 @@ def test_it_tells(settings, changes, expected):
 def test_a_server_with_everything_is_fine(settings):
     settings.DATABASE_URL, settings.BROKER_URL = SERVER, "redis://broker"
     settings.EMBEDDED, settings.SANDBOX, settings.ALLOWED_HOSTS = False, "require", ["evalhub.example"]
+    settings.EGRESS = "internet"
     assert ids() == []

@@ -1,0 +1,191 @@
+"""A network for one sandbox: its own namespaces, nftables in them, and slirp4netns to the world outside.
+
+The namespaces belong to a process of ours. The sandbox has namespaces of users below it, so that nothing in it has a
+right over the network, whatever it makes for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from runs.containment.egress import (
+    DEVICE,
+    GATEWAY6,
+    NETWORK,
+    OWN6,
+    Allowed,
+    Opening,
+    openings,
+    resolver_settings,
+    ruleset,
+    worker_addresses,
+)
+from runs.containment.helpers import HELPER_ENV, memory_file
+from runs.providers.base import ProviderError
+
+PROGRAMS = ("slirp4netns", "nft", "ip", "unshare", "nsenter")
+PACKAGES = "slirp4netns, nftables, iproute2 and util-linux"
+_PATIENCE = 20.0
+_RESOLVER = Path("/etc/resolv.conf")
+# Rules come before the device. Where a kernel knows no IPv6, the sandbox has none either.
+_SCRIPT = f"""
+set -e
+ip link set lo up
+nft -f "/proc/self/fd/$1"
+echo ready
+read -r word
+if [ -e /proc/sys/net/ipv6/conf/{DEVICE} ]; then
+  ip -6 address add {OWN6}/64 dev {DEVICE} nodad
+  ip -6 route add default via {GATEWAY6} dev {DEVICE}
+fi
+[ "$word" != loopback ] || echo 1 > /proc/sys/net/ipv4/conf/{DEVICE}/route_localnet
+echo ready
+read -r word
+"""
+
+
+@dataclass(frozen=True)
+class FilteredNetwork:
+    """A network that a command is started in."""
+
+    enter: tuple[str, ...]
+    """The start of a command line that enters it; inside, this user is root until bubblewrap maps it back."""
+    resolver: str
+    """What /etc/resolv.conf is to say; empty where the worker has none."""
+
+
+@contextmanager
+def filtered_network(allowed: tuple[Allowed, ...]) -> Iterator[FilteredNetwork]:
+    """Make a network, and remove it with everything in it. Raises `ProviderError` where that does not work."""
+    opened = openings(allowed)
+    with ExitStack() as stack:
+        try:
+            holder = _hold_namespaces(stack, ruleset(opened, worker_addresses()))
+            _forward(stack, holder.pid, opened)
+            loopback = any(each.asked.is_loopback for each in opened)
+            _tell(holder, "loopback" if loopback else "go")
+        except OSError as error:
+            raise ProviderError(
+                f"The sandbox's network cannot be made: {error}. The worker needs {PACKAGES}, /dev/net/tun and "
+                "a kernel with nf_tables."
+            ) from error
+        words = ("nsenter", "--preserve-credentials", f"--user=/proc/{holder.pid}/ns/user")
+        resolver = resolver_settings(_RESOLVER.read_text()) if _RESOLVER.is_file() else ""
+        yield FilteredNetwork((*words, f"--net=/proc/{holder.pid}/ns/net", "--"), resolver)
+
+
+@cache
+def problem() -> str:
+    """Return why no network can be filtered here, without a full stop; empty where it can."""
+    if missing := [name for name in PROGRAMS if not shutil.which(name, path=HELPER_ENV["PATH"])]:
+        return f"the worker has no {', '.join(missing)}"
+    try:
+        with filtered_network(()) as network:
+            ended = subprocess.run([*network.enter, "true"], env=HELPER_ENV, cwd="/", check=False, timeout=10)
+            return "" if ended.returncode == 0 else "its namespaces cannot be entered"
+    except ProviderError as error:
+        return str(error).rstrip(".")
+
+
+def _hold_namespaces(stack: ExitStack, rules: str) -> subprocess.Popen[bytes]:
+    with memory_file(rules.encode()) as file:
+        number = file.fileno()
+        holder = subprocess.Popen(
+            [
+                "unshare",
+                "--user",
+                "--map-root-user",
+                "--net",
+                "--",
+                "/bin/sh",
+                "-c",
+                _SCRIPT,
+                "sh",
+                str(number),
+            ],
+            cwd="/",
+            env=HELPER_ENV,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(number,),
+            start_new_session=True,
+        )
+    stack.callback(_end, holder)
+    _expect_ready(holder)
+    return holder
+
+
+def _forward(stack: ExitStack, holder: int, opened: tuple[Opening, ...]) -> None:
+    """Start the forwarder; it ends with its pipe to this process, whatever becomes of the latter."""
+    ready, ready_inside = os.pipe()
+    stack.callback(os.close, ready)
+    alive_inside, alive = os.pipe()
+    stack.callback(os.close, alive)
+    words = ["--configure", "--mtu=65520", f"--cidr={NETWORK}", "--enable-ipv6", "--enable-sandbox"]
+    words += ["--enable-seccomp", f"--ready-fd={ready_inside}", f"--exit-fd={alive_inside}"]
+    if not any(each.asked.is_loopback for each in opened):
+        words.append("--disable-host-loopback")
+    try:
+        forwarder = subprocess.Popen(
+            ["slirp4netns", *words, f"--userns-path=/proc/{holder}/ns/user", str(holder), DEVICE],
+            cwd="/",
+            env=HELPER_ENV,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=(ready_inside, alive_inside),
+            start_new_session=True,
+        )
+    finally:
+        os.close(ready_inside)
+        os.close(alive_inside)
+    stack.callback(_end, forwarder)
+    select.select([ready], [], [], _PATIENCE)
+    if os.read(ready, 1) != b"1":
+        raise OSError(f"slirp4netns said: {_rest(forwarder)}")
+
+
+def _tell(holder: subprocess.Popen[bytes], word: str) -> None:
+    if holder.stdin is None:
+        raise TypeError("no pipe")
+    holder.stdin.write(f"{word}\n".encode())
+    holder.stdin.flush()
+    _expect_ready(holder)
+
+
+def _expect_ready(holder: subprocess.Popen[bytes]) -> None:
+    said = _line(holder.stdout)
+    if said != b"ready\n":
+        raise OSError(f"{said.decode('utf-8', 'replace').strip()} {_rest(holder)}".strip() or "no answer")
+
+
+def _line(pipe: IO[bytes] | None) -> bytes:
+    if pipe is None or not select.select([pipe], [], [], _PATIENCE)[0]:
+        return b""
+    return pipe.readline()
+
+
+def _rest(process: subprocess.Popen[bytes]) -> str:
+    """Return what a process that failed has printed, on one line."""
+    process.kill()
+    said, _ = process.communicate()
+    return " ".join(said.decode("utf-8", "replace").split())[-300:]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
