@@ -213,4 +213,8 @@ def _hold_down(pid: int, limits: Mapping[int, int]) -> None:
 def _raise_oom_score(pid: int) -> None:
     # A process that is gone, or that has become another user's, needs none.
     with suppress(OSError):
-        Path(f"/proc/{pid}/oom_score_adj").write_text(str(OOM_SCORE))
+        file = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(file, str(OOM_SCORE).encode())
+        finally:
+            os.close(file)

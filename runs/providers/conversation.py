@@ -19,7 +19,6 @@ from runs.containment.profiles import Limits
 from runs.providers.capture import Capture
 from runs.providers.process_tree import (
     SHARED_SECONDS,
-    Mark,
     Process,
     descendants,
     end_left_behind,
@@ -58,8 +57,8 @@ class Conversation:
     """One process from its start to its end. `hold` is called once; then the other fields tell."""
 
     process: subprocess.Popen[bytes]
-    mark: Mark | None
-    """Marks the descendants; None where a pid namespace contains them."""
+    marker: str
+    """Marks the descendants; empty where a pid namespace contains them."""
     stdin: bytes | None
     output_limit: int
     stop: Stop
@@ -159,8 +158,8 @@ class Conversation:
 
     def _watch(self, now: float) -> None:
         below = set(descendants(self.process.pid, max_age=SHARED_SECONDS))
-        if self.mark:
-            below.update(marked(self.process.pid, self.mark))
+        if self.marker:
+            below.update(marked(self.process.pid, self.marker))
         self._known.update(below)
         root = read_process(self.process.pid)
         tree = [*below, root] if root else [*below]
@@ -181,7 +180,7 @@ class Conversation:
         self.reason, self.sentence = reason, sentence
         tree = descendants(self.process.pid)
         self._known.update(tree)
-        if self.mark:
+        if self.marker:
             send_group(self.process.pid, signal.SIGTERM)
         send(tree, signal.SIGTERM)
         # What uses too much could use much more meanwhile.
@@ -200,8 +199,8 @@ class Conversation:
         # While it is not reaped, its number cannot be that of a stranger's group.
         send_group(self.process.pid, signal.SIGKILL)
         self.seconds = time.monotonic() - self._began
-        if self.mark:
-            self.left_behind = end_left_behind(self.process.pid, self.mark, self._known, seconds=self.seconds)
+        if self.marker:
+            self.left_behind = end_left_behind(self.process.pid, self.marker, self._known)
         self.exit_code = self.process.wait()
         self._give_up_at = time.monotonic() + DRAIN_SECONDS
         if self._pidfd >= 0:

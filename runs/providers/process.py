@@ -7,6 +7,7 @@ thread waits: the kernel's parent-death signal of a sandbox belongs to the threa
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,7 @@ from runs.containment.profiles import UNLIMITED, Limits
 from runs.containment.starting import Spawn, started
 from runs.providers.base import ProviderError
 from runs.providers.conversation import Conversation, Stop
-from runs.providers.process_tree import MARKER, Mark
+from runs.providers.process_tree import MARKER
 from runs.providers.streams import Sink
 
 OUTPUT_LIMIT = 10 << 20
@@ -85,13 +86,13 @@ def run_process(
     """
     argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
     spawn = sandbox.wrap(argv, cwd=cwd, env=env) if sandbox else Spawn(argv, cwd, env)
-    mark = None if spawn.contained else Mark.new()
-    if mark:
-        spawn = replace(spawn, env={**spawn.env, MARKER: mark.value})
+    marker = "" if spawn.contained else secrets.token_hex(8)
+    if marker:
+        spawn = replace(spawn, env={**spawn.env, MARKER: marker})
     with _started(spawn, piped_stdin=stdin is not None, merge_stderr=merge_stderr) as process:
         conversation = Conversation(
             process,
-            mark=mark,
+            marker=marker,
             stdin=stdin,
             output_limit=output_limit,
             stop=Stop(timeout_seconds, grace_seconds, flood_limit, cancelled, limits),

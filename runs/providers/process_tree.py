@@ -7,13 +7,12 @@ sandbox holds such a one.
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Lock
 
 import psutil
@@ -22,10 +21,9 @@ MARKER = "EVALHUB_PROCESS"
 """Name of the variable by which the descendants of a command are recognised."""
 SHARED_SECONDS = 0.1
 """Commands that are watched at the same time share a look at the machine."""
-LONG_SECONDS = 5.0
-"""After so long the number of an older process may have become a descendant's."""
+NEAR = 512
+"""Of so many processes that began after a command, each is asked; of more, those that are listed."""
 _LOOKS = 3
-_KERNEL_SESSION = 0
 
 
 @dataclass(frozen=True)
@@ -34,20 +32,6 @@ class Process:
 
     process: psutil.Process
     rss_bytes: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What the descendants of one command are recognised by."""
-
-    value: str
-    before: frozenset[int]
-    """The processes that were there before the command."""
-
-    @classmethod
-    def new(cls) -> Mark:
-        """Return a mark for a command that is started next."""
-        return cls(secrets.token_hex(8), frozenset(psutil.pids()))
 
 
 class _Table:
@@ -101,27 +85,58 @@ def read_process(pid: int) -> Process | None:
     return found if _lives(found) else None
 
 
-def marked(root: int, mark: Mark, *, but: Container[int] = ()) -> list[Process]:
-    """The living processes of a command that were started after it and are not its root, whatever their parents."""
-    fresh = [pid for pid in psutil.pids() if pid != root and pid not in mark.before and pid not in but]
-    return [process for pid in fresh if (process := _belonging(pid, root, mark))]
+def marked(root: int, marker: str) -> list[Process]:
+    """The living processes of a command that are not its root, whatever their parents."""
+    return _look_for(root, marker)[0]
 
 
-def left_behind(root: int, mark: Mark) -> list[Process]:
-    """The living processes that a command with this mark started and that are not its root.
+def left_behind(root: int, marker: str) -> list[Process]:
+    """The living processes that a command with this marker started and that are not its root.
 
-    Looked for again while there are new processes: one that forks and ends in between hands over to one that the
-    first look had not listed.
+    Looked for again where one was gone before it was asked: it may have handed over to one that was not listed.
     """
-    looked_at: frozenset[int] = frozenset()
     for _ in range(_LOOKS):
-        listed = frozenset(psutil.pids())
-        if listed <= looked_at:
-            break
-        if found := marked(root, mark, but=looked_at):
+        found, complete = _look_for(root, marker)
+        if found or complete:
             return found
-        looked_at = listed
     return []
+
+
+def _look_for(root: int, marker: str) -> tuple[list[Process], bool]:
+    """Return a command's processes, and whether none was gone before it was asked whose it is."""
+    found: list[Process] = []
+    complete = True
+    newest = _newest_pid()
+    near = root <= newest <= root + NEAR
+    for pid in range(root + 1, newest + 1) if near else _listed(root, newest):
+        try:
+            session = os.getsid(pid)
+            # A session is inherited or new; the kernel's own processes are in none.
+            if (root <= session <= newest) if near else session:
+                found += _belonging(pid, root, session, marker)
+        except (ProcessLookupError, psutil.NoSuchProcess):
+            complete = complete and near
+        except (OSError, psutil.Error):
+            # Another user's.
+            continue
+    return found, complete and newest == _newest_pid()
+
+
+def _listed(root: int, newest: int) -> list[int]:
+    """Return what may be a descendant: after a wrap of the numbers, every process."""
+    return [pid for pid in psutil.pids() if pid > root or newest < root]
+
+
+def _newest_pid() -> int:
+    """Return the number that was given out last; asking for it costs a tenth of a listing."""
+    try:
+        file = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        return int(os.read(file, 256).split()[-1])
+    finally:
+        os.close(file)
 
 
 def send(processes: Iterable[Process], signal_number: int) -> None:
@@ -138,18 +153,16 @@ def send_group(group: int, signal_number: int) -> None:
         os.killpg(group, signal_number)
 
 
-def end_left_behind(root: int, mark: Mark, known: Iterable[Process] = (), *, seconds: float) -> int:
+def end_left_behind(root: int, marker: str, known: Iterable[Process] = ()) -> int:
     """Kill what a command left behind and return how many processes that were.
 
-    `known` are descendants seen while the command ran, which took `seconds`. Looked for again after each round, since
-    what is killed may have started another meanwhile; gives up after a second.
+    `known` are descendants seen while the command ran. Looked for again after each round, since what
+    is killed may have started another meanwhile; gives up after a second.
     """
-    if seconds > LONG_SECONDS:
-        mark = replace(mark, before=frozenset())
     ended: set[Process] = set()
     known = list(known)
     give_up = time.monotonic() + 1.0
-    while found := [*filter(_lives, known), *left_behind(root, mark)]:
+    while found := [*filter(_lives, known), *left_behind(root, marker)]:
         ended.update(found)
         send(found, signal.SIGKILL)
         if time.monotonic() > give_up:
@@ -165,18 +178,13 @@ def _lives(process: Process) -> bool:
         return False
 
 
-def _belonging(pid: int, root: int, mark: Mark) -> Process | None:
-    try:
-        session = os.getsid(pid)
-        # A session is inherited or new, so an older one is a stranger's.
-        if session == _KERNEL_SESSION or session in mark.before:
-            return None
-        found = psutil.Process(pid)
+def _belonging(pid: int, root: int, session: int, marker: str) -> Iterator[Process]:
+    """Yield a process where it is one of a command. Raises `psutil.Error`."""
+    found = psutil.Process(pid)
+    if session == root or any(value == marker for value in _markers(found)):
         process = Process(found, found.memory_info().rss)
-        ours = session == root or any(value == mark.value for value in _markers(found))
-    except (OSError, psutil.Error):
-        return None
-    return process if ours and _lives(process) else None
+        if _lives(process):
+            yield process
 
 
 def _markers(process: psutil.Process) -> Iterator[str | None]:

@@ -210,7 +210,7 @@ def test_a_network_goes_with_a_killed_worker(folders):
 def test_a_policy_that_cannot_be_enforced_is_refused(folders, level, egress):
     contained = filtering(egress=egress, level=level)
     with pytest.raises(
-        ProviderError, match="there is no bubblewrap. Install bubblewrap, slirp4netns"
+        ProviderError, match=r"there is no bubblewrap\. Install bubblewrap, slirp4netns"
     ) as caught:
         contained.around(*folders, profile=AGENT)
     assert caught.value.kind == "configuration"
