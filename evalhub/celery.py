@@ -2,15 +2,19 @@
 
 import os
 import threading
+from typing import Any
 
-from celery import Celery
+from celery import Celery, bootsteps
 from celery.signals import worker_init, worker_ready, worker_shutting_down
+from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 
 from django.conf import settings
 
 from evalhub.broker import embedded_broker_url
+
+SHORT_TASKS, LANES = "evalhub", "evalhub.lanes"
 
 app = Celery("evalhub")
 app.conf.update(
@@ -25,11 +29,43 @@ app.conf.update(
     task_acks_late=False,
     worker_prefetch_multiplier=1,
     worker_hijack_root_logger=False,
-    task_default_queue="evalhub",
+    # Wake-ups for trials apart from preparation, checks and grading, so that none waits for the other.
+    task_default_queue=SHORT_TASKS,
+    task_queues=[Queue(SHORT_TASKS), Queue(LANES)],
+    task_routes={"runs.tasks.wake_lanes": {"queue": LANES}},
     task_publish_retry=False,
     beat_schedule={"tick": {"task": "runs.tasks.tick", "schedule": 5.0, "options": {"expires": 5}}},
 )
 app.autodiscover_tasks(["runs"])
+
+
+class Lanes(bootsteps.StartStopStep):
+    """Carries trials beside Celery's own threads, which are left to short tasks."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def include_if(self, parent: Any) -> bool:
+        """Carry no trials in a worker that was started without the lanes' queue."""
+        return LANES in parent.app.amqp.queues.consume_from
+
+    def start(self, parent: Any) -> None:
+        from runs.lane_pool import lane_pool
+
+        lane_pool.start(settings.WORKER_THREADS)
+
+    def stop(self, parent: Any) -> None:
+        """Wait for the trials that are running now."""
+        from runs.lane_pool import lane_pool
+
+        lane_pool.stop()
+
+    def terminate(self, parent: Any) -> None:
+        from runs.lane_pool import lane_pool
+
+        lane_pool.stop(wait=False)
+
+
+app.steps["worker"].add(Lanes)
 
 
 @worker_init.connect

@@ -1,4 +1,4 @@
-"""A lane: takes a place in a run, carries one trial after another, and gives the place back."""
+"""A lane: carries one trial after another in a place of a run, and goes to the next run when it is its turn."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import time
 from collections.abc import Callable
 
 from django.db import connections
-from django.db.models import F
 
 from runs import recording
 from runs.execution import execute
 from runs.models import Run
 from runs.models.run import RunState
-from runs.queue import claims
+from runs.queue import claims, fair_share
 from runs.queue.disk import DiskFull, room
 from runs.queue.heartbeat import heartbeat
+from runs.queue.retrying import retry_when_lost
 from runs.trial_result import TrialResult
 from runs.trials import batching
 
 logger = logging.getLogger(__name__)
 
-SLICE_SECONDS = 60.0
-"""How long a lane works before it lets others have its thread; it asks for another wake-up then."""
+LOOK_SECONDS = 1.0
+"""How often a lane looks whether another run should have it."""
 TRIES_ON_FULL_DISK = claims.MOST_PUT_BACK + 1
 
 _stopping = threading.Event()
@@ -40,60 +40,80 @@ def work(run_id: int, *, until: float | None = None) -> bool:
     A run whose batch has not ended is only looked at. `until` is in seconds of `time.monotonic()`; None works on
     to the end. Returns True when work was left.
     """
-    run = Run.objects.select_related("target").get(pk=run_id)
-    if batching.waits(run_id):
+    if batching.waits(run_id) or room.problem():
         return False
-    while not room.problem():
-        place = claims.take_place(run, run.target)
-        if place is None:
-            return False
+    launch_id = Run.objects.values_list("launch", flat=True).get(pk=run_id)
+    place = fair_share.next_place(launch_id=launch_id)
+    return work_from(place, launch_id=launch_id, until=until) if place else False
+
+
+def work_from(place: claims.Place, *, launch_id: int | None = None, until: float | None = None) -> bool:
+    """Carry trials in a place, then in that of the run whose turn it is, until none is left or time is over.
+
+    With `launch_id` only the runs of that launch have a turn. Returns True when work was left.
+    """
+    following: claims.Place | None = place
+    while following is not None:
+        place = following
         try:
             with heartbeat.holding(place.token, "place"):
-                several = _work_in(place, run, until)
-        finally:
+                _work_in(_Turn(place, launch_id, until))
+        except BaseException:
             claims.release_place(place)
-        if _stopping.is_set():
+            raise
+        time_is_over = until is not None and time.monotonic() >= until
+        if time_is_over or _stopping.is_set() or room.problem():
+            claims.release_place(place)
+            return time_is_over
+        following = fair_share.next_place(launch_id=launch_id, leaving=place)
+    return False
+
+
+class _Turn:
+    """A lane's time in one place, and what ends it."""
+
+    def __init__(self, place: claims.Place, launch_id: int | None, until: float | None) -> None:
+        self.place = place
+        self.over = False
+        self._launch_id = launch_id
+        self._until = until
+        self._looked = time.monotonic()
+        # The runs of one launch advance together, trial by trial.
+        self._one_trial = retry_when_lost(Run.objects.filter(launch__runs=place.run_id).count) > 1
+
+    def may_go_on(self) -> bool:
+        """Return whether a further trial may begin here."""
+        return not (self.over or self._is_stopped() or room.problem())
+
+    def is_over(self) -> bool:
+        """Return whether the present trial is the last one here."""
+        self.over = self.over or self._one_trial or self._is_stopped() or self._is_late()
+        self.over = self.over or self._should_give_way()
+        return self.over
+
+    def _is_stopped(self) -> bool:
+        return heartbeat.stopped(self.place.token) or _stopping.is_set()
+
+    def _is_late(self) -> bool:
+        return self._until is not None and time.monotonic() >= self._until
+
+    def _should_give_way(self) -> bool:
+        if time.monotonic() - self._looked < LOOK_SECONDS:
             return False
-        if until is not None and time.monotonic() >= until:
+        self._looked = time.monotonic()
+        if room.problem():
             return True
-        following = _next_run(run) if several else None
-        if following is None:
-            return False
-        run = following
-    return False
+        return retry_when_lost(lambda: fair_share.should_give_way(self.place, launch_id=self._launch_id))
 
 
-def _work_in(place: claims.Place, run: Run, until: float | None) -> bool:
-    """Carry trials in one place; True when the launch's next run should have its turn."""
-    several = run.launch.runs.count() > 1
-
-    def is_stopped() -> bool:
-        return heartbeat.stopped(place.token) or _stopping.is_set()
-
-    def is_over() -> bool:
-        return (
-            several
-            or is_stopped()
-            or bool(room.problem())
-            or (until is not None and time.monotonic() >= until)
-        )
-
-    while not is_stopped():
-        claim = claims.claim_trial(run.pk)
+def _work_in(turn: _Turn) -> None:
+    """Carry trials of a place's run until none is left, or the turn is over."""
+    while turn.may_go_on():
+        claim = claims.claim_trial(turn.place.run_id)
         if claim is None:
-            return several
+            return
         while claim is not None:
-            claim = carry(claim, is_over=is_over)
-        if is_over():
-            return several
-    return False
-
-
-def _next_run(run: Run) -> Run | None:
-    """Return the launch's run that has started the smallest share of its trials and has some left."""
-    left = F("open") * 1.0 / F("trials")
-    waiting = claims.runs_with_work().filter(launch=run.launch_id).select_related("target")
-    return waiting.order_by(left.desc(), "pk").first()
+            claim = carry(claim, is_over=turn.is_over)
 
 
 def carry(claim: claims.Claim, *, is_over: Callable[[], bool]) -> claims.Claim | None:

@@ -97,8 +97,8 @@ class Run(models.Model):
     """Preparations that were begun."""
     put_back = models.PositiveSmallIntegerField(default=0, db_default=0)
     """How often its preparation went back because a disk was full; these are not among `starts`."""
-    woken = models.FloatField(default=0.0)
-    """When lanes were last called for, in the database's seconds."""
+    served = models.FloatField(default=0.0)
+    """When a lane last took a place in it, in the database's seconds."""
     concurrency = models.PositiveIntegerField(default=1)
 
     trials = models.PositiveIntegerField(default=0)

@@ -67,9 +67,9 @@ def _take_slot(slots: QuerySet[RunSlot] | QuerySet[TargetSlot], token: str) -> b
             return False
 
 
-def take_place(run: Run, target: Target) -> Place | None:
+def take_place(run: Run, target: Target, token: str = "") -> Place | None:
     """Take a run slot and, where the target is limited, a target slot; None when either is full."""
-    place = Place(run.pk, target.pk, new_token(), limited=bool(target.workers))
+    place = Place(run.pk, target.pk, token or new_token(), limited=bool(target.workers))
 
     def take() -> bool:
         with write_transaction():
@@ -80,10 +80,16 @@ def take_place(run: Run, target: Target) -> Place | None:
                 return False
         return True
 
-    def taken() -> bool | None:
-        return RunSlot.objects.filter(run=run, token=place.token).exists() or None
+    taken = retry_when_lost(take, committed=lambda: True if held_place(place.token) else None)
+    return place if taken else None
 
-    return place if retry_when_lost(take, committed=taken) else None
+
+def held_place(token: str) -> Place | None:
+    """Return the place under this token; None when no lane holds it."""
+    slot = RunSlot.objects.filter(token=token).select_related("run__target").first()
+    if slot is None:
+        return None
+    return Place(slot.run_id, slot.run.target_id, token, limited=bool(slot.run.target.workers))
 
 
 def release_place(place: Place) -> None:
@@ -241,12 +247,6 @@ def runs_with_work() -> QuerySet[Run]:
     queued = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.QUEUED)
     batch = ProviderBatch.objects.filter(run=OuterRef("pk"), state=BatchState.SUBMITTED)
     return Run.objects.filter(Exists(queued), ~Exists(batch), state=RunState.RUNNING, cancel_requested=False)
-
-
-def usable_lanes(run_id: int, most: int) -> int:
-    """Return how many more lanes the run could use now, at the most so many: each needs a place and a queued trial."""
-    free = RunSlot.objects.filter(run=run_id, lease_until__lt=DatabaseNow())[:most].count()
-    return Trial.objects.filter(run=run_id, state=TrialState.QUEUED)[:free].count() if free else 0
 
 
 def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 from django.utils.module_loading import import_string
+
+from runs.models import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +38,17 @@ def after_commit_prepare(run_ids: Sequence[int]) -> None:
     transaction.on_commit(lambda: prepare(run_ids))
 
 
-def lanes(run_id: int, count: int) -> None:
-    """Ask workers for so many lanes of a run."""
-    _send("lane", run_id, times=count)
+def lanes() -> None:
+    """Let workers' free lanes look for work: one message for each worker, which starts as many lanes as it has free.
+
+    A worker that gets none finds the work within a second by itself.
+    """
+    _send("wake_lanes", times=Worker.heard(now=timezone.now()).count())
+
+
+def look_at_batch(run_id: int) -> None:
+    """Ask a worker to look how far a run's batch is."""
+    _send("look_at_batch", run_id)
 
 
 def check_target(check_id: int) -> None:

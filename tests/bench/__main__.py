@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import formats, pages, transcripts, trials, workers
+from tests.bench import fairness, formats, pages, transcripts, trials, workers
 from tests.bench.figures import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -15,6 +15,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "processes": trials.processes,
     "start": workers.claim_to_start,
     "memory": workers.memory,
+    "fairness": fairness.fairness,
     "transcripts": transcripts.speed,
     "agentv": formats.agentv,
     "endpoint": formats.endpoint,

@@ -19,7 +19,7 @@ TRIALS = 40
 
 
 @contextmanager
-def _worker(data: Path) -> Iterator[int]:
+def evalhub_up(data: Path) -> Iterator[int]:
     """Start an embedded evalhub without examples; give the worker's process id."""
     env = {**os.environ, "EVALHUB_DATA": str(data)}
     command = [*MANAGE, "up", "--no-examples", "--port", "8977"]
@@ -28,7 +28,7 @@ def _worker(data: Path) -> Iterator[int]:
             for line in up.stdout or ():
                 if "Serving on" in line:
                     break
-            yield _child(up.pid, "celery")
+            yield _child(up.pid, "\0worker\0")
         finally:
             up.send_signal(signal.SIGINT)
             up.wait(30)
@@ -74,7 +74,7 @@ def claim_to_start() -> Iterator[Figure]:
     """Milliseconds from a claim to the agent's first instruction, in a warm worker, without a sandbox."""
     os.environ["EVALHUB_SANDBOX"] = "off"
     try:
-        with suite(STAMP) as (data, scenario, targets), _worker(data):
+        with suite(STAMP) as (data, scenario, targets), evalhub_up(data):
             command = [
                 *MANAGE,
                 "run_scenarios",
@@ -110,7 +110,7 @@ MOCK = "targets:\n  - {name: agent, provider: mock, response: done}\n"
 
 def memory() -> Iterator[Figure]:
     """Resident megabytes of a worker after its first trials, before it calls a model."""
-    with suite(MOCK) as (data, scenario, targets), _worker(data) as pid:
+    with suite(MOCK) as (data, scenario, targets), evalhub_up(data) as pid:
         command = [*MANAGE, "run_scenarios", str(scenario), "--targets", str(targets), "--target", "agent"]
         run([*command, "--trials", "200", "--concurrency", "8", "--wait"], data)
         resident = resident_mb(pid)

@@ -90,7 +90,7 @@ class Stand:
             process = subprocess.Popen(
                 argv,
                 cwd=ROOT,
-                env=self.env,
+                env={**self.env, "EVALHUB_WORKER_THREADS": str(threads)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
