@@ -110,7 +110,13 @@ class Running:
             connection.close()
 
     def worker(self) -> int | None:
-        return next((pid for pid, line in processes(self.data).items() if " worker " in line), None)
+        return self.service(" worker ")
+
+    def beat(self) -> int | None:
+        return self.service(" beat ")
+
+    def service(self, word: str) -> int | None:
+        return next((pid for pid, line in processes(self.data).items() if word in line), None)
 
 
 @pytest.fixture
@@ -157,6 +163,20 @@ def test_it_keeps_everything_running_and_stops_in_order(running: Running):
     assert said.rstrip().endswith("Stopping.")
     assert "worker ended with exit code -9; it starts again" in said
     assert until(lambda: not processes(running.data), 5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("service", ["worker", "beat"])
+def test_a_killed_service_comes_back_and_leaves_nothing(running: Running, service: str):
+    find = running.worker if service == "worker" else running.beat
+    killed = until(find)
+    before = len(processes(running.data))
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: find() not in (None, killed))
+    # A process that a dead service left would still be there beside those of its successor.
+    until(lambda: len(processes(running.data)) == before)
+    kinds = [line for line in processes(running.data).values() if f" {service} " in line]
+    assert len(kinds) == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux'")

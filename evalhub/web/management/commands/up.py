@@ -212,9 +212,13 @@ def _workers(logs: Path) -> list[Service]:
     celery = [sys.executable, "-m", "celery", "--app", "evalhub"]
     worker = [*celery, "worker", "--pool", "threads", "--concurrency", str(settings.WORKER_THREADS)]
     worker += ["--loglevel", "WARNING", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-    # One worker on one machine may carry the clock as well, which saves a process of 100 MB.
-    worker += ["--beat", "--schedule", str(settings.DATA_DIR / "beat-schedule")]
-    return [Service("worker", worker, logs / "worker.log", grace_seconds=15)]
+    # A clock inside the worker would outlive a worker that is killed, because it is a process of its own there.
+    beat = [*celery, "beat", "--schedule", str(settings.DATA_DIR / "beat-schedule"), "--pidfile", ""]
+    beat += ["--loglevel", "WARNING"]
+    return [
+        Service("worker", worker, logs / "worker.log", grace_seconds=15),
+        Service("beat", beat, logs / "beat.log"),
+    ]
 
 
 def _example_agent(logs: Path) -> Service:
