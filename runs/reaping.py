@@ -5,7 +5,7 @@ from __future__ import annotations
 from runs import recording
 from runs.models import Run
 from runs.models.run import RunState
-from runs.queue import claims
+from runs.queue import claims, presence
 
 LOST_PREPARATION = (
     f"The worker was lost {claims.MOST_STARTS} times while it prepared this run. Look in the workers' logs at what ends "
@@ -24,5 +24,7 @@ def reap() -> None:
         recording.fail_run(run_id, token, LOST_PREPARATION, [])
     for run_id in claims.halted_runs().values_list("pk", flat=True):
         recording.cancel_run(run_id)
+    presence.forget_silent()
+    claims.remove_slots_of_closed_runs()
     for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):
         recording.close_if_done(run_id)

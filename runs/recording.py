@@ -115,6 +115,7 @@ def close_if_done(run_id: int) -> bool:
         )
         if won != 1:
             return False
+        claims.remove_slots(run_id)
         run = Run.objects.get(pk=run_id)
         write_rollups(run)
         comparing.compare_with_baseline(run)
@@ -134,6 +135,7 @@ def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> boo
         )
         if won == 1:
             cancel_queued(run_id)
+            claims.remove_slots(run_id)
     return won == 1
 
 

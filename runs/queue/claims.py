@@ -233,6 +233,17 @@ def make_slots(run: Run) -> None:
     sync_target_slots(run.target)
 
 
+def remove_slots(run_id: int) -> None:
+    """Remove the places of a run that is over, with whatever tokens lanes have left in them."""
+    RunSlot.objects.filter(run=run_id).delete()
+
+
+def remove_slots_of_closed_runs() -> None:
+    """Remove places that outlived their run: of runs that were closed by an earlier version, or taken at the end."""
+    closed = Run.objects.filter(state__in=[RunState.FINISHED, RunState.CANCELLED])
+    RunSlot.objects.filter(run__in=closed).delete()
+
+
 def sync_target_slots(target: Target) -> None:
     """Make the table of a target's places fit its `workers`."""
     places = target.workers or 0

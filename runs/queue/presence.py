@@ -23,8 +23,8 @@ SAY_SECONDS = 15.0
 LOOK_SECONDS = 1.0
 """How often the disks are looked at."""
 LONGEST_PROBLEM = 500
-FORGOTTEN_AFTER = timedelta(days=1)
-"""A worker that said nothing for so long is no more listed."""
+FORGOTTEN_AFTER = timedelta(hours=1)
+"""A worker that was silent for so long is not listed any more."""
 
 
 def say() -> None:
@@ -41,7 +41,11 @@ def say() -> None:
             "free_bytes": least_free_bytes(),
         },
     )
-    Worker.objects.filter(seen__lt=now - FORGOTTEN_AFTER).delete()
+
+
+def forget_silent() -> None:
+    """Take workers off the list that were killed: they could not do it themselves."""
+    Worker.objects.filter(seen__lt=timezone.now() - FORGOTTEN_AFTER).delete()
 
 
 def leave() -> None:

@@ -9,9 +9,11 @@ import pytest
 from evaluators.evaluate import Evaluation
 from evaluators.model import Score, Transcript, Usage
 from runs import recording
-from runs.models import RunMeasure, Trial
+from runs.models import Run, RunMeasure, RunSlot, Trial
 from runs.models.trial import SHORT, TranscriptRecord
-from tests.runs.carrying import claimed, passed, running
+from runs.queue import claims
+from runs.reaping import reap
+from tests.runs.carrying import claimed, launch, passed, running
 
 pytestmark = pytest.mark.django_db
 AWKWARD = "a\x00b\ud800c é ✓"
@@ -149,3 +151,29 @@ def test_scores_are_kept_as_evaluate_returned_them():
         1.0,
         True,
     )
+
+
+def test_a_closed_run_leaves_no_places_behind():
+    run = running(trials=1)
+    place = claims.take_place(run, run.target)
+    assert place is not None
+    while (claim := claims.claim_trial(run.pk)) is not None:
+        assert recording.record(claim, passed())
+    assert not RunSlot.objects.filter(run=run).exists()
+    claims.release_place(place)
+    assert not RunSlot.objects.exists()
+
+
+def test_places_of_runs_that_were_closed_before_go_with_the_next_look():
+    over, open_ = running(trials=1), running(trials=1)
+    Run.objects.filter(pk=over.pk).update(state="finished")
+    RunSlot.objects.update(token="left")
+    reap()
+    assert set(RunSlot.objects.values_list("run", flat=True)) == {open_.pk}
+
+
+def test_a_run_that_cannot_be_prepared_leaves_no_places_behind():
+    run = launch().runs.get()
+    token = claims.claim_run(run.pk)
+    assert recording.fail_run(run.pk, token or "", "It cannot.", [])
+    assert not RunSlot.objects.filter(run=run).exists()

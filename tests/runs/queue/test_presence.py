@@ -12,6 +12,7 @@ from runs.models import Worker
 from runs.queue import presence
 from runs.queue.heartbeat import heartbeat
 from runs.queue.worker_name import worker_name
+from runs.reaping import reap
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,9 +28,10 @@ def test_a_worker_is_listed_with_what_it_does_and_how_it_contains() -> None:
 
 
 def test_one_that_was_silent_for_a_day_is_forgotten() -> None:
-    Worker.objects.create(name="old:1", seen=timezone.now() - timedelta(days=2))
-    Worker.objects.create(name="other:1", seen=timezone.now() - timedelta(hours=1))
+    Worker.objects.create(name="old:1", seen=timezone.now() - timedelta(hours=2))
+    Worker.objects.create(name="other:1", seen=timezone.now() - timedelta(minutes=30))
     presence.say()
+    reap()
     assert set(Worker.objects.values_list("name", flat=True)) == {"other:1", worker_name()}
 
 
