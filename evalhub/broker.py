@@ -1,8 +1,9 @@
-"""Where the embedded broker listens."""
+"""Where the embedded broker listens, and its password."""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import tempfile
 from pathlib import Path
@@ -22,6 +23,25 @@ def broker_directory(data: Path) -> Path:
     )
 
 
-def embedded_broker_url(data: Path) -> str:
+def broker_password(secret: str) -> str:
+    """Return the embedded broker's password, which follows from evalhub's secret."""
+    return hmac.new(secret.encode(), b"evalhub broker", hashlib.sha256).hexdigest()
+
+
+def write_broker_config(data: Path, secret: str) -> Path:
+    """Write the embedded broker's configuration and return its path.
+
+    The password is in a file for its owner only, because anybody may read a program's arguments.
+    """
+    folder = broker_directory(data)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / "broker.conf"
+    path.touch(mode=0o600)
+    path.write_text(f"requirepass {broker_password(secret)}\n", encoding="ascii")
+    return path
+
+
+def embedded_broker_url(data: Path, secret: str) -> str:
     """Return the address of the embedded broker as Celery takes it."""
-    return f"redis+socket://{broker_directory(data) / 'valkey.sock'}?virtual_host=0"
+    socket = broker_directory(data) / "valkey.sock"
+    return f"redis+socket://:{broker_password(secret)}@{socket}?virtual_host=0"

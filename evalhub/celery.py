@@ -18,12 +18,18 @@ SHORT_TASKS, LANES = "evalhub", "evalhub.lanes"
 
 app = Celery("evalhub")
 app.conf.update(
-    broker_url=settings.BROKER_URL or embedded_broker_url(settings.DATA_DIR),
+    broker_url=settings.BROKER_URL or embedded_broker_url(settings.DATA_DIR, settings.SECRET_KEY),
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     # Lost messages cost only the time until the next tick, so a long visibility timeout protects against doubled ones.
     # Nor is a broker that is away asked again, for six seconds, by a page: the next tick sends the wake-up.
     broker_transport_options={"visibility_timeout": 12 * 3600, "max_retries": 0},
+    # Whoever reaches the broker cannot stop workers, nor make them unpickle anything.
+    worker_enable_remote_control=False,
+    accept_content=["json"],
+    result_accept_content=["json"],
+    task_serializer="json",
+    result_serializer="json",
     task_ignore_result=True,
     task_store_errors_even_if_ignored=False,
     task_acks_late=False,

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from evalhub.broker import broker_directory
+from evalhub.broker import embedded_broker_url
 from evalhub.operators import sees_details
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
@@ -35,14 +35,13 @@ def _broker_client() -> redis.Redis:
         "socket_timeout": BROKER_SECONDS,
         "retry": Retry(NoBackoff(), 0),
     }
-    address = urlsplit(settings.BROKER_URL)
+    url = settings.BROKER_URL or embedded_broker_url(settings.DATA_DIR, settings.SECRET_KEY)
+    address = urlsplit(url)
     if address.scheme == "redis+socket":
         # Celery's word for a Unix socket; Redis's own client has another.
         number = int(parse_qs(address.query).get("virtual_host", ["0"])[0])
-        return redis.Redis(unix_socket_path=address.path, db=number, **limits)
-    if settings.BROKER_URL:
-        return redis.Redis.from_url(settings.BROKER_URL, **limits)
-    return redis.Redis(unix_socket_path=str(broker_directory(settings.DATA_DIR) / "valkey.sock"), **limits)
+        return redis.Redis(unix_socket_path=address.path, db=number, password=address.password, **limits)
+    return redis.Redis.from_url(url, **limits)
 
 
 def broker_problem() -> str:
@@ -114,7 +113,7 @@ def shown(request: HttpRequest) -> dict[str, Any]:
     """Return what who asks may see of `state`: strangers only whether evalhub works."""
     found = state()
     # Without a database nobody can be told from a stranger.
-    with suppress(DatabaseError):
+    with suppress(Error):
         if found["database"] == "ok" and sees_details(request):
             return found
     return {name: found[name] for name in ("ok", "database", "broker")}

@@ -44,7 +44,13 @@ class Stack:
         self.broker = broker
         secrets = folder / "secrets"
         secrets.mkdir()
-        for name, value in (("database_url", database), ("secret_key", "s" * 50), ("metrics_token", "told")):
+        told = {
+            "database_url": database,
+            "broker_url": broker,
+            "secret_key": "s" * 50,
+            "metrics_token": "told",
+        }
+        for name, value in told.items():
             (secrets / name).write_text(value + "\n")
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -58,8 +64,8 @@ class Stack:
         told = {key: self.here(value) for key, value in self.services[name]["environment"].items()}
         bin_ = str(Path(sys.executable).parent)
         inherited = {"PATH": f"{bin_}:{os.environ['PATH']}", "HOSTNAME": socket.gethostname()}
-        # No engine here: redis is not a name, and what this machine offers as a sandbox has to do.
-        ours = {"EVALHUB_BROKER_URL": self.broker, "EVALHUB_SANDBOX": "prefer"}
+        # No engine here: what this machine offers as a sandbox has to do.
+        ours = {"EVALHUB_SANDBOX": "prefer"}
         return (
             inherited
             | told

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 from typing import Any
 
 import pytest
+import redis
 
 from runs.containment.filtered_network import PACKAGES
 from tests.docker.stack import DOCKER, ROOT, compose
+from tests.services.servers import redis_program
 
 OWN = ("migrate", "web", "worker", "beat")
 LASTING = ("web", "worker", "beat", "postgres", "redis")
@@ -131,3 +135,35 @@ def test_workers_have_what_filters_the_network(services):
     assert services["worker"]["devices"] == ["/dev/net/tun"]
     image = (DOCKER / "Dockerfile").read_text()
     assert [name for name in PACKAGES.replace(" and", ",").split(", ") if name not in image] == []
+
+
+def test_redis_has_a_password_that_is_no_argument(services):
+    server = services["redis"]
+    assert server["command"][1] == "/run/secrets/broker_conf"
+    assert {"broker_conf", "broker_password"} <= set(server["secrets"])
+    assert not any("requirepass" in word for word in server["command"])
+    page = (ROOT / "docs/operations.md").read_text()
+    for name in ("broker_password", "broker_url", "broker_conf"):
+        assert name in page.split("## A server with containers")[1].split("```")[1], name
+
+
+def test_redis_with_that_configuration_refuses_strangers(services, tmp_path):
+    config = tmp_path / "broker_conf"
+    config.write_text("requirepass told-to-nobody\n")
+    command = [
+        str(config) if word == "/run/secrets/broker_conf" else word for word in services["redis"]["command"]
+    ]
+    socket = tmp_path / "socket"
+    place = ["--port", "0", "--unixsocket", str(socket), "--dir", str(tmp_path)]
+    server = subprocess.Popen([redis_program(), *command[1:], *place], stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 20
+        while not socket.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        with pytest.raises(redis.AuthenticationError), redis.Redis(unix_socket_path=str(socket)) as stranger:
+            stranger.ping()
+        with redis.Redis(unix_socket_path=str(socket), password="told-to-nobody") as friend:
+            assert friend.ping()
+    finally:
+        server.terminate()
+        server.wait(20)

@@ -87,5 +87,5 @@ def test_the_worker_carries_a_run(stack):
 
 def test_beat_wakes_a_run_whose_message_was_lost(stack):
     stack.until(lambda: stack.healthy("beat"), 60, "beat")
-    run = asked(stack, EVALHUB_BROKER_URL=f"redis://{LOOPBACK}:1/0")
+    run = asked(stack, EVALHUB_BROKER_URL_FILE="", EVALHUB_BROKER_URL=f"redis://{LOOPBACK}:1/0")
     stack.until(lambda: outcome(stack, run) == "pass", 60, "beat")

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
+import subprocess
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -41,3 +45,43 @@ def test_every_command_that_it_names_is_one(command):
 @pytest.mark.django_db
 def test_every_metric_is_told():
     assert {metric.name for metric in collected()} == set(re.findall(r"`(evalhub_\w+)`", PAGE))
+
+
+def unit() -> ConfigParser:
+    """Return the systemd unit of the page."""
+    (block,) = re.findall(r"^```ini\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    parser = ConfigParser(interpolation=None, strict=True, delimiters=("=",), comment_prefixes=("#",))
+    parser.optionxform = str  # type: ignore[assignment, method-assign]  # systemd's names have capitals
+    parser.read_string(block)
+    return parser
+
+
+def test_the_systemd_unit_starts_the_worker_again_whatever_ends_it():
+    parsed = unit()
+    assert parsed["Service"]["Restart"] == "always"
+    assert parsed["Unit"]["StartLimitIntervalSec"] == "0", "systemd gives up after five starts otherwise"
+    assert parsed["Service"]["KillMode"] == "mixed"
+    assert parsed["Install"]["WantedBy"] == "multi-user.target"
+
+
+def test_the_systemd_unit_starts_what_the_page_says():
+    program, *words = shlex.split(unit()["Service"]["ExecStart"])
+    assert Path(program).is_absolute()
+    command = " ".join([Path(program).name, *words])
+    assert command in PAGE.split("## Without containers")[1].split("```")[1]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
+def test_systemd_takes_the_unit(tmp_path: Path):
+    (tmp_path / "evalhub-worker.service").write_text(
+        re.findall(r"^```ini\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0].replace(
+            unit()["Service"]["ExecStart"].split()[0], shutil.which("true") or "/bin/true"
+        )
+    )
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(tmp_path / "evalhub-worker.service")],
+        capture_output=True,
+        text=True,
+    )
+    assert "Unknown key" not in done.stderr
+    assert "Failed to parse" not in done.stderr

@@ -158,10 +158,21 @@ def new_database(url: str, name: str, template: str = "") -> str:
     return f"{before}/{name}?{after}"
 
 
-def start_redis(folder: Path, program: str, socket: Path) -> subprocess.Popen[bytes]:
+def start_redis(
+    folder: Path, program: str, socket: Path, config: Path | None = None, *, port: int = 0
+) -> subprocess.Popen[bytes]:
     """Start a Redis or Valkey server on a Unix socket and return it when it answers."""
     log = folder / "redis.log"
-    argv = [program, "--port", "0", "--unixsocket", str(socket), "--dir", str(folder)]
+    argv = [
+        program,
+        *([str(config)] if config else []),
+        "--port",
+        str(port),
+        "--unixsocket",
+        str(socket),
+        "--dir",
+        str(folder),
+    ]
     argv += ["--appendonly", "yes", "--save", ""]
     with log.open("ab") as stream:
         process = subprocess.Popen(

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from evalhub.broker import broker_directory
+from evalhub.broker import broker_directory, write_broker_config
 from tests.services.servers import new_database, redis_program, start_redis
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,7 +70,8 @@ class Stand:
 
     def start_broker(self) -> None:
         program = redis_program() if self.on_postgres else embedded_broker_program()
-        self.broker = start_redis(self.socket.parent, program, self.socket)
+        config = None if self.on_postgres else write_broker_config(self.data, self.env["EVALHUB_SECRET_KEY"])
+        self.broker = start_redis(self.socket.parent, program, self.socket, config)
         self.processes.append(self.broker)
 
     def start_worker(self, *, threads: int = 4, beat: bool = True) -> subprocess.Popen[bytes]:

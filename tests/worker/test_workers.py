@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
-from tests.worker.stand import Stand
+import pytest
+
+from tests.worker.stand import ROOT, Stand
 
 
 def test_a_worker_imports_what_it_is_told_to_before_its_first_trial(stand: Stand, tmp_path: Path):
@@ -49,3 +54,35 @@ def test_a_running_trial_names_the_worker_that_says_it_is_here_and_its_last_call
     stand.rows("UPDATE runs_run SET cancel_requested = TRUE RETURNING id")
     stand.until(lambda: stand.one("SELECT state FROM runs_trial") == "cancelled", 20)
     assert stand.one("SELECT doing FROM runs_trial") == ""
+
+
+SHUTDOWN = """
+from evalhub.celery import app
+app.control.broadcast("shutdown")
+app.send_task("runs.tasks.tick")
+"""
+PICKLE = """
+from evalhub.celery import app
+app.send_task("runs.tasks.tick", serializer="pickle")
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_obeys_no_message_that_stops_it_or_makes_it_unpickle(stand: Stand):
+    stand.manage("migrate", "-v0")
+    worker = stand.start_worker(beat=False)
+    stand.until(lambda: stand.one("SELECT count(*) FROM runs_worker") == 1, 30)
+    for attack in (SHUTDOWN, PICKLE):
+        subprocess.run([sys.executable, "-c", attack], cwd=ROOT, env=stand.env, check=True, timeout=30)
+    log = stand.folder / "worker.log"
+    stand.until(lambda: "ContentDisallowed" in log.read_text(), 20)
+    time.sleep(2)
+    assert worker.poll() is None
+
+
+def test_the_health_of_a_worker_is_known_by_the_database(stand: Stand):
+    stand.manage("migrate", "-v0")
+    assert "No worker on " in stand.manage("worker_health", "--json", code=2)["detail"]
+    stand.start_worker(threads=1, beat=False)
+    stand.until(lambda: stand.one("SELECT count(*) FROM runs_worker") == 1, 30)
+    stand.manage("worker_health")

@@ -21,7 +21,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from evalhub.broker import broker_directory
+from evalhub.broker import broker_directory, write_broker_config
 from evalhub.supervisor import Service, Supervisor, tie_to_parent
 from evalhub.teams.management.commands.signin_link import PORT_FILE, new_link, told
 from evalhub.web import example_agent
@@ -156,9 +156,9 @@ def _lock(data: Path, port: int) -> IO[str]:
 
 def _broker(logs: Path) -> Service:
     folder = broker_directory(settings.DATA_DIR)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     argv = [
         _broker_program(),
+        str(write_broker_config(settings.DATA_DIR, settings.SECRET_KEY)),
         "--port",
         "0",
         "--unixsocket",
