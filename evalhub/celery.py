@@ -13,6 +13,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 from django.conf import settings
 
 from evalhub.broker import embedded_broker_url
+from evalhub.reconnecting import Reconnecting
 
 SHORT_TASKS, LANES = "evalhub", "evalhub.lanes"
 
@@ -72,6 +73,7 @@ class Lanes(bootsteps.StartStopStep):
 
 
 app.steps["worker"].add(Lanes)
+app.steps["consumer"].add(Reconnecting)
 
 
 @worker_init.connect
