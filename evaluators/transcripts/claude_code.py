@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.traces import shell_command, timestamp
-from evaluators.transcripts.stream import Object, mapping, objects, transcript, unknown, whole, words
+from evaluators.transcripts.stream import Object, known, mapping, objects, transcript, unknown, whole, words
 
 _PASSING = frozenset(("system", "stream_event", "rate_limit_event"))
+_SILENT = _PASSING | {"assistant", "user", "result"}
 _EXIT_CODE = re.compile(r"Exit code (\d{1,5})\b")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def parse(raw: bytes) -> Transcript:
-    """Return the stream of a Claude Code session. Raises `UnreadableTranscript` where it holds no JSON object.
+    """Return the stream of a Claude Code session. Raises `UnreadableTranscript` where it holds no event of one.
 
     Usage is what the session's result says; of a session that was ended early, the sum over its messages.
     Tokens read from a cache count as read.
@@ -24,7 +25,7 @@ def parse(raw: bytes) -> Transcript:
     result = next((line for line in reversed(lines) if line.get("type") == "result"), {})
     cost = result.get("total_cost_usd")
     return transcript(
-        (event for line in lines for event in _events(line)),
+        known((event for line in lines for event in _events(line)), lines, "Claude Code", _SILENT),
         answer=words(result.get("result")) or "",
         usage=_usage(mapping(result["usage"])) if "usage" in result else _sum(lines),
         cost_usd=float(cost) if isinstance(cost, int | float) else None,

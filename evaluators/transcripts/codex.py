@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evaluators.model import Event, Json, Transcript, Usage
-from evaluators.transcripts.stream import Object, mapping, objects, transcript, unknown, whole, words
+from evaluators.transcripts.stream import Object, known, mapping, objects, transcript, unknown, whole, words
 
 _PASSING = frozenset(("thread.started", "turn.started"))
+_SILENT = _PASSING | {"turn.completed", "item.started", "item.updated", "item.completed"}
 _ANSWERS = frozenset(("agent_message", "response", "output"))
 _CALLS = frozenset(("command_execution", "mcp_tool_call", "file_change", "web_search", "collab_tool_call"))
 _FAILED = frozenset(("failed", "declined"))
 
 
 def parse(raw: bytes) -> Transcript:
-    """Return the stream of a Codex session. Raises `UnreadableTranscript` where it holds no JSON object.
+    """Return the stream of a Codex session. Raises `UnreadableTranscript` where it holds no event of one.
 
     The answer is the last message of the assistant; also understood where the output is one JSON object
     with `messages`, `response` or `output`.
     """
     lines, problems = objects(raw, "Codex")
     reader = _Reader()
-    events = [event for line in lines for event in reader.events(line)]
+    events = known((event for line in lines for event in reader.events(line)), lines, "Codex", _SILENT)
     return transcript(events, usage=reader.usage, problems=problems)
 
 

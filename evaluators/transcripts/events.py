@@ -12,7 +12,7 @@ import msgspec
 
 from evaluators.model import Event, Transcript
 from evaluators.transcripts.event_lines import BY_EVENT, BY_TYPE, MAKERS, AnyLine
-from evaluators.transcripts.reading import UnreadableTranscript, as_text, told_problems
+from evaluators.transcripts.reading import UnreadableTranscript, as_text, no_events, told_problems
 
 _KNOWN_RAW = frozenset(("spawn", "complete", "setup_command", "execution", "post_script"))
 
@@ -23,7 +23,7 @@ _decode_any = msgspec.json.Decoder().decode
 def parse(raw: bytes) -> Transcript:
     """Return the events of JSON lines. Lines that are no event are counted and told of.
 
-    Raises `UnreadableTranscript` when there are lines and none of them is an event.
+    Raises `UnreadableTranscript` when there are lines and none of them is an event of a known type.
     """
     found: list[Event] = []
     others: list[Event] = []
@@ -47,6 +47,9 @@ def parse(raw: bytes) -> Transcript:
         raise UnreadableTranscript(
             "None of the lines is a JSON object. Choose the parser that fits the agent's output."
         )
+    # A line of a known kind whose fields are not as they should be is still one of such a log.
+    if found and all(_is_unknown(event) and event.name not in MAKERS for event in found):
+        raise no_events("log of structured events", (event.name or "" for event in found))
     return _transcript(found, others, told_problems(bad, "are no events"))
 
 
@@ -98,7 +101,9 @@ def _transcript(events: list[Event], others: list[Event], problems: tuple[str, .
         text="" if calling else "\n".join(event.text for event in events if event.text),
         answer=next((text.strip() for text in messages if text), ""),
         problems=problems,
-        unknown_events=len(
-            [None for event in others if event.type == "raw" and event.name not in _KNOWN_RAW]
-        ),
+        unknown_events=sum(map(_is_unknown, others)),
     )
+
+
+def _is_unknown(event: Event) -> bool:
+    return event.type == "raw" and event.name not in _KNOWN_RAW

@@ -8,6 +8,7 @@ from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.traces import shell_command
 from evaluators.transcripts.stream import (
     Object,
+    known,
     mapping,
     moment,
     objects,
@@ -21,12 +22,12 @@ _PASSING = frozenset(("step_start", "step_finish"))
 
 
 def parse(raw: bytes) -> Transcript:
-    """Return the stream of an opencode session. Raises `UnreadableTranscript` where it holds no JSON object."""
+    """Return the stream of an opencode session. Raises `UnreadableTranscript` where it holds no event of one."""
     lines, problems = objects(raw, "opencode")
     steps = [mapping(line.get("part")) for line in lines if line.get("type") == "step_finish"]
     usage = _usage([mapping(step.get("tokens")) for step in steps]) if steps else None
     return transcript(
-        (event for line in lines for event in _events(line)),
+        known((event for line in lines for event in _events(line)), lines, "opencode", _PASSING),
         usage=usage,
         cost_usd=_cost([step.get("cost") for step in steps]),
         problems=problems,

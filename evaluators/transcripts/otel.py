@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from evaluators.model import Event, EventType, Json, Transcript, Usage
 from evaluators.traces import shell_command, timestamp
 from evaluators.transcripts.json_output import decoded
-from evaluators.transcripts.reading import UnreadableTranscript
+from evaluators.transcripts.reading import UnreadableTranscript, no_events
 from evaluators.transcripts.span_attributes import Span, attributes, json_value, messages
 
 _MODEL_OPERATIONS = frozenset(("chat", "text_completion", "generate_content"))
@@ -24,7 +24,15 @@ def parse(raw: bytes) -> Transcript:
         raise UnreadableTranscript(
             "There are no OpenTelemetry spans in it. Export them as OTLP JSON or as one span a line."
         )
-    return read_spans(spans)
+    return known_spans(spans)
+
+
+def known_spans(spans: Sequence[Mapping[str, Json]]) -> Transcript:
+    """Return what `read_spans` does. Raises `UnreadableTranscript` where no span is of an agent."""
+    found = read_spans(spans)
+    if spans and found.unknown_events == len(found.events):
+        raise no_events("trace of an agent", (event.name or "" for event in found.events))
+    return found
 
 
 def find_spans(value: Json) -> list[Mapping[str, Json]] | None:

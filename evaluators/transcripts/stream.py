@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 
 import msgspec
 
 from evaluators.model import Event, Json, Transcript, Usage
-from evaluators.transcripts.reading import UnreadableTranscript, as_text, told_problems
+from evaluators.transcripts.reading import UnreadableTranscript, as_text, no_events, told_problems
 
 Object = dict[str, Json]
 
@@ -30,6 +30,20 @@ def objects(raw: bytes, agent: str) -> tuple[list[Object], tuple[str, ...]]:
     if isinstance(whole, list) and whole and all(isinstance(item, dict) for item in whole):
         return whole, ()
     return _lines(text, agent)
+
+
+def known(
+    events: Iterable[Event], lines: Iterable[Object], agent: str, silent: Collection[str]
+) -> list[Event]:
+    """Return the events. Raises `UnreadableTranscript` where no line says anything: it is another program's stream.
+
+    `silent` are the types of lines that are the agent's and become no event.
+    """
+    found = list(events)
+    kinds = [words(line.get("type")) or "" for line in lines]
+    if all(event.type == "raw" for event in found) and not any(kind in silent for kind in kinds):
+        raise no_events(f"stream of {agent}", kinds)
+    return found
 
 
 def mapping(value: Json) -> Object:

@@ -8,7 +8,7 @@ from evaluators.model import Json, Transcript
 from evaluators.traces import read_trace
 from evaluators.transcripts import otel
 from evaluators.transcripts.json_output import decoded
-from evaluators.transcripts.reading import UnreadableTranscript
+from evaluators.transcripts.reading import UnreadableTranscript, no_events
 
 
 def parse(raw: bytes) -> Transcript:
@@ -18,15 +18,15 @@ def parse(raw: bytes) -> Transcript:
     """
     value = decoded(raw)
     if (spans := otel.find_spans(value)) is not None:
-        return otel.read_spans(spans)
+        return otel.known_spans(spans)
     if isinstance(value, dict):
         return _with_answer(value)
-    return read_trace(value)
+    return _known(value)
 
 
 def _with_answer(value: dict[str, Json]) -> Transcript:
     if "type" in value and "trace" not in value:
-        return read_trace([value])
+        return _known([value])
     trace = value.get("trace")
     if trace is not None and not isinstance(trace, list):
         raise UnreadableTranscript("The key 'trace' holds no list of events.")
@@ -35,5 +35,12 @@ def _with_answer(value: dict[str, Json]) -> Transcript:
         if not isinstance(text, str):
             raise UnreadableTranscript("The JSON object holds neither 'trace' nor 'text'.")
         return Transcript(source="transcript", text=text, answer=text)
-    found = read_trace(trace)
+    found = _known(trace)
     return msgspec.structs.replace(found, answer=text) if isinstance(text, str) else found
+
+
+def _known(items: list[Json]) -> Transcript:
+    found = read_trace(items)
+    if found.events and found.unknown_events == len(found.events):
+        raise no_events("trace", (event.name or "" for event in found.events))
+    return found

@@ -124,9 +124,10 @@ def test_codex_cli_provider_tells_both_outputs_and_the_log_of_a_failure(files, t
     monkeypatch.setenv("WALK_SECRET", "sesame-open-wide")
     env = {"FAKE_CODEX": "fail", "FAKE_SECRET": "${{ WALK_SECRET }}"}
     target = {"name": "codex", "provider": "codex", "executable": str(AGENTS / "codex"), "env": env}
-    assert run_folder(tmp_path, files, target).code == 1
+    assert run_folder(tmp_path, files, {**target, "log_dir": str(tmp_path / "logs")}).code == 1
     error = Trial.objects.get().error
-    assert "quota exceeded: [REDACTED]" in error and "thread.started" in error and "log" in error
+    assert "quota exceeded: [REDACTED]" in error and "thread.started" in error
+    assert f"its log: {tmp_path}/logs/" in error
 
 
 @pytest.mark.parametrize("delay", [{}, {"delayMs": 60}, {"delayMinMs": 50, "delayMaxMs": 70}])

@@ -16,6 +16,22 @@ from evaluators.transcripts import UnreadableTranscript, parse
 
 STREAMS = Path(__file__).parents[1] / "files" / "streams"
 AGENTS = ["codex", "claude_code", "opencode"]
+KNOWN: dict[str, dict[str, Any]] = {
+    "codex": {"type": "thread.started"},
+    "claude_code": {"type": "system"},
+    "opencode": {"type": "step_start"},
+}
+"""A line of each that becomes no event."""
+CODEX_SESSION = b"\n".join(
+    json.dumps({"timestamp": "2026-11-02T09:00:00.000Z", "type": type, "payload": payload}).encode()
+    for type, payload in (
+        ("session_meta", {"id": "01a1", "cwd": "/w", "cli_version": "0.169.0"}),
+        ("event_msg", {"type": "user_message", "message": "Implement it."}),
+        ("response_item", {"type": "function_call", "name": "shell", "arguments": '{"command": ["ls"]}'}),
+        ("response_item", {"type": "message", "role": "assistant", "content": [{"type": "output_text"}]}),
+    )
+)
+"""What Codex keeps of a session for itself, which is not what `codex exec --json` prints."""
 ANSWER = "Created the task and listed it."
 
 
@@ -76,8 +92,30 @@ def test_it_reads_on_after_a_line_that_is_cut(agent):
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("noise", [{"type": "brand-new"}, {"type": 3}, {}], ids=["type", "number", "none"])
 def test_it_keeps_what_it_does_not_know(agent, noise):
-    found = read(agent, noise)
+    found = read(agent, KNOWN[agent], noise)
     assert (found.unknown_events, found.events[0].metadata) == (1, noise)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("other", [*AGENTS, "codex_session"])
+def test_the_stream_of_another_program_is_unreadable(agent, other):
+    raw = CODEX_SESSION if other == "codex_session" else (STREAMS / f"{other}.jsonl").read_bytes()
+    if other == agent:
+        assert parse(agent, raw).unknown_events == 0
+        return
+    with pytest.raises(UnreadableTranscript, match="none of its events has a known type"):
+        parse(agent, raw)
+
+
+@pytest.mark.parametrize("parser", ["events", "trace", "otel"])
+def test_a_codex_session_file_is_no_log_of_events(parser):
+    with pytest.raises(UnreadableTranscript):
+        parse(parser, CODEX_SESSION)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_session_that_was_ended_at_once_can_be_read(agent):
+    assert read(agent, KNOWN[agent]).events == ()
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -86,11 +124,19 @@ def test_no_shape_of_a_line_breaks_it(agent, odd):
     kinds = ["item.completed", "turn.completed", "assistant", "user", "result", "tool_use", "text", "error"]
     fields = ["item", "usage", "message", "part", "result", "error", "total_cost_usd", "timestamp"]
     for kind in [*kinds, "step_finish", "reasoning", "item.started", "turn.failed"]:
-        read(agent, {"type": kind, **dict.fromkeys(fields, odd)})
-        read(agent, {"type": kind, "item": {"type": odd, "id": odd}, "message": {"content": odd, "id": odd}})
+        read(agent, KNOWN[agent], {"type": kind, **dict.fromkeys(fields, odd)})
+        read(
+            agent,
+            KNOWN[agent],
+            {"type": kind, "item": {"type": odd, "id": odd}, "message": {"content": odd, "id": odd}},
+        )
         call = dict.fromkeys(("exit_code", "status", "command", "arguments", "error"), odd)
-        read(agent, {"type": kind, "item": {"type": "command_execution", **call}})
-        read(agent, {"type": kind, "part": {"state": odd, "tokens": odd, "cost": odd}, "is_error": odd})
+        read(agent, KNOWN[agent], {"type": kind, "item": {"type": "command_execution", **call}})
+        read(
+            agent,
+            KNOWN[agent],
+            {"type": kind, "part": {"state": odd, "tokens": odd, "cost": odd}, "is_error": odd},
+        )
 
 
 def item(**fields: Any) -> dict[str, Any]:

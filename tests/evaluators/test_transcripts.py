@@ -84,7 +84,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize(
-    "kind", ["tool_call", "tool_result", "message", "model_step", "error", "output", "dance"]
+    "kind", ["tool_call", "tool_result", "message", "model_step", "error", "output", "spawn"]
 )
 def test_a_kind_means_the_same_in_both_families(kind: str) -> None:
     first, second = {"event": kind, **FIELDS}, {"type": kind, **FIELDS}
@@ -109,9 +109,24 @@ def test_a_field_of_a_wrong_type_makes_a_known_event_raw(family: str) -> None:
 
 
 def test_unknown_events_are_kept_and_counted() -> None:
-    found = parse("events", lines({"type": "dance", "x": 1}, {"x": 2}))
+    found = parse("events", lines(CALL, {"type": "dance", "x": 1}, {"x": 2}))
     assert found.unknown_events == 2
-    assert [event.metadata for event in found.events] == [{"type": "dance", "x": 1}, {"x": 2}]
+    assert [event.metadata for event in found.events[1:]] == [{"type": "dance", "x": 1}, {"x": 2}]
+
+
+@pytest.mark.parametrize("parser", ["events", "trace"])
+def test_a_log_without_one_known_event_is_unreadable(parser: str) -> None:
+    with pytest.raises(UnreadableTranscript, match=r"found: dance, none\)"):
+        parse(parser, lines({"type": "dance", "x": 1}, {"x": 2}))
+
+
+def test_spans_of_no_agent_are_unreadable() -> None:
+    with pytest.raises(UnreadableTranscript, match="no trace of an agent"):
+        parse("otel", lines({"name": "GET /", "attributes": {}}))
+
+
+def test_an_empty_trace_is_a_trace() -> None:
+    assert parse("trace", b"[]").source == "trace"
 
 
 def test_bad_lines_are_told_and_never_fatal() -> None:

@@ -187,3 +187,18 @@ def test_equal_files_of_trials_are_kept_once(project):
     trials = carried(project, first={"prompt": "echo same"}, second={"prompt": "echo same"})
     hashes = {trial.artifacts.get(name="transcript").sha256 for trial in trials.values()}
     assert len(hashes) == 1
+
+
+def test_a_stream_of_another_program_is_an_error_and_passes_no_gate(project, tmp_path):
+    session = tmp_path / "rollout.jsonl"
+    session.write_text('{"type": "session_meta", "payload": {}}\n{"type": "response_item", "payload": {}}\n')
+    shell_target(
+        project, name="played", provider="replay", command_template=None, path=str(session), parser="codex"
+    )
+    version = suite_of(project, played={**GOOD, **gate(type="no_transcript_errors")})
+    run = launch(version, targets=["played"]).runs.get()
+    launching.carry_here(run.launch)
+    trial = run.trial_set.get()
+    assert (trial.outcome, trial.error_kind) == ("error", "transcript")
+    assert "The output is no stream of Codex" in trial.error
+    assert "response_item, session_meta" in trial.error
