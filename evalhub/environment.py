@@ -30,6 +30,17 @@ def words(name: str) -> list[str]:
     return [word.strip() for word in text(name).split(",") if word.strip()]
 
 
+def roots(name: str) -> list[str]:
+    """Return a comma separated variable of absolute paths, each perhaps with `:rw` after it."""
+    found = words(name)
+    if wrong := [word for word in found if not Path(word.removesuffix(":rw")).is_absolute()]:
+        raise ImproperlyConfigured(
+            f"{name} has '{wrong[0]}', which is no absolute path. Write /srv/recordings, "
+            "or /srv/logs:rw where targets may write."
+        )
+    return found
+
+
 def integer(name: str, default: int) -> int:
     """Return a whole number."""
     value = text(name)

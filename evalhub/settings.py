@@ -174,6 +174,7 @@ MAX_PROCESSES = environment.integer("EVALHUB_MAX_PROCESSES", 512)
 MAX_MEMORY_MB = environment.integer("EVALHUB_MAX_MEMORY_MB", 4096)
 # 0 is three quarters of what the machine has.
 WORKER_MEMORY_MB = environment.integer("EVALHUB_WORKER_MEMORY_MB", 0)
+TARGET_ROOTS = environment.roots("EVALHUB_TARGET_ROOTS") or ([str(Path.home())] if EMBEDDED else [])
 ENV_ALLOW = environment.words("EVALHUB_ENV_ALLOW")
 HTTP_ALLOW = environment.words("EVALHUB_HTTP_ALLOW")
 WORKER_THREADS = environment.integer("EVALHUB_WORKER_THREADS", 8)

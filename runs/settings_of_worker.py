@@ -14,6 +14,7 @@ from runs.containment.egress import Egress, parse_allowed
 from runs.containment.memory import memory_of_machine
 from runs.containment.profiles import Caps
 from runs.containment.sandbox import Containment, Policy, look_at_machine
+from runs.containment.target_roots import TargetRoots
 from runs.containment.variables import allowed, parse_rules
 from runs.providers.outbound import Outbound
 
@@ -31,13 +32,23 @@ def containment() -> Containment:
         path,
         read,
         outbound,
-        settings.SYSTEM_FILES_DIR,
         egress=Egress(settings.EGRESS),
         allowed=parse_allowed(settings.EGRESS_ALLOW),
         unenforced=settings.EGRESS_UNENFORCED,
         caps=Caps(settings.MAX_PROCESSES, settings.MAX_MEMORY_MB),
         worker_bytes=(settings.WORKER_MEMORY_MB << 20) or memory_of_machine() * 3 // 4,
+        targets=TargetRoots.of(settings.TARGET_ROOTS, path=path, never=_own_paths()),
+        system_files=settings.SYSTEM_FILES_DIR,
     )
+
+
+def _own_paths() -> list[Path]:
+    """Return what holds evalhub's own data: the data directory, and a SQLite file wherever it lies."""
+    database = settings.DATABASES["default"]
+    own = [settings.DATA_DIR]
+    if database["ENGINE"].endswith("sqlite3") and database["NAME"] != ":memory:":
+        own.append(Path(database["NAME"]))
+    return own
 
 
 def variables_of(project: Project) -> dict[str, str]:

@@ -4,12 +4,15 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 _DATA = tempfile.mkdtemp(prefix="evalhub-tests-")
 atexit.register(shutil.rmtree, _DATA, ignore_errors=True)
 os.environ["EVALHUB_DATA"] = _DATA
 os.environ["EVALHUB_SECRET_KEY"] = "a-secret-of-the-tests-that-is-long-enough-for-everybody"
 os.environ.setdefault("EVALHUB_SANDBOX", "prefer")
+# Where tests have their targets' programs, recordings and logs.
+os.environ["EVALHUB_TARGET_ROOTS"] = f"{tempfile.gettempdir()}:rw,{Path(__file__).parents[1]}"
 for _name in ("EVALHUB_HOSTS", "EVALHUB_ENV_ALLOW", "LLM_TOOL_TEST_JUDGE"):
     os.environ.pop(_name, None)
 

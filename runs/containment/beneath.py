@@ -33,13 +33,13 @@ class LeadsOutside(OSError):
     """A path that leaves the directory: absolute, by `..` or by a link."""
 
 
-def read_beneath(root: Path, path: str, *, limit: int = READ_LIMIT) -> bytes:
+def read_beneath(root: Path, path: str, *, limit: int = READ_LIMIT, links: bool = True) -> bytes:
     """Return the content of a regular file.
 
     Raises `LeadsOutside`, `FileNotFoundError`, or `OSError` with a message for what is no regular file or larger
     than `limit` bytes.
     """
-    descriptor = open_beneath(root, path, os.O_RDONLY)
+    descriptor = open_beneath(root, path, os.O_RDONLY, links=links)
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):

@@ -6,6 +6,7 @@ resource limits alone. Settings come in as values.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +19,12 @@ from typing import Any
 from runs.containment import bubblewrap, filtered_network, landlock
 from runs.containment.beneath import make_folder_beneath
 from runs.containment.egress import Allowed, Egress
+from runs.containment.path_use import Use
 from runs.containment.profiles import AGENT, COMMAND, Caps, Limits, Profile, limited
 from runs.containment.readable_folders import readable_folders
 from runs.containment.starting import Bubblewrap, Spawn, Starter
 from runs.containment.system_files import gathered
+from runs.containment.target_roots import PathRefused, TargetRoots
 from runs.containment.variables import refuse_loader_variables
 from runs.providers.base import ProviderError
 from runs.providers.options import Options
@@ -92,6 +95,8 @@ class Containment:
     """Further folders that a sandboxed command may read (`EVALHUB_SANDBOX_READ`)."""
     outbound: Outbound = field(default_factory=Outbound)
     """Which addresses the worker itself calls for a target (`EVALHUB_HTTP_ALLOW`)."""
+    targets: TargetRoots = field(default_factory=TargetRoots)
+    """Which paths of this machine targets may name (`EVALHUB_TARGET_ROOTS`)."""
     system_files: Path | None = None
     """Where what commands see of /etc is gathered; None mounts each name of it by itself, which takes longer."""
     caps: Caps = field(default_factory=Caps)
@@ -180,18 +185,24 @@ class Containment:
         network: bool | None = None,
         readable: Iterable[Path] = (),
         writable: Iterable[Path] = (),
+        working: Path | None = None,
         tool: str = "",
     ) -> Sandbox:
         """Return the sandbox of a trial.
 
-        `readable` and `writable` are seen at their own paths; `network` overrides the profile's, and what it
-        reaches is the egress policy's to say; `tool` is the program under test, whose real path becomes readable. Raises `ProviderError` (kind
+        `readable` and `writable` are seen at their own paths, and so is `working`, a folder that a target names:
+        read-only unless the operator lets targets write there. `network` overrides the profile's; the egress policy
+        says what it reaches. `tool` is the program under test, whose real path becomes readable. Raises `ProviderError` (kind
         `configuration`) where the policy cannot be met.
         """
         if self.problem:
             raise ProviderError(self.problem, kind="configuration")
         program = shutil.which(tool, path=self.path) if tool else None
         profile = self.agent if profile is AGENT else profile
+        if working is not None and self.targets.may_write(working):
+            writable = (*writable, working)
+        elif working is not None:
+            readable = (*readable, working)
         return Sandbox(
             containment=self,
             workspace=workspace,
@@ -201,6 +212,22 @@ class Containment:
             readable=(*readable, *([Path(program).resolve()] if program else [])),
             writable=tuple(writable),
         )
+
+    def working_folder(
+        self, cwd: str | None, own: Path, bundle: Path | None = None, *, base: str = ""
+    ) -> Path:
+        """Return where a command works: `own`, a folder beneath it or the bundle, or one that a target may name.
+
+        Raises `PathRefused`.
+        """
+        if not cwd:
+            return own
+        if base or Path(cwd).is_absolute():
+            return self.targets.place(cwd, Use.WORK, base=base).path
+        real, within = Path(os.path.realpath(own / cwd)), (own, *([bundle] if bundle else []))
+        if not any(real.is_relative_to(os.path.realpath(each)) for each in within):
+            raise PathRefused(f"'{cwd}' leads out of the folder that it starts from. Give a path within.")
+        return own / cwd
 
     def readable_folders(self) -> tuple[Path, ...]:
         """Folders outside /usr that every command may read."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runs.containment.beneath import create_beneath
+from runs.containment.path_use import Use
 from runs.containment.profiles import AGENT
 from runs.containment.trees import temporary_folders
 from runs.providers.agent_log import AgentLog, LogFormat, log_name
@@ -56,7 +56,8 @@ class AgentProgram:
             invocation.scratch,
             profile=AGENT,
             readable=(*invocation.files, *invocation.guideline_files, *program),
-            writable=[*writable, cwd] if elsewhere else writable,
+            writable=writable,
+            working=cwd if elsewhere else None,
         )
 
     def run(
@@ -112,13 +113,13 @@ class AgentProgram:
         )
 
     def _log_file(self, folder: str, invocation: Invocation) -> tuple[int, str]:
-        base, name = Path(self.target.base_folder, folder).absolute(), log_name(self.target.name, invocation)
+        place = self.containment.targets.place(folder, Use.WRITE, base=self.target.base_folder)
+        name = log_name(self.target.name, invocation)
         try:
-            base.mkdir(parents=True, exist_ok=True)
-            return create_beneath(base, name), str(base / name)
+            return place.create(name), str(place.path / name)
         except OSError as error:
             raise ProviderError(
-                f"{self._about()} cannot log to {base}: {error.strerror}. Correct `log_dir`.",
+                f"{self._about()} cannot log to {place.path}: {error.strerror}. Correct `log_dir`.",
                 kind="configuration",
             ) from error
 
@@ -148,7 +149,9 @@ class AgentProgram:
     def _found(self) -> Path | None:
         """Return the program by its path, else by its name on PATH."""
         if os.sep in self.executable:
-            path = Path(self.target.base_folder, self.executable).expanduser().absolute()
+            # By its own name and not its real one: some programs look at what they were called by.
+            path = Path(self.target.base_folder, Path(self.executable).expanduser()).absolute()
+            self.containment.targets.place(self.executable, Use.RUN, base=self.target.base_folder)
             return path if os.access(path, os.X_OK) and path.is_file() else None
         found = shutil.which(self.executable, path=self.containment.path)
         return Path(found).absolute() if found else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -13,6 +14,7 @@ from pydantic import AliasChoices, Field, field_validator
 from evaluators.model import Json
 from evaluators.transcripts.latest import CallsSoFar
 from runs.containment.beneath import read_beneath
+from runs.containment.path_use import Use
 from runs.containment.profiles import AGENT
 from runs.providers.base import Availability, Invocation, ProviderError, Recording
 from runs.providers.cli_answer import read_answer
@@ -43,6 +45,8 @@ class CliOptions(Options):
 
     refuses_unknown: ClassVar[bool] = True
     runs_in_eval_folder: ClassVar[bool] = True
+    path_fields: ClassVar[Mapping[str, Use]] = {"cwd": Use.WORK}
+    starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("cwd",))
 
     command_template: Template
     files_format: str = Field(
@@ -88,9 +92,12 @@ class Cli:
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Run the command. Raises `ProviderError` where it could not start or, without a workspace, failed."""
-        cwd = invocation.folder or invocation.workspace
-        if self._options.cwd:
-            cwd /= self._options.cwd
+        cwd = self._containment.working_folder(
+            self._options.cwd,
+            invocation.folder or invocation.workspace,
+            invocation.bundle,
+            base=self._target.base_folder,
+        )
         sandbox = self._sandbox(invocation, cwd)
         files = CliFiles(invocation.scratch, invocation.key, self._names_files)
         command = self._render(invocation, sandbox, files)
@@ -131,6 +138,7 @@ class Cli:
             health.command_template,
             self._containment,
             cwd=cwd,
+            base=self._target.base_folder,
             env=self._options.env,
             timeout_seconds=seconds,
         )
@@ -163,7 +171,7 @@ class Cli:
             invocation.scratch,
             profile=AGENT,
             readable=[*invocation.files, *bundle],
-            writable=[cwd] if elsewhere else [],
+            working=cwd if elsewhere else None,
         )
 
     def _render(self, invocation: Invocation, sandbox: Sandbox, files: CliFiles) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
@@ -29,7 +28,7 @@ def complete_through_command(target: ResolvedTarget, containment: Containment) -
 
     def complete(request: CompletionRequest) -> Completion:
         try:
-            result = _run(options, containment, request)
+            result = _run(options, containment, request, target.base_folder)
         except ProviderError as error:
             raise CompletionError(str(error)) from error
         if result.exit_code != 0 or result.error:
@@ -40,12 +39,14 @@ def complete_through_command(target: ResolvedTarget, containment: Containment) -
     return complete
 
 
-def _run(options: CliOptions, containment: Containment, request: CompletionRequest) -> ProcessResult:
+def _run(
+    options: CliOptions, containment: Containment, request: CompletionRequest, base: str
+) -> ProcessResult:
     prompt = f"{request.system}\n\n{request.user}" if request.system else request.user
     with temporary_folders("evalhub-judge-") as (workspace, scratch):
-        cwd = Path(options.cwd) if options.cwd else workspace
+        cwd = containment.working_folder(options.cwd, workspace, base=base)
         sandbox = containment.around(
-            workspace, scratch, profile=AGENT, writable=[] if cwd == workspace else [cwd]
+            workspace, scratch, profile=AGENT, working=None if cwd.is_relative_to(workspace) else cwd
         )
         return run_process(
             render(options.command_template, TemplateValues(prompt=prompt, eval_id="judge")),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import AliasChoices, Field
 
 from runs.containment.beneath import write_beneath
+from runs.containment.path_use import Use
 from runs.containment.trees import is_empty
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import hold, prompt_of
@@ -35,6 +36,12 @@ class CodexOptions(Options):
     executable: str = Field(
         default="codex", min_length=1, validation_alias=AliasChoices("executable", "command", "binary")
     )
+    path_fields: ClassVar[Mapping[str, Use]] = {
+        "executable": Use.RUN,
+        "cwd": Use.WORK,
+        "log_dir": Use.WRITE,
+    }
+    starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("cwd",))
     cwd: str | None = None
     log_dir: str | None = Field(default=None, validation_alias=AliasChoices("log_dir", "log_directory"))
     log_format: Literal["summary", "json"] | None = Field(
@@ -50,7 +57,9 @@ class Codex:
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, CodexOptions):
             raise TypeError(f"{target.name} is no codex target")
+        self._target = target
         self._options = target.options
+        self._containment = containment
         self._program = AgentProgram("Codex", self._options.executable, target, containment)
 
     def check(self) -> Availability:
@@ -60,7 +69,9 @@ class Codex:
     def invoke(self, invocation: Invocation) -> Recording:
         """Run a session. Raises `ProviderError` where it cannot start or, without a workspace, did not answer."""
         options = self._options
-        cwd = Path(options.cwd) if options.cwd else invocation.workspace
+        cwd = self._containment.working_folder(
+            options.cwd, invocation.workspace, base=self._target.base_folder
+        )
         sandbox = self._program.sandbox(invocation, cwd)
         prompt = prompt_of(invocation, sandbox)
         _keep_prompt(prompt, invocation)

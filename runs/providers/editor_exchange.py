@@ -11,11 +11,13 @@ from uuid import uuid4
 
 from evaluators.model import Json
 from runs.containment.beneath import exists_beneath, make_folder_beneath, read_beneath, write_beneath
+from runs.containment.target_roots import Place
 from runs.providers.base import ProviderError
 from runs.providers.preread import link
 
 LOOK_SECONDS = 0.1
 LONGEST_ANSWER = 16 << 20
+LONGEST_TEMPLATE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -135,23 +137,25 @@ def batch_text(exchanges: Sequence[Exchange], inside: Callable[[Path], str]) -> 
     )
 
 
-def workspace_text(template: Path | None, folder: str) -> str:
+def workspace_text(template: Place | None, folder: str) -> str:
     """Return a workspace file for a folder, with the settings and further folders of a template.
 
     Raises `ProviderError` (kind `configuration`) where the template is not JSON.
     """
     told = _template(template) if template else {}
     others = told.get("folders")
-    further = [_absolute(each, template) for each in others] if isinstance(others, list) and template else []
+    further = (
+        [_absolute(each, template.path) for each in others] if isinstance(others, list) and template else []
+    )
     return json.dumps({**told, "folders": [{"path": folder}, *further]}, indent=2)
 
 
-def _template(path: Path) -> dict[str, Json]:
+def _template(place: Place) -> dict[str, Json]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(place.read(limit=LONGEST_TEMPLATE))
     except (OSError, ValueError) as error:
         raise ProviderError(
-            f"The workspace template {path} cannot be used: {error}. Give `workspace_template` a file of JSON.",
+            f"The workspace template {place.path} cannot be used: {error}. Give `workspace_template` a file of JSON.",
             kind="configuration",
         ) from error
     return value if isinstance(value, dict) else {}

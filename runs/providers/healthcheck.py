@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -70,6 +69,7 @@ def ask_command(
     containment: Containment,
     *,
     cwd: str | None,
+    base: str,
     env: Mapping[str, str],
     timeout_seconds: float,
 ) -> str:
@@ -78,9 +78,9 @@ def ask_command(
     It runs contained as an agent is, in an empty folder unless `cwd` names another.
     """
     with temporary_folders("evalhub-health-") as (workspace, scratch):
-        where = Path(cwd) if cwd else workspace
-        elsewhere = [] if where.is_relative_to(workspace) else [where]
-        sandbox = containment.around(workspace, scratch, profile=AGENT, writable=elsewhere)
+        where = containment.working_folder(cwd, workspace, base=base)
+        elsewhere = None if where.is_relative_to(workspace) else where
+        sandbox = containment.around(workspace, scratch, profile=AGENT, working=elsewhere)
         command = render(template, TemplateValues(eval_id="healthcheck"))
         try:
             result = run_process(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import AliasChoices, Field
 
+from runs.containment.path_use import Use
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import hold, prompt_of
 from runs.providers.base import Availability, Invocation, Recording
@@ -19,6 +21,8 @@ COMMAND = ("run", "--format", "json")
 
 class OpencodeOptions(Options):
     """How opencode is started."""
+
+    path_fields: ClassVar[Mapping[str, Use]] = {"executable": Use.RUN}
 
     executable: str = Field(
         default="opencode", min_length=1, validation_alias=AliasChoices("executable", "command", "binary")

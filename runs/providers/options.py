@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictInt
 
 from evaluators.model import Json, Price
+from runs.containment.path_use import Use
 
 _ROUTING = frozenset(("judge_target", "workers", "provider_batching"))
 _CONTAINMENT = frozenset(("max_processes", "max_memory_mb", "egress"))
@@ -84,6 +85,11 @@ class Options(Settings):
     """Whether an unknown field is an error and not a lint."""
     runs_in_eval_folder: ClassVar[bool] = False
     """Whether `cwd` is the eval file's folder where nothing else is said."""
+
+    path_fields: ClassVar[Mapping[str, Use]] = {}
+    """Fields that name a path of the worker's machine, and what is done with it."""
+    starts_in_workspace: ClassVar[frozenset[str]] = frozenset()
+    """Those of them whose relative paths start from the workspace where the target has no folder of its own."""
 
     judge_target: str | None = None
     workers: int | None = Field(default=None, ge=1)

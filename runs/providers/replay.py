@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from evaluators.model import Json
 from runs.containment.beneath import read_beneath
+from runs.containment.path_use import Use
+from runs.containment.target_roots import PathRefused, Place
 from runs.providers.base import Availability, Invocation, ProviderError, Recording
 from runs.providers.options import Options, ResolvedTarget
 
@@ -20,6 +23,8 @@ class ReplayOptions(Options):
     """Where the recordings are, and what else is known of them."""
 
     opaque_fields: ClassVar[frozenset[str]] = frozenset(("response",))
+    path_fields: ClassVar[Mapping[str, Use]] = {"path": Use.READ}
+    starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("path",))
 
     path: str | dict[str, str]
     """A recorded stream, or one for each scenario key."""
@@ -39,42 +44,48 @@ class Replay:
             raise TypeError(f"{target.name} is no replay target")
         self._target = target
         self._options = target.options
+        self._roots = containment.targets
 
     def check(self) -> Availability:
         """Available where every recording that is named from the base folder is there."""
         for name in self._names():
-            path = self._located(name, None)
-            if path is not None and not path.is_file():
-                return Availability(False, self._missing(name, path))
+            if not (Path(name).is_absolute() or self._target.base_folder):
+                continue
+            try:
+                there = self._placed(name).path.is_file()
+            except PathRefused as error:
+                return Availability(False, f"The target '{self._target.name}' cannot be used: {error}")
+            if not there:
+                return Availability(False, self._missing(name))
         return Availability(True)
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Return the recording. Raises `ProviderError` (kind `configuration`) where there is none."""
         name = self._name_for(invocation.key)
-        path = self._located(name, invocation.workspace)
         return Recording(
-            raw=self._content(name, path, invocation.workspace),
+            raw=self._content(name, invocation.workspace),
             parser=self._options.parser,
             answer=self._options.response,
             exit_code=self._options.exit_code,
             timed_out=self._options.timed_out,
         )
 
-    def _content(self, name: str, path: Path | None, workspace: Path) -> bytes:
-        if path is None:
-            raise ProviderError(self._missing(name, Path(name)), kind="configuration")
-        within = path.is_relative_to(workspace)
-        root, beneath = (workspace, str(path.relative_to(workspace))) if within else (path.parent, path.name)
+    def _content(self, name: str, workspace: Path) -> bytes:
         try:
-            return read_beneath(root, beneath, limit=_LIMIT)
+            if Path(name).is_absolute() or self._target.base_folder:
+                return self._placed(name).read(limit=_LIMIT)
+            return read_beneath(workspace, name, limit=_LIMIT)
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise ProviderError(self._missing(name, path), kind="configuration") from error
+            raise ProviderError(self._missing(name), kind="configuration") from error
         except OSError as error:
             raise ProviderError(
-                f"The recording {path} cannot be read: {error.strerror}. "
+                f"The recording {name} cannot be read: {error.strerror}. "
                 f"Give `path` a plain file of at most {_LIMIT >> 20} MB.",
                 kind="configuration",
             ) from error
+
+    def _placed(self, name: str) -> Place:
+        return self._roots.place(name, Use.READ, base=self._target.base_folder)
 
     def _names(self) -> list[str]:
         path = self._options.path
@@ -92,15 +103,9 @@ class Replay:
             )
         return str(path[key])
 
-    def _located(self, name: str, workspace: Path | None) -> Path | None:
-        """Absolute, else from the target's folder, else from the workspace; None where that is not known yet."""
-        base = Path(self._target.base_folder) if self._target.base_folder else workspace
-        if Path(name).is_absolute():
-            return Path(name)
-        return base / name if base else None
-
-    def _missing(self, name: str, path: Path) -> str:
+    def _missing(self, name: str) -> str:
+        base = self._target.base_folder
         return (
-            f"The target '{self._target.name}' has no recording at {path}. "
+            f"The target '{self._target.name}' has no recording at {Path(base, name)}. "
             f"Record it, or correct `path` ({name}) in the targets file."
         )

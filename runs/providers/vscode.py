@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import gettempdir
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import AliasChoices, Field
 
+from runs.containment.path_use import Use
+from runs.containment.target_roots import Place
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Availability, Batching, Invocation, ProviderError, Recording
 from runs.providers.editor_batch import EditorBatches
@@ -28,6 +30,12 @@ _DISPATCH = threading.Lock()
 
 class VscodeOptions(Options):
     """How Visual Studio Code is started and whether its answer is waited for."""
+
+    path_fields: ClassVar[Mapping[str, Use]] = {
+        "command": Use.RUN,
+        "workspace_template": Use.READ,
+        "subagent_root": Use.WRITE,
+    }
 
     command: str = Field(default="code", min_length=1, validation_alias=AliasChoices("vscode_cmd", "command"))
     workspace_template: str | None = None
@@ -54,6 +62,7 @@ class Vscode:
             raise TypeError(f"{target.name} is no vscode target")
         self._target = target
         self._options = target.options
+        self._containment = containment
         self._program = AgentProgram("Visual Studio Code", self._options.command, target, containment)
 
     def check(self) -> Availability:
@@ -63,8 +72,9 @@ class Vscode:
     @property
     def batching(self) -> Batching | str:
         """What hands many requests to the agent as one."""
-        root = self._options.subagent_root or str(Path(gettempdir(), "evalhub-vscode"))
-        return EditorBatches(Path(self._target.base_folder, root), self)
+        given = self._options.subagent_root
+        root = self._placed(given, Use.WRITE).path if given else Path(gettempdir(), "evalhub-vscode")
+        return EditorBatches(root, self)
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Return the agent's answer.
@@ -108,7 +118,7 @@ class Vscode:
         """Return the arguments of both starts: the workspace is opened, then the chat gets the request."""
         template = self._options.workspace_template
         request, written = exchange.request, exchange.workspace_file
-        place = Path(self._target.base_folder, template) if template else None
+        place = self._placed(template, Use.READ) if template else None
         exchange.write(written, workspace_text(place, sandbox.inside(invocation.workspace)))
         attached = [*invocation.guideline_files, *invocation.files, request]
         files = [word for path in dict.fromkeys(attached) for word in ("-a", sandbox.inside(path))]
@@ -136,7 +146,10 @@ class Vscode:
         root = self._options.subagent_root
         if not root:
             return Exchange.new(invocation.scratch, "subagent/messages")
-        return Exchange.new(made_root(Path(self._target.base_folder, root)), "messages")
+        return Exchange.new(made_root(self._placed(root, Use.WRITE).path), "messages")
+
+    def _placed(self, path: str, use: Use) -> Place:
+        return self._containment.targets.place(path, use, base=self._target.base_folder)
 
     def _given_up(self, invocation: Invocation, limit: float, seconds: float) -> Recording:
         if invocation.cancelled():

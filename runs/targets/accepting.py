@@ -12,7 +12,9 @@ from django.db import transaction
 from evalhub.teams.models import Project, note
 from runs.models import Target
 from runs.queue.claims import sync_target_slots
+from runs.settings_of_worker import containment
 from runs.targets.definitions import TargetDefinition, read_targets
+from runs.targets.paths import refuse_saving
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.models import SuiteVersion
 
@@ -32,9 +34,12 @@ def take_over(
     Without `accepted` they are proposals that an admin has to accept; one that would replace a target is left
     alone until then.
     """
+    definitions = read_targets(content, file)
+    for definition in definitions:
+        refuse_saving(definition, containment().targets, file=file, base=base_folder)
     return tuple(
         _store(project, definition, by=by, base_folder=base_folder, accepted=accepted)
-        for definition in read_targets(content, file)
+        for definition in definitions
     )
 
 

@@ -10,7 +10,9 @@ from evalhub.teams.models import note
 from runs.errors import RequestError
 from runs.models import Target
 from runs.queue.claims import sync_target_slots
+from runs.settings_of_worker import containment
 from runs.targets.definitions import read_target
+from runs.targets.paths import refuse_saving
 from scenarios.formats.problems import Problem, ScenarioFileError
 
 
@@ -46,6 +48,7 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
     definition = read_target(text.encode(), target.name)
     if definition.name != target.name:
         raise ScenarioFileError([_renamed(target.name)])
+    refuse_saving(definition, containment().targets, file=target.name, base=target.base_folder)
     if dict(definition.entry) != target.definition:
         target.definition = dict(definition.entry)
         target.provider = definition.kind

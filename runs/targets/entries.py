@@ -34,6 +34,8 @@ class TargetDefinition:
     judge_target: str = ""
     workers: int | None = None
     line: int = 1
+    lines: tuple[tuple[str, int], ...] = ()
+    """Where each field stands."""
     lints: tuple[Problem, ...] = ()
 
     @property
@@ -78,6 +80,9 @@ class Entry:
             judge_target=str(self.fields().get("judge_target") or ""),
             workers=None if workers is None or reference(workers) else int(workers),
             line=self.document.positions.line(self.at),
+            lines=tuple(
+                (name, self.document.positions.line((*self.at, key))) for name, key in self.origin.items()
+            ),
             lints=tuple(self._unknown_fields()),
         )
 

@@ -10,7 +10,9 @@ from runs.models.price import prices_of
 from runs.providers import MODELS
 from runs.providers.base import ProviderError
 from runs.providers.options import ResolvedTarget
+from runs.settings_of_worker import containment
 from runs.targets.definitions import define, resolve
+from runs.targets.paths import refuse_using
 from scenarios.formats.problems import ScenarioFileError
 
 
@@ -29,6 +31,8 @@ def resolve_target(
         raise ProviderError(
             f"The target '{target.name}' is not valid any more: {error.problems[0]}", kind="configuration"
         ) from error
+    roots = containment().targets
+    refuse_using(definition, variables, roots, base=target.base_folder)
     resolved = resolve(definition, variables, base_folder=target.base_folder)
     return _reachable(replace(resolved, prices=prices_of(target.project_id)), variables)
 

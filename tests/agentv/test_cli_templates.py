@@ -172,8 +172,8 @@ class TestCliTemplateConfiguration:
         assert problem["fix"]
 
     def test_optional_template_fields_are_accepted(self, folder):
-        health = {"type": "command", "command_template": "true", "cwd": "/", "timeout_seconds": 9}
-        more = {"files_format": "{path}", "cwd": "/tmp", "timeout_seconds": 20, "verbose": True}
+        health = {"type": "command", "command_template": "true", "cwd": str(folder), "timeout_seconds": 9}
+        more = {"files_format": "{path}", "cwd": str(folder), "timeout_seconds": 20, "verbose": True}
         assert run_folder(folder, EVAL, cli("echo done", healthcheck=health, **more)).code == 0
 
     def test_placeholder_substitution_rules(self, folder):

@@ -108,7 +108,7 @@ def test_vs_code_provider(files, tmp_path, kind):
 
 
 def test_vs_code_provider_tells_of_a_dry_run_without_text(files, tmp_path):
-    target = {"name": "editor", "provider": "vscode", "vscode_cmd": "/no/such/code", "dryRun": True}
+    target = {"name": "editor", "provider": "vscode", "vscode_cmd": "/usr/bin/no-such-code", "dryRun": True}
     assert answered(run_folder(tmp_path, files, target)) == ""
     assert Trial.objects.get().error == ""
 

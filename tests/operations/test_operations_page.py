@@ -20,9 +20,8 @@ PAGE = (ROOT / "docs/operations.md").read_text()
 def settings_read() -> set[str]:
     """Return the names that evalhub/settings.py reads from the environment."""
     text = (ROOT / "evalhub/settings.py").read_text()
-    return set(
-        re.findall(r'environment\.(?:text|words|integer|choice|kept_secret|file_store)\(\s*"(\w+)"', text)
-    )
+    kinds = "text|words|roots|integer|choice|kept_secret|file_store"
+    return set(re.findall(rf'environment\.(?:{kinds})\(\s*"(\w+)"', text))
 
 
 def settings_told() -> set[str]:

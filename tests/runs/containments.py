@@ -7,6 +7,7 @@ import os
 import pytest
 
 from runs.containment.sandbox import Containment, Level, Machine, Policy, look_at_machine
+from runs.containment.target_roots import TargetRoots
 from runs.providers.outbound import Outbound
 from tests.requirements import missing
 
@@ -31,6 +32,7 @@ def machine_of(level: Level) -> Machine:
 
 
 LOOPBACK = Outbound(loopback=True)
+EVERYWHERE = TargetRoots.of(["/:rw"])
 
 
 def containment(
@@ -38,4 +40,4 @@ def containment(
 ) -> Containment:
     """A containment at a level; without one, at the best of this machine. It calls the servers of the tests."""
     machine = look_at_machine() if level is None else machine_of(level)
-    return Containment(policy, machine, PATH, outbound=outbound)
+    return Containment(policy, machine, PATH, outbound=outbound, targets=EVERYWHERE)

@@ -1,0 +1,75 @@
+"""The paths that a target names, checked when it is saved and again when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from evaluators.model import Json
+from runs.containment.path_use import Use
+from runs.containment.target_roots import PathRefused, TargetRoots, refuse_climbing
+from runs.providers.base import ProviderError
+from runs.targets.entries import TargetDefinition, reference
+from scenarios.formats.problems import Problem, ScenarioFileError
+
+
+def refuse_saving(definition: TargetDefinition, roots: TargetRoots, *, file: str, base: str) -> None:
+    """Raise `ScenarioFileError` with every path that this target may not name; references are seen when it is used."""
+    problems = [
+        Problem(
+            file=file,
+            line=dict(definition.lines).get(field, definition.line),
+            where=f"{definition.name}.{field}",
+            what=said,
+            id="targets/path",
+        )
+        for field, said in _refused(definition, {}, roots, base)
+    ]
+    if problems:
+        raise ScenarioFileError(problems)
+
+
+def refuse_using(
+    definition: TargetDefinition, variables: Mapping[str, str], roots: TargetRoots, *, base: str
+) -> None:
+    """Raise `ProviderError` with the first path that this target may not use: links may have changed since."""
+    for field, said in _refused(definition, variables, roots, base):
+        raise ProviderError(
+            f"The target '{definition.name}' cannot be used: {field}: {said}", kind="configuration"
+        )
+
+
+def _refused(
+    definition: TargetDefinition, variables: Mapping[str, str], roots: TargetRoots, base: str
+) -> Iterator[tuple[str, str]]:
+    for field, use in definition.options.path_fields.items():
+        for path in _paths(definition.fields.get(field), variables):
+            try:
+                _check(path, use, roots, base, free=field in definition.options.starts_in_workspace)
+            except PathRefused as error:
+                yield field, str(error)
+    health = definition.fields.get("healthcheck")
+    if isinstance(health, Mapping):
+        for path in _paths(health.get("cwd"), variables):
+            try:
+                _check(path, Use.WORK, roots, base, free=True)
+            except PathRefused as error:
+                yield "healthcheck", str(error)
+
+
+def _check(path: str, use: Use, roots: TargetRoots, base: str, *, free: bool) -> None:
+    if use is Use.RUN and "/" not in path:
+        return  # a name, looked for on PATH
+    if free and not base and not Path(path).is_absolute():
+        refuse_climbing(path)
+    else:
+        roots.place(path, use, base=base)
+
+
+def _paths(value: Json, variables: Mapping[str, str]) -> Iterator[str]:
+    """Yield the texts of a field, with the values of their variables where these are known."""
+    for text in value.values() if isinstance(value, Mapping) else (value,):
+        name = reference(text)
+        found = variables.get(name, "").strip() if name else text
+        if isinstance(found, str) and found:
+            yield found
