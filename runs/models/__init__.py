@@ -5,7 +5,7 @@ from runs.models.check import TargetCheck
 from runs.models.comparison import Alert, Baseline, Change
 from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
-from runs.models.measure import Measure, RunDigest, RunMeasure, SubcommandMeasure, TrialFact
+from runs.models.measure import Measure, RunDigest, RunMeasure, SubcommandMeasure
 from runs.models.price import ModelPrice
 from runs.models.run import Launch, Run, RunSlot
 from runs.models.target import Target, TargetSlot, TargetVersion
@@ -37,6 +37,5 @@ __all__ = [
     "TargetVersion",
     "TranscriptRecord",
     "Trial",
-    "TrialFact",
     "Worker",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.db import models
 
 from runs.models.run import Run
-from runs.models.trial import Trial
 
 
 class Better(models.TextChoices):
@@ -23,8 +22,6 @@ class Measure(models.Model):
     name = models.CharField(max_length=200)
     unit = models.CharField(max_length=20, blank=True)
     better = models.CharField(max_length=6, choices=Better.choices, default=Better.NONE)
-    indexed = models.BooleanField(default=False)
-    """Whether single trials are found by its value (`TrialFact`)."""
 
     class Meta:
         ordering = ["layer", "name"]
@@ -83,21 +80,6 @@ class SubcommandMeasure(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subcommand} of {self.run}"
-
-
-class TrialFact(models.Model):
-    """A trial's value of a measure that is marked as indexed, so that trials can be found by it."""
-
-    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="facts")
-    measure = models.ForeignKey(Measure, on_delete=models.PROTECT, related_name="+")
-    value = models.FloatField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["trial", "measure"], name="one_fact_each")]
-        indexes = [models.Index(fields=["measure", "value"], name="fact_by_value")]
-
-    def __str__(self) -> str:
-        return f"{self.measure} {self.value}"
 
 
 class RunDigest(models.Model):
