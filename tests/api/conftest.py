@@ -18,22 +18,22 @@ class ApiClient:
 
     def __init__(self, secret: str) -> None:
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
-        self._client = Client(headers=headers)
+        self.client = Client(headers=headers)
 
     def get(self, path: str, **query: Any) -> Any:
-        return self._client.get(f"/api/v1{path}", query)
+        return self.client.get(f"/api/v1{path}", query)
 
     def delete(self, path: str) -> Any:
-        return self._client.delete(f"/api/v1{path}")
+        return self.client.delete(f"/api/v1{path}")
 
     def post(self, path: str, body: Any = None) -> Any:
-        return self._client.post(f"/api/v1{path}", body, content_type="application/json")
+        return self.client.post(f"/api/v1{path}", body, content_type="application/json")
 
     def patch(self, path: str, body: Any) -> Any:
-        return self._client.patch(f"/api/v1{path}", body, content_type="application/json")
+        return self.client.patch(f"/api/v1{path}", body, content_type="application/json")
 
     def upload(self, path: str, *files: Any) -> Any:
-        return self._client.post(f"/api/v1{path}", {"file": list(files)})
+        return self.client.post(f"/api/v1{path}", {"file": list(files)})
 
 
 @pytest.fixture

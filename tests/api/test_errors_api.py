@@ -52,7 +52,7 @@ def test_a_method_that_an_address_does_not_take(api):
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000], ids=["empty", "cut", "bytes", "deep"])
 def test_a_body_that_is_no_json(api, client, body):
-    response = api()._client.generic("POST", "/api/v1/runs", body, "application/json")
+    response = api().client.generic("POST", "/api/v1/runs", body, "application/json")
     assert response.status_code in (400, 422)
     assert_shape(response, response.status_code, response.json()["id"])
 

@@ -33,7 +33,10 @@ def test_a_run_that_is_being_prepared_never_starts(settings):
     recording.cancel_run(run.pk)
     assert token in claims.cancelled_tokens([token or ""])
     context = preparation.load_run(run.pk)
-    assert not preparation._start(run.pk, token or "", context, "", "", [])
+    # Nothing public stops between a preparation and its start.
+    assert not preparation._start(  # noqa: SLF001
+        run.pk, token or "", context, "", "", []
+    )
     assert state(run) == ("cancelled", 0, 2)
     assert run.finished is not None
 

