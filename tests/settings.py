@@ -13,6 +13,10 @@ os.environ["EVALHUB_SECRET_KEY"] = "a-secret-of-the-tests-that-is-long-enough-fo
 os.environ.setdefault("EVALHUB_SANDBOX", "prefer")
 # Where tests have their targets' programs, recordings and logs.
 os.environ["EVALHUB_TARGET_ROOTS"] = f"{tempfile.gettempdir()}:rw,{Path(__file__).parents[1]}"
+# Processes that share a Redis have a database of it each; PostgreSQL's are pytest-django's business.
+_process = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+if os.environ.get("EVALHUB_BROKER_URL", "").endswith("?virtual_host=0"):
+    os.environ["EVALHUB_BROKER_URL"] = os.environ["EVALHUB_BROKER_URL"].removesuffix("0") + _process
 for _name in ("EVALHUB_HOSTS", "EVALHUB_ENV_ALLOW", "LLM_TOOL_TEST_JUDGE"):
     os.environ.pop(_name, None)
 

@@ -8,17 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.all import SLOW, servers
-from tests.passes import code_of, run
-
-
-def main(arguments: list[str]) -> int:
-    """Run the slow tests; return 0 when none failed."""
-    with servers() as environment:
-        done = run("Faults and simulations on PostgreSQL and Redis", ["-m", SLOW, *arguments], environment)
-    print("\n".join(f"  did not run: {line}" for line in done.skipped))
-    return code_of([done])
-
+from tests.all import SLOW, on_servers
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(on_servers(["-m", SLOW, *sys.argv[1:]]))

@@ -105,7 +105,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start the server and wait until it answers."""
         options = ["listen_addresses=", "fsync=off", "synchronous_commit=off", "full_page_writes=off"]
-        options += ["max_connections=100"]
+        options += ["max_connections=200"]
         argv = [self._programs / "postgres", "-D", self._data, "-k", self.folder]
         argv += [word for option in options for word in ("-c", option)]
         with self._log.open("ab") as stream:

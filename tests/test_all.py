@@ -1,0 +1,75 @@
+"""What `make test` runs in which pass, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.all import ROOT, in_parallel, names_files, worst
+
+FILE = """
+import os
+import pytest
+
+def test_passes():
+    with open({ran!r}, "a") as file:
+        file.write(os.environ.get("DATABASE_URL", "sqlite").partition(":")[0] + "\\n")
+
+@pytest.mark.skip(reason="There is no moon.")
+def test_skipped(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], False),
+        (["-k", "shell", "-x"], False),
+        (["tests/web"], True),
+        (["-x", "tests/evaluators/test_shell.py::test_it_takes_any_line"], True),
+    ],
+)
+def test_it_knows_where_a_file_is_named(arguments: list[str], named: bool) -> None:
+    assert names_files(arguments) is named
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [([0, 0, 0], 0), ([0, 1, 0], 1), ([5, 0, 5], 0), ([5, 1, 0], 1), ([5, 5, 5], 5), ([0, 2, 137], 137)],
+)
+def test_it_ends_with_the_worst_code_of_a_pass(codes: list[int], expected: int) -> None:
+    assert worst(codes) == expected
+
+
+def test_one_processor_runs_one_process() -> None:
+    assert in_parallel(1) == []
+    assert in_parallel(2) == ["-n", "3", "--dist", "loadfile"]
+
+
+def _all(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "EVALHUB_"))}
+    argv = [sys.executable, "-m", "tests.all", *arguments]
+    return subprocess.run(argv, cwd=ROOT, env={**clean, **env}, capture_output=True, text=True, check=False)
+
+
+def test_a_pass_says_what_it_skipped_and_why(tmp_path: Path) -> None:
+    file = tmp_path / "test_two.py"
+    file.write_text(FILE.format(ran=str(tmp_path / "ran")))
+    done = _all(str(file), "-c", "pyproject.toml", "--rootdir", ".", "-n0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "There is no moon." in done.stdout
+    assert " 1 passed, 1 skipped in " in done.stdout
+    assert "Pure parts" not in done.stdout
+    # Nothing in it touches the database.
+    assert (tmp_path / "ran").read_text() == "sqlite\n"
+
+
+def test_a_pass_without_its_servers_says_which() -> None:
+    found = _all("--version", PATH="/nowhere")
+    assert "SKIPPED the whole pass: There is no " in found.stdout
+    assert found.returncode == 0
+    assert _all("--version", PATH="/nowhere", EVALHUB_TEST_REQUIRE="redis").returncode == 1
