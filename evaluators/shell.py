@@ -15,7 +15,7 @@ from msgspec import Struct
 from evaluators.shell_words import Simple, Word, simple_commands
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-_PROMPT = re.compile(r"^[ \t]*(?:\([\w.-]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[^\n$%#>]*[$%#>]|[$%>❯➜])[ \t]+")
+_PROMPT = re.compile(r"^[ \t]*(?:\([\w.-]+\)[ \t]*)?(?:[\w.-]++@[\w.-][^\n$%#>]*+[$%#>]|[$%>❯➜])[ \t]+")
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*\+?=")
 _KEYWORDS = frozenset(["!", "{", "}", "if", "then", "elif", "else", "while", "until", "do", "time"])
 _SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "ash"])

@@ -12,7 +12,7 @@ from scenarios.formats.positions import Document, Location, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.text import MAX_DEPTH, bad_character, decode, duplicate_key, empty, refuse, too_deep
 
-_SYMBOL = re.compile(r'"(?:[^"\\]+|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+_SYMBOL = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 def read_json(content: bytes, file: str) -> Document:

@@ -7,7 +7,8 @@ import re
 from scenarios.formats.positions import Document, Location, Positions
 from scenarios.formats.text import decode, refuse
 
-_TABLE = re.compile(r"\s*\[+\s*([^\]\n]+?)\s*\]+")
+# Nothing is tried again: on a line of blanks that would take cubic time.
+_TABLE = re.compile(r"\s*+\[++([^\]\n]++)\]")
 _KEY = re.compile(r"""\s*([A-Za-z0-9_.-]+|"[^"\n]*"|'[^'\n]*')\s*=""")
 
 

@@ -23,6 +23,7 @@ from evaluators.patterns import (
     pattern_budget,
 )
 from runs.containment.pattern_processes import PatternProcesses, run_pattern
+from scenarios.formats.toml_text import read_toml
 
 pytestmark = pytest.mark.hostile
 
@@ -213,3 +214,10 @@ def test_names_in_a_json_path_take_linear_time():
 def test_a_long_json_path_is_refused():
     with pytest.raises(BadJsonPath, match="2000 are allowed"):
         check_json_path("$" + ".a" * 1001)
+
+
+@pytest.mark.parametrize("line", ["[" + " " * 20_000, " " * 20_000 + "[", "a" * 20_000, "[a" * 10_000])
+def test_lines_of_a_toml_file_take_linear_time(line):
+    began = time.thread_time()
+    read_toml(f"text = '''\n{line}\n'''\n".encode(), "settings.toml")
+    assert time.thread_time() - began < 2

@@ -157,7 +157,8 @@ def test_it_finds_every_joined_command(commands: list[str]) -> None:
 
 @pytest.mark.hostile
 @pytest.mark.parametrize(
-    "text", ["$(" * 20_000, '"$(' * 20_000, "`\"'" * 20_000, "<<a " * 5_000, "((" * 20_000]
+    "text",
+    ["$(" * 20_000, '"$(' * 20_000, "`\"'" * 20_000, "<<a " * 5_000, "((" * 20_000, "a@" + "a" * 50_000],
 )
 def test_hostile_lines_take_linear_time(text: str) -> None:
     started = time.thread_time()
