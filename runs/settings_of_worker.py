@@ -10,6 +10,7 @@ from django.conf import settings
 
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
+from runs.containment.cgroups import delegated
 from runs.containment.egress import Egress, parse_allowed
 from runs.containment.memory import memory_of_machine
 from runs.containment.profiles import Caps
@@ -36,6 +37,7 @@ def containment() -> Containment:
         allowed=parse_allowed(settings.EGRESS_ALLOW),
         unenforced=settings.EGRESS_UNENFORCED,
         caps=Caps(settings.MAX_PROCESSES, settings.MAX_MEMORY_MB),
+        delegated=delegated(),
         worker_bytes=(settings.WORKER_MEMORY_MB << 20) or memory_of_machine() * 3 // 4,
         targets=TargetRoots.of(settings.TARGET_ROOTS, path=path, never=_own_paths()),
         system_files=settings.SYSTEM_FILES_DIR,

@@ -139,7 +139,7 @@ def _works(program: str) -> bool:
     words = options(network=False, nested=False, tmp_bytes=1 << 20, readable=(), writable={}, cwd="/")
     spawn = Spawn(("/bin/true",), Path("/"), {}, Bubblewrap(program, words))
     try:
-        with started(spawn, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            return process.wait(timeout=10) == 0
+        with started(spawn, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as begun:
+            return begun.process.wait(timeout=10) == 0
     except (OSError, subprocess.TimeoutExpired):
         return False

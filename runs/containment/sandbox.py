@@ -18,6 +18,7 @@ from typing import Any
 
 from runs.containment import bubblewrap, filtered_network, landlock
 from runs.containment.beneath import make_folder_beneath
+from runs.containment.cgroups import GroupLimits
 from runs.containment.egress import Allowed, Egress
 from runs.containment.path_use import Use
 from runs.containment.profiles import AGENT, COMMAND, Caps, Limits, Profile, limited
@@ -109,6 +110,8 @@ class Containment:
     """What `internet` opens besides (`EVALHUB_EGRESS_ALLOW`)."""
     unenforced: bool = False
     """Whether a policy that cannot be enforced here may be ignored (`EVALHUB_EGRESS_UNENFORCED`)."""
+    delegated: Path | None = None
+    """The control group in which each command gets one of its own; None where the worker only looks after it."""
     worker_bytes: int | None = None
     """Memory of everything that this worker runs, together (`EVALHUB_WORKER_MEMORY_MB`)."""
 
@@ -288,14 +291,21 @@ class Sandbox:
         if self._bwrap:
             return Spawn(tuple(argv), cwd, full, self._bubblewrap(cwd))
         if self.level is Level.LANDLOCK:
-            return Spawn(tuple(argv), cwd, full, Starter(self._resource_limits, self._landlock_rules()))
+            return Spawn(
+                tuple(argv), cwd, full, Starter(self._resource_limits, self._landlock_rules(), self._group)
+            )
         refuse_loader_variables(env)
-        through = Starter(self._resource_limits) if self.level is Level.LIMITS else None
+        through = Starter(self._resource_limits, group=self._group) if self.level is Level.LIMITS else None
         return Spawn(tuple(argv), cwd, full, through)
 
     @property
     def _resource_limits(self) -> Mapping[int, int]:
         return self.profile.resource_limits(own_user=self._bwrap)
+
+    @property
+    def _group(self) -> GroupLimits | None:
+        parent = self.containment.delegated
+        return GroupLimits(parent, self.profile.rss_bytes, self.profile.processes) if parent else None
 
     def _base_env(self) -> dict[str, str]:
         home, temporary = HOME, "/tmp"  # noqa: S108  # the sandbox's own
@@ -327,7 +337,9 @@ class Sandbox:
             etc=self.containment.etc(),
         )
         allowed = self.containment.allowed if self.egress is Egress.INTERNET else None
-        return Bubblewrap(self.containment.machine.bwrap, options, self._resource_limits, allowed)
+        return Bubblewrap(
+            self.containment.machine.bwrap, options, self._resource_limits, allowed, self._group
+        )
 
     def _landlock_rules(self) -> dict[str, Any]:
         read: list[str | Path] = [

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from runs.containment import landlock
+from runs.containment.cgroups import Group, GroupLimits, group
 from runs.containment.egress import Allowed
 from runs.containment.filtered_network import FilteredNetwork, filtered_network
 from runs.containment.helpers import HELPER_ENV, memory_file
@@ -41,6 +42,7 @@ class Bubblewrap:
     """Resource limits by their number in `resource`."""
     allowed: tuple[Allowed, ...] | None = None
     """What a filtered network opens; None makes no such network."""
+    group: GroupLimits | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Starter:
 
     limits: Mapping[int, int]
     rules: Mapping[str, Any] | None = None
+    group: GroupLimits | None = None
 
 
 @dataclass(frozen=True)
@@ -66,24 +69,44 @@ class Spawn:
         return isinstance(self.through, Bubblewrap)
 
 
+@dataclass(frozen=True)
+class Started:
+    """A command that runs."""
+
+    process: subprocess.Popen[bytes]
+    group: Group | None = None
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether the kernel has ended it for its limit."""
+        return self.group is not None and self.group.out_of_memory
+
+
 @contextmanager
-def started(spawn: Spawn, **pipes: Any) -> Iterator[subprocess.Popen[bytes]]:
+def started(spawn: Spawn, **pipes: Any) -> Iterator[Started]:
     """Start a command with the pipes of `subprocess.Popen`. Raises `OSError` or `ValueError` where it can't start."""
-    if isinstance(spawn.through, Bubblewrap) and spawn.through.allowed is not None:
-        with filtered_network(spawn.through.allowed) as network:
-            yield _start_in_bubblewrap(spawn, spawn.through, pipes, network)
-    elif isinstance(spawn.through, Bubblewrap):
-        yield _start_in_bubblewrap(spawn, spawn.through, pipes)
-    elif isinstance(spawn.through, Starter):
-        yield _start_through_starter(spawn, spawn.through, pipes)
-    else:
+    through = spawn.through
+    if through is None:
         process = subprocess.Popen(spawn.argv, cwd=spawn.cwd, env=spawn.env, **pipes)
         _raise_oom_score(process.pid)
-        yield process
+        yield Started(process)
+        return
+    with ExitStack() as until_end:
+        held = until_end.enter_context(group(through.group)) if through.group else None
+        if isinstance(through, Starter):
+            yield Started(_start_through_starter(spawn, through, pipes, held), held)
+            return
+        opened = through.allowed
+        network = until_end.enter_context(filtered_network(opened)) if opened is not None else None
+        yield Started(_start_in_bubblewrap(spawn, through, pipes, held, network), held)
 
 
 def _start_in_bubblewrap(
-    spawn: Spawn, around: Bubblewrap, pipes: Mapping[str, Any], network: FilteredNetwork | None = None
+    spawn: Spawn,
+    around: Bubblewrap,
+    pipes: Mapping[str, Any],
+    held: Group | None,
+    network: FilteredNetwork | None,
 ) -> subprocess.Popen[bytes]:
     with ExitStack() as stack:
         options = [*around.options, *_set_variables(spawn.env)]
@@ -109,14 +132,14 @@ def _start_in_bubblewrap(
             # Else reading would never end where bubblewrap fails.
             info_inside.close()
             if child := _child_of(info):
-                _hold_down(child, around.limits)
+                _hold_down(child, around.limits, held)
             with suppress(BrokenPipeError):
                 go.write(b"1")
         return process
 
 
 def _start_through_starter(
-    spawn: Spawn, around: Starter, pipes: Mapping[str, Any]
+    spawn: Spawn, around: Starter, pipes: Mapping[str, Any], held: Group | None
 ) -> subprocess.Popen[bytes]:
     _refuse_unusable(spawn.env)
     given = {
@@ -137,6 +160,8 @@ def _start_through_starter(
         )
         with _killed_on_error(process), suppress(BrokenPipeError):
             settings.close()
+            if held:
+                held.add(process.pid)
             with feed:
                 feed.write(json.dumps(given).encode())
         return process
@@ -200,9 +225,11 @@ def _child_of(info: BinaryIO) -> int | None:
     return int(json.loads(said)["child-pid"])
 
 
-def _hold_down(pid: int, limits: Mapping[int, int]) -> None:
+def _hold_down(pid: int, limits: Mapping[int, int], held: Group | None) -> None:
     """Set limits on a process that waits; what it starts inherits them."""
     with suppress(ProcessLookupError):
+        if held:
+            held.add(pid)
         for which, wanted in limits.items():
             _, hard = resource.getrlimit(which)
             value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

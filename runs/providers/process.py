@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Protocol
 
 from runs.containment.profiles import UNLIMITED, Limits
-from runs.containment.starting import Spawn, started
+from runs.containment.starting import Spawn, Started, started
 from runs.providers.base import ProviderError
 from runs.providers.conversation import Conversation, Stop
 from runs.providers.process_tree import MARKER
 from runs.providers.streams import Sink
+from runs.providers.watchdog import too_much_memory
 
 OUTPUT_LIMIT = 10 << 20
 FLOOD_LIMIT = 256 << 20
@@ -89,9 +90,9 @@ def run_process(
     marker = "" if spawn.contained else secrets.token_hex(8)
     if marker:
         spawn = replace(spawn, env={**spawn.env, MARKER: marker})
-    with _started(spawn, piped_stdin=stdin is not None, merge_stderr=merge_stderr) as process:
+    with _started(spawn, piped_stdin=stdin is not None, merge_stderr=merge_stderr) as begun:
         conversation = Conversation(
-            process,
+            begun.process,
             marker=marker,
             stdin=stdin,
             output_limit=output_limit,
@@ -100,13 +101,15 @@ def run_process(
             sinks=sinks,
         )
         conversation.hold()
+        if begun.out_of_memory and limits.rss_bytes is not None:
+            conversation.reason, conversation.sentence = "limits", too_much_memory(limits.rss_bytes)
     if conversation.reason == "worker":
         raise ProviderError(conversation.sentence, kind="memory")
     return _result(conversation)
 
 
 @contextmanager
-def _started(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator[subprocess.Popen[bytes]]:
+def _started(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator[Started]:
     if not spawn.cwd.is_dir():
         raise ProviderError(
             f"The command cannot start: its working directory {spawn.cwd} does not exist. "
@@ -114,7 +117,7 @@ def _started(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator
         )
     with ExitStack() as stack:
         try:
-            process = stack.enter_context(
+            begun = stack.enter_context(
                 started(
                     spawn,
                     stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
@@ -126,7 +129,7 @@ def _started(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator
             )
         except (OSError, ValueError) as error:
             raise ProviderError(_cannot_start(spawn.argv[0], error)) from error
-        yield process
+        yield begun
 
 
 def _cannot_start(program: str, error: OSError | ValueError) -> str:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import base64
 import shutil
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from runs import launching
 from runs.containment.sandbox import Level
 from runs.grading import Grading, grade_in_workspace
 from runs.providers.base import ProviderError
 from runs.providers.process import run_process
+from tests.builders import make_project
 from tests.greeting import greeting
 from tests.runs import carried
+from tests.runs.carrying import beside, launch, shell_target, suite_of
 from tests.runs.containments import containment
 
 CONTAINED = [Level.BWRAP, Level.LANDLOCK]
@@ -175,3 +179,36 @@ def test_grading_loads_no_library_outside(library, mark, tmp_path):
     graded = grade_in_workspace(asked, tmp_path / "work", containment(Level.BWRAP))
     assert graded["outcome"] == "pass", graded
     assert not mark.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_key_of_a_running_trial_is_in_no_argument_list(monkeypatch):
+    containment(Level.BWRAP)
+    key = "sk-4713-of-a-target"
+    monkeypatch.setenv("AGENT_KEY", key)
+    project = make_project("default")
+    shell_target(project, env={"API_KEY": "${{ AGENT_KEY }}"})
+    suite = suite_of(project, agent={"prompt": 'test -n "$API_KEY" && sleep 1.5 && echo has'})
+    run = launch(suite, targets=["shell"]).runs.get()
+    seen: list[bytes] = []
+    carried_out = threading.Event()
+
+    def watch() -> None:
+        while not carried_out.wait(0.05):
+            seen.extend(argument_lists())
+
+    with beside(watch):
+        launching.carry_here(run.launch)
+        carried_out.set()
+    trial = run.trial_set.get()
+    assert trial.answer.strip() == "has", trial.error
+    assert any(b"sleep 1.5" in each for each in seen)
+    assert not any(key.encode() in each for each in seen)
+
+
+def argument_lists() -> list[bytes]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes())
+    return found
