@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tree_sitter import Node
 
 from evaluators.model import Json
 from evaluators.staleness import RegisteredTool, Registry
-from scenarios.formats.js_literals import NotStatic, ObjectLiteral, object_literals
-from scenarios.formats.js_tokens import Token, UnreadableSource, tokenize
+from scenarios.formats.js_source import (
+    NotStatic,
+    ObjectLiteral,
+    UnreadableSource,
+    exports_from,
+    object_literals,
+    parse,
+)
 from scenarios.formats.json_text import read_json
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.formats.text import decode
 
+Part = TypeVar("Part")
 BARRELS = ("tools.exports.ts", "tools.exports.js")
 _TOOL_FILE = re.compile(r"\.tool\.[jt]s$")
 _SCRIPTS = (".ts", ".js", ".mts", ".mjs", ".cts", ".cjs")
+_TYPED = (".ts", ".mts", ".cts")
 _SCHEMAS = ("inputSchema", "input_schema", "schema", "parameters")
 
 
@@ -35,6 +46,10 @@ class _Found:
 
     tools: dict[str, RegisteredTool] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+
+    def warn(self, sentence: str) -> None:
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
 
     def add(self, name: str, tool: RegisteredTool, file: str) -> None:
         if name in self.tools:
@@ -104,7 +119,7 @@ def _read_json(files: Mapping[str, bytes], path: str) -> RegistryReading:
 
 def _read_scripts(files: Mapping[str, bytes], path: str) -> RegistryReading:
     found = _Found()
-    exports = list(_exports(_tokens(found, files, path)))
+    exports = _read(found, files, path, lambda module: list(exports_from(module)))
     if not exports:
         _add_literals(found, files, path, ())
     for names, source in exports:
@@ -119,23 +134,6 @@ def _read_scripts(files: Mapping[str, bytes], path: str) -> RegistryReading:
     return found.reading()
 
 
-def _exports(tokens: Sequence[Token]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the names and the source of each `export { … } from '…'`; no names for `export * from`."""
-    names: tuple[str, ...] | None = None
-    for at, token in enumerate(tokens):
-        if token.kind == "word" and token.value == "export":
-            names = ()
-        elif token.kind == "word" and token.value == "from" and names is not None:
-            if at + 1 < len(tokens) and tokens[at + 1].kind == "text":
-                yield names, tokens[at + 1].value
-            names = None
-        elif names is not None and token.kind == "word" and tokens[at - 1].value in ("{", ","):
-            # `a as b` exports what the other file calls a.
-            names += (token.value,)
-        elif names is not None and token.value in ("=", "(", ";"):
-            names = None
-
-
 def _resolved(files: Mapping[str, bytes], barrel: str, source: str) -> str | None:
     path = posixpath.normpath(posixpath.join(posixpath.dirname(barrel), source))
     stem, ending = posixpath.splitext(path)
@@ -147,7 +145,7 @@ def _resolved(files: Mapping[str, bytes], barrel: str, source: str) -> str | Non
 
 def _add_literals(found: _Found, files: Mapping[str, bytes], file: str, names: Sequence[str]) -> None:
     """Add the tools of a file: those assigned to one of the names, all where no name is known."""
-    tools = [literal for literal in object_literals(_tokens(found, files, file)) if _is_tool(literal)]
+    tools = [literal for literal in _read(found, files, file, object_literals) if _is_tool(literal)]
     named = [literal for literal in tools if literal.name in names]
     if not tools:
         found.warnings.append(f"{file}: There is no tool that can be read without running it.")
@@ -155,12 +153,17 @@ def _add_literals(found: _Found, files: Mapping[str, bytes], file: str, names: S
         _add_literal(found, literal, file)
 
 
-def _tokens(found: _Found, files: Mapping[str, bytes], file: str) -> list[Token]:
+def _read(
+    found: _Found, files: Mapping[str, bytes], file: str, read: Callable[[Node], list[Part]]
+) -> list[Part]:
+    """Return what is read of a module; where it cannot be parsed, nothing and a warning."""
     try:
-        return tokenize(decode(files[file], file))
-    except (UnreadableSource, ScenarioFileError) as error:
-        found.warnings.append(f"{file}: {error}" if isinstance(error, UnreadableSource) else str(error))
-        return []
+        return read(parse(decode(files[file], file), typed=file.endswith(_TYPED)))
+    except UnreadableSource as error:
+        found.warn(f"{file}: {error}")
+    except ScenarioFileError as error:
+        found.warn(str(error))
+    return []
 
 
 def _is_tool(literal: ObjectLiteral) -> bool:

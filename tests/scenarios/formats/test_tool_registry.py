@@ -119,7 +119,30 @@ def test_a_computed_name_is_a_warning():
 def test_a_source_that_cannot_be_read_is_a_warning():
     found = with_tool("export const a = 'open")
     assert found.registry is None
-    assert "a.tool.ts: In line 1 a text does not end." in found.warnings
+    assert "a.tool.ts: Line 1 cannot be parsed." in found.warnings
+
+
+def test_what_cannot_be_parsed_in_a_function_is_no_matter():
+    body = "export const a = { name: 'a', description: 'x', run() { return @@ 3 } }"
+    assert list(with_tool(body).registry.tools) == ["a"]
+
+
+def test_tools_in_a_list_are_all_read():
+    tools = "export const tools = [{ name: 'a', description: 'x' }, { name: 'b', description: 'y' }]"
+    assert list(with_tool(tools).registry.tools) == ["a", "b"]
+
+
+def test_exported_types_are_no_tools():
+    barrel = f"export type {{ Tool }} from './types'\n{BARREL}"
+    found = read_registry(files(**{"tools/tools.exports.ts": barrel}), "tools/tools.exports.ts")
+    assert (found.registry.size, found.warnings) == (2, ())
+
+
+@pytest.mark.parametrize("ending", ["js", "mjs"])
+def test_a_javascript_module_is_read(ending):
+    path = f"a.tool.{ending}"
+    source = "module.exports = defineTool({ name: 'a', description: 'x' })"
+    assert list(read_registry({path: source.encode()}, path).registry.tools) == ["a"]
 
 
 def test_nothing_is_executed(tmp_path):

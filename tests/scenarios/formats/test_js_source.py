@@ -1,23 +1,30 @@
+"""Modules of JavaScript and TypeScript: what is written out is read, and nothing is run."""
+
 import json
 import string
+from time import monotonic
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.formats.js_literals import NotStatic, object_literals, static_value
-from scenarios.formats.js_tokens import Token, UnreadableSource, tokenize
+from scenarios.formats.js_source import (
+    LONGEST,
+    SECONDS,
+    NotStatic,
+    UnreadableSource,
+    exports_from,
+    object_literals,
+    parse,
+)
 
 CALM = settings(deadline=None)
 """Other tests share the machine."""
 
 
-def kinds(source):
-    return [token.kind for token in tokenize(source)]
-
-
 def value_of(source):
-    return static_value(tokenize(source))
+    (literal,) = object_literals(parse(f"x = {{ v: {source}\n }}"))
+    return literal.value("v")
 
 
 @pytest.mark.parametrize(
@@ -33,61 +40,52 @@ def value_of(source):
         pytest.param(r"'\ud83d'", "�", id="half a character"),
         pytest.param("'a\\\nb'", "ab", id="a line continued"),
         pytest.param("'// no comment'", "// no comment", id="a comment's sign in a text"),
+        pytest.param("'a' /* no 'b' */ + // nor 'c'\n 'd'", "ad", id="comments"),
     ],
 )
 def test_a_text_is_decoded(source, text):
-    assert tokenize(source) == [Token("text", text)]
+    assert value_of(source) == text
 
 
 @pytest.mark.parametrize(
     "source",
-    ["// 'x'\n", "/* 'x' */", "/* 'x", "#!/usr/bin/env node 'x'\n", "\ufeff \n"],
-    ids=["line", "block", "unclosed block", "first line", "white space"],
+    ["// { a: 1 }\n", "/* { a: 1 } */", "#!/usr/bin/env node { a: 1 }\n", "", "x = /{a}'/; if (x) { y: 1 }"],
+    ids=["line", "block", "first line", "nothing", "a regular expression and a block"],
 )
-def test_a_comment_is_no_token(source):
-    assert tokenize(source) == []
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        pytest.param("`a ${`b ${'}'}`} c` x", ["template", "word"], id="templates in templates"),
-        pytest.param("a = /['\"`]/g", ["word", "sign", "regex"], id="quotes in a regular expression"),
-        pytest.param("return /[/]'/", ["word", "regex"], id="a slash in a class"),
-        pytest.param("a / b / c", ["word", "sign", "word", "sign", "word"], id="divisions"),
-        pytest.param("(a) / 2", ["sign", "word", "sign", "sign", "number"], id="a division after a bracket"),
-        pytest.param("x => 0x1F", ["word", "sign", "number"], id="an arrow"),
-        pytest.param("#own $a ...b", ["word", "word", "sign", "word"], id="names"),
-    ],
-)
-def test_it_tells_the_kinds_of_tokens(source, expected):
-    assert kinds(source) == expected
+def test_a_module_without_literals_has_none(source):
+    assert object_literals(parse(source)) == []
 
 
 @pytest.mark.parametrize(
     ("source", "line"),
-    [("x\n'open", 2), ("`open", 1), ("`${'a'", 1), ("\n\n`${`", 3), ("'a\nb'", 1)],
-    ids=["text", "template", "substitution", "template in one", "text over lines"],
+    [("x\n'open", 2), ("`open", 1), ("`${'a'", 1), ("\n\nexport const = 3", 3)],
+    ids=["text", "template", "substitution", "syntax"],
 )
-def test_what_does_not_end_is_refused_with_its_line(source, line):
-    with pytest.raises(UnreadableSource, match=f"In line {line} "):
-        tokenize(source)
+def test_what_cannot_be_parsed_is_refused_with_its_line(source, line):
+    with pytest.raises(UnreadableSource, match=f"Line {line} cannot be parsed"):
+        object_literals(parse(source))
 
 
-def test_templates_nested_too_deep_are_refused():
-    with pytest.raises(UnreadableSource, match="nested"):
-        tokenize("`${" * 1000)
+@pytest.mark.parametrize(
+    "hostile", ["=/[" * 20_000, "'" * 200_001, "a<" * 100_000, "(a," * 50_000, "`${" * 30_000]
+)
+def test_a_hostile_source_is_given_up_soon(hostile):
+    began = monotonic()
+    with pytest.raises(UnreadableSource):
+        object_literals(parse(hostile))
+    assert monotonic() - began < 10 * SECONDS
 
 
-def test_a_long_line_of_slashes_takes_no_long_time():
-    assert len(tokenize("=/[" * 20_000)) == 60_000
+def test_a_source_of_any_length_is_not_parsed():
+    with pytest.raises(UnreadableSource, match="longer than 256 kB"):
+        parse("x" * (LONGEST + 1))
 
 
 @CALM
 @given(st.text(string.printable + "é😀"))
-def test_any_text_gives_tokens_or_is_refused_in_a_sentence(source):
+def test_any_text_is_read_or_refused_in_a_sentence(source):
     try:
-        tokenize(source)
+        object_literals(parse(source))
     except UnreadableSource as error:
         assert str(error).endswith(".")
 
@@ -106,21 +104,23 @@ def test_json_is_read_as_the_value_it_is(value):
 
 
 @CALM
-@given(st.text(st.characters(codec="utf-8", exclude_characters="\r")))
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\r\0")))
 def test_a_template_says_what_it_holds(text):
     escaped = text.replace("\\", "\\\\").replace("`", "\\`").replace("$", "\\$")
-    assert tokenize(f"`{escaped}`") == [Token("text", text)]
+    assert value_of(f"`{escaped}`") == text
 
 
 @pytest.mark.parametrize(
     ("source", "value"),
     [
         pytest.param("'a ' + \"b\" + `c`", "a bc", id="texts joined"),
+        pytest.param(" +\n".join(["'a'"] * 500), "a" * 500, id="many texts joined"),
         pytest.param("('a')", "a", id="in brackets"),
         pytest.param(
             "{ a: [1, -2.5, 1_000], 'b-c': null, }", {"a": [1, -2.5, 1000], "b-c": None}, id="object"
         ),
         pytest.param("'a' as const", "a", id="with a type"),
+        pytest.param("'a' satisfies string", "a", id="checked against a type"),
         pytest.param("0x1F", 31, id="in another base"),
     ],
 )
@@ -131,16 +131,8 @@ def test_a_value_that_is_written_out_is_read(source, value):
 @pytest.mark.parametrize(
     "source",
     [
-        "a",
-        "f('a')",
-        "`${a}`",
-        "1 + 2",
-        "{ a, b: 1 }",
-        "{ ...a }",
-        "{ f() {} }",
-        "c ? 'a' : 'b'",
-        "",
-        "1e999",
+        *("a", "f('a')", "`${a}`", "1 + 2", "{ a, b: 1 }", "{ ...a }", "{ f() {} }", "{ [a]: 1 }"),
+        *("c ? 'a' : 'b'", "'a' - 'b'", "-'a'", "!1", "1e999", "'a\nb'", "[...a]", "async () => 'a'"),
     ],
 )
 def test_a_value_that_is_computed_is_not_static(source):
@@ -156,15 +148,21 @@ def test_nesting_without_end_is_not_static():
 def test_it_finds_the_literals_of_a_module_with_their_names():
     source = """
     const helper = () => { const inner = { name: 'inner' } }
+    class A { b = { name: 'field' } }
     export const a = { name: 'a' }
     export const b: Tool<{ x: string }> = defineTool({ name: 'b' })
     export default { name: 'c' }
     """
-    found = [(literal.name, literal.value("name")) for literal in object_literals(tokenize(source))]
+    found = [(literal.name, literal.value("name")) for literal in object_literals(parse(source))]
     assert found == [("a", "a"), ("b", "b"), ("default", "c")]
 
 
 def test_a_field_that_is_missing_is_not_static():
-    (literal,) = object_literals(tokenize("x = { get name() { return 'a' } }"))
+    (literal,) = object_literals(parse("x = { get name() { return 'a' } }"))
     with pytest.raises(NotStatic):
         literal.value("name")
+
+
+def test_it_finds_what_a_barrel_exports_of_other_files():
+    source = "export { a, b as c } from './a'\nexport * from \"./b\"\nexport const d = 1\nexport type { E } from './e'"
+    assert list(exports_from(parse(source))) == [(("a", "b"), "./a"), ((), "./b")]
