@@ -24,7 +24,7 @@ from tests.builders import make_member, make_project
         ("admin", set(ACTIONS)),
         (None, set()),
     ],
-    ids=str,
+    ids=["viewer", "runner", "author", "admin", "nobody"],
 )
 def test_a_role_may_do_what_the_table_says(role, allowed):
     assert {action for action in ACTIONS if allows(role, action)} == allowed
