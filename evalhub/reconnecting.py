@@ -1,6 +1,6 @@
 """Lets a Celery worker connect again where kombu trips over a connection that Redis has closed.
 
-See docs/decisions/0012-workers-outlive-their-broker.md.
+See docs/decisions/0014-workers-outlive-their-broker.md.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0016_doing_exit'),
+        ('runs', '0018_run_served'),
     ]
 
     operations = [
