@@ -44,16 +44,13 @@ class FileBatches:
         def upload(litellm: Any) -> Any:
             lines = "".join(self._line(litellm, id, each) for id, each in invocations.items())
             content = ("evalhub.jsonl", lines.encode("utf-8", "replace"))
-            return litellm.create_file(file=content, purpose="batch", **self._reach)
+            return self._client().files.create(file=content, purpose="batch")
 
         file = self._asked(upload)
         # A batch whose answer was lost may have been taken: a second one would be paid twice.
         batch = self._asked(
-            lambda litellm: litellm.create_batch(
-                completion_window="24h",
-                endpoint=self._endpoint,
-                input_file_id=file.id,
-                **self._reach,
+            lambda _: self._client().batches.create(
+                completion_window="24h", endpoint=self._endpoint, input_file_id=file.id
             ),
             once=True,
         )
@@ -79,16 +76,26 @@ class FileBatches:
 
     def cancel_batch(self, external_id: str) -> None:
         """Ask the provider to stop the batch."""
-        self._asked(lambda litellm: litellm.cancel_batch(batch_id=external_id, **self._reach))
+        self._asked(lambda _: self._client().batches.cancel(external_id))
 
-    @property
-    def _reach(self) -> dict[str, Json]:
-        return {
-            **self.access.connection,
-            "custom_llm_provider": self.access.provider,
+    def _client(self) -> Any:
+        """Return the provider's own client: litellm makes one for files and batches that knows no checked connections."""
+        import openai
+
+        from runs.providers.litellm_outbound import session
+
+        has = self.access.connection
+        common: dict[str, Any] = {
+            "api_key": has.get("api_key"),
+            "http_client": session(),
             "timeout": SECONDS,
             "max_retries": 0,
         }
+        if self.access.provider == "azure":
+            return openai.AzureOpenAI(
+                azure_endpoint=str(has["api_base"]), api_version=has.get("api_version"), **common
+            )
+        return openai.OpenAI(base_url=has.get("api_base"), **common)
 
     @property
     def _endpoint(self) -> str:
@@ -100,13 +107,13 @@ class FileBatches:
         return json.dumps(line, ensure_ascii=False) + "\n"
 
     def _retrieved(self, external_id: str) -> Any:
-        return self._asked(lambda litellm: litellm.retrieve_batch(batch_id=external_id, **self._reach))
+        return self._asked(lambda _: self._client().batches.retrieve(external_id))
 
     def _asked(self, call: Callable[[Any], T], *, once: bool = False) -> T:
         return asked(self.access, call, once=once)
 
     def _results(self, file_id: str) -> Iterator[tuple[str, BatchedAnswer]]:
-        content = self._asked(lambda litellm: litellm.file_content(file_id=file_id, **self._reach))
+        content = self._asked(lambda _: self._client().files.content(file_id))
         for row in rows_of(content.content):
             yield str(row.get("custom_id")), self._answer(row)
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, TypeVar
 
 from evaluators.model import Json, Price, Usage
 from evaluators.stub_loop import ModelCall
 from runs.providers.access import ModelAccess
-from runs.providers.failures import advice, described, failure_of
+from runs.providers.failures import advice, described, failure_of, refusal_in
+from runs.providers.outbound import AddressRefused
 from runs.providers.prices import cost_of, litellm_cost, litellm_price, project_price, told
 from runs.providers.retry import Failure, RequestFailed, with_retry
 from runs.providers.waiting import Cancelled, OutOfTime, Patience, within
 
 T = TypeVar("T")
+
+_guarding, _guarded = Lock(), list[bool]()
 
 Message = Mapping[str, Json]
 """A message as OpenAI's chat has it."""
@@ -70,12 +74,18 @@ class Asking:
 
         Raises `ModelFailed`, and `AddressRefused` before anything is sent.
         """
+        from runs.providers.litellm_outbound import called
+
         self.access.check_address()
         litellm = loaded_litellm()
         # The first request of a process has waited for the import, which is no time of the model.
         self.patience.begin()
         try:
-            return with_retry(lambda: self._once(lambda: call(litellm)), self.access.backoff, self._wait)
+            return with_retry(
+                lambda: self._once(lambda: called(self.access.outbound, lambda: call(litellm))),
+                self.access.backoff,
+                self._wait,
+            )
         except RequestFailed as error:
             out_of_time = error.failure.network and self.patience.left <= 0
             raise self._failed("timeout" if out_of_time else "endpoint") from error
@@ -94,6 +104,10 @@ class Asking:
             raise
         except Exception as error:
             # litellm raises exceptions of a dozen libraries; all of them are failed requests.
+            if refused := refusal_in(error):
+                raise AddressRefused(
+                    f"The target '{self.access.name}' cannot be called: {refused}"
+                ) from error
             self.last = failure_of(error, self.access.secrets)
             self.notes.append(f"Attempt {self.attempts} failed: {described(self.last)}.")
             if self.last.network and not self.repeats_lost:
@@ -126,8 +140,14 @@ def loaded_litellm() -> Any:
     """Return litellm, imported by the first call that needs it: it takes seconds and a few hundred megabytes."""
     import litellm
 
-    litellm.suppress_debug_info = True
-    litellm.telemetry = False
+    with _guarding:
+        if not _guarded:
+            from runs.providers.litellm_outbound import guard
+
+            litellm.suppress_debug_info = True
+            litellm.telemetry = False
+            guard(litellm)
+            _guarded.append(True)
     return litellm
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evaluators.redaction import mask_values, redact_patterns
+from runs.providers.outbound import AddressRefused
 from runs.providers.retry import Failure, retry_after_seconds
 
 LONGEST = 500
@@ -37,6 +38,11 @@ def failure_of(error: BaseException, secrets: tuple[str, ...]) -> Failure:
         return Failure(message, name=type(error).__name__)
     waits = retry_after_seconds(headers.get("retry-after"), now=datetime.now(UTC))
     return Failure(message, _status(chain), name=type(error).__name__, retry_after_seconds=waits)
+
+
+def refusal_in(error: BaseException) -> AddressRefused | None:
+    """Return the refusal that a request ended with, however many libraries have wrapped it."""
+    return next((each for each in _chain(error) if isinstance(each, AddressRefused)), None)
 
 
 def advice(failure: Failure) -> str:

@@ -1,4 +1,4 @@
-"""Anthropic's message batches. litellm writes the requests and tells how far a batch is; it does not hand them in."""
+"""Anthropic's message batches. litellm writes the requests; it does not hand them in."""
 
 from __future__ import annotations
 
@@ -39,16 +39,8 @@ class MessageBatches:
 
     def poll_batch(self, external_id: str) -> BatchProgress:
         """Return how far the batch is; it ends even where every request failed."""
-        batch = asked(
-            self.access,
-            lambda litellm: litellm.retrieve_batch(
-                batch_id=external_id,
-                custom_llm_provider="anthropic",
-                timeout=SECONDS,
-                **self.access.connection,
-            ),
-        )
-        return BatchProgress(ended=batch.status == "completed")
+        batch = asked(self.access, lambda _: self._sent("GET", f"/{external_id}")).json()
+        return BatchProgress(ended=batch.get("processing_status") == "ended")
 
     def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
         """Return the answers, and why there is none where a request failed, expired or was cancelled."""
@@ -62,12 +54,18 @@ class MessageBatches:
     def _sent(self, method: str, path: str, body: Json = None) -> Any:
         import httpx
 
+        from runs.providers.outbound_http import OutOfTime, Patience, client
+
         connection = self.access.connection
         address = str(connection.get("api_base") or ADDRESS).rstrip("/")
         headers = {"x-api-key": str(connection["api_key"]), "anthropic-version": API_VERSION}
-        response = httpx.request(
-            method, f"{address}/v1/messages/batches{path}", json=body, headers=headers, timeout=SECONDS
-        )
+        try:
+            with client(self.access.outbound, Patience(SECONDS)) as asking:
+                response = asking.request(
+                    method, f"{address}/v1/messages/batches{path}", json=body, headers=headers
+                )
+        except OutOfTime as error:
+            raise httpx.ReadTimeout(f"no answer within {SECONDS:g} s") from error
         return response.raise_for_status()
 
     def _answer(self, result: Mapping[str, Json]) -> BatchedAnswer:

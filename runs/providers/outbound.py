@@ -30,7 +30,16 @@ NEVER = tuple(
 )
 """Networks that are never called, whatever is allowed."""
 
-_NAT64 = IPv6Network("64:ff9b::/96")
+_HOLDS_IPV4 = tuple(
+    IPv6Network(each)
+    for each in (
+        "::/96",  # IPv4-compatible, as in ::127.0.0.1
+        "::ffff:0:0:0/96",  # translated
+        "64:ff9b::/96",  # behind a NAT64
+    )
+)
+_ISATAP = 0x5EFE
+"""What stands before an IPv4 address in the interface's part of an address; 0x0200 may precede it."""
 
 
 class AddressRefused(ProviderError):
@@ -106,7 +115,7 @@ def _meanings(address: Address) -> list[Address]:
     if address.ipv4_mapped:
         return [address.ipv4_mapped]
     inner = [address.sixtofour, address.teredo[1] if address.teredo else None]
-    if address in _NAT64:
+    if _within(address, _HOLDS_IPV4) or (int(address) >> 32) & 0xFDFFFFFF == _ISATAP:
         inner.append(IPv4Address(int(address) & 0xFFFFFFFF))
     return [address, *(found for found in inner if found is not None)]
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from socket import SOCK_STREAM, gaierror, getaddrinfo
+from socket import SOCK_STREAM, getaddrinfo
 from typing import Any
 
 import httpcore
@@ -51,13 +52,25 @@ class Patience:
         return left
 
 
-def client(outbound: Outbound, patience: Patience, *, follow_redirects: bool = False) -> httpx.Client:
+Resolve = Callable[[str, int], list[str]]
+"""Returns the addresses of a host, as texts. Raises `OSError`."""
+
+
+def resolved(host: str, port: int) -> list[str]:
+    """Return what the system's resolver knows of a host."""
+    found = getaddrinfo(host, port, type=SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def client(
+    outbound: Outbound, patience: Patience, *, follow_redirects: bool = False, resolve: Resolve = resolved
+) -> httpx.Client:
     """Return a client for one exchange.
 
     Its requests raise `AddressRefused`, `OutOfTime` and `Stopped` beside httpx's own errors.
     """
     return httpx.Client(
-        transport=_Transport(outbound, patience),
+        transport=Transport(Backend(lambda: outbound, resolve, patience)),
         trust_env=False,
         timeout=None,  # noqa: S113  # patience bounds the whole
         follow_redirects=follow_redirects,
@@ -65,13 +78,75 @@ def client(outbound: Outbound, patience: Patience, *, follow_redirects: bool = F
     )
 
 
-class _Transport(httpx.HTTPTransport):
-    def __init__(self, outbound: Outbound, patience: Patience) -> None:
-        context = _context()
-        super().__init__(verify=context, trust_env=False)
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=context, network_backend=_Backend(outbound, patience)
+class Transport(httpx.BaseTransport):
+    """httpx's requests over httpcore's connections, which are made by a backend of ours."""
+
+    def __init__(self, backend: httpcore.NetworkBackend) -> None:
+        self._pool = httpcore.ConnectionPool(ssl_context=_context(), network_backend=backend)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request. Raises what the backend raises, and httpx's errors."""
+        url = request.url
+        asked = httpcore.Request(
+            method=request.method,
+            url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
         )
+        with _as_httpx(request):
+            answer = self._pool.handle_request(asked)
+        return httpx.Response(
+            status_code=answer.status,
+            headers=answer.headers,
+            stream=_Body(answer, request),
+            extensions=answer.extensions,
+        )
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, answer: httpcore.Response, request: httpx.Request) -> None:
+        self._answer = answer
+        self._request = request
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _as_httpx(self._request):
+            yield from self._answer.iter_stream()
+
+    def close(self) -> None:
+        self._answer.close()
+
+
+@contextmanager
+def _as_httpx(request: httpx.Request) -> Iterator[None]:
+    """Turn errors of httpcore into those of httpx, which have the same names."""
+    try:
+        yield
+    except tuple(_ERRORS) as error:
+        kind = next(known for known in _ERRORS if isinstance(error, known))
+        raise _ERRORS[kind](str(error), request=request) from error
+
+
+_ERRORS: Mapping[type[Exception], type[httpx.RequestError]] = {
+    httpcore.ConnectTimeout: httpx.ConnectTimeout,
+    httpcore.ReadTimeout: httpx.ReadTimeout,
+    httpcore.WriteTimeout: httpx.WriteTimeout,
+    httpcore.PoolTimeout: httpx.PoolTimeout,
+    httpcore.TimeoutException: httpx.TimeoutException,
+    httpcore.ConnectError: httpx.ConnectError,
+    httpcore.ReadError: httpx.ReadError,
+    httpcore.WriteError: httpx.WriteError,
+    httpcore.NetworkError: httpx.NetworkError,
+    httpcore.UnsupportedProtocol: httpx.UnsupportedProtocol,
+    httpcore.LocalProtocolError: httpx.LocalProtocolError,
+    httpcore.RemoteProtocolError: httpx.RemoteProtocolError,
+    httpcore.ProtocolError: httpx.ProtocolError,
+}
+"""The particular before the general."""
 
 
 @cache
@@ -80,9 +155,18 @@ def _context() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-class _Backend(httpcore.NetworkBackend):
-    def __init__(self, outbound: Outbound, patience: Patience) -> None:
+class Backend(httpcore.NetworkBackend):
+    """Connects to addresses that were checked: a name is resolved once for each connection."""
+
+    def __init__(
+        self,
+        outbound: Callable[[], Outbound],
+        resolve: Resolve = resolved,
+        patience: Patience | None = None,
+    ) -> None:
+        """Take what is allowed from `outbound` whenever a connection is made; without patience the client's timeouts hold."""
         self._outbound = outbound
+        self._resolve = resolve
         self._patience = patience
         self._inner = httpcore.SyncBackend()
 
@@ -94,18 +178,21 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
+        """Connect to the first address that may be called and answers. Raises `AddressRefused`."""
+        outbound = self._outbound()
         failure: Exception | None = None
-        for address in _addresses(host, port):
-            if refusal := self._outbound.refusal(host, parsed(address)):
-                failure = AddressRefused(refusal)
+        for address in self._addresses(host, port):
+            if refusal := outbound.refusal(host, parsed(address)):
+                failure = failure or AddressRefused(refusal)
                 continue
-            wait = min(self._patience.left(), CONNECT_SECONDS)
             try:
-                stream = self._inner.connect_tcp(address, port, wait, local_address, socket_options)
+                stream = self._inner.connect_tcp(
+                    address, port, self._wait(timeout), local_address, socket_options
+                )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
             else:
-                return _Stream(stream, self._patience)
+                return _Stream(stream, self._patience) if self._patience else stream
         raise failure or httpcore.ConnectError(f"{host} has no address")
 
     def connect_unix_socket(
@@ -113,13 +200,15 @@ class _Backend(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         raise httpcore.ConnectError("sockets of this machine are not called")
 
+    def _addresses(self, host: str, port: int) -> list[str]:
+        try:
+            return self._resolve(host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
 
-def _addresses(host: str, port: int) -> list[str]:
-    try:
-        found = getaddrinfo(host, port, type=SOCK_STREAM)
-    except (gaierror, UnicodeError) as error:
-        raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    def _wait(self, timeout: float | None) -> float:
+        asked = CONNECT_SECONDS if timeout is None else min(timeout, CONNECT_SECONDS)
+        return min(self._patience.left(), asked) if self._patience else asked
 
 
 class _Stream(httpcore.NetworkStream):
