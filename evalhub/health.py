@@ -116,7 +116,7 @@ def shown(request: HttpRequest) -> dict[str, Any]:
     with suppress(Error):
         if found["database"] == "ok" and sees_details(request):
             return found
-    return {name: found[name] for name in ("ok", "database", "broker")}
+    return {name: found[name] for name in ("ok", "database", "broker", "disk")}
 
 
 @never_cache

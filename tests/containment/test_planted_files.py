@@ -31,7 +31,7 @@ from scenarios.formats.parsed import FixtureFile
 from tests.containment.planted import NAMES, SECRET, SHELL, planting, plants, victim
 from tests.kept_files import path_of
 from tests.runs.carried import shell_project
-from tests.runs.carrying import carrying, launch, suite_of, until
+from tests.runs.carrying import carrying, running, suite_of, until
 from tests.runs.containments import containment
 from tests.runs.providers.agents import agent, invocation
 
@@ -210,7 +210,7 @@ def project() -> Project:
 def carried(project: Project, prompt: str, **content: object) -> Trial:
     content = {"criteria": {"gates": [READS_TRANSCRIPT]}, **content}
     version = suite_of(project, attack={"prompt": prompt, **content})
-    run = launch(version, targets=["shell"]).runs.get()
+    run = running(version, targets=["shell"])
     began = time.monotonic()
     launching.carry_here(run.launch)
     assert time.monotonic() - began < QUICK_SECONDS
@@ -233,7 +233,7 @@ def test_a_trial_that_plants_has_its_ordinary_result(tmp_path, project, how, pla
 def test_planted_fifos_do_not_hold_a_cancelled_lane(tmp_path, project):
     planted = "; ".join(planting("fifo", place, tmp_path) for place in PLACES.values())
     version = suite_of(project, attack={"prompt": f"{planted}; exec sleep 60"})
-    run = launch(version, targets=["shell"]).runs.get()
+    run = running(version, targets=["shell"])
     began = time.monotonic()
     with carrying(run):
         until(lambda: run.trial_set.filter(state="running").exists())

@@ -22,7 +22,7 @@ from tests.builders import make_member, make_project
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
-SHORT = {"ok", "database", "broker"}
+SHORT = {"ok", "database", "broker", "disk"}
 HEALTH = ("/healthz", "/api/v1/health")
 
 

@@ -18,6 +18,7 @@ SECRETS = {
     "database_url": "postgresql://evalhub:told@127.0.0.1:1/evalhub",
     "secret_key": "".join(chr(ord("!") + n) for n in range(64)),
     "metrics_token": "told",
+    "broker_url": "redis://:told@127.0.0.1:1/0",
 }
 
 

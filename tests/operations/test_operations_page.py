@@ -46,12 +46,16 @@ def test_every_metric_is_told():
     assert {metric.name for metric in collected()} == set(re.findall(r"`(evalhub_\w+)`", PAGE))
 
 
+def unit_text() -> str:
+    (block,) = re.findall(r"^```ini\n(\[Unit\].*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return block
+
+
 def unit() -> ConfigParser:
     """Return the systemd unit of the page."""
-    (block,) = re.findall(r"^```ini\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     parser = ConfigParser(interpolation=None, strict=True, delimiters=("=",), comment_prefixes=("#",))
     parser.optionxform = str  # type: ignore[assignment, method-assign]  # systemd's names have capitals
-    parser.read_string(block)
+    parser.read_string(unit_text())
     return parser
 
 
@@ -67,15 +71,13 @@ def test_the_systemd_unit_starts_what_the_page_says():
     program, *words = shlex.split(unit()["Service"]["ExecStart"])
     assert Path(program).is_absolute()
     command = " ".join([Path(program).name, *words])
-    assert command in PAGE.split("## Without containers")[1].split("```")[1]
+    assert command in PAGE.split("## Without containers")[1].split("```sh")[1].split("```")[0]
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
 def test_systemd_takes_the_unit(tmp_path: Path):
     (tmp_path / "evalhub-worker.service").write_text(
-        re.findall(r"^```ini\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0].replace(
-            unit()["Service"]["ExecStart"].split()[0], shutil.which("true") or "/bin/true"
-        )
+        unit_text().replace(unit()["Service"]["ExecStart"].split()[0], shutil.which("true") or "/bin/true")
     )
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", str(tmp_path / "evalhub-worker.service")],
