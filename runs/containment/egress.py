@@ -160,7 +160,7 @@ def ruleset(opened: Sequence[Opening], denied: Iterable[Address]) -> str:
         *_accepted(Opening(NAMESERVER, 53), Opening(NAMESERVER6, 53), *opened),
         *_rejected("ip daddr", chain(DENIED, (str(each) for each in ours if each.version == 4))),
         *_rejected("ip6 daddr", chain(DENIED6, (str(each) for each in ours if each.version == 6))),
-        f"    ip6 daddr != {PUBLIC6} reject",
+        *_rejected("ip6 daddr !=", [PUBLIC6]),
         "    accept",
         "  }",
     ]

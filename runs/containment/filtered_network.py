@@ -93,7 +93,7 @@ def problem() -> str:
             ended = subprocess.run([*network.enter, "true"], env=HELPER_ENV, cwd="/", check=False, timeout=10)
             return "" if ended.returncode == 0 else "its namespaces cannot be entered"
     except ProviderError as error:
-        return str(error).rstrip(".")
+        return f"a trial of it failed: {error.__cause__}".rstrip(".")
 
 
 def _hold_namespaces(stack: ExitStack, rules: str) -> subprocess.Popen[bytes]:

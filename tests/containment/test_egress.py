@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -83,7 +84,7 @@ def test_what_the_operator_opens_answers_and_nothing_beside():
 
 
 def test_names_are_resolved_by_a_resolver_on_loopback():
-    assert "model.test is 9.9.9.9" in world("internet")["sandbox"]
+    assert "model.test is 9.9.9.9" in world("internet", ())["sandbox"]
 
 
 def test_none_reaches_nothing():
@@ -91,7 +92,7 @@ def test_none_reaches_nothing():
 
 
 def test_full_reaches_what_the_worker_reaches():
-    found = world("full")
+    found = world("full", ())
     assert set(json.loads(found["sandbox"])) == set(found["worker"])
 
 
@@ -218,6 +219,29 @@ def test_a_policy_that_cannot_be_enforced_is_refused(folders, level, egress):
     assert contained.around(*folders, profile=COMMAND)
     sandbox = replace(contained, unenforced=True).around(*folders, profile=AGENT)
     assert sandbox.egress is Egress.FULL
+
+
+HIDDEN = """
+mount --bind /dev/null {program}
+exec {python} -c "
+from dataclasses import replace
+from runs.containment.egress import Egress
+from tests.runs.containments import containment
+print(replace(containment(), egress=Egress.INTERNET).agent_problem)"
+"""
+
+
+def test_it_says_what_is_not_installed():
+    program = shutil.which("slirp4netns")
+    ended = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec"]
+        + [HIDDEN.format(program=program, python=sys.executable)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "because the worker has no slirp4netns. Install bubblewrap, slirp4netns" in ended.stdout
 
 
 def test_a_target_says_that_no_agent_may_run():
