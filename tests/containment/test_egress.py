@@ -233,9 +233,9 @@ print(replace(containment(), egress=Egress.INTERNET).agent_problem)"
 
 def test_it_says_what_is_not_installed():
     program = shutil.which("slirp4netns")
+    script = HIDDEN.format(program=program, python=sys.executable)
     ended = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec"]
-        + [HIDDEN.format(program=program, python=sys.executable)],
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", script],
         cwd=ROOT,
         capture_output=True,
         text=True,
