@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from runs.choosing import last_guidance
 from runs.errors import RequestError
 from runs.models import Launch, Run
 from runs.models.run import RunState
+from runs.queue.disk import room
 from runs.queue.retrying import retry_when_lost
 from runs.reaping import reap
 from runs.targets.accepting import folder_on_disk, take_over, take_over_bundle
@@ -28,6 +30,8 @@ from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite, SuiteVersion
 from scenarios.one_file import read_whole
 from scenarios.storing import guidance_files, keep_guidance
+
+logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.3
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
@@ -160,6 +164,7 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
     """
     threads: list[lanes.LaneThread] = []
     ends = Ends(launch, ended)
+    told = False
     try:
         while waiting := _open_numbers(launch):
             for run_id in waiting:
@@ -170,6 +175,7 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
                     ends.tell()
             ends.tell()
             if _open_numbers(launch):
+                told = _tell_of_full_disk(told)
                 # Another process holds the target's places, or held a trial and was lost.
                 time.sleep(POLL_SECONDS)
                 retry_when_lost(reap)
@@ -189,6 +195,14 @@ def carry_here(launch: Launch, ended: Ended | None = None) -> None:
 def open_runs(launch: Launch) -> QuerySet[Run]:
     """Return the launch's runs to which something may still happen."""
     return launch.runs.filter(state__in=OPEN)
+
+
+def _tell_of_full_disk(told: bool) -> bool:
+    """Say once why nothing begins; return whether it was said."""
+    problem = room.problem()
+    if problem and not told:
+        logger.warning(problem)
+    return bool(problem)
 
 
 def _open_numbers(launch: Launch) -> list[int]:

@@ -12,6 +12,7 @@ from runs.errors import NoWorker
 from runs.launching import POLL_SECONDS, Ended, Ends, open_runs
 from runs.models import Launch, Worker
 from runs.queue import claims
+from runs.warehouse.progress import workers_here
 
 WAIT_LIMIT_SECONDS = 300.0
 """How long nobody may be there to carry a launch before waiting for it ends."""
@@ -45,7 +46,7 @@ class _Alone:
     ) -> None:
         self._launch = launch
         self._limit = limit_seconds
-        self._say = say
+        self._say = self._say_full = say
         self._since: float | None = None
 
     def look(self) -> None:
@@ -53,6 +54,7 @@ class _Alone:
         now = time.monotonic()
         if _is_somebody_there(self._launch):
             self._since = None
+            self._tell_of_full_disk()
             return
         if self._since is None:
             self._since = now
@@ -61,6 +63,13 @@ class _Alone:
             self._say = None
         if self._limit is not None and now - self._since >= self._limit:
             raise NoWorker(self._given_up())
+
+    def _tell_of_full_disk(self) -> None:
+        """Say once why the workers that are there begin nothing."""
+        problem = workers_here()[1] if self._say_full is not None else ""
+        if problem and self._say_full is not None:
+            self._say_full(problem)
+            self._say_full = None
 
     def _notice(self) -> str:
         until = "as long as it takes" if self._limit is None else f"{self._limit:g} seconds"

@@ -84,15 +84,21 @@ def _database_folder() -> Path | str:
     return "the database server"
 
 
-def least_free_bytes() -> int:
-    """Return the free bytes of the fullest of the disks that trials are written to."""
-    return min(free_bytes(place) for place in places())
+def least_free_bytes() -> int | None:
+    """Return the free bytes of the fullest of the disks that trials are written to; None where one can't tell."""
+    try:
+        return min(free_bytes(place) for place in places())
+    except OSError:
+        return None
 
 
 def shortage() -> str:
     """Return which disk has less room than EVALHUB_MIN_FREE_MB asks for, and what to do; empty for none."""
     for place in places():
-        free = free_bytes(place) / MEGABYTE
+        try:
+            free = free_bytes(place) / MEGABYTE
+        except OSError as error:
+            return sentence(place, error.strerror or str(error))
         if free < settings.MIN_FREE_MB:
             return sentence(place, f"{free:.0f} MB free, evalhub needs {settings.MIN_FREE_MB} MB")
     return ""

@@ -95,6 +95,14 @@ def test_with_a_worker_it_waits_however_long_a_run_takes(arguments):
     assert (called.code, called.err) == (0, "")
 
 
+def test_it_says_once_which_disk_is_full(arguments):
+    Worker.objects.create(name="eval-1", problem="Disk full at /data/work: no room.")
+    worker = in_thread(lambda: carry_late(1))
+    called = call(*arguments, "--wait-limit", "0.1")
+    worker.join()
+    assert (called.code, called.err.strip()) == (0, "Disk full at /data/work: no room.")
+
+
 def test_one_that_is_silent_for_long_is_none(arguments):
     Worker.objects.create(name="eval-1", seen=timezone.now() - 2 * Worker.HEARD_WITHIN)
     assert call(*arguments, "--wait-limit", "0.1").code == 2

@@ -6,11 +6,11 @@ import errno
 
 import pytest
 
-from runs import lanes, preparation
+from runs import lanes, launching, preparation
 from runs.providers.base import ProviderError
 from runs.queue import claims, disk
 from runs.queue.disk import DiskFull, disk_full
-from tests.runs.carrying import claimed, launch, running
+from tests.runs.carrying import beside, claimed, launch, running, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ENOUGH_FOR_NOBODY = 10**9
@@ -68,3 +68,15 @@ def test_nothing_is_claimed_while_there_is_too_little_room(settings):
     assert not run.trial_set.exclude(state="queued").exists()
     queued.refresh_from_db()
     assert (queued.state, queued.starts) == ("queued", 0)
+
+
+def test_a_run_in_this_process_says_once_what_it_waits_for(settings, caplog):
+    settings.MIN_FREE_MB = ENOUGH_FOR_NOBODY
+    started = launch(trials=1)
+    with beside(lambda: launching.carry_here(started)):
+        try:
+            until(lambda: "Disk full at " in caplog.text)
+        finally:
+            settings.MIN_FREE_MB = 0
+    assert caplog.text.count("Disk full at ") == 1
+    assert started.runs.get().state == "finished"
