@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.worker.stand import Stand
+from tests.worker.stand import Stand, kill_group
 
 SCENARIO = "name: {name}\ndescription: Waits.\ntask:\n  prompt: Wait.\nevaluation:\n  gates: []\n"
 
@@ -42,15 +42,14 @@ def test_a_small_run_begins_while_a_big_one_holds_every_lane(stand: Stand, tmp_p
     stand.rows(f"UPDATE runs_run SET cancel_requested = TRUE WHERE id = {big} RETURNING id")
 
 
-def test_a_free_worker_finds_work_without_a_message(stand: Stand, tmp_path: Path):
+def test_a_free_worker_finds_work_while_the_broker_is_away(stand: Stand, tmp_path: Path):
     make_projects(stand, "one")
     stand.start_worker(threads=1)
     stand.until(lambda: stand.one("SELECT count(*) FROM runs_worker") == 1, 30)
+    assert stand.broker is not None
+    kill_group(stand.broker)
     number = start_run(stand, tmp_path, "one", trials=1, delay_ms=1, lanes=1)
-    stand.until(lambda: stand.one(f"SELECT state FROM runs_run WHERE id = {number}") == "finished", 30)
-    # As if prepared by a worker whose wake-up was lost.
-    stand.rows(
-        "UPDATE runs_trial SET state = 'queued', outcome = '' WHERE run_id = (SELECT max(id) FROM runs_run) RETURNING id"
+    stand.manage(
+        "shell", "--no-imports", "-c", f"from runs.preparation import prepare_run; prepare_run({number})"
     )
-    stand.rows("UPDATE runs_run SET state = 'running', open = 1, passed = 0 RETURNING id")
     stand.until(lambda: stand.one(f"SELECT state FROM runs_run WHERE id = {number}") == "finished", 30)
