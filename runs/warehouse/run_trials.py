@@ -9,8 +9,7 @@ from django.db.models import QuerySet
 
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
-from runs.summaries.digests import Digest, DigestedTrial, digest_of
-from runs.summaries.kept_digests import by_key, contents_of, kept_digest, outcomes_by_key, subcommand_totals
+from runs.summaries.digests import Digest, DigestedTrial, by_key, digest_of, digests_of
 from runs.summaries.subcommands import SubcommandTotal
 
 
@@ -20,7 +19,7 @@ class RunTrials:
 
     digest: Digest
     before: Mapping[str, list[str]] = field(default_factory=dict)
-    kept: dict[int, bytes] = field(default_factory=dict, compare=False, repr=False)
+    kept: dict[int, Digest] = field(default_factory=dict, compare=False, repr=False)
     """Digests by run, as they were read for it."""
     subcommands_before: list[SubcommandTotal] | None = None
     """The baseline's; None where its digest does not tell them."""
@@ -39,24 +38,14 @@ def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
     With them come the digests of the runs in `also`, for whoever asks for those next.
     """
     wanted = {run.pk, *([run.baseline_id] if run.baseline_id else []), *also}
-    kept = contents_of(tuple(sorted(wanted)))
-    closed = not run.is_open and run.pk in kept
-    digest = kept_digest(kept[run.pk]) if closed else digest_of(run.pk)
+    kept = digests_of(sorted(wanted))
+    digest = kept[run.pk] if not run.is_open and run.pk in kept else digest_of(run.pk)
     if not run.baseline_id:
         return RunTrials(digest, kept=kept)
-    content = kept.get(run.baseline_id)
-    told = None if content is None else subcommand_totals(content)
-    before = _before(run.baseline_id, kept)
-    return RunTrials(digest, before, kept, told, outcomes_by_key(kept[run.pk]) if closed else _ended(digest))
-
-
-def _ended(digest: Digest) -> dict[str, list[str]]:
-    return by_key((trial.key, trial.outcome) for trial in digest.trials if trial.is_finished)
-
-
-def _before(baseline: int, kept: dict[int, bytes]) -> dict[str, list[str]]:
+    baseline = kept.get(run.baseline_id)
     # One that was closed by an evalhub that kept no digests has none.
-    return outcomes_by_key(kept[baseline]) if baseline in kept else by_key(_outcomes(baseline))
+    before = baseline.outcomes if baseline else by_key(_outcomes(run.baseline_id))
+    return RunTrials(digest, before, kept, baseline.subcommands if baseline else None, digest.outcomes)
 
 
 def _outcomes(run: int) -> QuerySet[Trial, tuple[str, str]]:

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
-from runs.summaries.kept_digests import by_scenario, contents_of, ended_by_scenario
+from runs.summaries.digests import Digest, by_scenario, digests_of
 from runs.warehouse.rates import Rate
 from scenarios.models import Suite
 
@@ -64,7 +64,7 @@ Version = tuple[str, int | None]
 def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None) -> dict[int, Strip]:
     """Return a strip for each scenario of a suite that was run lately. At most three queries."""
     recent = recent_runs(suite.pk, target=target, up_to=up_to)
-    return strips_of(recent, contents_of(tuple(recent)))
+    return strips_of(recent, digests_of(recent))
 
 
 def recent_runs(suite: int, *, target: int | None = None, up_to: int | None = None) -> dict[int, Version]:
@@ -83,9 +83,9 @@ def recent_runs(suite: int, *, target: int | None = None, up_to: int | None = No
     return found
 
 
-def strips_of(recent: Mapping[int, Version], kept: Mapping[int, bytes]) -> dict[int, Strip]:
+def strips_of(recent: Mapping[int, Version], kept: Mapping[int, Digest]) -> dict[int, Strip]:
     """Return the strips of runs: of closed ones as their digests have them, of others by their trials. One query."""
-    ended = {run: ended_by_scenario(kept[run]) for run in recent if run in kept}
+    ended = {run: kept[run].by_scenario for run in recent if run in kept}
     missing = tuple([run for run in recent if run not in kept])
     return _strips(recent, {**ended, **_of_trials(_trials(missing))} if missing else ended)
 

@@ -6,9 +6,7 @@ import msgspec
 import pytest
 
 from runs.models import RunDigest, Trial
-from runs.summaries import kept_digests
-from runs.summaries.digests import digest_of
-from runs.summaries.kept_digests import ended_trials, kept_digest, outcomes_by_key, subcommand_totals
+from runs.summaries.digests import digest_of, digests_of
 from runs.summaries.layer_totals import LONGEST, JudgeTotals, LostGate
 from runs.summaries.rollups import write_rollups
 from runs.summaries.subcommands import SubcommandTotal
@@ -37,7 +35,7 @@ def test_what_is_kept_is_what_is_read_while_the_run_is_open(version):
     run = run_of_three(version)
     read = digest_of(run.pk)
     close(run)
-    assert kept_digest(bytes(RunDigest.objects.get(run=run).content)) == read
+    assert digests_of([run.pk]) == {run.pk: read}
 
 
 def test_it_says_what_the_trials_came_to(version):
@@ -87,19 +85,6 @@ def test_an_open_run_is_read_from_its_trials_also_where_something_was_kept(versi
     Trial.objects.filter(run=run, outcome="fail").update(outcome="pass")
     run.state = "running"
     assert trials_of(run).trials[0].outcome == "pass"
-
-
-def test_a_digest_is_decoded_once_while_its_bytes_are_the_same(version):
-    run = make_run(version)
-    make_trial(run, "create")
-    close(run)
-    content = bytes(RunDigest.objects.get(run=run).content)
-    for read in (kept_digest, ended_trials, outcomes_by_key):
-        assert read(content) is read(bytes(bytearray(content)))
-        # Longer than what is remembered: read alike, and anew.
-        padded = content + b" " * kept_digests.LONGEST
-        assert read(padded) == read(content)
-        assert read(padded) is not read(padded)
 
 
 def test_what_is_written_anew_is_read_anew(version):
@@ -194,11 +179,17 @@ def test_layers_of_trials_of_which_nothing_is_known_say_nothing(version, outcome
     assert (told.known, told.structured, told.text, told.lost, told.judge) == (0, 0, 0, None, JudgeTotals())
 
 
+def kept_again(run, content):
+    """Return the digest of a run whose content is this JSON."""
+    RunDigest.objects.filter(run=run).update(content=msgspec.json.encode(content))
+    return digests_of([run.pk])[run.pk]
+
+
 def test_a_digest_from_before_there_were_layers_in_it_is_read(version):
     run = close(run_of_three(version))
     content = msgspec.json.decode(bytes(RunDigest.objects.get(run=run).content))
     del content["layers"]
-    older = kept_digest(msgspec.json.encode(content))
+    older = kept_again(run, content)
     assert older.layers is None
     assert older.gates == trials_of(run).digest.gates
 
@@ -207,10 +198,10 @@ def test_a_digest_from_before_there_were_subcommands_in_it_is_read(version):
     run = close(run_of_three(version))
     content = msgspec.json.decode(bytes(RunDigest.objects.get(run=run).content))
     del content["subcommands"]
-    older = msgspec.json.encode(content)
-    assert kept_digest(older).subcommands is None
-    assert subcommand_totals(older) is None
-    assert kept_digest(older).trials == trials_of(run).trials
+    trials = trials_of(run).trials
+    older = kept_again(run, content)
+    assert older.subcommands is None
+    assert older.trials == trials
 
 
 @pytest.mark.parametrize(
