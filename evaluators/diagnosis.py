@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from msgspec import Struct
 
@@ -46,7 +45,6 @@ def diagnose(told: Interaction, thresholds: Thresholds = Thresholds()) -> tuple[
     )
 
 
-@lru_cache(maxsize=64)
 def cut_offs(pattern: str, limit: Thresholds = Thresholds()) -> str:  # noqa: B008 immutable
     """Return from where on a pattern is one, in a sentence; empty for a pattern that does not exist."""
     errors, helps = f"error rate from {limit.error_rate:.0%}", f"calls for help from {limit.help_calls}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import sqrt
 from statistics import NormalDist
 
@@ -21,7 +20,6 @@ class Interval(Struct, frozen=True):
     """The middle of the interval, which lies nearer to one half than the observed rate."""
 
 
-@lru_cache(maxsize=4096)
 def wilson(passes: int, total: int, z: float = Z_95) -> Interval:
     """Return the Wilson score interval of a rate; without trials it says nothing: 0 to 1.
 
@@ -37,7 +35,6 @@ def wilson(passes: int, total: int, z: float = Z_95) -> Interval:
     return Interval(max(0.0, center - half), min(1.0, center + half), center)
 
 
-@lru_cache(maxsize=4096)
 def student_quantile(probability: float, freedom: int) -> float:
     """Return the quantile of Student's t distribution with so many degrees of freedom.
 

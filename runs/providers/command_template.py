@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import PurePath
 
 PLACEHOLDERS = (
@@ -40,7 +39,6 @@ class TemplateValues:
     model: str = ""
 
 
-@lru_cache(maxsize=256)
 def _placeholders(template: str) -> tuple[str, ...]:
     return tuple(_PLACEHOLDER.findall(template))
 
