@@ -139,6 +139,11 @@ def test_it_keeps_everything_running_and_stops_in_order(running: Running):
     health = running.health() or {}
     assert (health["ok"], health["database"], health["broker"]) == (True, "ok", "ok")
 
+    # Threads of a web process share one pool of memory.
+    web = [pid for pid, line in processes(running.data).items() if "gunicorn" in line]
+    assert web
+    assert all(b"MALLOC_ARENA_MAX=1" in Path(f"/proc/{pid}/environ").read_bytes() for pid in web)
+
     killed = running.worker()
     assert killed is not None
     os.kill(killed, signal.SIGKILL)
