@@ -26,4 +26,4 @@ def patterns(request: HttpRequest) -> HttpResponse:
         "shares": shares,
         "band": band,
     }
-    return render(request, "web/patterns.html", context)
+    return render(request, "patterns/patterns.html", context)

@@ -25,7 +25,7 @@ def compare(request: ProjectRequest) -> HttpResponse:
     asked = chosen[0] if chosen else ""
     runs = two_runs(request.access.project, asked)
     if runs is None:
-        return render(request, "runs/compare_none.html", {"asked": asked}, status=404 if asked else 200)
+        return render(request, "compare/choose_runs.html", {"asked": asked}, status=404 if asked else 200)
     compared, show = compare_runs(*runs), request.GET.get("show", "")
     shown = show if show in FACETS else ""
     context = {
@@ -34,4 +34,4 @@ def compare(request: ProjectRequest) -> HttpResponse:
         "scenarios": left_by(compared.scenarios, shown),
         "show": shown,
     }
-    return page_or_fragment(request, "runs/compare.html", "runs/_compared_scenarios.html", context)
+    return page_or_fragment(request, "compare/compare.html", "compare/_scenarios.html", context)

@@ -22,7 +22,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 def project_list(request: HttpRequest) -> HttpResponse:
     """List the projects of the person who asks."""
-    return render(request, "web/project_list.html", {"projects": projects_of(request.user)})
+    return render(request, "home/projects.html", {"projects": projects_of(request.user)})
 
 
 @require_safe
@@ -36,7 +36,7 @@ def project_home(request: ProjectRequest) -> HttpResponse:
         "running": running,
         "left": sum(run.open for run, _ in running),
     }
-    return render(request, "runs/project_home.html", context)
+    return render(request, "home/home.html", context)
 
 
 @require_safe
@@ -48,5 +48,5 @@ def project_running(request: ProjectRequest) -> HttpResponse:
     if not request.htmx:
         return redirect(request.access.project)
     return page_or_fragment(
-        request, "runs/project_home.html", "runs/_running.html", {"running": running}, status=status
+        request, "home/home.html", "home/_running.html", {"running": running}, status=status
     )

@@ -47,7 +47,7 @@ def trends(request: ProjectRequest) -> HttpResponse:
         "targets": list(target_names(project.pk)),
         "target": target,
     }
-    return page_or_fragment(request, "runs/trends.html", "runs/_trend_swapped.html", context)
+    return page_or_fragment(request, "trends/trends.html", "trends/_trend_swapped.html", context)
 
 
 @require_safe
@@ -56,4 +56,4 @@ def reviews(request: ProjectRequest) -> HttpResponse:
     """Show what judges said over a suite's runs, guidance beside guidance."""
     suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""), newest_judged_suite)
     context = {"suites": suites, "suite": suite, "readings": readings(suite) if suite else []}
-    return render(request, "runs/reviews.html", context)
+    return render(request, "reviews/reviews.html", context)

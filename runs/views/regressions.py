@@ -57,7 +57,7 @@ def regressions(request: ProjectRequest) -> HttpResponse:
         "may_triage": request.access.may("triage"),
         "total": counts.all.total(),
     }
-    return page_or_fragment(request, "runs/regressions.html", "runs/_alerts_swapped.html", context)
+    return page_or_fragment(request, "regressions/regressions.html", "regressions/_alerts_swapped.html", context)
 
 
 def _assignees(members: Mapping[str, Any], asked: str) -> list[tuple[str, str]]:
@@ -94,7 +94,7 @@ def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
         # The card that is drawn has the alert as it is kept now.
         shown = AlertForm(members, card.alert) if form.is_valid() else form
         context = {"card": card, "form": shown, "saved": bool(changes), "swapped": True, "may_triage": True}
-        return render(request, "runs/_alert.html", context, status=200 if form.is_valid() else 422)
+        return render(request, "regressions/_alert.html", context, status=200 if form.is_valid() else 422)
     if form.is_valid():
         messages.success(request, f"Alert {pk} is {card.alert.get_state_display().lower()}.")
     for errors in form.errors.values():

@@ -35,15 +35,15 @@ def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
 def run_import(request: ProjectRequest) -> HttpResponse:
     """Take results that another program wrote, or say why they cannot be taken."""
     if request.method != "POST":
-        return render(request, "runs/run_import.html", {"form": ResultsFileForm()})
+        return render(request, "results/import.html", {"form": ResultsFileForm()})
     form = ResultsFileForm(request.POST, request.FILES)
     if not form.is_valid():
-        return render(request, "runs/run_import.html", {"form": form}, status=422)
+        return render(request, "results/import.html", {"form": form}, status=422)
     file = form.cleaned_data["file"]
     try:
         runs = import_results(request.access.project, file.read(), str(file.name), by=request.user)
     except (RequestError, ScenarioFileError) as error:
-        return render(request, "runs/run_import.html", {"form": form, "problem": str(error)}, status=422)
+        return render(request, "results/import.html", {"form": form, "problem": str(error)}, status=422)
     if len(runs) == 1:
         messages.success(request, f"{file.name} is run {runs[0].pk}.")
         return redirect(runs[0])

@@ -126,7 +126,7 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
         # A number that somebody is typing stays as it is.
         "sets_trials": bool(request.htmx) and request.htmx.trigger_name == "trials",
     }
-    template = "runs/_plan_swapped.html" if request.htmx else "runs/run_new.html"
+    template = "new_run/_plan_swapped.html" if request.htmx else "new_run/new_run.html"
     return render(request, template, context, status=status)
 
 

@@ -64,7 +64,7 @@ def run_list(request: ProjectRequest) -> HttpResponse:
         "states": STATES,
         "may_upload": request.access.may("upload"),
     }
-    return page_or_fragment(request, "runs/run_list.html", "runs/_results.html", context)
+    return page_or_fragment(request, "runs/runs.html", "runs/_run_table.html", context)
 
 
 @require_safe
@@ -75,14 +75,14 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     failing = _failing(request, run)
     target = request.htmx.target if request.htmx else None
     if target == "failing" and failing:
-        return render(request, "runs/_failing.html", failing)
+        return render(request, "run/_failing_calls.html", failing)
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out)
     context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
     if target == "trials":
-        return render(request, "runs/_scenarios.html", context)
+        return render(request, "run/_scenarios.html", context)
     used = subcommands(run, read)
     context |= {
         **_progress(run),
@@ -98,7 +98,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "may_triage": request.access.may("triage"),
         **(_again(run, rows) if request.access.may("run") else {}),
     }
-    return render(request, "runs/run_detail.html", context)
+    return render(request, "run/run.html", context)
 
 
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
@@ -129,10 +129,10 @@ def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
     run = find_run(request, pk)
     context = {"run": run, **_progress(run)}
     if run.is_open:
-        return page_or_fragment(request, "runs/run_progress.html", "runs/_progress.html", context)
+        return page_or_fragment(request, "run/progress.html", "run/_progress.html", context)
     if not request.htmx:
         return redirect(run)
-    response = render(request, "runs/_progress.html", context, status=STOP_POLLING)
+    response = render(request, "run/_progress.html", context, status=STOP_POLLING)
     response["HX-Refresh"] = "true"
     return response
 

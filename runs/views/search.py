@@ -16,4 +16,4 @@ def search(request: ProjectRequest) -> HttpResponse:
     """Show the runs, suites and scenarios of the project that a text is in."""
     text = request.GET.get("q", "").strip()[:200]
     context = {"q": text, "found": find(request.access.project, text), "most": MOST}
-    return render(request, "runs/search.html", context)
+    return render(request, "search/search.html", context)

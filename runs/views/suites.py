@@ -33,7 +33,7 @@ def suite_list(request: ProjectRequest) -> HttpResponse:
         "form": UploadForm(),
         "may_upload": request.access.may("upload"),
     }
-    return page_or_fragment(request, "runs/suite_list.html", "runs/_suites.html", context)
+    return page_or_fragment(request, "suites/suites.html", "suites/_suite_table.html", context)
 
 
 def _found(request: ProjectRequest, slug: str) -> Suite:
@@ -51,7 +51,7 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
     shown = Shown(**{each.name: request.GET.get(each.name, "") for each in fields(Shown)})
     if request.htmx and request.htmx.target == "versions":
         context = {"suite": found, "change": version_change(found, shown.version), "shown": shown}
-        return page_or_fragment(request, "runs/suite_detail.html", "runs/_suite_versions.html", context)
+        return page_or_fragment(request, "suites/suite.html", "suites/_versions.html", context)
     page = suite_page(found, shown)
     lints = [Problem(**lint) for lint in page.version.lints] if page.version else []
     context = {
@@ -66,7 +66,7 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
         "may_upload": request.access.may("upload"),
         "may_triage": request.access.may("triage"),
     }
-    return page_or_fragment(request, "runs/suite_detail.html", "runs/_suite_scenarios.html", context)
+    return page_or_fragment(request, "suites/suite.html", "suites/_scenarios.html", context)
 
 
 @require_safe
@@ -80,4 +80,4 @@ def suite_difference(request: ProjectRequest, suite: str) -> HttpResponse:
     chosen = [each for each in every if each.key == key] if key else every[:MOST_DIFFERENCES]
     rest = [each for each in every if each not in chosen]
     context = {"suite": found, "change": change, "shown": chosen, "rest": rest}
-    return render(request, "runs/suite_difference.html", context)
+    return render(request, "suites/difference.html", context)

@@ -76,7 +76,7 @@ def _rights(request: ProjectRequest) -> dict[str, bool]:
 @project_page()
 def target_list(request: ProjectRequest) -> HttpResponse:
     """List the project's targets and the workers that would carry them."""
-    return render(request, "runs/target_list.html", _list(request))
+    return render(request, "targets/targets.html", _list(request))
 
 
 @require_POST
@@ -90,7 +90,7 @@ def target_import(request: ProjectRequest) -> HttpResponse:
         taken = take(request, str(file.name), file.read())
     status = taken.status if taken else 422
     context = _list(request, form=form, taken=taken)
-    return page_or_fragment(request, "runs/target_list.html", "runs/_targets.html", context, status=status)
+    return page_or_fragment(request, "targets/targets.html", "targets/_target_table.html", context, status=status)
 
 
 def take(request: ProjectRequest, name: str, content: bytes) -> TakenOver:
@@ -120,7 +120,7 @@ def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
         taken = TakenOver(file, targets)
     except ScenarioFileError as error:
         taken = TakenOver(file, problems=quoted(error.problems, {file: text.encode()}))
-    return render(request, "runs/target_list.html", _list(request, taken=taken), status=taken.status)
+    return render(request, "targets/targets.html", _list(request, taken=taken), status=taken.status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -131,7 +131,7 @@ def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
     if request.method != "POST":
         text = yaml.safe_dump(target.definition, sort_keys=False, allow_unicode=True, width=100)
         form = TargetForm(initial={"definition": text, "was": target.changed.isoformat()})
-        return render(request, "runs/target_edit.html", {"target": target, "form": form})
+        return render(request, "targets/target_edit.html", {"target": target, "form": form})
     form = TargetForm(request.POST)
     problems: list[Quoted] = []
     if _is_crossed(form, target):
@@ -150,7 +150,7 @@ def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
             messages.success(request, f"{target.name} is changed. Runs that are made from now on use it so.")
             return redirect("target-list", request.access.project.slug)
     context = {"target": target, "form": form, "problems": problems}
-    return render(request, "runs/target_edit.html", context, status=422)
+    return render(request, "targets/target_edit.html", context, status=422)
 
 
 def _is_crossed(form: TargetForm, target: Target) -> bool:
@@ -194,4 +194,4 @@ def target_check(request: ProjectRequest, pk: int) -> HttpResponse:
     if not request.htmx:
         return redirect("target-list", request.access.project.slug)
     context = {"row": target_row(target, now=timezone.now()), **_rights(request)}
-    return render(request, "runs/_target.html", context)
+    return render(request, "targets/_target.html", context)

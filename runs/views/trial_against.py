@@ -17,4 +17,4 @@ def trial_against(request: ProjectRequest, pk: int, base: int) -> HttpResponse:
     compared = two_trials(request.access.project, base, pk)
     if compared is None:
         raise Http404
-    return render(request, "runs/trial_against.html", {"compared": compared})
+    return render(request, "trial/side_by_side.html", {"compared": compared})

@@ -49,8 +49,8 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "may_download": request.access.may("read unredacted"),
     }
     target = request.htmx.target if request.htmx else None
-    fragments = {"transcript": "runs/_transcript.html", "more-steps": "runs/_steps.html"}
-    return render(request, fragments.get(target or "", "runs/trial_detail.html"), context)
+    fragments = {"transcript": "trial/_transcript.html", "more-steps": "trial/_steps.html"}
+    return render(request, fragments.get(target or "", "trial/trial.html"), context)
 
 
 @require_safe

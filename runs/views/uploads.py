@@ -65,7 +65,7 @@ def suite_upload(request: ProjectRequest) -> HttpResponse:
     context = {"form": form, "uploaded": uploaded}
     status = uploaded.status if uploaded else 422
     return page_or_fragment(
-        request, "scenarios/upload.html", "scenarios/_uploaded.html", context, status=status
+        request, "suites/upload.html", "suites/_uploaded.html", context, status=status
     )
 
 
