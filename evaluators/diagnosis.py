@@ -47,13 +47,13 @@ def diagnose(told: Interaction, thresholds: Thresholds = Thresholds()) -> tuple[
 
 def cut_offs(pattern: str, limit: Thresholds = Thresholds()) -> str:  # noqa: B008 immutable
     """Return from where on a pattern is one, in a sentence; empty for a pattern that does not exist."""
-    errors, helps = f"error rate from {limit.error_rate:.0%}", f"calls for help from {limit.help_calls}"
+    both = f"Thresholds: error rate ≥ {limit.error_rate * 100:.0f} %, help calls ≥ {limit.help_calls}."
     said = {
-        "errors-without-help": f"High are an {errors} and {helps}: here the first was high alone.",
-        "errors-despite-help": f"High are an {errors} and {helps}: here both were.",
-        "help-instead-of-docs": f"High are an {errors} and {helps}: here the second was high alone.",
-        RETRIES: f"From {limit.retries} calls of a subcommand that follow its failure, and {limit.retry_share:.0%} of its calls.",
-        "many-commands": f"From {limit.commands} commands of a trial that completed.",
+        "errors-without-help": f"{both} Only the error rate was exceeded.",
+        "errors-despite-help": f"{both} Both were exceeded.",
+        "help-instead-of-docs": f"{both} Only the help calls were exceeded.",
+        RETRIES: f"Shown when at least {limit.retries} calls and {limit.retry_share * 100:.0f} % of calls are retries.",
+        "many-commands": f"Shown for completed trials with at least {limit.commands} commands.",
     }
     return said.get(pattern, "")
 
@@ -62,35 +62,35 @@ def _errors_and_help(told: Interaction, limit: Thresholds) -> Iterator[Finding]:
     erring = told.error_rate >= limit.error_rate
     seeking = told.help_seeking >= limit.help_calls
     evidence = (
-        f"{told.error_count} of {told.total_commands} commands failed (high from {limit.error_rate:.0%}).",
-        f"{told.help_seeking} calls for help (high from {limit.help_calls}).",
+        f"{told.error_count} of {told.total_commands} commands failed (threshold {limit.error_rate * 100:.0f} %).",
+        f"{told.help_seeking} help calls (threshold {limit.help_calls}).",
     )
     if erring and not seeking:
-        sentence = "The agent thinks it knows the syntax but does not: the docs may hold wrong examples."
+        sentence = "The agent guessed the syntax; the docs may contain a wrong example."
         yield Finding("errors-without-help", sentence, evidence)
     elif erring:
-        sentence = "The tool's help is not enough: examples are missing or arguments described unclearly."
+        sentence = "The tool's help falls short: examples are missing or arguments are unclear."
         yield Finding("errors-despite-help", sentence, evidence)
     elif seeking:
-        sentence = "The help is good but the docs say too little up front: add examples to the guidance."
+        sentence = "The help works, but the docs say too little up front. Add examples to the guidance."
         yield Finding("help-instead-of-docs", sentence, evidence)
 
 
 def _retries(told: Interaction, limit: Thresholds) -> Iterator[Finding]:
     evidence = tuple(
-        f"{sub.name}: {sub.retries_after_failure} of {sub.calls} calls follow a failure of it."
+        f"{sub.retries_after_failure} of {sub.calls} `{sub.name}` calls were retries."
         for sub in told.subcommands
         if sub.retries_after_failure >= limit.retries
         and sub.retries_after_failure >= limit.retry_share * sub.calls
     )
     if evidence:
-        sentence = "The error messages of these commands do not help the agent to correct itself."
+        sentence = "These error messages don't help the agent recover."
         yield Finding(RETRIES, sentence, evidence)
 
 
 def _many_commands(told: Interaction, limit: Thresholds) -> Iterator[Finding]:
     if told.completed and told.total_commands >= limit.commands:
-        sentence = "The docs describe the commands but not the workflow: add a section on common workflows."
+        sentence = "The docs describe commands but not the workflow. Add a section on common workflows."
         yield Finding(
-            "many-commands", sentence, (f"{told.total_commands} commands (high from {limit.commands}).",)
+            "many-commands", sentence, (f"{told.total_commands} commands (threshold {limit.commands}).",)
         )

@@ -18,7 +18,9 @@ LAST_PASS = "last-pass"  # noqa: S105 (a word of the command line, not a passwor
 def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
     """Pin a finished run as the baseline of its suite and target, or of a branch. Raises `RequestError`."""
     if run.state != RunState.FINISHED or run.error:
-        raise RequestError(f"Run {run.pk} cannot be a baseline: it did not finish. Choose one that did.")
+        raise RequestError(
+            f"Run {run.pk} can't be a baseline because it did not finish. Choose a finished run."
+        )
     baseline, _ = Baseline.objects.update_or_create(
         suite=run.suite,
         target=run.target,

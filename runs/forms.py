@@ -18,7 +18,7 @@ class TargetsFileForm(forms.Form):
     """A targets file."""
 
     file = forms.FileField(
-        error_messages={"required": "Choose a file first.", "empty": "The file is empty. Choose another one."}
+        error_messages={"required": "Choose a file.", "empty": "The file is empty. Choose another one."}
     )
 
 
@@ -38,23 +38,23 @@ class AlertForm(forms.Form):
     state = forms.ChoiceField(
         choices=AlertState.choices,
         required=False,
-        error_messages={"invalid_choice": "“%(value)s” is no state of an alert. Choose one of the buttons."},
+        error_messages={"invalid_choice": "“%(value)s” is not an alert state. Use one of the buttons."},
     )
     assignee = forms.ChoiceField(
         required=False,
-        error_messages={"invalid_choice": "This person is no member of the project. Choose one who is."},
+        error_messages={"invalid_choice": "This person is not a member of the project. Choose a member."},
     )
     due = forms.DateField(
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        error_messages={"invalid": "Write the day as year-month-day, such as 2026-11-30."},
+        error_messages={"invalid": "Enter a date as YYYY-MM-DD, such as 2026-11-30."},
     )
     note = forms.CharField(required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 2}))
     link = forms.URLField(
         required=False,
         max_length=200,
         assume_scheme="https",
-        error_messages={"invalid": "Write a whole address, such as https://tracker.example/123."},
+        error_messages={"invalid": "Enter a full URL, such as https://tracker.example/123."},
     )
 
     def __init__(self, members: Mapping[str, Any], alert: Alert, data: QueryDict | None = None) -> None:
@@ -69,7 +69,7 @@ class AlertForm(forms.Form):
         if isinstance(field, forms.ChoiceField):
             field.choices = [("", "Nobody"), *((name, name) for name in members)]
             if (name := initial["assignee"]) and name not in members:
-                field.choices += [(name, f"{name}, no member any more")]
+                field.choices += [(name, f"{name} (no longer a member)")]
 
     def clean_assignee(self) -> Any:
         """Return the member, None for nobody."""
@@ -79,7 +79,7 @@ class AlertForm(forms.Form):
         """Return the link. Raises for one that would not lead to a page of the web."""
         link: str = self.cleaned_data["link"]
         if link and not link.startswith(("https://", "http://")):
-            raise forms.ValidationError("Write an address that begins with https:// or http://.")
+            raise forms.ValidationError("Enter a URL that starts with https:// or http://.")
         return link
 
     def clean(self) -> None:
@@ -88,7 +88,7 @@ class AlertForm(forms.Form):
             if self._is_touched(name) and kept not in (self._was(name), _written(self.data[name])):
                 self.add_error(
                     name,
-                    f"Somebody changed the {name} meanwhile, to “{kept}”. Look at it, and send yours again to replace it.",
+                    f"Someone changed the {name} to “{kept}” in the meantime. Save again to overwrite it.",
                 )
 
     def _was(self, name: str) -> str:
@@ -115,7 +115,7 @@ class ResultsFileForm(forms.Form):
     """Results that another program wrote."""
 
     file = forms.FileField(
-        error_messages={"required": "Choose a file first.", "empty": "The file is empty. Choose another one."}
+        error_messages={"required": "Choose a file.", "empty": "The file is empty. Choose another one."}
     )
 
 
@@ -124,15 +124,15 @@ class PriceForm(forms.Form):
 
     model = forms.CharField(max_length=200)
     input_per_million = forms.FloatField(
-        min_value=0, error_messages={"invalid": "Write a number, such as 2.50."}
+        min_value=0, error_messages={"invalid": "Enter a number, such as 2.50."}
     )
     output_per_million = forms.FloatField(
-        min_value=0, error_messages={"invalid": "Write a number, such as 10."}
+        min_value=0, error_messages={"invalid": "Enter a number, such as 10."}
     )
     since = forms.DateField(
         initial=date.today,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        error_messages={"invalid": "Write the day as year-month-day, such as 2026-11-30."},
+        error_messages={"invalid": "Enter a date as YYYY-MM-DD, such as 2026-11-30."},
     )
 
     def save(self, project: Project) -> ModelPrice:

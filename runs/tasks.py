@@ -43,13 +43,13 @@ def look_at_batch(run_id: int) -> None:
 
 @shared_task(name="runs.tasks.grade")
 def grade(request_id: int) -> None:
-    """Grade evidence with commands for somebody who waits."""
+    """Grade evidence with commands untriaged who waits."""
     carry_out(request_id)
 
 
 @shared_task(name="runs.tasks.check_target")
 def check_target(check_id: int) -> None:
-    """Look whether a target can work on this machine, for somebody who waits."""
+    """Look whether a target can work on this machine, untriaged who waits."""
     carry_out_check(check_id)
 
 

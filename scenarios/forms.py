@@ -32,7 +32,7 @@ class UploadForm(forms.Form):
     """Scenario files, or one archive with their fixtures."""
 
     file = FilesField(
-        error_messages={"required": "Choose a file first.", "empty": "The file is empty. Choose another one."}
+        error_messages={"required": "Choose a file.", "empty": "The file is empty. Choose another one."}
     )
     check = forms.BooleanField(required=False)
     keep = forms.CharField(required=False, max_length=64)

@@ -1,4 +1,4 @@
-"""What differs between two texts, line by line, within limits of time and size."""
+"""Changed between two texts, line by line, within limits of time and size."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Hunk = tuple[Line, ...]
 
 @dataclass(frozen=True)
 class TextDifference:
-    """What differs: changes with the lines around them, and how many lines came and went."""
+    """Changed: changes with the lines around them, and how many lines came and went."""
 
     hunks: tuple[Hunk, ...]
     added: int

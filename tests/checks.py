@@ -94,10 +94,25 @@ def tracked() -> list[str]:
     return problems
 
 
+LONGEST_LINE = 120
+"""Characters of a line of a template."""
+
+
+def long_lines() -> list[str]:
+    """Return the lines of templates that are too long to read."""
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {len(line)} characters; break it at {LONGEST_LINE}."
+        for path in sorted((ROOT / "templates").rglob("*.html"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > LONGEST_LINE
+    ]
+
+
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "ruff check": lambda: run("-m", "ruff", "check", "--quiet", "."),
     "ruff format": lambda: run("-m", "ruff", "format", "--check", "--quiet", "."),
     "mypy --strict": lambda: run("-m", "mypy", "--no-error-summary", *PACKAGES),
+    "template lines": long_lines,
     "djlint": lambda: run("-m", "djlint", "--lint", "--quiet", "templates"),
     "migrations": lambda: run("manage.py", "makemigrations", "--check", "--dry-run"),
     "settings, embedded": lambda: run("manage.py", "check", "--fail-level", "WARNING"),

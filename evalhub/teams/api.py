@@ -139,5 +139,5 @@ def _utc(at: datetime | None) -> datetime | None:
         return at.astimezone(timezone.get_default_timezone()) if at else None
     except OverflowError:
         raise ApiError(
-            422, "The token cannot expire so far away. Choose a nearer moment.", id="token/expires"
+            422, "The expiry date is too far away. Choose an earlier one.", id="token/expires"
         ) from None

@@ -37,7 +37,7 @@ class Bearer(HttpBearer):
         if not access.may(self.action):
             raise ApiError(
                 403,
-                f"The token's role here is {access.role}, which may not {self.action}. Ask an admin for one that may.",
+                f"The token's role here, {access.role}, can't {self.action}. Ask an admin for one that can.",
                 id="api/forbidden",
             )
         request.access, request.token = access, found  # type: ignore[attr-defined]  # they make it an ApiRequest

@@ -32,8 +32,8 @@ class SignInForm(AuthenticationForm):
     """Name and password."""
 
     error_messages = {
-        "invalid_login": "Name and password do not belong together. Both mind upper and lower case.",
-        "inactive": "This account is switched off. Ask an admin.",
+        "invalid_login": "Wrong name or password. Both are case-sensitive.",
+        "inactive": "This account is disabled. Ask an admin.",
     }
 
     def __init__(self, request: HttpRequest | None = None, *args: Any, **kwargs: Any) -> None:

@@ -22,13 +22,13 @@ def add_member(access: Access, *, name: str, role: str) -> Membership:
     user = get_user_model().objects.filter(username=name, is_active=True).first()
     if user is None:
         raise MemberRefused(
-            f"There is no account called '{name}'. An operator makes one with manage.py create_user."
+            f"There is no account '{name}'. An operator can create it with manage.py create_user."
         )
     membership, made = Membership.objects.get_or_create(
         project=access.project, user=user, defaults={"role": role}
     )
     if not made:
-        raise MemberRefused(f"{name} is a member already, as {membership.role}. Change the role in the list.")
+        raise MemberRefused(f"{name} is already a member ({membership.role}). Change the role in the list.")
     note(access.project, access.user, "member.add", name, role=role)
     return membership
 
@@ -58,7 +58,7 @@ def _keep_an_admin(project: Project, membership: Membership) -> None:
     others = [each.user for each in admins.select_related("user") if each.pk != membership.pk]
     if membership.role == Role.ADMIN and not any(_can_sign_in(user) for user in others):
         name = membership.user.get_username()
-        raise MemberRefused(f"{name} is the only admin of the project. Make somebody else admin first.")
+        raise MemberRefused(f"{name} is the only admin of the project. Make someone else admin first.")
 
 
 def _can_sign_in(user: AbstractBaseUser) -> bool:

@@ -43,9 +43,7 @@ def enter(request: HttpRequest, slug: str, action: str) -> ProjectRequest:
     if access is None:
         raise Http404
     if not access.may(action):
-        raise PermissionDenied(
-            f"Your role here is {access.role}, which may not {action}. Ask an admin of the project."
-        )
+        raise PermissionDenied(f"Your role here, {access.role}, can't {action}. Ask a project admin.")
     member.access = access
     member.projects = [each.project for each in mine]
     return member

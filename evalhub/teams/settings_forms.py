@@ -30,7 +30,7 @@ class ProjectForm(ProjectModelForm):
         min_value=0,
         max_value=1,
         widget=forms.NumberInput(attrs={"step": "0.01"}),
-        error_messages={"invalid": "Write a number between 0 and 1, such as 0.05."},
+        error_messages={"invalid": "Enter a number from 0 to 1, such as 0.05."},
     )
 
     class Meta:
@@ -48,7 +48,9 @@ class ProjectForm(ProjectModelForm):
         try:
             compile_pattern(pattern)
         except PatternError as error:
-            raise forms.ValidationError(f"{error} Write one that finds a command of the tool.") from error
+            raise forms.ValidationError(
+                f"{error} Enter a pattern that finds a command of the tool."
+            ) from error
         return pattern
 
 
@@ -68,7 +70,7 @@ class RoleForm(forms.Form):
 
     role = forms.ChoiceField(
         choices=ROLES,
-        error_messages={"invalid_choice": "“%(value)s” is no role. Choose one of the list."},
+        error_messages={"invalid_choice": "“%(value)s” is not a role. Choose one from the list."},
     )
 
 

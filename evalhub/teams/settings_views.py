@@ -54,7 +54,7 @@ def project_settings(request: ProjectRequest) -> HttpResponse:
     form.save()
     if form.changed_data:
         note(project, request.user, "project.change", project.slug, changed=form.changed_data)
-    messages.success(request, "The settings are saved.")
+    messages.success(request, "Settings saved.")
     return redirect("project-settings", project.slug)
 
 
@@ -71,7 +71,7 @@ def member_add(request: ProjectRequest) -> HttpResponse:
     if not form.is_valid():
         return _show(request, member_form=form, status=422)
     added = form.cleaned_data
-    return _changed(request, f"{added['name']} is a member now, as {added['role']}.")
+    return _changed(request, f"Added {added['name']} as {added['role']}.")
 
 
 def _changed(request: ProjectRequest, sentence: str) -> HttpResponse:
@@ -97,7 +97,7 @@ def member_role(request: ProjectRequest, pk: int) -> HttpResponse:
         change_role(request.access, membership, form.cleaned_data["role"])
     except MemberRefused as error:
         return _show(request, member_problem=str(error), status=422)
-    sentence = f"{membership.user.get_username()} is {membership.role} now."
+    sentence = f"{membership.user.get_username()} is now {membership.role}."
     return _reloaded(request, membership, sentence)
 
 
@@ -110,7 +110,7 @@ def member_remove(request: ProjectRequest, pk: int) -> HttpResponse:
         remove_member(request.access, membership)
     except MemberRefused as error:
         return _show(request, member_problem=str(error), status=422)
-    sentence = f"{membership.user.get_username()} is no member any more, and tokens of theirs are refused."
+    sentence = f"Removed {membership.user.get_username()}. Their tokens no longer work."
     return _reloaded(request, membership, sentence)
 
 
@@ -147,9 +147,9 @@ def token_create(request: ProjectRequest) -> HttpResponse:
 def token_revoke(request: ProjectRequest, pk: int) -> HttpResponse:
     """Withdraw a token: one's own, or as an admin any of the project."""
     if revoke_token(request.access, pk):
-        messages.success(request, "The token is revoked. Programs that use it are refused from now on.")
+        messages.success(request, "Token revoked. Programs that use it no longer have access.")
     else:
-        messages.error(request, "There is no such token of yours. Only an admin revokes those of others.")
+        messages.error(request, "You have no such token. Only an admin can revoke other people's tokens.")
     return redirect("project-settings", request.access.project.slug)
 
 

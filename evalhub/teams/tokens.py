@@ -33,10 +33,10 @@ def issue_token(
     """
     if lesser(role, access.role) != role:
         raise TokenRefused(
-            f"Your role here is {access.role}, so a token cannot be {role}. Choose a lesser role."
+            f"Your role here is {access.role}, so a token can't be {role}. Choose a lower role."
         )
     if expires is not None and expires <= timezone.now():
-        raise TokenRefused("The token would have expired already. Choose a moment to come.")
+        raise TokenRefused("The expiry date is in the past. Choose a later one.")
     ends = min(filter(None, (expires, latest)), default=None)
     token, secret = ApiToken.issue(access.project, access.user, name=name, role=role, expires=ends)
     note(access.project, access.user, "token.create", token, role=role)

@@ -68,12 +68,12 @@ class ChangePassword(_Throttled, views.PasswordChangeView):
         form = super().get_form(form_class)
         form.fields[
             "new_password1"
-        ].help_text = "At least 10 characters, not digits alone, and none that others use often."
+        ].help_text = "At least 10 characters; not only digits and not a common password."
         form.fields["new_password2"].help_text = ""
         return form
 
     def form_valid(self, form: Any) -> HttpResponse:
-        messages.success(self.request, "The password is changed. Other sessions have ended.")
+        messages.success(self.request, "Password changed. Your other sessions are signed out.")
         return super().form_valid(form)
 
 

@@ -35,7 +35,7 @@ def columns(
     beneath has them all.
     """
     known = [each.value for each in drawn if each.value is not None]
-    said = f"Columns, {len(known)} runs, the newest {show(known[-1])}" if known else "No run has a value"
+    said = f"Columns, {len(known)} runs, the newest {show(known[-1])}" if known else "No data"
     if baseline is not None:
         said += f", baseline {show(baseline)}"
     # Dozens of pieces that hold numbers: what is said in words is escaped, and only that.

@@ -98,7 +98,7 @@ def spark(
     `band` has the ends of each share's interval, or nothing.
     """
     if len(values) < 2:
-        return format_html('<span class="muted">{}</span>', "one run" if values else "·")
+        return format_html('<span class="muted">{}</span>', "one run" if values else "–")
 
     def point(index: int, value: float) -> str:
         x = 2 + (SPARK_WIDTH - 6) * index / (len(values) - 1)

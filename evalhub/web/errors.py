@@ -16,23 +16,23 @@ def error_page(status: int, title: str, sentence: str, identifier: str) -> HttpR
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    sentence = "The address or the form is not one that this server understands. Go back and try again."
-    return error_page(400, "This request cannot be read", sentence, "web/bad-request")
+    sentence = "evalhub can't read this address or form. Go back and try again."
+    return error_page(400, "Bad request", sentence, "web/bad-request")
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    sentence = str(exception) or "Your role in this project does not allow this. Ask an admin of the project."
-    return error_page(403, "You may not do this", sentence, "web/forbidden")
+    sentence = str(exception) or "Your role in this project doesn't allow this. Ask a project admin."
+    return error_page(403, "Not allowed", sentence, "web/forbidden")
 
 
 def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
-    sentence = "The form is too old or comes from another site. Open the page again and send it once more."
-    return error_page(403, "This form was not accepted", sentence, "web/csrf")
+    sentence = "This form expired or comes from another site. Reload the page and submit it again."
+    return error_page(403, "Form expired", sentence, "web/csrf")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    sentence = "Nothing is kept at this address, or you are not a member of its project. Ask an admin of the project."
-    return error_page(404, "There is no such page for you", sentence, "web/not-found")
+    sentence = "This page doesn't exist or you can't see it. If you should have access, ask a project admin."
+    return error_page(404, "Page not found", sentence, "web/not-found")
 
 
 def failed(request: HttpRequest, *_: Any) -> HttpResponse:
@@ -42,6 +42,6 @@ def failed(request: HttpRequest, *_: Any) -> HttpResponse:
     # Any other of its errors is about what it was asked, and comes again.
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         sentence = "The database did not answer. Nothing is lost; try again in a minute."
-        return error_page(503, "This page could not be loaded", sentence, "web/database-away")
-    sentence = "evalhub made a mistake, and its log says which. Nothing is lost; try again or tell an admin."
-    return error_page(500, "This page could not be made", sentence, "web/failed")
+        return error_page(503, "Temporarily unavailable", sentence, "web/database-away")
+    sentence = "Something went wrong; the log has the details. Nothing is lost; try again or tell an admin."
+    return error_page(500, "Something went wrong", sentence, "web/failed")

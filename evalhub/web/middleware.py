@@ -124,20 +124,18 @@ class WrongMethod:
         response = self.get_response(request)
         if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or request.path.startswith(API):
             return response
-        sentence = (
-            "This address takes what a form sends, and shows nothing by itself. Open the page with the form."
-        )
-        page = error_page(response.status_code, "There is nothing to show here", sentence, "web/method")
+        sentence = "This address only accepts form submissions. Open the page with the form."
+        page = error_page(response.status_code, "Nothing to show here", sentence, "web/method")
         page["Allow"] = response["Allow"]
         return page
 
 
 _SENTENCES = {
-    400: "The request is not one that this server understands. Check its address and host.",
-    404: "There is nothing at this address. The operations stand in /api/v1/openapi.json.",
-    405: "The address does not take this method. The operations stand in /api/v1/openapi.json.",
-    414: f"The address has more than {LONGEST_ADDRESS} characters. Send less in its query.",
-    500: "evalhub made a mistake, and its log says which. Nothing is lost; try again or tell an admin.",
+    400: "Bad request. Check its address and host.",
+    404: "Not found. See /api/v1/openapi.json for all operations.",
+    405: "Method not allowed. See /api/v1/openapi.json for all operations.",
+    414: f"The address is longer than {LONGEST_ADDRESS} characters. Send less in its query.",
+    500: "Something went wrong; the log has the details. Nothing is lost; try again or tell an admin.",
     503: "The database did not answer. Nothing is lost; try again in a minute.",
 }
 _IDS = {

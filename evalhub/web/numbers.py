@@ -1,15 +1,19 @@
-"""Numbers as pages show them. A dot is not measured, `n/a` does not apply, 0 is zero."""
+"""Numbers as pages show them. A dash is not measured, `n/a` does not apply, 0 is zero."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-UNMEASURED = "·"
+UNMEASURED = "–"
 
 
-def percent(value: float | None) -> str:
-    """Return a share of 0 to 1 as per cent with one decimal."""
-    return UNMEASURED if value is None else f"{value * 100:.1f}%"
+MANY = 1_000
+"""Observations from which a decimal of a percentage means something."""
+
+
+def percent(value: float | None, n: int = 0) -> str:
+    """Return a share of 0 to 1 in percent, with one decimal if it is of at least `MANY` observations."""
+    return UNMEASURED if value is None else f"{value * 100:.{1 if n >= MANY else 0}f}\N{NO-BREAK SPACE}%"
 
 
 def points(value: float | None) -> str:
@@ -84,18 +88,18 @@ NOTHING, MINUTE, HOUR, HALF_A_DAY = timedelta(), timedelta(minutes=1), timedelta
 
 
 def when(at: datetime, *, now: datetime) -> str:
-    """Return a moment as people say it: minutes and hours ago, then the day."""
+    """Return how long ago something was, or from half a day on its date and time."""
     ago = now - at
     if not NOTHING <= ago < HALF_A_DAY:
-        return _day(at, this_year=at.year == now.year)
+        return date_and_time(at)
     if ago < MINUTE:
         return "just now"
     return f"{ago.seconds // 60} min ago" if ago < HOUR else f"{ago.seconds // 3600} h ago"
 
 
-def _day(at: datetime, *, this_year: bool) -> str:
-    day = f"{at.day} {at:%b}"
-    return f"{day}, {at:%H:%M}" if this_year else f"{day} {at.year}"
+def date_and_time(at: datetime) -> str:
+    """Return a moment such as `1 Nov 2026, 14:05`."""
+    return f"{at.day} {at:%b %Y, %H:%M}"
 
 
 def counted(count: int, noun: str) -> str:

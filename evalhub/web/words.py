@@ -38,13 +38,18 @@ def _number(show: Callable[[Any], str]) -> Callable[[Any], str]:
     return shown
 
 
-percent, points, integer, money, duration, file_size = map(
+points, integer, money, duration, file_size = map(
     _number,
     (
-        *(numbers.percent, numbers.points, numbers.integer),
+        *(numbers.points, numbers.integer),
         *(numbers.money, numbers.duration, numbers.file_size),
     ),
 )
+
+
+def percent(value: Any, n: int = 0) -> str:
+    """Return a share of 0 to 1 of n observations in percent."""
+    return numbers.percent(_known(value), n)
 
 
 def decimals(value: Any, places: int = 2) -> str:
@@ -124,7 +129,7 @@ def timed(at: datetime | None, said: str) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         at.isoformat(timespec="seconds"),
-        f"{at:%Y-%m-%d %H:%M:%S} UTC",
+        f"{numbers.date_and_time(at)} UTC",
         said,
     )
 
@@ -133,7 +138,7 @@ def rate(passed: int, n: int) -> SafeString:
     """Return a rate with its n beside it; without any trial it is not measured."""
     if not n:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
-    return format_html('{}<span class="of">{}/{}</span>', numbers.percent(passed / n), passed, n)
+    return format_html('{}<span class="of">{}/{}</span>', numbers.percent(passed / n, n), passed, n)
 
 
 def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:

@@ -19,7 +19,7 @@ def parse(raw: bytes) -> Transcript:
     """Return the stream of a Claude Code session. Raises `UnreadableTranscript` where it holds no event of one.
 
     Usage is what the session's result says; of a session that was ended early, the sum over its messages.
-    Tokens read from a cache count as read.
+    Input tokens from a cache count as read.
     """
     lines, problems = objects(raw, "Claude Code")
     result = next((line for line in reversed(lines) if line.get("type") == "result"), {})

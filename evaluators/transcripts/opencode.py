@@ -80,7 +80,7 @@ def _failure(error: Json) -> str:
 
 
 def _usage(steps: list[Object]) -> Usage:
-    """Tokens read from a cache count as read, those of reasoning as written."""
+    """Input tokens from a cache count as read, those of reasoning as written."""
     caches = [mapping(tokens.get("cache")) for tokens in steps]
     read = sum(whole(tokens.get("input")) for tokens in steps)
     read += sum(whole(cache.get("read")) + whole(cache.get("write")) for cache in caches)

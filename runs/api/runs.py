@@ -138,7 +138,7 @@ def cancel(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Stop a run: waiting trials at once, running ones within seconds. What has ended is kept."""
     run = find_run(request, run_id)
     if not cancel_run(run.pk):
-        raise ApiError(422, f"Run {run.pk} is over, so there is nothing to cancel.", id="run/over")
+        raise ApiError(422, f"Run {run.pk} has already finished.", id="run/over")
     note(request.access.project, request.access.user, "run.cancel", run)
     return run_json(find_run(request, run_id))
 

@@ -98,18 +98,12 @@ def _figure(
         return Figure(title, numbers.UNMEASURED, SafeString(""))
     end = end or _round(1.1 * max(known if baseline is None else [*known, baseline]))
     newest = drawn[-1].value
-    now = (
-        numbers.UNMEASURED
-        if newest is None
-        else numbers.percent(newest)
-        if show is _percent
-        else show(newest)
-    )
+    now = numbers.UNMEASURED if newest is None else show(newest)
     return Figure(title, now, columns(drawn, end=end, baseline=baseline, show=show))
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.0f}%"
+    return numbers.percent(share)
 
 
 def _round(value: float) -> float:

@@ -47,7 +47,7 @@ def parts_again(run: Run, outcomes: Mapping[str, Sequence[str]]) -> Iterator[Par
         keys = [key for key, each in outcomes.items() if outcome in each]
         query = again(run, keys) if keys else ""
         if query:
-            yield PartAgain(f"Run {counted(len(keys), before)}{after} again…", query)
+            yield PartAgain(f"Rerun {counted(len(keys), before)}{after}…", query)
 
 
 def _is_unsayable(key: str) -> bool:

@@ -65,19 +65,14 @@ class RunEstimate:
         """What is missing to say what the run can show, and what would do; empty where nothing is."""
         planned, known = len(self.run.scenarios), len(self._known(PASS))
         if planned < FEWEST_SCENARIOS:
-            return (
-                f"The difference of {counted(planned, 'scenario')} is not tested, their trials are shown one by one. "
-                f"Choose {FEWEST_SCENARIOS} or more to see a change of the pass rate."
-            )
+            return f"Too few scenarios for a statistical test; select at least {FEWEST_SCENARIOS}."
         if self.past.runs < FEWEST_RUNS:
             return (
-                f"{counted(self.past.runs, 'finished run')} of this suite on this target cannot tell how its scenarios "
-                f"vary. {FEWEST_RUNS} would do."
+                f"Only {counted(self.past.runs, 'finished run')} of this suite on this target; "
+                f"an estimate needs {FEWEST_RUNS}."
             )
         if known < FEWEST_SCENARIOS:
-            return (
-                f"Only {known} of the {planned} scenarios have run here before. {FEWEST_SCENARIOS} would do."
-            )
+            return f"Only {known} of {planned} scenarios have run here before; an estimate needs {FEWEST_SCENARIOS}."
         return ""
 
     def _known(self, measure: str) -> list[OverRuns]:
@@ -161,7 +156,7 @@ class PlanEstimate:
         about: dict[str, list[str]] = {}
         for each in self.runs:
             if not each.ran:
-                about.setdefault(f"not run {when} on this target, so no estimate.", []).append(
+                about.setdefault(f"no runs on this target {when}, so no estimate.", []).append(
                     named(each.run)
                 )
         for each in self.runs:

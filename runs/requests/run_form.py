@@ -15,9 +15,9 @@ from runs.warehouse.offer import Offer
 from scenarios.models import Guidance, SuiteVersion
 
 NUMBER = {
-    "invalid": "Write a whole number, such as 3.",
-    "min_value": "Write %(limit_value)s or more.",
-    "max_value": "Write %(limit_value)s or less.",
+    "invalid": "Enter a whole number, such as 3.",
+    "min_value": "Enter %(limit_value)s or more.",
+    "max_value": "Enter %(limit_value)s or less.",
 }
 
 
@@ -36,10 +36,10 @@ class RunForm(forms.Form):
     guidance = forms.ChoiceField(required=False)
     targets = forms.MultipleChoiceField(
         required=False,
-        error_messages={"invalid_choice": "There is no target called “%(value)s” that could run this."},
+        error_messages={"invalid_choice": "There is no target “%(value)s” that can run this suite."},
     )
     models = forms.CharField(
-        required=False, max_length=1000, help_text="By commas; empty leaves it to the target."
+        required=False, max_length=1000, help_text="Comma-separated. Leave empty for the target's default."
     )
     trials = forms.IntegerField(
         label="Trials each", min_value=1, max_value=1000, initial=1, error_messages=NUMBER
@@ -50,30 +50,31 @@ class RunForm(forms.Form):
         max_value=1000,
         required=False,
         error_messages=NUMBER,
-        help_text="Empty: as the target has it.",
+        help_text="Default: the target's setting.",
     )
     tags = forms.CharField(
-        label="Scenario tags", required=False, max_length=500, help_text="Any of these, by commas."
+        label="Scenario tags", required=False, max_length=500, help_text="Comma-separated; any may match."
     )
     tier = forms.IntegerField(label="Up to tier", min_value=0, required=False, error_messages=NUMBER)
     only = forms.CharField(
-        label="Only these scenarios", required=False, max_length=50_000, help_text="Keys, by commas."
+        label="Only these scenarios",
+        required=False,
+        max_length=50_000,
+        help_text="Comma-separated scenario names.",
     )
-    run_tags = forms.CharField(
-        label="Tags of the run", required=False, max_length=300, help_text="By commas."
-    )
+    run_tags = forms.CharField(label="Run tags", required=False, max_length=300, help_text="Comma-separated.")
     baseline = forms.CharField(
         required=False,
         max_length=30,
-        help_text=f"A run's number, or {LAST_PASS}. Empty: what is pinned.",
+        help_text=f"A run number or {LAST_PASS}. Default: the pinned baseline.",
     )
     timeout_seconds = forms.FloatField(
         label="Time limit, seconds",
         min_value=SHORTEST_SECONDS,
         max_value=LONGEST_SECONDS,
         required=False,
-        error_messages={**NUMBER, "invalid": "Write a number of seconds, such as 120."},
-        help_text="For scenarios without a limit of their own.",
+        error_messages={**NUMBER, "invalid": "Enter a number of seconds, such as 120."},
+        help_text="For scenarios without their own limit.",
     )
     judge = forms.BooleanField(required=False, initial=True)
 
@@ -85,7 +86,7 @@ class RunForm(forms.Form):
             (suite.name, [(str(each.pk), str(each)) for each in offer.guidance_of(suite)])
             for suite in offer.suites
         ]
-        self._choose_from("guidance", [("", "As last uploaded"), *(each for each in by_suite if each[1])])
+        self._choose_from("guidance", [("", "Latest upload"), *(each for each in by_suite if each[1])])
         self._choose_from("targets", [(each.target.name, each.target.name) for each in offer.targets])
         for name, field in self.fields.items():
             if not isinstance(field, forms.BooleanField):
@@ -107,7 +108,7 @@ class RunForm(forms.Form):
         if version and guidance and guidance.suite_id != version.suite_id:
             owner = next(suite for suite in self._offer.suites if suite.pk == guidance.suite_id)
             self.add_error(
-                "guidance", f"This guidance belongs to {owner.name}. Choose one of {version.suite.name}."
+                "guidance", f"This guidance belongs to {owner.name}. Choose guidance of {version.suite.name}."
             )
         if version and given.get("baseline"):
             try:

@@ -25,16 +25,14 @@ def baseline_set(request: ProjectRequest, pk: int) -> HttpResponse:
     try:
         if len(branch) > LONGEST_BRANCH or "\x00" in branch:
             raise RequestError(
-                f"The name of a branch has at most {LONGEST_BRANCH} characters and no NUL. Give another one."
+                f"Branch names have at most {LONGEST_BRANCH} characters and no NUL. Use another one."
             )
         set_baseline(run, by=request.user, branch=branch)
     except RequestError as error:
         messages.error(request, str(error))
     else:
         which = f"of branch {branch}" if branch else "of its suite on this target"
-        messages.success(
-            request, f"Run {pk} is the baseline {which}. Runs that end from now on are held against it."
-        )
+        messages.success(request, f"Run {pk} is now the baseline {which}. New runs are compared with it.")
     return redirect(run)
 
 
@@ -45,5 +43,5 @@ def baseline_unset(request: ProjectRequest, pk: int) -> HttpResponse:
     rows = Baseline.objects.select_related("suite__project")
     baseline = get_object_or_404(rows, suite__project=request.access.project, pk=pk)
     unset_baseline(baseline, by=request.user)
-    messages.success(request, f"Run {baseline.run_id} is no baseline any more.")
+    messages.success(request, f"Removed run {baseline.run_id} as baseline.")
     return redirect(baseline.suite)

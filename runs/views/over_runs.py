@@ -39,7 +39,7 @@ def trends(request: ProjectRequest) -> HttpResponse:
     suites, suite = _chosen_suite(project, request.GET.get("suite", ""), newest_suite)
     found = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
     context = {
-        "suites": suites,
+        "suite_choices": [(each.slug, each.name) for each in suites],
         "suite": suite,
         "trend": found,
         "newest_first": found.points[::-1] if found else [],
@@ -55,5 +55,6 @@ def trends(request: ProjectRequest) -> HttpResponse:
 def reviews(request: ProjectRequest) -> HttpResponse:
     """Show what judges said over a suite's runs, guidance beside guidance."""
     suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""), newest_judged_suite)
-    context = {"suites": suites, "suite": suite, "readings": readings(suite) if suite else []}
+    choices = [(each.slug, each.name) for each in suites]
+    context = {"suite_choices": choices, "suite": suite, "readings": readings(suite) if suite else []}
     return render(request, "reviews/reviews.html", context)

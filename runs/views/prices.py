@@ -30,7 +30,8 @@ def price_list(request: ProjectRequest) -> HttpResponse:
                 note(request.access.project, request.user, "price.add", price)
         except IntegrityError:
             form.add_error(
-                "since", "There is a price of this model since that day. Remove it first, or choose another."
+                "since",
+                "This model already has a price from that date. Remove it first or choose another date.",
             )
     if not form.is_valid():
         return _show(request, form, status=422)
@@ -53,5 +54,5 @@ def price_remove(request: ProjectRequest, pk: int) -> HttpResponse:
     price = get_object_or_404(ModelPrice, project=request.access.project, pk=pk)
     note(request.access.project, request.user, "price.remove", price)
     price.delete()
-    messages.success(request, f"The price of {price.model} is removed.")
+    messages.success(request, f"Removed the price of {price.model}.")
     return redirect("price-list", request.access.project.slug)

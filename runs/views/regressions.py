@@ -19,6 +19,7 @@ from runs.models.comparison import AlertState
 from runs.triage import triage
 from runs.warehouse.alert_filters import NOBODY, Filters, alert_counts, in_force
 from runs.warehouse.alerts import AlertCard, alert_card, alert_page
+from runs.warehouse.no_match import no_match
 
 TITLES = {
     AlertState.UNTRIAGED: "Untriaged",
@@ -26,7 +27,7 @@ TITLES = {
     AlertState.INVESTIGATING: "Investigating",
     AlertState.FIXED: "Fixed",
     AlertState.WONT_FIX: "Won't fix",
-    AlertState.INVALID: "No regression",
+    AlertState.INVALID: "Not a regression",
 }
 
 
@@ -40,6 +41,7 @@ def regressions(request: ProjectRequest) -> HttpResponse:
     counts = alert_counts(project, filters)
     members = members_of(project)
     page, cards = alert_page(project, state, filters, request.GET.get("before", ""))
+    chips = in_force(filters, state, counts)
     context = {
         "state": state,
         "tabs": [
@@ -49,7 +51,10 @@ def regressions(request: ProjectRequest) -> HttpResponse:
         "cards": [(card, AlertForm(members, card.alert)) for card in cards],
         "page": page,
         "filters": filters,
-        "in_force": in_force(filters, state, counts),
+        "in_force": chips,
+        "no_match": no_match(
+            "regression", [(each.name, each.value, each.left) for each in chips], older=not page.first
+        ),
         "assignees": _assignees(members, filters.assignee),
         "found": counts.found[state],
         "elsewhere": counts.found.total() - counts.found[state],
@@ -57,7 +62,9 @@ def regressions(request: ProjectRequest) -> HttpResponse:
         "may_triage": request.access.may("triage"),
         "total": counts.all.total(),
     }
-    return page_or_fragment(request, "regressions/regressions.html", "regressions/_alerts_swapped.html", context)
+    return page_or_fragment(
+        request, "regressions/regressions.html", "regressions/_alerts_swapped.html", context
+    )
 
 
 def _assignees(members: Mapping[str, Any], asked: str) -> list[tuple[str, str]]:

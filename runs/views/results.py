@@ -45,9 +45,10 @@ def run_import(request: ProjectRequest) -> HttpResponse:
     except (RequestError, ScenarioFileError) as error:
         return render(request, "results/import.html", {"form": form, "problem": str(error)}, status=422)
     if len(runs) == 1:
-        messages.success(request, f"{file.name} is run {runs[0].pk}.")
+        messages.success(request, f"Imported {file.name} as run {runs[0].pk}.")
         return redirect(runs[0])
     messages.success(
-        request, f"{file.name} holds {counted(len(runs), 'run')}: {', '.join(str(run.pk) for run in runs)}."
+        request,
+        f"Imported {counted(len(runs), 'run')} from {file.name}: {', '.join(str(run.pk) for run in runs)}.",
     )
     return redirect("run-list", request.access.project.slug)

@@ -56,7 +56,7 @@ class NewRunPage:
     def plan(self) -> Plan:
         """Return what the form comes to; the sentence of a request that cannot be carried out is part of it."""
         if not self.form.is_valid():
-            return Plan(problem="The form has a mistake, which is told beside its field.", id="request/form")
+            return Plan(problem="Fix the errors in the form.", id="request/form")
         request = self.form.request()
         try:
             planned = plan(self.project, request, self.reader)
@@ -141,5 +141,5 @@ def _start(request: ProjectRequest, page: NewRunPage) -> HttpResponse:
     runs = list(launch.runs.order_by("pk"))
     if len(runs) == 1:
         return redirect(runs[0])
-    messages.success(request, f"{len(runs)} runs are started.")
+    messages.success(request, f"Started {len(runs)} runs.")
     return redirect("run-list", request.access.project.slug)

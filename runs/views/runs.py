@@ -28,6 +28,7 @@ from runs.warehouse.filters import STATES, Filters, in_force, left_without
 from runs.warehouse.history import page_of_runs
 from runs.warehouse.history import rows as rows_of
 from runs.warehouse.layers import layers_of
+from runs.warehouse.no_match import no_match
 from runs.warehouse.progress import progress_of, workers_here
 from runs.warehouse.run_detail import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.warehouse.run_trials import trials_of
@@ -53,13 +54,17 @@ def run_list(request: ProjectRequest) -> HttpResponse:
     rows = rows_of(page.rows)
     offered = choices(project)
     left = left_without(project, filters) if filters.in_force and not rows else None
+    chips = in_force(filters, offered, left)
     context = {
         "rows": rows,
         "page": page,
         "figures": recent_figures(rows) if page.first else None,
         "older": page.older(request.GET) if page.before else "",
         "filters": filters,
-        "in_force": in_force(filters, offered, left),
+        "in_force": chips,
+        "no_match": no_match(
+            "run", [(each.name, each.value, each.left) for each in chips], older=not page.first
+        ),
         "choices": offered,
         "states": STATES,
         "may_upload": request.access.may("upload"),
@@ -150,9 +155,9 @@ def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
     run = find_run(request, pk)
     if cancel_run(run.pk):
         note(request.access.project, request.user, "run.cancel", run)
-        messages.success(request, f"Run {run.pk} is being cancelled; trials that have ended are kept.")
+        messages.success(request, f"Cancelling run {run.pk}. Finished trials are kept.")
     else:
-        messages.error(request, f"Run {run.pk} is over, so there is nothing to cancel.")
+        messages.error(request, f"Run {run.pk} has already finished.")
     return redirect(run)
 
 

@@ -90,7 +90,9 @@ def target_import(request: ProjectRequest) -> HttpResponse:
         taken = take(request, str(file.name), file.read())
     status = taken.status if taken else 422
     context = _list(request, form=form, taken=taken)
-    return page_or_fragment(request, "targets/targets.html", "targets/_target_table.html", context, status=status)
+    return page_or_fragment(
+        request, "targets/targets.html", "targets/_target_table.html", context, status=status
+    )
 
 
 def take(request: ProjectRequest, name: str, content: bytes) -> TakenOver:
@@ -112,7 +114,7 @@ def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
     file, text = (version.targets_file, version.targets_text) if version else ("", "")
     if version is None or not text:
         messages.error(
-            request, f"{found.name} brought no targets file. Upload one with it, or import it here."
+            request, f"{found.name} has no targets file. Upload one with the suite or import it here."
         )
         return redirect("target-list", request.access.project.slug)
     try:
@@ -137,7 +139,7 @@ def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
     if _is_crossed(form, target):
         who = target.changed_by.get_username() if target.changed_by else "Somebody"
         form.add_error(
-            "definition", f"{who} changed this target meanwhile. Save again to replace what it is now."
+            "definition", f"{who} changed this target in the meantime. Save again to overwrite that change."
         )
         form.data = {**request.POST.dict(), "was": target.changed.isoformat()}
     elif form.is_valid():
@@ -147,7 +149,7 @@ def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
         except ScenarioFileError as error:
             problems = quoted(error.problems, {target.name: text.encode()})
         else:
-            messages.success(request, f"{target.name} is changed. Runs that are made from now on use it so.")
+            messages.success(request, f"Saved {target.name}. New runs use this version.")
             return redirect("target-list", request.access.project.slug)
     context = {"target": target, "form": form, "problems": problems}
     return render(request, "targets/target_edit.html", context, status=422)
@@ -165,7 +167,7 @@ def target_accept(request: ProjectRequest, pk: int) -> HttpResponse:
     target = find_target(request, pk)
     try:
         edits.accept(target, by=request.user)
-        messages.success(request, f"{target.name} can be used now.")
+        messages.success(request, f"Accepted {target.name}. Runs can use it now.")
     except RequestError as error:
         messages.error(request, str(error))
     return redirect("target-list", request.access.project.slug)

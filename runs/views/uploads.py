@@ -64,9 +64,7 @@ def suite_upload(request: ProjectRequest) -> HttpResponse:
     uploaded = _take(request, form) if form.is_valid() else None
     context = {"form": form, "uploaded": uploaded}
     status = uploaded.status if uploaded else 422
-    return page_or_fragment(
-        request, "suites/upload.html", "suites/_uploaded.html", context, status=status
-    )
+    return page_or_fragment(request, "suites/upload.html", "suites/_uploaded.html", context, status=status)
 
 
 def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:

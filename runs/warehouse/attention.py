@@ -99,18 +99,17 @@ def _alerts(told: Sequence[OpenAlert], today: date) -> Iterable[Attention]:
         yield Attention("regressed", title, _due(each, today), each.created, "regressions", part=part)
     rest = told[SHOWN_ALERTS:]
     if rest:
-        title = (
-            f"{counted(len(rest), 'more regression')} {'waits' if len(rest) == 1 else 'wait'} for somebody"
-        )
-        yield Attention("regressed", title, "nobody has decided", rest[0].created, "regressions")
+        title = counted(len(rest), "more untriaged regression")
+        yield Attention("regressed", title, "Not triaged yet", rest[0].created, "regressions")
 
 
 def _due(alert: OpenAlert, today: date) -> str:
-    words = [alert.state if alert.state != AlertState.UNTRIAGED else "nobody has decided"]
-    words.append(f"{alert.assignee} looks at it" if alert.assignee else "nobody assigned")
+    words = [alert.state if alert.state != AlertState.UNTRIAGED else "untriaged"]
+    words.append(f"assigned to {alert.assignee}" if alert.assignee else "unassigned")
     if alert.due:
-        words.append(f"{'late, was ' if alert.is_late(today) else ''}due on {alert.due.day} {alert.due:%b}")
-    return ", ".join(words)
+        words.append(f"{'overdue since' if alert.is_late(today) else 'due'} {alert.due.day} {alert.due:%b}")
+    sentence = ", ".join(words)
+    return sentence[0].upper() + sentence[1:]
 
 
 def _runs(latest: Sequence[RunRow], told: Collection[int]) -> Iterable[Attention]:
@@ -148,10 +147,10 @@ def _stale(latest: Sequence[RunRow], now: datetime) -> Iterable[Attention]:
     """Yield the suites whose files do not fit their tool any more, then those that nobody has run for long."""
     for row in latest:
         if row.run.stale:
-            said = "Its eval cases were generated for another description of the tool."
-            yield _of_a_run(row, "stale", " does not fit its tool any more", said)
+            said = "Its eval cases were generated for another version of the tool."
+            yield _of_a_run(row, "stale", ": outdated for its tool", said)
     for row in latest:
         finished = row.run.finished
         if finished and now - finished > IDLE and row.run.state == RunState.FINISHED:
             more = f" has not run for {(now - finished).days} days"
-            yield _of_a_run(row, "stale", more, f"The last one was run {row.run.id}.")
+            yield _of_a_run(row, "stale", more, f"Latest run: {row.run.id}.")

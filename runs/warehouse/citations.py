@@ -123,9 +123,9 @@ class Citations:
             return None
         found = [self._holding(each) for each, _ in _mentions(text[:LONGEST_STATEMENT])]
         if not found:
-            return Cited("quotes no command")
+            return Cited("no command cited")
         together = set(found[0]).intersection(*found) or {at for each in found for at in each}
-        return self._cited("in", sorted(together)) if together else Cited("no line found", is_missing=True)
+        return self._cited("in", sorted(together)) if together else Cited("no matching line", is_missing=True)
 
     def in_prose(self, text: str) -> list[Passage]:
         """Return a text in passages that end where it quotes a command, each quotation once; the last ends with it.

@@ -10,7 +10,7 @@ from runs.warehouse.run_detail import Chip, Facets
 Test = Callable[[ComparedScenario], bool]
 FACETS: dict[str, tuple[str, str, str, Test]] = {
     "differing": (
-        "What differs",
+        "Changed",
         "",
         "",
         lambda each: each.verdict not in ("same", "unmeasured", "incomparable"),

@@ -47,4 +47,11 @@ def _meant(finding: Finding, failing: Iterable[FailingSubcommand]) -> Iterable[F
         return failing
     if finding.pattern != RETRIES:
         return ()
-    return [each for each in failing if any(said.startswith(f"{each.name}: ") for said in finding.evidence)]
+    # Evidence stored before the wording changed begins with the name.
+    return [
+        each
+        for each in failing
+        if any(
+            said.startswith(f"{each.name}: ") or f"`{each.name}` calls" in said for said in finding.evidence
+        )
+    ]

@@ -1,4 +1,4 @@
-"""What differs between the fingerprints of two runs."""
+"""Changed between the fingerprints of two runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LABELS = {
     "model": "Model",
     "judge": "Judge",
     "judge_sha256": "Judge's definition",
-    "threshold": "Passes from",
+    "threshold": "Judge threshold",
     "evalhub": "evalhub",
     "sandbox": "Sandbox",
 }

@@ -23,7 +23,7 @@ STATES = (
     ("pass", "passed"),
     ("fail", "failed"),
     ("error", "error"),
-    ("open", "not over yet"),
+    ("open", "in progress"),
     ("cancelled", "cancelled"),
 )
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)

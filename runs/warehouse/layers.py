@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from evalhub.web.numbers import counted
 from evaluators.scoring.base import LAYER as SCORING
 from evaluators.scoring.layer import NAME as AGGREGATE
 from runs.models import Run, RunMeasure
@@ -75,8 +76,30 @@ class Layers:
     """None where the run was closed before its digest told them."""
 
     @property
+    def judge_caption(self) -> str:
+        """What stands beside the judge's mean: how many trials reached its threshold, or how many were judged."""
+        asked = self.totals.judge if self.totals else None
+        if asked is None or not asked.decided:
+            return f"mean, {counted(self.judged, 'judgment')}"
+        bar = "passed" if asked.threshold is None else f"≥ {asked.threshold:.2f}"
+        return f"mean, {asked.reached} of {asked.decided} {bar}"
+
+    @property
+    def source(self) -> str:
+        """Where the commands of layer 1 were read from; empty where there were none."""
+        told = self.totals
+        if told is None or not (told.structured or told.text):
+            return ""
+        parts = [
+            f"{name} ({n} of {counted(told.trials, 'trial')})"
+            for name, n in (("structured events", told.structured), ("transcript text", told.text))
+            if n
+        ]
+        return f"Source: {', '.join(parts)}"
+
+    @property
     def is_compared(self) -> bool:
-        """Whether anything of layer 1 is held against the baseline."""
+        """Whether any measure of layer 1 is compared with the baseline."""
         return any(each.change is not None for each in self.interaction)
 
 

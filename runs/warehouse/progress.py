@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db.models import Count, QuerySet, Window
 from django.utils import timezone
 
+from evalhub.web.numbers import counted
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
 from runs.options import RunOptions
@@ -70,6 +71,14 @@ class Progress:
     @property
     def done(self) -> int:
         return self.trials - self.running - self.waiting
+
+    def queue_sentence(self, concurrency: int, target_limit: int | None, workers: int) -> str:
+        """Return how many trials are queued, and what limits how many run at once; empty if none is queued."""
+        if not self.waiting:
+            return ""
+        on_target = f" ({target_limit} on this target)" if target_limit else ""
+        online = f", {counted(workers, 'worker')} online" if workers else ""
+        return f"{self.waiting:,} queued: {concurrency} at a time{on_target}{online}."
 
     @property
     def unlisted(self) -> int:

@@ -14,6 +14,7 @@ from runs.models import Run
 from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.history import RunRow, rows
 from runs.warehouse.listing import listed_runs
+from runs.warehouse.no_match import no_match
 from scenarios.models import Suite, SuiteEntry, SuiteVersion
 
 LAYERS = {
@@ -67,6 +68,10 @@ class SuiteList:
     total: int
     formats: list[tuple[str, str]]
     tags: list[str]
+
+    def no_match(self, filters: SuiteFilters) -> str:
+        """Return the sentence of a list that these filters have emptied."""
+        return no_match("suite", [(name, value, None) for name, value in filters.in_force])
 
 
 def suite_list(project: Project, filters: SuiteFilters) -> SuiteList:

@@ -39,8 +39,8 @@ class Group:
     def caption(self) -> str:
         """Say how the attempts went."""
         tries = [step for step in self.steps if not step.help]
-        ended = "failed to the end" if tries[-1].failed else f"succeeded at attempt {len(tries)}"
-        helped = ", help was opened" if any(step.help for step in self.steps) else ""
+        ended = "never succeeded" if tries[-1].failed else f"succeeded at attempt {len(tries)}"
+        helped = ", opened help" if any(step.help for step in self.steps) else ""
         return f"{ended}{helped}"
 
 

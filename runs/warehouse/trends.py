@@ -95,10 +95,10 @@ class Trend:
 
 _NAMES = {
     ("trial", "pass"): "Pass rate",
-    ("trial", "seconds"): "Time of a trial",
-    ("trial", "cost_usd"): "Cost of a trial",
-    ("trial", "tokens_in"): "Tokens read",
-    ("trial", "tokens_out"): "Tokens written",
+    ("trial", "seconds"): "Time per trial",
+    ("trial", "cost_usd"): "Cost per trial",
+    ("trial", "tokens_in"): "Input tokens",
+    ("trial", "tokens_out"): "Output tokens",
     ("judge", "judge"): "Judge score",
 }
 

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from evalhub.teams.models import Project
+from evalhub.web.numbers import counted
 from runs.models import CommandRecord, Trial
 from runs.warehouse.differences import Difference, fingerprint_differences
 from runs.warehouse.strips import Strip
@@ -91,8 +92,8 @@ class TwoTrials:
         told = [
             MeasuredPair("Time", "s", before.seconds, after.seconds),
             MeasuredPair("Cost", "USD", before.cost_usd, after.cost_usd),
-            MeasuredPair("Tokens read", "tokens", before.tokens_in, after.tokens_in),
-            MeasuredPair("Tokens written", "tokens", before.tokens_out, after.tokens_out),
+            MeasuredPair("Input tokens", "tokens", before.tokens_in, after.tokens_in),
+            MeasuredPair("Output tokens", "tokens", before.tokens_out, after.tokens_out),
             MeasuredPair("Composite", "", before.composite, after.composite),
             *_measured(self.base, self.new),
             MeasuredPair("Judge score", "", _judged(self.base), _judged(self.new)),
@@ -124,6 +125,16 @@ class TwoTrials:
     def parting(self) -> int:
         """The number of the first command that is not the same; 0 where none of those shown is another."""
         return next((pair.number for pair in self.pairs if pair.is_apart), 0)
+
+    @property
+    def command_summary(self) -> str:
+        """Return how far the commands of both are identical."""
+        shown = counted(len(self.pairs), "command")
+        if not self.pairs:
+            return "no commands in either trial"
+        if self.parting:
+            return f"first difference at command {self.parting}"
+        return f"first {shown} identical" if self.more else f"identical ({shown})"
 
 
 def two_trials(project: Project, base: int, new: int) -> TwoTrials | None:

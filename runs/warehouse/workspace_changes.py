@@ -31,18 +31,18 @@ MOST_DIFFERENCES = 30
 MOST_TEXT = 300_000
 """Bytes of text that are compared for one page."""
 
-IMPORTED = "These results were imported, so neither the workspace nor what it started from is known here."
-NOT_YET = "The workspace is kept once the agent has ended."
-NONE_KEPT = "No workspace is kept of this trial: it had none, or old files were pruned."
-GONE = "The kept workspace cannot be read: its file is damaged. Restore it from a backup."
-AFTER_SETUP = "The scenario's setup commands ran before the agent, so what they wrote is among these changes."
-EMPTY = "It is empty."
-NO_TEXT = "It is no text, so only sizes are compared."
-LARGE = "It is larger than 100 KB, so its text is not compared here."
-LONG = "It has more than 1,000 lines, so its text is not compared here."
-MANY = "Much has changed, so the text of this file is not compared here."
-UNSEEN = "The texts differ only in what is not shown: a secret, or the end of the last line."
-EMPTY_START = "The workspace started empty; the files that came with the scenario lay beside it."
+IMPORTED = "Imported results have no workspace."
+NOT_YET = "The workspace is stored when the agent finishes."
+NONE_KEPT = "No workspace stored: the trial had none, or its files were pruned."
+GONE = "The stored workspace is damaged. Restore it from a backup."
+AFTER_SETUP = "Includes changes made by the scenario's setup commands."
+EMPTY = "Empty file."
+NO_TEXT = "Binary file; only sizes are compared."
+LARGE = "Files over 100 KB are not compared here."
+LONG = "Text over 1,000 lines is not compared here."
+MANY = "Too many changes to compare this file here."
+UNSEEN = "Only hidden text differs: a secret or the final line break."
+EMPTY_START = "The workspace started empty, with the scenario's files next to it."
 
 
 @dataclass(frozen=True)

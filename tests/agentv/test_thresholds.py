@@ -47,7 +47,7 @@ def test_a_trial_passes_from_its_threshold_on_and_the_run_tells_it(tmp_path, own
     assert run_folder(tmp_path, json.dumps(document), MOCK, words=words).code == code
     run = the_run()
     assert run.fingerprint.get("threshold") == told
-    assert {part.label: part.text for part in fingerprint_parts(run)}.get("Passes from") == told
+    assert {part.label: part.text for part in fingerprint_parts(run)}.get("Judge threshold") == told
     scores = run.trial_set.get().scores
     (aggregate,) = (score for score in scores if (score["layer"], score["name"]) == ("evaluators", "score"))
     assert (aggregate["value"], aggregate["passed"]) == (0.5, code == 0)

@@ -35,10 +35,10 @@ def form(as_admin: Page, live_server: Any, history: Any) -> Page:
 
 def enter_starts_nothing(page: Page) -> None:
     before = Run.objects.count()
-    page.get_by_label("Tags of the run").fill("nightly")
-    page.get_by_label("Tags of the run").press("Enter")
+    page.get_by_label("Run tags").fill("nightly")
+    page.get_by_label("Run tags").press("Enter")
     expect(page.get_by_role("button", name="Start 6 trials")).to_be_visible()
-    expect(page.get_by_label("Tags of the run")).to_have_value("nightly")
+    expect(page.get_by_label("Run tags")).to_have_value("nightly")
     assert Run.objects.count() == before
 
 

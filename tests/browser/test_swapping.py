@@ -179,7 +179,7 @@ def test_the_files_of_a_trial_come_into_its_tab(as_admin: Page, live_server: Any
     as_admin.get_by_label("Transcript").get_by_role("link", name="Files").first.click()
     changed = as_admin.get_by_role("region", name="history.log")
     expect(changed.locator("tr.added")).to_have_text("41+41 export")
-    expect(as_admin.get_by_text("It is no text, so only sizes are compared.")).to_be_visible()
+    expect(as_admin.get_by_text("Binary file; only sizes are compared.")).to_be_visible()
     with as_admin.expect_download() as download:
         changed.get_by_role("link", name="Download").click()
     assert download.value.suggested_filename == "history.log"

@@ -47,7 +47,7 @@ def test_it_names_the_command_that_is_retried() -> None:
     (finding,) = diagnose(
         told(subcommands=(Subcommand("add", calls=4, retries_after_failure=3), Subcommand("list")))
     )
-    assert finding.evidence == ("add: 3 of 4 calls follow a failure of it.",)
+    assert finding.evidence == ("3 of 4 `add` calls were retries.",)
 
 
 def test_the_thresholds_can_be_changed() -> None:
@@ -58,6 +58,6 @@ def test_the_cut_offs_of_every_pattern_are_those_it_was_found_by():
     limits = Thresholds(error_rate=0.4, help_calls=7, retries=5, retry_share=0.6, commands=21)
     names = ("errors-without-help", "errors-despite-help", "help-instead-of-docs", "retries-on-a-command")
     said = [cut_offs(name, limits) for name in (*names, "many-commands")]
-    assert all("40%" in each and "from 7" in each for each in said[:3])
-    assert ("From 5" in said[3], "60%" in said[3], "From 21" in said[4]) == (True, True, True)
+    assert all("≥ 40 %" in each and "≥ 7" in each for each in said[:3])
+    assert ("at least 5" in said[3], "60 %" in said[3], "at least 21" in said[4]) == (True, True, True)
     assert cut_offs("unknown") == ""

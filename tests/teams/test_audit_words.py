@@ -28,5 +28,5 @@ def test_every_action_that_is_noted_has_its_words_and_no_other():
 
 def test_what_was_done_stands_before_what_it_was_done_to():
     assert sentence("suite.upload", "stock") == "uploaded the suite stock"
-    assert sentence("sign-in.link", "") == "signed in by a link"
+    assert sentence("sign-in.link", "") == "signed in with a link"
     assert sentence("of.later", "it") == "of.later it"

@@ -98,7 +98,7 @@ def test_create_token_prints_the_secret_once():
     [
         pytest.param(["", "--user", "ada"], "The name '' cannot be taken.", id="no name"),
         pytest.param(["x" * 81, "--user", "ada"], "at most 80 characters", id="long name"),
-        pytest.param(["ci", "--user", "ada", "--role", "admin"], "Choose a lesser role.", id="role"),
+        pytest.param(["ci", "--user", "ada", "--role", "admin"], "Choose a lower role.", id="role"),
         pytest.param(["ci", "--user", "eve"], "eve is no member of a project 'default'", id="no member"),
         pytest.param(["ci", "--user", "bob"], "There is no user 'bob'.", id="no user"),
     ],

@@ -7,6 +7,7 @@ import pytest
 from evalhub.teams.models import AuditEvent
 from runs.models import Baseline
 from tests.builders import make_compared, make_project, make_run, make_suite
+from tests.web.html import main_of, parse
 
 
 def ran(version, *failing, **changes):
@@ -16,7 +17,7 @@ def ran(version, *failing, **changes):
 
 
 def page(client, run):
-    return client.get(f"/p/tools/runs/{run.pk}/").content.decode()
+    return main_of(client.get(f"/p/tools/runs/{run.pk}/"))
 
 
 def test_a_button_makes_a_run_the_baseline(signed_in, version):
@@ -24,16 +25,16 @@ def test_a_button_makes_a_run_the_baseline(signed_in, version):
     client = signed_in("runner")
     assert client.post(f"/p/tools/runs/{run.pk}/baseline/").url == f"/p/tools/runs/{run.pk}/"
     assert [(each.run_id, each.branch) for each in Baseline.objects.all()] == [(run.pk, "")]
-    assert "Is the baseline of</dt><dd>Basics on local" in page(client, run)
+    assert page(client, run).facts["Baseline of"] == "Basics on local"
 
 
 def test_a_run_of_a_branch_can_be_the_baseline_of_that_branch(signed_in, version):
     run = ran(version, branch="next")
     client = signed_in()
-    assert "of branch next</button>" in page(client, run)
+    assert "Mark as baseline of branch next" in page(client, run).buttons
     client.post(f"/p/tools/runs/{run.pk}/baseline/", {"branch": "next"})
     assert Baseline.objects.get().branch == "next"
-    assert "Is the baseline of</dt><dd>branch next" in page(client, run)
+    assert page(client, run).facts["Baseline of"] == "branch next"
 
 
 @pytest.mark.parametrize(
@@ -57,12 +58,12 @@ def test_a_suite_lists_its_baselines_and_lets_go_of_them(signed_in, version):
     client = signed_in()
     client.post(f"/p/tools/runs/{run.pk}/baseline/")
     pin = Baseline.objects.get()
-    text = client.get("/p/tools/suites/basics/").content.decode()
-    assert f"/p/tools/baselines/{pin.pk}/unset/" in text
-    head = f'<dt>Baseline</dt><dd><a href="/p/tools/runs/{pin.run_id}/">run {pin.run_id}</a></dd>'
-    assert head in text
+    suite = parse(client.get("/p/tools/suites/basics/"))
+    assert f"/p/tools/baselines/{pin.pk}/unset/" in [each["action"] for each in suite.all("form")]
+    link = suite.fact("Baseline").link(f"run {pin.run_id}")
+    assert link.address == f"/p/tools/runs/{pin.run_id}/"
     assert client.post(f"/p/tools/baselines/{pin.pk}/unset/").url == "/p/tools/suites/basics/"
-    assert "<dt>Baseline</dt>" not in client.get("/p/tools/suites/basics/").content.decode()
+    assert "Baseline" not in parse(client.get("/p/tools/suites/basics/")).facts
     assert not Baseline.objects.exists()
     assert list(AuditEvent.objects.values_list("action", flat=True)) == ["baseline.unset", "baseline.set"]
 
@@ -93,10 +94,10 @@ def test_a_run_shows_what_regressed_before_what_improved(signed_in, version):
     failed = run.trial_set.get(scenario__key="export")
     assert [(each.key, each.verdict) for each in changed] == [("export", "regressed"), ("create", "improved")]
     assert changed[0].trial == failed.pk
-    text = response.content.decode()
+    text = parse(response)
     assert "▼ 1 scenario no longer passes" in text
     assert "out.txt does not exist." in text
-    assert " → 2.0</td>" in text
+    assert text.table("What changed").row("Tool").texts[1].endswith(" → 2.0")
 
 
 STALE = {"staleness": {"stale": True, "warnings": ["Other description."]}}
@@ -125,4 +126,4 @@ def test_stale_results_are_marked_wherever_they_appear(signed_in, version, addre
 def test_results_that_fit_are_not_marked(signed_in, version):
     run = ran(version, fingerprint={"staleness": {"stale": False}})
     for address in (f"runs/{run.pk}/", "runs/"):
-        assert "is-stale" not in signed_in().get(f"/p/tools/{address}").content.decode()
+        assert "is-stale" not in parse(signed_in().get(f"/p/tools/{address}"))

@@ -9,19 +9,20 @@ from django.test import Client
 from evalhub.web.middleware import BrowserPolicies
 from runs.models import Worker
 from tests.builders import make_run, make_suite, make_trial
+from tests.web.html import parse
 
 
 def test_an_unknown_address_gets_a_page(signed_in):
     response = signed_in().get("/p/nowhere/")
     assert response.status_code == 404
-    assert "There is no such page for you" in response.content.decode()
-    assert "web/not-found" in response.content.decode()
+    assert "Page not found" in parse(response)
+    assert "web/not-found" in parse(response)
 
 
 def test_an_unknown_host_gets_a_page(client, db):
     response = client.get("/patterns/", headers={"host": "elsewhere.example"})
     assert response.status_code == 400
-    assert "This request cannot be read" in response.content.decode()
+    assert "Bad request" in parse(response)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_an_unknown_host_gets_a_page(client, db):
 def test_an_address_with_a_nul_is_refused_on_every_database(signed_in, version, address):
     response = signed_in().get(f"/p/tools/{address}")
     assert response.status_code == 400
-    assert "This request cannot be read" in response.content.decode()
+    assert "Bad request" in parse(response)
     assert "Content-Security-Policy" in response.headers
 
 
@@ -51,7 +52,7 @@ def test_a_written_percent_sign_is_no_nul(signed_in, version):
 def test_a_form_from_elsewhere_is_refused_in_a_sentence(db):
     response = Client(enforce_csrf_checks=True).post("/sign-in/", {})
     assert response.status_code == 403
-    assert "Open the page again" in response.content.decode()
+    assert "Reload the page and submit it again." in parse(response)
 
 
 @pytest.mark.parametrize(
@@ -107,4 +108,4 @@ def test_health_says_that_the_broker_is_away(client, db, settings):
 def test_an_address_that_only_takes_forms_has_a_page_that_says_so(signed_in, project, address):
     response = signed_in().get(address)
     assert (response.status_code, "POST" in response["Allow"]) == (405, True)
-    assert "This address takes what a form sends, and shows nothing by itself." in response.content.decode()
+    assert "This address only accepts form submissions." in parse(response)

@@ -9,6 +9,7 @@ from django.utils import timezone
 from runs.models import Alert, Run, TargetCheck
 from scenarios.models import Suite
 from tests.builders import make_member, make_project, make_run, make_suite, make_target, make_trial
+from tests.web.html import parse
 from tests.web.runs.pages import tried
 
 ADDRESS = "/p/tools/"
@@ -30,9 +31,9 @@ def aged(run, **ago):
 
 
 def test_an_empty_project_needs_nobody(signed_in):
-    text = signed_in().get(ADDRESS).content.decode()
-    assert "Nothing: the last run of every suite passed." in text
-    assert "Nothing was run yet" in text
+    text = parse(signed_in().get(ADDRESS))
+    assert "All clear: the latest run of every suite passed." in text
+    assert "No runs yet" in text
 
 
 def test_an_untriaged_regression_is_told_once_and_led_to(signed_in, version):
@@ -41,7 +42,7 @@ def test_an_untriaged_regression_is_told_once_and_led_to(signed_in, version):
     assert attention(client) == [("regressed", "Basics on local: 1 scenario no longer passes")]
     text = client.get(ADDRESS).content.decode()
     assert f'href="/p/tools/regressions/?state=untriaged#alert-{alert.pk}"' in text
-    assert "nobody has decided, nobody assigned" in text
+    assert "Untriaged, unassigned" in text
     assert "! 1 untriaged" in text
 
 
@@ -54,7 +55,7 @@ def test_what_is_late_comes_first_though_somebody_looks_at_it(signed_in, project
     client = signed_in()
     rows = client.get(ADDRESS).context["glance"].attention
     assert [each.title.split(":")[0] for each in rows[:2]] == ["Basics on local", "Basics on codex"]
-    assert rows[0].said.startswith("investigating, grace looks at it, late, was due on ")
+    assert rows[0].said.startswith("Investigating, assigned to grace, overdue since ")
 
 
 def test_a_settled_regression_leaves_the_run_that_failed(signed_in, version):
@@ -69,7 +70,7 @@ def test_many_regressions_are_summed_up(signed_in, project, version):
         lost(version, target=make_target(project, f"t{number}"))
     rows = attention(signed_in())
     assert len(rows) == 6
-    assert rows[-1][1] == "2 more regressions wait for somebody"
+    assert rows[-1][1] == "2 more untriaged regressions"
 
 
 def test_the_rows_stand_in_the_order_of_their_urgency(signed_in, project, version):
@@ -85,7 +86,7 @@ def test_the_rows_stand_in_the_order_of_their_urgency(signed_in, project, versio
         ("regressed", "Basics on gemini: 1 scenario no longer passes"),
         ("error", "Basics on gemini"),
         ("cannot start", "gemini cannot start"),
-        ("stale", "Cities on gemini does not fit its tool any more"),
+        ("stale", "Cities on gemini: outdated for its tool"),
         ("stale", "Notes on gemini has not run for 16 days"),
     ]
 
@@ -119,7 +120,7 @@ def test_the_week_is_held_against_the_one_before(signed_in, version):
     tried(version, "pass", "fail")
     week = signed_in().get(ADDRESS).context["glance"].week
     assert (week.rate.passed, week.rate.n, week.runs, week.change) == (1, 2, 1, -0.5)
-    assert "▼ 50.0 pts" in signed_in().get(ADDRESS).content.decode()
+    assert "▼ 50.0 pts" in parse(signed_in().get(ADDRESS))
 
 
 def test_a_week_without_one_before_has_no_change(signed_in, version):
@@ -131,7 +132,7 @@ def test_it_says_how_much_is_left_of_what_runs(signed_in, version):
     run = make_run(version, state="running")
     for _ in range(3):
         make_trial(run, outcome="")
-    assert "3 trials left" in signed_in().get(ADDRESS).content.decode()
+    assert "3 trials left" in parse(signed_in().get(ADDRESS))
 
 
 def test_many_alerts_and_open_runs_take_twelve_queries(

@@ -15,6 +15,7 @@ from tests.builders import (
     make_project,
     make_suite,
 )
+from tests.web.html import parse
 
 ADDRESS = "/p/tools/regressions/"
 HTMX = {"HX-Request": "true"}
@@ -39,7 +40,7 @@ def send(client, run, headers=None, **given):
 
 
 def test_it_says_that_nothing_has_regressed(signed_in):
-    assert "Nothing has regressed" in signed_in("viewer").get(ADDRESS).content.decode()
+    assert "No regressions" in parse(signed_in("viewer").get(ADDRESS))
 
 
 def test_it_shows_what_was_lost_and_where_to_look(signed_in, version):
@@ -66,7 +67,8 @@ def test_it_knows_since_when_a_scenario_fails(signed_in, version):
     response = signed_in().get(ADDRESS)
     assert cards(response)[0].alert.run == newest
     assert {card.since for card in cards(response)} == {first.pk}
-    assert f'Failing since</dt><dd><a href="/p/tools/runs/{first.pk}/"' in response.content.decode()
+    card = parse(response).all("article")[0]
+    assert card.fact("Failing since").link(f"run {first.pk}").address == f"/p/tools/runs/{first.pk}/"
 
 
 def test_since_when_is_of_the_same_model(signed_in, version):
@@ -144,10 +146,10 @@ def test_nothing_new_is_no_decision(signed_in, version):
     ("given", "said"),
     [
         ({"state": "gone"}, None),
-        ({"link": "javascript:alert(1)"}, "Write a whole address"),
-        ({"link": "ftp://x.example/"}, "Write an address that begins with https://"),
-        ({"due": "soon"}, "Write the day as year-month-day"),
-        ({"assignee": "stranger"}, "This person is no member of the project."),
+        ({"link": "javascript:alert(1)"}, "Enter a full URL"),
+        ({"link": "ftp://x.example/"}, "Enter a URL that starts with https://"),
+        ({"due": "soon"}, "Enter a date as YYYY-MM-DD"),
+        ({"assignee": "stranger"}, "This person is not a member of the project."),
     ],
     ids=["state", "script", "scheme", "due", "assignee"],
 )

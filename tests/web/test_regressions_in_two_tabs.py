@@ -9,6 +9,7 @@ import pytest
 
 from runs.models import Alert
 from tests.builders import make_compared, make_member
+from tests.web.html import parse
 
 ADDRESS = "/p/tools/regressions/"
 HTMX = {"HX-Request": "true"}
@@ -53,7 +54,7 @@ def test_what_both_changed_is_refused_once_and_taken_when_it_is_sent_again(clien
     Alert.objects.update(**{name: theirs})
     refused = client.post(f"{ADDRESS}{alert.pk}/", {**sent, name: mine}, headers=HTMX)
     assert refused.status_code == 422
-    said = f"Somebody changed the {name} meanwhile, to “{theirs}”. Look at it, and send yours again to replace it."
+    said = f"Someone changed the {name} to “{theirs}” in the meantime. Save again to overwrite it."
     assert said in unescape(refused.content.decode())
     assert f"{getattr(Alert.objects.get(), name)}" == theirs
     again = {**sent, f"was-{name}": theirs.replace("\n", "\r\n"), name: mine}
@@ -72,7 +73,7 @@ def test_who_looked_at_it_and_left_is_kept_by_name(client, alert, project):
     left = make_member(project, "runner", "grace")
     Alert.objects.update(assignee=left)
     left.memberships.all().delete()
-    assert "grace, no member any more" in client.get(ADDRESS).content.decode()
+    assert "grace (no longer a member)" in parse(client.get(ADDRESS))
     client.post(f"{ADDRESS}{alert.pk}/", {**drawn(client), "note": "Who takes it?"}, headers=HTMX)
     alert.refresh_from_db()
     assert (alert.assignee, alert.note) == (left, "Who takes it?")

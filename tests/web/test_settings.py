@@ -13,6 +13,7 @@ from django.utils import timezone
 from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project, note
 from runs.models import ModelPrice
 from tests.builders import make_member, make_project
+from tests.web.html import parse
 
 ADDRESS = "/p/tools/settings/"
 SETTINGS = {"name": "Tools", "command_pattern": r"(?P<sub>\w+)", "judge": "judge", "smallest_effect": "0.1"}
@@ -56,7 +57,7 @@ def test_an_admin_changes_the_project(signed_in, project):
     ("field", "value", "said"),
     [
         ("command_pattern", "(", "is not a regular expression"),
-        ("smallest_effect", "much", "Write a number between 0 and 1"),
+        ("smallest_effect", "much", "Enter a number from 0 to 1"),
         ("smallest_effect", "2", "less than or equal to 1"),
         ("name", "", "This field is required."),
     ],
@@ -87,8 +88,8 @@ def test_somebody_is_let_in_by_name(signed_in):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("nobody", "There is no account called 'nobody'."),
-        ("grace", "grace is a member already, as viewer."),
+        ("nobody", "There is no account 'nobody'."),
+        ("grace", "grace is already a member (viewer)."),
         ("", "This field is required."),
     ],
 )
@@ -112,13 +113,13 @@ def test_a_role_that_is_none_is_told(signed_in, project):
     member = make_member(project, "viewer", "grace").memberships.get()
     response = signed_in().post(f"{ADDRESS}members/{member.pk}/role/", {"role": "king"})
     assert response.status_code == 422
-    assert "“king” is no role." in response.content.decode()
+    assert "“king” is not a role." in parse(response)
 
 
 def test_a_member_is_removed(signed_in, project):
     member = make_member(project, "viewer", "grace").memberships.get()
-    shown = signed_in().post(f"{ADDRESS}members/{member.pk}/remove/", follow=True).content.decode()
-    assert "grace is no member any more, and tokens of theirs are refused." in shown
+    shown = parse(signed_in().post(f"{ADDRESS}members/{member.pk}/remove/", follow=True))
+    assert "Removed grace. Their tokens no longer work." in shown
     assert not Membership.objects.filter(pk=member.pk).exists()
     assert actions() == ["member.remove"]
 
@@ -129,7 +130,7 @@ def test_the_last_admin_stays(signed_in, project, part):
     member = Membership.objects.get(role="admin")
     response = client.post(f"{ADDRESS}members/{member.pk}/{part}/", {"role": "viewer"})
     assert response.status_code == 422
-    assert "is the only admin of the project. Make somebody else admin first." in response.content.decode()
+    assert "is the only admin of the project. Make someone else admin first." in parse(response)
     member.refresh_from_db()
     assert member.role == "admin"
 
@@ -171,7 +172,7 @@ def test_a_token_is_shown_once(signed_in):
 def test_a_token_may_no_more_than_its_maker(signed_in):
     response = signed_in("viewer").post(f"{ADDRESS}tokens/", {"name": "ci", "role": "admin", "days": ""})
     assert response.status_code == 422
-    assert "Your role here is viewer, so a token cannot be admin." in response.content.decode()
+    assert "Your role here is viewer, so a token can't be admin." in parse(response)
     assert not ApiToken.objects.exists()
 
 
@@ -189,8 +190,8 @@ def test_tokens_of_others_are_an_admins_only(signed_in, project):
     for role, seen in (("viewer", []), ("admin", ["theirs"])):
         client = signed_in(role)
         assert [each.name for each in client.get(ADDRESS).context["tokens"]] == seen
-    text = signed_in("viewer").post(f"{ADDRESS}tokens/{token.pk}/revoke/", follow=True).content.decode()
-    assert "There is no such token of yours." in text
+    text = parse(signed_in("viewer").post(f"{ADDRESS}tokens/{token.pk}/revoke/", follow=True))
+    assert "You have no such token." in text
     assert ApiToken.objects.get().revoked is None
 
 
@@ -201,7 +202,7 @@ def test_a_price_is_added_and_removed(signed_in):
     client = signed_in()
     client.post(f"{ADDRESS}prices/", PRICE)
     price = ModelPrice.objects.get()
-    text = client.get(f"{ADDRESS}prices/").content.decode()
+    text = parse(client.get(f"{ADDRESS}prices/"))
     assert "gpt-5" in text and "$2.50" in text and "1 Nov 2026" in text
     client.post(f"{ADDRESS}prices/{price.pk}/remove/")
     assert not ModelPrice.objects.exists()
@@ -212,9 +213,9 @@ def test_a_price_is_added_and_removed(signed_in):
     ("changes", "said"),
     [
         ({"input_per_million": "-1"}, "greater than or equal to 0"),
-        ({"input_per_million": "nan"}, "Write a number, such as 2.50."),
-        ({"since": "today"}, "Write the day as year-month-day"),
-        ({}, "There is a price of this model since that day."),
+        ({"input_per_million": "nan"}, "Enter a number, such as 2.50."),
+        ({"since": "today"}, "Enter a date as YYYY-MM-DD"),
+        ({}, "This model already has a price from that date."),
     ],
     ids=["negative", "nan", "day", "twice"],
 )

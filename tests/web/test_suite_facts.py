@@ -5,14 +5,14 @@ from __future__ import annotations
 from runs.models import Baseline
 from scenarios.models import Fixture, Rubric, ScenarioVersion
 from tests.builders import make_run, make_suite, make_target
+from tests.web.html import parse
 
 PATTERN = r"<i>taskmgr\s+(\S+)"
 JUDGE = {"rubric": {"name": "capture", "criteria": [{"id": "a", "weight": 1.0}]}, "pass_threshold": 0.5}
 
 
 def head(client):
-    text = client.get("/p/tools/suites/basics/").content.decode()
-    return text[text.index('<dl class="facts">') : text.index("</header>", text.index('<dl class="facts">'))]
+    return parse(client.get("/p/tools/suites/basics/")).all("main header")[0]
 
 
 def make_judged(project, **judge):
@@ -26,22 +26,21 @@ def make_judged(project, **judge):
 
 def test_a_suite_says_once_what_its_scenarios_share(signed_in, project):
     make_judged(project)
-    text = head(signed_in())
-    assert '<dt>Fixture</dt><dd>workspace <code class="muted">70b2d9e1</code></dd>' in text
-    assert '<dt>Rubric</dt><dd>capture <code class="muted">0badcafe</code></dd>' in text
-    assert r"<dt>Tool pattern</dt><dd><code>&lt;i&gt;taskmgr\s+(\S+)</code></dd>" in text
-    assert "<dt>Tool</dt>" not in text
+    facts = head(signed_in()).facts
+    assert facts["Fixture"] == "workspace 70b2d9e1"
+    assert facts["Rubric"] == "capture 0badcafe"
+    assert facts["Tool pattern"] == r"<i>taskmgr\s+(\S+)"
+    assert "Tool" not in facts
 
 
 def test_a_rubric_that_no_judge_is_asked_by_is_not_told(signed_in, project):
     make_judged(project, enabled=False)
-    assert "<dt>Rubric</dt>" not in head(signed_in())
+    assert "Rubric" not in head(signed_in()).facts
 
 
 def test_what_scenarios_do_not_have_is_left_out(signed_in, project):
     make_suite(project, name="Basics")
-    text = head(signed_in())
-    assert all(f"<dt>{name}</dt>" not in text for name in ("Fixture", "Baseline", "Rubric", "Tool pattern"))
+    assert not {"Fixture", "Baseline", "Rubric", "Tool pattern"} & set(head(signed_in()).facts)
 
 
 def test_several_values_are_counted(signed_in, project):
@@ -49,7 +48,7 @@ def test_several_values_are_counted(signed_in, project):
     other = version.scenario_versions.last()
     other.fixture = Fixture.objects.create(project=project, sha256="f" * 64, archive=b"")
     other.save()
-    assert "and 1 more</dd>" in head(signed_in())
+    assert head(signed_in()).facts["Fixture"].endswith("and 1 more")
 
 
 def test_a_suite_leads_to_its_baselines(signed_in, project):
@@ -59,5 +58,7 @@ def test_a_suite_leads_to_its_baselines(signed_in, project):
         run = make_run(version, target=target)
         Baseline.objects.create(suite=version.suite, target=target, run=run)
     run = Baseline.objects.get(target__name="first").run_id
-    text = head(signed_in())
-    assert f'/runs/{run}/">run {run}</a> and <a href="#baselines">1 more</a>' in text
+    baseline = head(signed_in()).fact("Baseline")
+    assert baseline.text == f"run {run} and 1 more"
+    assert baseline.link(f"run {run}").address.endswith(f"/runs/{run}/")
+    assert baseline.link("1 more").address == "#baselines"

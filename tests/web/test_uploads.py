@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from runs.models import Target
 from scenarios.models import Suite
+from tests.web.html import parse
 
 GOOD = b"""name: list-files
 description: Lists the files.
@@ -35,16 +36,16 @@ def upload(client, *contents, names=("list.yaml", "second.yaml"), **given):
 
 def test_an_upload_becomes_a_version(signed_in):
     response = upload(signed_in("author"), GOOD)
-    text = response.content.decode()
+    text = parse(response)
     assert response.status_code == 200
-    assert "is version 1" in text
+    assert "Uploaded list, version 1" in text
     assert Suite.objects.get().versions.get().entries.count() == 1
 
 
 def test_the_same_file_again_stays_the_same_version(signed_in):
     client = signed_in("author")
     upload(client, GOOD)
-    assert "has not changed, it is still version 1" in upload(client, GOOD).content.decode()
+    assert "No changes in list, version 1" in parse(upload(client, GOOD))
 
 
 def test_problems_are_told_with_line_fix_id_and_the_quoted_line(signed_in):
@@ -65,9 +66,9 @@ def test_htmx_gets_the_problems_alone(signed_in):
 
 
 def test_checking_only_stores_nothing(signed_in):
-    text = upload(signed_in("author"), GOOD, check="on").content.decode()
-    assert "has no problem" in text
-    assert "Nothing was kept, as you asked to check only." in text
+    text = parse(upload(signed_in("author"), GOOD, check="on"))
+    assert "is valid" in text
+    assert "Checked only; nothing was saved." in text
     assert not Suite.objects.exists()
 
 
@@ -77,9 +78,9 @@ def checked(client, *contents, **given):
 
 def test_checking_says_what_a_new_suite_would_become(signed_in):
     text = upload(signed_in("author"), GOOD, check="on").content.decode()
-    assert "it would be version 1" in text
-    assert "The suite is new" in text
-    assert "Keep as version 1</button>" in text
+    assert "saving creates version 1" in text
+    assert "New suite: saving adds all scenarios." in text
+    assert "Save as version 1" in parse(text).buttons
 
 
 def test_checking_says_what_would_change(signed_in):
@@ -91,32 +92,32 @@ def test_checking_says_what_would_change(signed_in):
     response = upload(client, changed, check="on")
     (preview,) = response.context["uploaded"].checked
     assert (preview.number, preview.difference.incomparable, preview.difference.common) == (2, 1, 1)
-    text = response.content.decode()
-    assert "list-files (task, gates)" in text
-    assert "<dt>Not comparable with version 1</dt><dd>1 of 1</dd>" in text
-    assert '<tr class="removed"><td>' in text and "prompt: List the files." in text
-    assert "prompt: List them &lt;b&gt;all&lt;/b&gt;." in text
-    assert "Keep as version 2</button>" in text
+    page = parse(response)
+    assert "list-files (task, gates)" in page
+    assert page.facts["Not comparable with version 1"] == "1 of 1"
+    assert "prompt: List the files." in page.all("tr.removed")[0]
+    assert "prompt: List them <b>all</b>." in page
+    assert "Save as version 2" in page.buttons
     assert Suite.objects.get().versions.count() == 1
 
 
 def test_checking_what_is_kept_already_says_so(signed_in):
     client = signed_in("author")
     upload(client, GOOD)
-    assert "it is version 1 already" in upload(client, GOOD, check="on").content.decode()
+    assert "unchanged from version 1" in parse(upload(client, GOOD, check="on"))
 
 
 def test_what_was_checked_is_kept_by_its_seal(signed_in):
     client = signed_in("author")
     seal = checked(client, GOOD).seal
-    assert "is version 1" in upload(client, GOOD, check="on", keep=seal).content.decode()
+    assert "Uploaded list, version 1" in parse(upload(client, GOOD, check="on", keep=seal))
     assert Suite.objects.get().versions.count() == 1
 
 
 @pytest.mark.parametrize("seal", ["x", "0" * 64])
 def test_nothing_is_kept_under_another_seal(signed_in, seal):
-    text = upload(signed_in("author"), GOOD, keep=seal).content.decode()
-    assert "Nothing was kept: the files" in text
+    text = parse(upload(signed_in("author"), GOOD, keep=seal))
+    assert "Nothing was saved because the files" in text
     assert not Suite.objects.exists()
 
 
@@ -149,7 +150,7 @@ def test_an_archive_brings_several_files(signed_in):
 
 
 def test_problems_name_the_format_of_their_file(signed_in):
-    assert "list.yaml, read as llm-tool-test" in upload(signed_in("author"), BAD).content.decode()
+    assert "list.yaml, read as llm-tool-test" in parse(upload(signed_in("author"), BAD))
 
 
 def archive_with_targets(text):
@@ -166,7 +167,7 @@ TARGETS = "targets:\n  - {name: local, provider: mock}\n"
 def test_an_embedded_evalhub_takes_over_the_targets_of_an_upload(signed_in):
     text = upload(signed_in(), archive_with_targets(TARGETS), names=("basics.zip",)).content.decode()
     assert Target.objects.get().name == "local"
-    assert "<strong>1 target</strong> came with it: local." in text
+    assert "1 target imported: local." in parse(text)
 
 
 def test_a_server_for_many_asks_before_it_takes_over_targets(signed_in, settings):
@@ -180,7 +181,7 @@ def test_a_bad_targets_file_leaves_the_suite_kept(signed_in):
     content = archive_with_targets(TARGETS.replace("mock", "mok"))
     response = upload(signed_in(), content, names=("basics.zip",))
     assert response.status_code == 200
-    assert "The targets file was not taken over" in response.content.decode()
+    assert "The suite is saved, but its targets file has errors" in parse(response)
     assert Suite.objects.exists() and not Target.objects.exists()
 
 
@@ -208,7 +209,7 @@ def test_what_is_no_suite_is_refused_in_a_sentence(signed_in, content, name):
 def test_no_file_at_all_is_told(signed_in):
     response = signed_in("author").post("/p/tools/upload/", {})
     assert response.status_code == 422
-    assert "Choose a file first." in response.content.decode()
+    assert "Choose a file." in parse(response)
 
 
 def test_names_of_files_are_escaped(signed_in):

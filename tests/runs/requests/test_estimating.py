@@ -74,8 +74,8 @@ def test_without_any_run_nothing_is_guessed(version):
     assert (found.chosen.cost, found.chosen.seconds, found.chosen.change) == (None, None, None)
     assert (found.ran, found.costed, found.timed) == (False, 0, 0)
     assert found.lacking == [
-        "Not run yet on this target, so no estimate.",
-        "0 finished runs of this suite on this target cannot tell how its scenarios vary. 3 would do.",
+        "No runs on this target yet, so no estimate.",
+        "Only 0 finished runs of this suite on this target; an estimate needs 3.",
     ]
 
 
@@ -168,12 +168,12 @@ def test_more_trials_show_smaller_changes(version):
         (
             2,
             (),
-            "2 finished runs of this suite on this target cannot tell how its scenarios vary. 3 would do.",
+            "Only 2 finished runs of this suite on this target; an estimate needs 3.",
         ),
         (
             3,
             ("a", "b", "c", "d"),
-            "The difference of 4 scenarios is not tested, their trials are shown one by one.",
+            "Too few scenarios for a statistical test; select at least 5.",
         ),
     ],
     ids=["too few runs", "too few scenarios"],
@@ -190,7 +190,7 @@ def test_with_too_little_history_it_says_what_would_do(version, runs, only, sent
 def test_scenarios_that_never_ran_here_are_told(version):
     for _ in range(3):
         past_run(version, {"a": ("pass",), "b": ("fail",)})
-    assert reckoned(version).lacking == ["Only 2 of the 6 scenarios have run here before. 5 would do."]
+    assert reckoned(version).lacking == ["Only 2 of 6 scenarios have run here before; an estimate needs 5."]
 
 
 def test_of_several_runs_the_one_that_shows_least_counts(version, project):
@@ -212,10 +212,10 @@ def test_what_is_not_known_is_left_out_and_named(version, project):
     found = reckoned(version, targets=names)
     assert found.chosen.cost.expected == pytest.approx(0.6)
     assert (found.costed, found.timed) == (6, 6)
-    assert found.lacking[0] == "new-0; new-1; new-2; and 1 more: not run yet on this target, so no estimate."
+    assert found.lacking[0] == "new-0; new-1; new-2; and 1 more: no runs on this target yet, so no estimate."
 
 
 def test_a_model_that_is_new_is_not_known(version):
     past_run(version, model="old")
     found = reckoned(version, models=["old", "new"])
-    assert found.lacking[0] == "local, new: not run yet on this target, so no estimate."
+    assert found.lacking[0] == "local, new: no runs on this target yet, so no estimate."

@@ -55,13 +55,13 @@ def test_attempts_share_a_group_and_only_help_stands_between():
     ]
     groups = timeline(None, commands).groups
     assert [len(group.steps) for group in groups] == [4, 1]
-    assert f"{groups[0].number}, {groups[0].caption}" == "3 attempts, succeeded at attempt 3, help was opened"
+    assert f"{groups[0].number}, {groups[0].caption}" == "3 attempts, succeeded at attempt 3, opened help"
     assert [step.retry for step in groups[0].steps] == [0, 0, 1, 2]
 
 
 def test_attempts_that_never_succeed_say_so():
     groups = timeline(None, [command(1, failed=True), command(2, retry_of=1, failed=True)]).groups
-    assert f"{groups[0].number}, {groups[0].caption}" == "2 attempts, failed to the end"
+    assert f"{groups[0].number}, {groups[0].caption}" == "2 attempts, never succeeded"
 
 
 def test_the_first_command_of_all_belongs_to_its_attempts():
@@ -69,14 +69,14 @@ def test_the_first_command_of_all_belongs_to_its_attempts():
     (group,) = timeline(None, commands).groups
     assert ([step.number for step in group.steps], f"{group.number}, {group.caption}") == (
         [1, 2],
-        "2 attempts, failed to the end",
+        "2 attempts, never succeeded",
     )
 
 
 def test_one_attempt_is_one():
     commands = [command(1, failed=True), command(2), command(3, retry_of=1, failed=True)]
     group = timeline(None, commands).groups[-1]
-    assert f"{group.number}, {group.caption}" == "1 attempt, failed to the end"
+    assert f"{group.number}, {group.caption}" == "1 attempt, never succeeded"
 
 
 def test_other_work_between_attempts_parts_them():

@@ -6,6 +6,7 @@ import pytest
 
 from runs.models import Run, Trial
 from tests.builders import make_guidance, make_project, make_run, make_suite, make_target
+from tests.web.html import parse
 from tests.web.new_run.form import ADDRESS, FETCHED, given
 
 
@@ -57,19 +58,19 @@ def test_guidance_can_be_chosen(signed_in, version):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"trials": "1O"}, "Write a whole number, such as 3."),
-        ({"trials": "0"}, "Write 1 or more."),
-        ({"trials": "1001"}, "Write 1000 or less."),
+        ({"trials": "1O"}, "Enter a whole number, such as 3."),
+        ({"trials": "0"}, "Enter 1 or more."),
+        ({"trials": "1001"}, "Enter 1000 or less."),
         ({"only": "nothing"}, "has no scenario"),
         ({"tags": "nowhere"}, "No scenario of Basics is left"),
-        ({"targets": ["gone"]}, "There is no target called “gone”"),
+        ({"targets": ["gone"]}, "There is no target “gone” that can run this suite."),
         ({"suite": "gone"}, "Select a valid choice"),
-        ({"timeout_seconds": "soon"}, "Write a number of seconds, such as 120."),
-        ({"timeout_seconds": "nan"}, "Write a number of seconds, such as 120."),
-        ({"timeout_seconds": "0"}, "Write 0.001 or more."),
-        ({"timeout_seconds": "86401"}, "Write 86400 or less."),
+        ({"timeout_seconds": "soon"}, "Enter a number of seconds, such as 120."),
+        ({"timeout_seconds": "nan"}, "Enter a number of seconds, such as 120."),
+        ({"timeout_seconds": "0"}, "Enter 0.001 or more."),
+        ({"timeout_seconds": "86401"}, "Enter 86400 or less."),
         ({"baseline": "9" * 30}, "Give a run's number, or last-pass."),
-        ({"baseline": "<b>last</b>"}, "There is no run '&lt;b&gt;last&lt;/b&gt;' to be the baseline."),
+        ({"baseline": "<b>last</b>"}, "There is no run '<b>last</b>' to be the baseline."),
     ],
     ids=[
         "no number",
@@ -90,19 +91,19 @@ def test_guidance_can_be_chosen(signed_in, version):
 def test_a_mistake_is_told_and_starts_nothing(signed_in, version, changes, sentence):
     response = signed_in().post(ADDRESS, given(start="yes", **changes))
     assert response.status_code == 422
-    assert sentence in response.content.decode().replace("&#x27;", "'").replace("&#39;", "'")
+    assert sentence in parse(response)
     assert not Run.objects.exists()
 
 
 def test_a_mistake_stands_beside_its_field(signed_in, version):
-    text = signed_in().post(ADDRESS, given(start="yes", trials="x")).content.decode()
-    assert '<small id="trials-note"><span class="error">Write a whole number' in text
-    assert 'aria-invalid="true"' in text
+    field = parse(signed_in().post(ADDRESS, given(start="yes", trials="x"))).field("Trials each")
+    assert field.hint == "Enter a whole number, such as 3."
+    assert field["aria-invalid"] == "true"
 
 
 def test_guidance_of_another_suite_is_refused(signed_in, version, project):
     other = make_guidance(make_suite(project, name="Second").suite)
-    text = signed_in().post(ADDRESS, given(start="yes", guidance=str(other.pk))).content.decode()
+    text = parse(signed_in().post(ADDRESS, given(start="yes", guidance=str(other.pk))))
     assert "This guidance belongs to Second." in text
 
 
@@ -118,14 +119,11 @@ def test_nothing_of_another_project_can_be_run(signed_in, version, field):
 
 def test_a_mistake_stands_beside_its_field_when_the_plan_is_fetched(signed_in, version):
     response = signed_in().post(ADDRESS, given(trials="0", tier="x"), headers=FETCHED)
-    text = response.content.decode()
     assert response.status_code == 200
-    assert (
-        '<small id="trials-note" hx-swap-oob="true"><span class="error">Write 1 or more.</span></small>'
-        in text
-    )
-    assert '<small id="tier-note" hx-swap-oob="true"><span class="error">Write a whole number' in text
-    assert '<small id="models-note" hx-swap-oob="true">By commas' in text
+    notes = {each["id"]: each.text for each in parse(response).all("small[hx-swap-oob=true]")}
+    assert notes["trials-note"] == "Enter 1 or more."
+    assert notes["tier-note"] == "Enter a whole number, such as 3."
+    assert notes["models-note"].startswith("Comma-separated.")
 
 
 @pytest.mark.parametrize(("planned", "starts"), [("6", True), ("4", False), ("", False)])
@@ -134,7 +132,7 @@ def test_no_more_is_started_than_the_button_said(signed_in, version, planned, st
     assert response.status_code == (302 if starts else 409)
     assert Trial.objects.count() == (6 if starts else 0)
     if not starts:
-        assert "It comes to 6 now." in response.content.decode()
+        assert "It is 6 now" in parse(response)
 
 
 def test_the_last_upload_is_what_runs(signed_in, version):
@@ -153,4 +151,4 @@ def test_what_is_named_twice_runs_once(signed_in, version):
 
 
 def test_without_a_suite_it_says_what_to_do(signed_in):
-    assert "There is nothing to run yet" in signed_in().get(ADDRESS).content.decode()
+    assert "No suites yet" in parse(signed_in().get(ADDRESS))

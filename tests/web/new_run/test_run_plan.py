@@ -10,6 +10,7 @@ from django.utils import timezone
 from runs.models import Run, TargetCheck
 from tests.builders import make_guidance, make_suite, make_target
 from tests.runs.past_runs import past_run
+from tests.web.html import parse
 from tests.web.new_run.form import ADDRESS, FETCHED, given, plain, plan_of
 
 
@@ -30,32 +31,31 @@ def test_the_plan_says_cost_time_and_what_it_can_show(signed_in, large):
     text = plan_of(signed_in(), suite="large", concurrency="4")
     assert "Trials 18 6 scenarios" in text
     # 18 · (0.1 ± 4.303 · 0.01 · sqrt(1 + 1/3)): trials of a run do not differ.
-    assert "Cost, estimated $1.80 $0.912 to $2.69" in text
+    assert "Estimated cost $1.80 $0.912 to $2.69" in text
     assert "Time 2 min 4 at once" in text
-    assert re.search(r"A drop or rise of the pass rate by \d+ points or more, four times out of five", text)
-    assert "From 6 scenarios, their spread in the last 3 runs, 80 % power, 5 % two-sided" in text
+    assert re.search(r"A pass rate change of \d+ points or more is detected four times out of five", text)
+    assert "Based on 6 scenarios and their spread in the last 3 runs; 80 % power, 5 % two-sided" in text
 
 
 def test_the_page_has_its_plan_at_once(signed_in, large):
     text = plain(signed_in().get(f"{ADDRESS}?suite=large&targets=local&trials=3").content.decode())
     assert "Start 18 trials" in text
-    assert "Cost, estimated $1.80" in text
+    assert "Estimated cost $1.80" in text
 
 
 def test_each_number_of_trials_has_its_cost_and_is_one_press_away(signed_in, large):
-    text = signed_in().post(ADDRESS, given(suite="large"), headers=FETCHED).content.decode()
-    rows = re.findall(r'<tr[^>]*><th scope="row" class="num">.*?</tr>', text)
-    assert [re.search(r'name="trials" value="(\d+)"', row)[1] for row in rows] == ["1", "3", "5", "10", "20"]
-    assert [bool(re.search(r'aria-pressed="true"', row)) for row in rows] == [
-        False,
-        True,
-        False,
-        False,
-        False,
+    plan = parse(signed_in().post(ADDRESS, given(suite="large"), headers=FETCHED))
+    rows = plan.table("Detectable change by number of trials").rows
+    buttons = [row.all("button")[0] for row in rows]
+    assert [(each["name"], each["value"]) for each in buttons] == [
+        ("trials", number) for number in ("1", "3", "5", "10", "20")
     ]
-    assert [re.search(r"\$[\d.]+", row)[0] for row in rows] == ["$0.600", "$1.80", "$3.00", "$6.00", "$12.00"]
-    assert [re.search(r"± \d+ pts|none", row)[0] for row in rows][-1].startswith("± ")
-    assert all(re.search(r"± \d+ pts|none", row) for row in rows)
+    assert [each["aria-pressed"] for each in buttons] == ["false", "true", "false", "false", "false"]
+    costs = [row.cell("Cost").text for row in rows]
+    assert costs == ["$0.600", "$1.80", "$3.00", "$6.00", "$12.00"]
+    changes = [row.cell("Detectable change").text for row in rows]
+    assert all(re.fullmatch(r"± \d+ pts|none", each) for each in changes)
+    assert changes[-1].startswith("± ")
 
 
 def test_the_number_that_was_pressed_is_the_fields(signed_in, large):
@@ -74,15 +74,15 @@ def test_a_number_that_is_typed_is_left_alone(signed_in, large):
 
 def test_without_history_it_says_so_in_words(signed_in, version):
     text = plan_of(signed_in())
-    assert "Cost, estimated · not known" in text
-    assert "· Not run yet on this target, so no estimate." in text
+    assert "Estimated cost – not measured" in text
+    assert "No runs on this target yet, so no estimate." in text
     assert "$" not in text
 
 
 def test_a_cost_that_no_run_told_is_not_applicable(signed_in, version):
     past_run(version, cost_usd=None)
     text = plan_of(signed_in())
-    assert "Cost, estimated n/a no run told its cost" in text
+    assert "Estimated cost n/a no cost reported" in text
     assert "$" not in text
 
 
@@ -90,9 +90,9 @@ def test_what_is_only_partly_known_says_of_how_many_trials(signed_in, large, pro
     make_target(project, "new")
     text = plan_of(signed_in(), suite="large", targets=["local", "new"])
     assert "Start 36 trials" in text
-    assert "$0.912 to $2.69, of 18 trials only" in text
+    assert "$0.912 to $2.69 for 18 trials" in text
     assert "1 at once" not in text
-    assert "new: not run yet on this target, so no estimate." in text
+    assert "new: no runs on this target yet, so no estimate." in text
 
 
 def test_the_plan_is_shown_as_a_command(signed_in, version):
@@ -116,7 +116,7 @@ def test_it_makes_as_many_queries_for_many_targets_and_runs(
     newest = str(Run.objects.latest("pk").pk)
     data = given(suite="large", targets=names, models="a, b", plan="yes", baseline=newest)
     with django_assert_max_num_queries(12):
-        assert "Start 216 trials" in client.post(ADDRESS, data, headers=headers).content.decode()
+        assert "Start 216 trials" in parse(client.post(ADDRESS, data, headers=headers))
     if not headers:
         with django_assert_max_num_queries(12):
             client.get(f"{ADDRESS}?suite=large&failed=last")

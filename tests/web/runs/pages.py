@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.builders import make_compared
+from tests.web.html import main_of
 
 ADDRESS = "/p/tools/runs/"
 
@@ -22,4 +23,5 @@ def address(run, part=""):
 
 
 def page(client, run, query=""):
-    return client.get(address(run) + query).content.decode()
+    """Return the main part of a run's page."""
+    return main_of(client.get(address(run) + query))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from html import unescape
-
 import pytest
 from django.http import QueryDict
 
@@ -14,12 +11,10 @@ from tests.builders import close, make_guidance, make_run, make_suite, make_targ
 from tests.web.runs.pages import page
 
 
-def menu(text):
+def menu(shown):
     """Return the addresses of the links in the run's menu, by their words."""
-    shown = text.partition("More</summary>")[2].partition("</details>")[0]
-    return {
-        unescape(words): unescape(href) for href, words in re.findall(r'<a href="([^"]*)">([^<]*)<', shown)
-    }
+    (found,) = shown.all("details.menu")
+    return found.links
 
 
 def asked(address):
@@ -43,8 +38,8 @@ def test_what_went_wrong_can_be_asked_for_again(signed_in, version):
     run = mixed(version, target=target, model="m=1", guidance=guidance)
     links = menu(page(signed_in(), close(run)))
     assert list(links) == [
-        "Run 2 failed scenarios again…",
-        "Run 1 scenario with errors again…",
+        "Rerun 2 failed scenarios…",
+        "Rerun 1 scenario with errors…",
         "Download…",
     ]
     same = {
@@ -53,15 +48,18 @@ def test_what_went_wrong_can_be_asked_for_again(signed_in, version):
         "models": "m=1",
         "guidance": str(guidance.pk),
     }
-    assert asked(links["Run 2 failed scenarios again…"]) == {**same, "only": "create, export"}
-    assert asked(links["Run 1 scenario with errors again…"]) == {**same, "only": "export"}
+    assert asked(links["Rerun 2 failed scenarios…"]) == {**same, "only": "create, export"}
+    assert asked(links["Rerun 1 scenario with errors…"]) == {**same, "only": "export"}
 
 
 def test_the_whole_run_is_asked_for_again_with_its_guidance(signed_in, version):
     guidance = make_guidance(version.suite)
     text = page(signed_in(), make_run(version, guidance=guidance))
-    address = unescape(re.search(r'href="([^"]+)">Run again…', text)[1])
-    assert asked(address) == {"suite": version.suite.slug, "targets": "local", "guidance": str(guidance.pk)}
+    assert asked(text.link("Run again…").address) == {
+        "suite": version.suite.slug,
+        "targets": "local",
+        "guidance": str(guidance.pk),
+    }
 
 
 def test_what_went_well_or_is_not_over_is_not_asked_for_in_part(signed_in, version):
@@ -101,22 +99,22 @@ def test_nobody_is_led_to_a_form_that_cannot_start_it(signed_in, version, role, 
     run = mixed(version, **({"target": chosen} if target else {}))
     text = page(signed_in(role), close(run))
     assert "Run again…" not in text
-    assert not [words for words in menu(text) if words.startswith("Run ")]
+    assert not [words for words in menu(text) if words.startswith("Rerun ")]
 
 
 def test_a_run_of_a_branch_can_be_the_baseline_of_all_or_of_it(signed_in, version):
     client = signed_in()
-    assert "Make this the baseline<" in page(client, make_run(version))
+    assert "Mark as baseline" in page(client, make_run(version)).buttons
     text = page(client, make_run(version, branch="<b>"))
-    assert "Make this the baseline of all branches<" in text
-    assert 'name="branch" value="&lt;b&gt;">Make this the baseline of branch &lt;b&gt;<' in text
+    assert "Mark as baseline of all branches" in text.buttons
+    button = text.button("Mark as baseline of branch <b>")
+    assert (button["name"], button["value"]) == ("branch", "<b>")
 
 
 def test_every_document_can_be_downloaded_at_the_end_of_the_page(signed_in, version):
     run = make_run(version)
     text = page(signed_in(), run)
     assert menu(text)["Download…"] == "#downloads"
-    row = text.partition('id="downloads"')[2].partition("</div>")[0]
-    assert re.findall(r'href="([^"]+)"', row) == [
+    assert text.region("Download").addresses == [
         f"/p/tools/runs/{run.pk}/download/{name}/" for name in EXPORTS
     ]

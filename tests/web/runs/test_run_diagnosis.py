@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from tests.builders import INTERACTION, close, make_run, make_trial
 from tests.web.runs.pages import page
 
@@ -21,28 +19,29 @@ def failing_calls(client, version, pattern, *evidence):
     finding = {"pattern": pattern, "sentence": "It guessed.", "evidence": list(evidence)}
     run = make_run(version)
     make_trial(run, detail={"interaction": {**INTERACTION, "subcommands": CALLED}, "diagnosis": [finding]})
-    text = page(client, close(run)).partition('id="diagnosis"')[2].partition("</section>")[0]
-    return re.findall(r'<a href="([^"]*)#failing" hx-get="\1">(.*?)</a>', text), text
+    shown = page(client, close(run)).region("Diagnosis")
+    links = [each for each in shown.all("a[hx-get]") if each.address == f"{each['hx-get']}#failing"]
+    return [(each["hx-get"], each.text) for each in links], shown
 
 
 def test_errors_lead_to_the_failing_calls_of_the_subcommands_that_fail_most(signed_in, version):
     links, text = failing_calls(signed_in(), version, "errors-without-help")
-    assert "<h3>Errors without help</h3>" in text
+    assert "Errors without help" in text.headings
     assert links == [
-        ("?failing=import%20a%2Fb", "5 of <code>import a/b</code>"),
-        ("?failing=export", "3 of <code>export</code>"),
-        ("?failing=move", "2 of <code>move</code>"),
+        ("?failing=import%20a%2Fb", "5 of import a/b"),
+        ("?failing=export", "3 of export"),
+        ("?failing=move", "2 of move"),
     ]
-    assert "High are an error rate from 25% and calls for help from 3: here the first was high alone." in text
+    assert "Thresholds: error rate ≥ 25 %, help calls ≥ 3. Only the error rate was exceeded." in text
 
 
 def test_retries_lead_to_the_failing_calls_of_their_subcommand(signed_in, version):
     said = "export: 4 of 9 calls follow a failure of it."
     links, text = failing_calls(signed_in(), version, "retries-on-a-command", said)
-    assert links == [("?failing=export", "3 of <code>export</code>")]
-    assert "From 2 calls of a subcommand that follow its failure, and 30% of its calls." in text
+    assert links == [("?failing=export", "3 of export")]
+    assert "Shown when at least 2 calls and 30 % of calls are retries." in text
 
 
 def test_a_pattern_that_nobody_knows_leads_nowhere(signed_in, version):
     links, text = failing_calls(signed_in(), version, "of-another-evalhub", "export: 4 of 9.")
-    assert (links, "Failing calls" in text, "<small>" in text) == ([], False, False)
+    assert (links, "Failing calls" in text, "hresholds" in text) == ([], False, False)

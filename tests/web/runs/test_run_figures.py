@@ -12,15 +12,15 @@ def test_three_figures_stand_above_the_rows(signed_in, version):
     response = signed_in().get(ADDRESS)
     figures, text = response.context["figures"], response.content.decode()
     assert [(each.title, each.now) for each in figures.drawn] == [
-        ("Pass rate", "50.0%"),
+        ("Pass rate", "50\N{NO-BREAK SPACE}%"),
         ("First-try success", "0.50"),
         ("Cost per passed trial", "$0.600"),
     ]
     assert (figures.runs, figures.baseline) == (2, first.pk)
     assert text.count('class="baseline"') == 3
     assert f"Run {last.pk}, " in text
-    assert "50%, 95 % interval 9% to 91%, regressed</title>" in text
-    assert "intervals, of the cost that of the pass rate." in text
+    assert "50 %, 95 % interval 9 % to 91 %, regressed</title>" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "intervals; for cost, derived from the pass rate." in text
     assert "style=" not in text
 
 

@@ -8,6 +8,7 @@ from runs.baselines import set_baseline
 from runs.models import Measure
 from runs.models.comparison import Change
 from tests.builders import make_guidance, make_project, make_run, make_suite, make_trial
+from tests.web.html import parse
 from tests.web.runs.pages import ADDRESS, numbers, tried
 
 
@@ -15,16 +16,16 @@ def test_it_works(signed_in, version):
     run = make_run(version, tool_version="taskmgr 2.4.0", tags=["nightly"])
     make_trial(run, outcome="pass")
     make_trial(run, outcome="fail")
-    text = signed_in().get(ADDRESS).content.decode()
-    assert "taskmgr 2.4.0" in text
-    assert '50.0%<span class="of">1/2</span>' in text
-    assert 'badge is-failed">failed' in text
+    (row,) = parse(signed_in().get(ADDRESS)).table("Runs").rows
+    assert "taskmgr 2.4.0" in row.cell("Tool, guidance")
+    assert row.cell("Passed").text == "50 % 1/2"
+    assert row.cell("State").badges == ["failed"]
 
 
 def test_it_tells_what_to_do_without_any_run(signed_in):
-    text = signed_in().get(ADDRESS).content.decode()
+    text = parse(signed_in().get(ADDRESS))
     assert "No runs yet" in text
-    assert "/p/tools/runs/new/" in text
+    assert text.link("New run…").address == "/p/tools/runs/new/"
 
 
 def test_it_shows_only_this_project(signed_in, version):
@@ -86,9 +87,9 @@ def test_a_rate_that_stands_is_no_worse_though_a_scenario_was_lost(signed_in, ve
 def test_guidance_and_author_stand_below_tool_and_start(signed_in, version, django_user_model):
     by = django_user_model.objects.create(username="grace")
     make_run(version, tool_version="taskmgr 2.4.0", guidance=make_guidance(version.suite, "v3"), by=by)
-    text = signed_in().get(ADDRESS).content.decode()
-    assert '<td class="p2">taskmgr 2.4.0<span class="sub">v3</span></td>' in text
-    assert '<span class="sub">grace</span></td>' in text
+    (row,) = parse(signed_in().get(ADDRESS)).table("Runs").rows
+    assert [each.text for each in row.cell("Tool, guidance").all(".sub")] == ["v3"]
+    assert [each.text for each in row.cell("Started, by").all(".sub")] == ["grace"]
 
 
 def test_it_shows_a_verdict_against_the_baseline(signed_in, version):
@@ -96,9 +97,9 @@ def test_it_shows_a_verdict_against_the_baseline(signed_in, version):
     measure = Measure.objects.create(layer="trial", name="pass")
     values = {"before": 0.9, "after": 0.65}
     Change.objects.create(run=run, baseline=before, measure=measure, verdict="regressed", **values)
-    text = signed_in().get(ADDRESS).content.decode()
+    text = parse(signed_in().get(ADDRESS))
     assert "▼ 25.0 pts" in text
-    assert "is-regressed" in text
+    assert "regressed" in text.badges
 
 
 def test_it_makes_as_many_queries_for_fifty_runs_as_for_one(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 
 import pytest
@@ -11,6 +10,7 @@ from django.utils import timezone
 from runs.models import Run, Target, Trial, Worker
 from runs.warehouse.progress import progress_of
 from tests.builders import make_project, make_run, make_trial
+from tests.web.html import parse
 from tests.web.runs.pages import address, page
 from tests.web.trials.pages import HOSTILE, SHOWN
 
@@ -26,8 +26,9 @@ def running(version):
 
 def test_a_running_run_asks_for_its_progress_every_two_seconds(signed_in, running):
     text = page(signed_in(), running)
-    assert "1 of 3 trials are done" in text
-    assert f'hx-get="{address(running, "progress/")}" hx-trigger="every 2s"' in text
+    assert "1 of 3 trials finished" in text
+    progress = text.region("Progress")
+    assert (progress["hx-get"], progress["hx-trigger"]) == (address(running, "progress/"), "every 2s")
     assert "Cancel run" in text
 
 
@@ -43,27 +44,29 @@ def test_it_says_what_runs_for_how_long_and_where_and_what_its_agent_did_last(si
     Trial.objects.filter(pk=trial.pk).update(
         started=started, worker="eval-1:7", doing="taskmgr list --all", calls_so_far=7
     )
-    text = page(signed_in(), running)
-    (row,) = re.findall(r'<tr><th scope="row" class="wrap"><a id="now-.*?</tr>', text)
-    assert f'href="/p/tools/trials/{trial.pk}/">export, 1</a>' in row
-    assert ">eval-1:7</td>" in row
-    assert re.search(r"UTC\">4[23] s</time>", row)
-    assert '<td class="num p2 muted">5 min</td><td class="num">7</td>' in row
-    assert "<code>taskmgr list --all</code>" in row
-    assert "caution" not in row
+    row = row_of(page(signed_in(), running))
+    assert row.link("export, 1").address == f"/p/tools/trials/{trial.pk}/"
+    assert row.cell("Worker").text == "eval-1:7"
+    assert row.cell("Elapsed").text in ("42 s", "43 s", "44 s")
+    assert [row.cell(each).text for each in ("Limit", "Commands", "Last command")] == [
+        "5 min",
+        "7",
+        "taskmgr list --all",
+    ]
+    assert row.all(".caution") == []
 
 
 @pytest.mark.parametrize(
-    ("code", "before", "after"),
+    ("code", "shown"),
     [
-        (None, "", ""),
-        (0, '<span class="better">✓<span class="visually-hidden"> succeeded</span></span> ', ""),
-        (2, '<span class="worse">✕<span class="visually-hidden"> failed</span></span> ', " exit 2"),
+        (None, "taskmgr list"),
+        (0, "✓ succeeded taskmgr list"),
+        (2, "✕ failed taskmgr list exit 2"),
     ],
 )
-def test_it_says_what_the_last_command_came_to(signed_in, running, code, before, after):
+def test_it_says_what_the_last_command_came_to(signed_in, running, code, shown):
     Trial.objects.filter(state="running").update(doing="taskmgr list", doing_exit=code)
-    assert f'<td class="wrap">{before}<code>taskmgr list</code>{after}</td>' in page(signed_in(), running)
+    assert row_of(page(signed_in(), running)).cell("Last command").text == shown
 
 
 @pytest.mark.parametrize(
@@ -74,9 +77,9 @@ def test_it_says_what_the_last_command_came_to(signed_in, running, code, before,
         (20, {"timeout_seconds": 60}, {}, "20 s"),
         (20, {}, {"timeoutSeconds": 10}, "10 s"),
         (20, {}, {"timeout_seconds": 30}, "20 s"),
-        (20, {}, {"timeout_seconds": "${{ LIMIT }}"}, "·"),
-        (20, {}, {"timeout_seconds": "soon"}, "·"),
-        (20, {}, {"timeout_seconds": [1]}, "·"),
+        (20, {}, {"timeout_seconds": "${{ LIMIT }}"}, "–"),
+        (20, {}, {"timeout_seconds": "soon"}, "–"),
+        (20, {}, {"timeout_seconds": [1]}, "–"),
     ],
 )
 def test_it_says_how_long_an_agent_may_take(signed_in, running, of_scenario, options, of_target, shown):
@@ -85,39 +88,38 @@ def test_it_says_how_long_an_agent_may_take(signed_in, running, of_scenario, opt
     trial.scenario_version.save()
     Run.objects.update(options=options)
     Target.objects.update(definition={"name": "agent", "provider": "mock", **of_target})
-    assert f'<td class="num p2 muted">{shown}</td>' in row_of(page(signed_in(), running))
+    assert row_of(page(signed_in(), running)).cell("Limit").text == shown
 
 
 def test_a_trial_that_has_little_time_left_is_marked(signed_in, running):
     trial = Trial.objects.filter(state="running")
     trial.update(started=timezone.now() - timedelta(seconds=241))
-    assert '<td class="num caution">! <time' in row_of(page(signed_in(), running))
+    assert row_of(page(signed_in(), running)).cell("Elapsed").text.startswith("! 4 min")
     trial.update(started=timezone.now() - timedelta(seconds=230))
-    assert "caution" not in row_of(page(signed_in(), running))
+    assert "!" not in row_of(page(signed_in(), running)).cell("Elapsed")
 
 
-def row_of(text):
-    (row,) = re.findall(r"<tr><th[^>]*><a id=\"now-.*?</tr>", text)
+def row_of(run):
+    """Return the only running trial of a run's page."""
+    (row,) = run.table("Running trials").rows
     return row
 
 
-def test_what_is_not_known_of_a_running_trial_is_a_dot(signed_in, running):
-    (row,) = re.findall(r"<tr><th[^>]*><a id=\"now-.*?</tr>", page(signed_in(), running))
-    assert '<td class="wrap"><span class="muted">·</span></td>' in row
-    assert '<td class="p2 wrap muted">·</td>' in row
-    assert '<td class="num">·</td>' in row
+def test_what_is_not_known_of_a_running_trial_is_a_dash(signed_in, running):
+    row = row_of(page(signed_in(), running))
+    assert [row.cell(each).text for each in ("Worker", "Commands", "Last command")] == ["–", "–", "–"]
 
 
 def test_what_an_agent_did_last_may_be_hostile(signed_in, running):
     running.trial_set.filter(state="running").update(doing=HOSTILE, worker=HOSTILE)
     text = page(signed_in(), running)
-    assert f"<code>{SHOWN}</code>" in text
-    assert "<script>alert" not in text
+    assert row_of(text).cell("Last command").text == SHOWN
+    assert text.all("script") == []
 
 
 def test_what_an_agent_did_last_may_be_long_and_is_shown_whole(signed_in, running):
     running.trial_set.filter(state="running").update(doing="x" * 200)
-    assert f"<code>{'x' * 200}</code>" in page(signed_in(), running)
+    assert row_of(page(signed_in(), running)).cell("Last command").text == "x" * 200
 
 
 def test_all_running_trials_are_counted_and_those_that_began_first_are_listed(
@@ -134,8 +136,8 @@ def test_all_running_trials_are_counted_and_those_that_began_first_are_listed(
     assert (progress.running, progress.waiting, progress.done, progress.unlisted) == (33, 1, 0, 13)
     assert [trial.index for trial in progress.now] == list(range(32, 12, -1))
     text = page(signed_in(), run)
-    assert text.count('<a id="now-') == 20
-    assert "13 more are running; these began first." in text
+    assert len(text.table("Running trials").rows) == 21
+    assert "13 more running; the oldest are shown." in text
     assert "◌ 33 running" in text
 
 
@@ -150,9 +152,9 @@ def test_without_running_trials_there_is_no_table(signed_in, version):
 @pytest.mark.parametrize(
     ("workers", "said"),
     [
-        (0, "2 trials wait: at most 3 run at once. No worker was heard of in the last minute"),
-        (1, "2 trials wait: at most 3 run at once; 1 worker is here. There"),
-        (2, "2 trials wait: at most 3 run at once; 2 workers are here. There"),
+        (0, "2 queued: 3 at a time. No worker is running. Start one with make worker."),
+        (1, "2 queued: 3 at a time, 1 worker online. The verdict follows the last trial."),
+        (2, "2 queued: 3 at a time, 2 workers online. The verdict follows the last trial."),
     ],
 )
 def test_it_says_what_waits_and_how_many_workers_there_are(signed_in, version, workers, said):
@@ -176,15 +178,14 @@ def test_it_names_the_cap_of_the_target(signed_in, version):
     run = make_run(version, state="running", concurrency=1)
     make_trial(run, "create", outcome="")
     Target.objects.update(workers=2)
-    said = "1 trial waits: at most 1 runs at once, and 2 of all runs on this target"
-    assert said in page(signed_in(), run)
+    assert "1 queued: 1 at a time (2 on this target)." in page(signed_in(), run)
 
 
 def test_no_worker_is_missed_where_trials_run_without_one(signed_in, running):
     # They run in the process of a command.
     text = page(signed_in(), running)
-    assert "1 trial waits" in text
-    assert "No worker was heard of" not in text
+    assert "1 queued" in text
+    assert "No worker is running" not in text
 
 
 def test_progress_stops_the_polling_at_the_end(signed_in, version):
@@ -192,7 +193,7 @@ def test_progress_stops_the_polling_at_the_end(signed_in, version):
     make_trial(run)
     response = signed_in().get(address(run, "progress/"), headers={"HX-Request": "true"})
     assert (response.status_code, response.headers["HX-Refresh"]) == (286, "true")
-    assert "every 2s" not in response.content.decode()
+    assert "every 2s" not in parse(response)
 
 
 def test_cancelling_stops_what_waits(signed_in, running):
@@ -206,7 +207,7 @@ def test_cancelling_what_is_over_says_so(signed_in, version):
     run = make_run(version)
     client = signed_in()
     response = client.post(address(run, "cancel/"), follow=True)
-    assert "is over, so there is nothing to cancel." in response.content.decode()
+    assert "has already finished." in parse(response)
 
 
 def test_viewers_do_not_cancel(signed_in, running):

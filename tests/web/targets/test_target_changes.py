@@ -8,6 +8,7 @@ import pytest
 
 from runs.models import Target
 from tests.builders import make_run, make_suite, make_target
+from tests.web.html import parse
 from tests.web.targets.pages import ADDRESS, actions
 
 
@@ -28,7 +29,7 @@ def test_an_admin_rejects_a_proposal(signed_in, project):
 def test_a_target_with_runs_is_not_removed(signed_in, project):
     target = make_target(project, "codex")
     make_run(make_suite(project), target=target)
-    text = signed_in().post(f"{ADDRESS}{target.pk}/remove/", follow=True).content.decode()
+    text = parse(signed_in().post(f"{ADDRESS}{target.pk}/remove/", follow=True))
     assert "codex has 1 run, which would lose what they ran on." in text
     assert Target.objects.filter(pk=target.pk).exists()
 
@@ -36,7 +37,7 @@ def test_a_target_with_runs_is_not_removed(signed_in, project):
 def test_a_target_of_imported_results_is_not_accepted(signed_in, project):
     target = make_target(project, accepted=False)
     Target.objects.update(provider="imported")
-    text = signed_in().post(f"{ADDRESS}{target.pk}/accept/", follow=True).content.decode()
+    text = parse(signed_in().post(f"{ADDRESS}{target.pk}/accept/", follow=True))
     assert "known from imported results only" in text
     assert not Target.objects.get().accepted
 
@@ -44,7 +45,7 @@ def test_a_target_of_imported_results_is_not_accepted(signed_in, project):
 def test_it_is_edited_as_its_entry(signed_in, project):
     target = make_target(project)
     client = signed_in()
-    assert "provider: mock" in client.get(f"{ADDRESS}{target.pk}/").content.decode()
+    assert "provider: mock" in parse(client.get(f"{ADDRESS}{target.pk}/"))
     response = client.post(
         f"{ADDRESS}{target.pk}/", {"definition": "name: local\nprovider: mock\nworkers: 3\n"}
     )
@@ -62,7 +63,7 @@ def test_it_is_edited_as_its_entry(signed_in, project):
         ("name: local\nprovider: gemini\napi_key: hunter2\n", "targets/literal-secret"),
         ("- 1\n", "This describes no target."),
         ("", "This field is required."),
-        ("name: [", "This was not kept"),
+        ("name: [", "Changes not saved"),
     ],
     ids=["provider", "name", "secret", "list", "empty", "yaml"],
 )
@@ -91,8 +92,8 @@ def test_what_another_admin_rewrote_is_not_replaced_unseen(signed_in, project):
     mine = {"definition": "name: local\nprovider: mock\nworkers: 5\n", "was": was}
     refused = client.post(address, mine)
     assert refused.status_code == 422
-    assert "changed this target meanwhile. Save again to replace what it is now." in refused.content.decode()
-    assert "workers: 5" in refused.content.decode()
+    assert "changed this target in the meantime. Save again to overwrite that change." in parse(refused)
+    assert "workers: 5" in parse(refused)
     target.refresh_from_db()
     assert target.workers == 3
     again = {**mine, "was": refused.context["form"]["was"].value()}

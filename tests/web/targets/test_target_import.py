@@ -7,6 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from runs.models import Target
 from tests.builders import make_suite
+from tests.web.html import parse
 from tests.web.targets.pages import ADDRESS, FILE
 
 
@@ -25,12 +26,12 @@ def test_an_admin_imports_at_once(signed_in, served):
     target = Target.objects.get()
     assert target.accepted
     assert target.slots.count() == 2
-    assert "<strong>1 target</strong> of targets.yaml: local." in text
+    assert "1 target imported from targets.yaml: local." in parse(text)
     assert "gpt-5" in text
 
 
 def test_an_author_proposes(signed_in, served):
-    text = bring(signed_in("author")).content.decode()
+    text = parse(bring(signed_in("author")))
     assert not Target.objects.get().accepted
     assert "1 proposed" in text
 
@@ -63,7 +64,7 @@ def test_htmx_gets_the_lists_alone(signed_in):
 def test_no_file_is_told(signed_in):
     response = signed_in().post(f"{ADDRESS}import/", {})
     assert response.status_code == 422
-    assert "Choose a file first." in response.content.decode()
+    assert "Choose a file." in parse(response)
 
 
 def test_a_suites_targets_file_is_taken_over_by_a_button(signed_in, project):
@@ -71,12 +72,12 @@ def test_a_suites_targets_file_is_taken_over_by_a_button(signed_in, project):
     version.targets_text, version.targets_file = FILE.decode(), "targets.yaml"
     version.save()
     client = signed_in()
-    assert "Take over its targets" in client.get("/p/tools/suites/basics/").content.decode()
+    assert "Import its targets" in parse(client.get("/p/tools/suites/basics/"))
     assert client.post("/p/tools/suites/basics/targets/").status_code == 200
     assert Target.objects.get().name == "local"
 
 
 def test_a_suite_without_a_targets_file_says_so(signed_in, project):
     make_suite(project, name="Basics")
-    text = signed_in().post("/p/tools/suites/basics/targets/", follow=True).content.decode()
-    assert "Basics brought no targets file." in text
+    text = parse(signed_in().post("/p/tools/suites/basics/targets/", follow=True))
+    assert "Basics has no targets file." in text

@@ -10,6 +10,7 @@ from django.utils import timezone
 from runs.models import TargetCheck, Worker
 from runs.targets.checking import carry_out_check
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
+from tests.web.html import parse
 from tests.web.targets.pages import ADDRESS
 
 
@@ -24,7 +25,7 @@ def test_it_lists_targets_with_what_was_run(signed_in, project):
         ("codex", 2, 1),
         ("idle", 0, 0),
     ]
-    text = response.content.decode()
+    text = parse(response)
     assert "eval-1" in text and "bubblewrap" in text
     assert "not checked" in text
 
@@ -42,12 +43,12 @@ def test_it_says_what_a_worker_does(signed_in, lanes, silent, state):
 
 
 def test_it_says_what_to_do_without_targets(signed_in):
-    assert "No targets yet" in signed_in().get(ADDRESS).content.decode()
+    assert "No targets yet" in parse(signed_in().get(ADDRESS))
 
 
 def test_it_shows_only_this_project(signed_in, project):
     make_target(make_project("other"), "secret-target")
-    assert "secret-target" not in signed_in().get(ADDRESS).content.decode()
+    assert "secret-target" not in parse(signed_in().get(ADDRESS))
 
 
 def test_a_check_waits_for_a_worker_and_shows_its_answer(signed_in, project):
@@ -80,7 +81,7 @@ def test_what_is_wrong_is_said_with_the_worker(signed_in, project):
     text = signed_in().get(ADDRESS).content.decode()
     assert "cannot start" in text
     assert "No executable &lt;codex&gt; on PATH. Install it." in text
-    assert "Found on eval-2." in text
+    assert "Checked on eval-2." in text
 
 
 def test_a_question_that_nobody_answers_is_given_up(signed_in, project):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from tests.builders import make_trial
 from tests.trial_parts import make_command, make_transcript, shell
 
-LINK = '<a class="cite" href="#c{0}"><span class="visually-hidden">command </span>{0}</a>'
+LINK = "command {0}"
+"""What a screen reader calls the link to a command."""
 
 
 def gate(name, **changes):
@@ -32,7 +31,10 @@ def with_commands(run, **changes):
     return trial
 
 
-def cited(text, words):
-    """Return the addresses of the commands that are linked behind these words."""
-    part = text.partition(words)[2].partition("</p>")[0].partition("</div>")[0]
-    return re.findall(r'class="cite" href="([^"]+)"', part)
+def cited(page, words):
+    """Return the addresses of the commands that are linked in the smallest part with these words."""
+    parts = [each for each in page.all("p, dd, li, span, td") if words in each]
+    found = [each for each in parts if each.all(".cite")]
+    return (
+        [each.address for each in min(found, key=lambda each: len(each.text)).all(".cite")] if found else []
+    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from tests.web.html import main_of
+
 HOSTILE = "</pre><script>alert(1)</script>\u202eexe\x1b[31m"
-SHOWN = "&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;⟨U+202E⟩exe␛[31m"
+
+SHOWN = "</pre><script>alert(1)</script>⟨U+202E⟩exe␛[31m"
 
 
 def address(trial, part=""):
@@ -11,4 +14,5 @@ def address(trial, part=""):
 
 
 def page(client, trial, query=""):
-    return client.get(address(trial) + query).content.decode()
+    """Return the main part of a trial's page."""
+    return main_of(client.get(address(trial) + query))

@@ -10,6 +10,7 @@ from runs.models import Run
 from scenarios.models import ScenarioVersion
 from tests.builders import close, make_project, make_run, make_suite, make_trial
 from tests.trial_parts import make_command, make_transcript, shell
+from tests.web.html import main_of, parse
 from tests.web.trials.pages import HOSTILE, SHOWN, address, page
 
 
@@ -33,7 +34,7 @@ def test_a_trial_leads_to_the_baselines_trial_of_its_scenario(signed_in, run, ba
     trial = make_trial(run, outcome="fail")
     Run.objects.filter(pk=run.pk).update(baseline=base.run)
     text = page(signed_in("viewer"), trial)
-    assert f'href="{address(trial, f"against/{base.pk}/")}">Compare with a baseline trial</a>' in text
+    assert text.link("Compare with a baseline trial").address == address(trial, f"against/{base.pk}/")
 
 
 def test_without_a_baseline_or_before_its_end_a_trial_leads_nowhere(signed_in, run, base):
@@ -58,18 +59,23 @@ def test_the_first_command_that_differs_is_marked(signed_in, run, base):
     did(base, "tool list", "tool export --json", "jq . out.json")
     did(new := make_trial(run, outcome="fail"), "tool list", "tool export --format json", code=2)
     response = against(signed_in(), new, base)
-    compared, text = response.context["compared"], response.content.decode()
+    compared, text = response.context["compared"], parse(response)
     assert [pair.is_apart for pair in compared.pairs] == [False, True, True]
-    assert "number 2 is the first that differs" in text
-    assert text.count('class="is-apart"') == 1
-    assert 'tool export --format json</a> <span class="worse">exit 2</span>' in text
-    assert f'<a href="{address(base)}?part=commands&amp;from=0#c2">tool export --json</a>' in text
-    assert '<td class="absent">·</td>' in text
+    assert "first difference at command 2" in text
+    rows = text.table("Commands").rows
+    assert ["is-apart" in row.classes for row in rows] == [False, True, False]
+    assert rows[1].cell("New").text == "✕ failed tool export --format json exit 2"
+    assert rows[1].link("tool export --json").address == f"{address(base)}?part=commands&from=0#c2"
+    assert rows[2].cell("New").text == "–"
 
 
 @pytest.mark.parametrize(
     ("lines", "said"),
-    [((), "neither trial has one"), (("a",), "the only one is the same"), (("a", "b"), "all 2 are the same")],
+    [
+        ((), "no commands in either trial"),
+        (("a",), "identical (1 command)"),
+        (("a", "b"), "identical (2 commands)"),
+    ],
 )
 def test_what_is_the_same_is_said(signed_in, run, base, lines, said):
     new = make_trial(run)
@@ -82,9 +88,9 @@ def test_commands_that_do_not_fit_a_page_are_counted(signed_in, run, base):
     new = make_trial(run)
     for trial in (base, new):
         did(trial, *["tool list"] * 205)
-    text = against(signed_in(), new, base).content.decode()
-    assert "the first 200 are the same" in text
-    assert "and 5 more; the trials' own pages have them all" in text
+    text = parse(against(signed_in(), new, base))
+    assert "first 200 commands identical" in text
+    assert "5 more on the trial pages." in text
 
 
 def test_gates_are_paired_by_what_they_look_at(signed_in, run, base):
@@ -110,7 +116,7 @@ def test_measures_of_either_side_are_told_and_others_are_not(signed_in, run, bas
     told = {each.label: each[2:] for each in against(signed_in(), new, base).context["compared"].measures}
     assert told["Time"] == (None, 2.5)
     assert told["Cost"] == (0.25, None)
-    assert "Tokens read" not in told
+    assert "Input tokens" not in told
 
 
 def test_a_scenario_that_changed_between_them_is_said(signed_in, run, base):
@@ -123,17 +129,17 @@ def test_a_scenario_that_changed_between_them_is_said(signed_in, run, base):
         gates_hash=old.gates_hash,
     )
     base.save()
-    text = against(signed_in(), make_trial(run), base).content.decode()
-    assert "! These trials cannot be compared" in text
+    text = parse(against(signed_in(), make_trial(run), base))
+    assert "! Not comparable" in text
     assert "scenario's task changed" in text
 
 
 def test_what_agents_say_and_do_is_shown_as_text(signed_in, run, base):
     did(base, HOSTILE)
     new = make_trial(run, outcome="error", error=HOSTILE, answer=HOSTILE)
-    text = against(signed_in(), new, base).content.decode()
+    text = main_of(against(signed_in(), new, base))
     assert text.count(SHOWN) == 3
-    assert "<script>alert" not in text
+    assert text.all("script") == []
 
 
 def test_only_two_trials_of_one_scenario_in_the_project_are_shown(signed_in, run, base):

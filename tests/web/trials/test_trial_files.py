@@ -7,6 +7,7 @@ import pytest
 from runs.warehouse import workspace_changes as reader
 from tests.builders import make_run, make_suite, make_target, make_trial
 from tests.kept_files import path_of
+from tests.web.html import parse
 from tests.web.trials.pages import address
 from tests.web.trials.workspaces import START, changes, page, trial_of
 
@@ -23,15 +24,16 @@ def test_it_says_what_was_added_changed_and_removed(signed_in, project):
     }
     text = page(client, trial)
     for expected in (
-        "<dt>added</dt><dd>1</dd>",
-        "<dt>changed</dt><dd>1</dd>",
-        "<dt>removed</dt><dd>1</dd>",
-        "<dt>as before</dt><dd>1</dd>",
-        '<tr class="removed"><td>2</td><td></td><td>−</td><td>two</td></tr>',
-        '<tr class="added"><td></td><td>2</td><td>+</td><td>2</td></tr>',
-        "<td>goes</td>",
+        ("added", "1"),
+        ("changed", "1"),
+        ("removed", "1"),
+        ("unchanged", "1"),
     ):
-        assert expected in text
+        assert expected in text.facts.items()
+    lines = [row.texts for row in text.table("notes.txt").rows]
+    assert ["2", "", "−", "two"] in lines
+    assert ["", "2", "+", "2"] in lines
+    assert "goes" in text.table("old.txt")
     assert "stays" not in text
 
 
@@ -76,7 +78,7 @@ def test_what_came_beside_the_workspace_is_no_start_of_it(signed_in, project):
 
 def test_it_says_that_setup_ran_before(signed_in, project):
     trial = trial_of(project, kept={"made.txt": b"x"}, setup=["make"])
-    assert "setup commands ran before the agent" in page(signed_in(), trial)
+    assert "Includes changes made by the scenario's setup commands." in page(signed_in(), trial)
 
 
 def test_a_workspace_that_was_emptied_lost_everything(signed_in, project):
@@ -94,9 +96,7 @@ def test_a_workspace_whose_file_was_pruned_is_not_taken_for_an_empty_one(signed_
 
 
 def test_nothing_changed_is_said(signed_in, project):
-    assert "Every file is as the workspace started with it." in page(
-        signed_in(), trial_of(project, kept=START)
-    )
+    assert "No files changed." in page(signed_in(), trial_of(project, kept=START))
 
 
 def test_what_was_too_large_to_keep_is_neither_removed_nor_compared(signed_in, project):
@@ -129,14 +129,14 @@ def test_a_kept_workspace_that_cannot_be_read_is_said(signed_in, project, damage
     if damage != "gone":
         path.write_bytes(content[: len(content) // 2] if damage == "cut off" else b"not an archive")
     client = signed_in()
-    why = "Its file is not on this server" if damage == "gone" else "its file is damaged"
+    why = "Its file is not on this server" if damage == "gone" else "The stored workspace is damaged"
     assert why in page(client, trial)
     assert client.get(address(trial, "files/1/")).status_code == 404
 
 
 def test_a_trial_without_a_workspace_has_no_line_for_it(signed_in, project):
-    text = signed_in().get(address(trial_of(project))).content.decode()
-    assert "against the fixture" not in text
+    text = parse(signed_in().get(address(trial_of(project))))
+    assert "compared with the fixture" not in text
 
 
 def test_files_of_gits_bookkeeping_are_counted_and_not_listed(signed_in, project):
@@ -146,12 +146,12 @@ def test_files_of_gits_bookkeeping_are_counted_and_not_listed(signed_in, project
     client = signed_in()
     assert list(changes(client, trial)) == ["new.txt"]
     text = page(client, trial)
-    assert "2, not shown" in text
+    assert text.facts["files in .git"] == "2, hidden"
     assert ".git/HEAD" not in text
 
 
 def test_a_long_new_file_is_folded(signed_in, project):
     long = "".join(f"line {n}\n" for n in range(60)).encode()
     text = page(signed_in(), trial_of(project, kept={**START, "long.txt": long, "short.txt": b"x\n"}))
-    assert text.count("<details><summary>Show 60 lines</summary>") == 1
+    assert [each.text for each in text.all("summary")].count("Show 60 lines") == 1
     assert "line 59" in text

@@ -26,8 +26,8 @@ def test_a_measure_stands_beside_the_median_of_its_scenario_before(signed_in, pr
     make_trial(make_run(version), "export", **interaction(0.5))
     client = signed_in()
     assert usual(client, trial) == (0.25, 3)
-    row = '<td class="num">1.00</td><td class="num muted">0.25<span class="of">3 trials</span></td>'
-    assert row in page(client, trial)
+    row = page(client, trial).table("Interaction").row("Error rate")
+    assert (row.cell("This trial").text, row.cell("Earlier median").text) == ("1.00", "0.25 3 trials")
 
 
 def test_the_median_is_of_the_last_twenty_and_of_what_was_measured(signed_in, run):
@@ -53,6 +53,6 @@ def test_a_scenarios_first_trial_has_no_median(signed_in, run):
     trial = make_trial(run, **interaction(0.5))
     assert usual(signed_in(), trial) == (None, 0)
     text = page(signed_in(), trial)
-    assert "no trial of this scenario before" in text
-    assert "Median before" not in text
-    assert ">0 trials" not in text
+    assert "no earlier trials" in text
+    assert "Earlier median" not in text
+    assert " 0 trials" not in text

@@ -7,6 +7,7 @@ from scenarios.models import Guidance
 from scenarios.storing import keep_fixture
 from tests.builders import make_run, make_suite, make_trial
 from tests.trial_parts import make_workspace
+from tests.web.html import main_of
 from tests.web.trials.pages import address
 
 START = {"notes.txt": b"one\ntwo\nthree\n", "same.txt": b"stays\n", "old.txt": b"goes\n"}
@@ -30,7 +31,7 @@ def trial_of(project, *, start=START, kept=None, guidance=None, detail=None, **c
 
 
 def page(client, trial):
-    return client.get(address(trial, "?part=files")).content.decode()
+    return main_of(client.get(address(trial, "?part=files")))
 
 
 def changes(client, trial):

@@ -1,0 +1,17 @@
+"""The sentence of a list that filters have emptied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evalhub.web.numbers import counted
+from evalhub.web.words import line
+
+
+def no_match(noun: str, filters: Iterable[tuple[str, str, int | None]], *, older: bool = False) -> str:
+    """Return which filters, each with its name, value and the number of rows without it, match nothing."""
+    found = list(filters)
+    named = ", ".join(f"{name} “{line(value)}”" for name, value, _ in found)
+    without = [f"{counted(left, noun)} without {name}" for name, _, left in found if left]
+    sentence = f"No {'older ' if older else ''}{noun} matches {named}."
+    return f"{sentence} Found {', '.join(without)}." if without else sentence
