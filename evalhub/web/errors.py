@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
 
-def error_page(status: int, title: str, sentence: str, identifier: str) -> HttpResponse:
-    """Return a page that says what is wrong and what to do."""
-    content = {"title": title, "sentence": sentence, "id": identifier, "status": status}
+def error_page(status: int, title: str, sentence: str, identifier: str, *, project: str = "") -> HttpResponse:
+    """Return a page that says what is wrong and what to do, with a link to a project's runs if it has one."""
+    content = {"title": title, "sentence": sentence, "id": identifier, "status": status, "project": project}
     return HttpResponse(render_to_string("web/error.html", content), status=status)
 
 
@@ -32,7 +32,9 @@ def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     sentence = "This page doesn't exist or you can't see it. If you should have access, ask a project admin."
-    return error_page(404, "Page not found", sentence, "web/not-found")
+    match = request.resolver_match
+    project = match.kwargs.get("slug", "") if match else ""
+    return error_page(404, "Page not found", sentence, "web/not-found", project=project)
 
 
 def failed(request: HttpRequest, *_: Any) -> HttpResponse:

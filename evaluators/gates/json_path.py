@@ -95,12 +95,16 @@ class CommandJsonPath(OutputGate):
         detail = {"path": self.path, "expected": self.assertion, "actual": _shown(values)}
         return passed, self._message(values, passed=passed), detail
 
+    def _expected(self) -> str:
+        wanted = "a value" if self.assertion == "exists" else self.assertion.removeprefix("equals ")
+        return f"Expected {wanted} at {self.path}"
+
     def _message(self, values: list[Json], *, passed: bool) -> str:
         if passed:
-            return f"'{self.assertion}' holds at {self.path}."
+            return f"{self._expected()}."
         if not values:
-            return f"'{self.assertion}' does not hold: nothing found at {self.path}."
-        return f"'{self.assertion}' does not hold at {self.path}, where {_shown(values)} was found."
+            return f"{self._expected()}, found nothing."
+        return f"{self._expected()}, found {_shown(values)}."
 
 
 def _shown(values: list[Json]) -> str:

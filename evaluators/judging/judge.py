@@ -52,7 +52,7 @@ def verdict(wanted: JudgeCriteria, judgings: Sequence[Judging]) -> tuple[Score, 
     mean = round(fmean(one.score for one in good if one.score is not None), 12)
     passed = reaches(mean, wanted.pass_threshold)
     told = shown(mean, wanted.pass_threshold, reached=passed)
-    message = f"{told} is {'at least' if passed else 'below'} the threshold of {wanted.pass_threshold:g}."
+    message = f"Judge score {told}, needs {wanted.pass_threshold:.2f}."
     return (Score("judge", NAME, mean, passed, message), *kept, *_criteria(wanted, good))
 
 

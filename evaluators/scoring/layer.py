@@ -48,9 +48,8 @@ def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:
     if missing:
         message = f"There is no score: {', '.join(missing)} could not say."
         return Score(LAYER, NAME, None, None if reached else False, message, detail)
-    verb = "reaches" if reached else "is below"
     told = shown(best, threshold, reached=reached)
-    return Score(LAYER, NAME, best, reached, f"{told} {verb} the threshold of {threshold:g}.", detail)
+    return Score(LAYER, NAME, best, reached, f"Score {told}, needs {threshold:.2f}.", detail)
 
 
 def _gathered(found: Sequence[Score], key: str) -> list[str]:

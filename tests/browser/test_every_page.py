@@ -153,8 +153,8 @@ def test_what_an_upload_would_change_gives_no_reason_to_complain(
         as_admin.locator("#file").set_input_files(chosen)
         as_admin.get_by_label("Check only").set_checked(check)
         as_admin.get_by_role("button", name="Upload").click()
-        as_admin.get_by_text("it would be version 2" if check else "is version 1").wait_for()
-    as_admin.get_by_text("show the difference").click()
+        as_admin.get_by_text("saving creates version 2" if check else "Uploaded list, version 1").wait_for()
+    as_admin.get_by_text("show changes").click()
     assert wrong_with(as_admin, complaints, f"preview-{width}", scheme) == []
 
 

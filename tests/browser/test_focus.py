@@ -28,7 +28,7 @@ def test_choosing_a_role_is_said_and_keeps_the_focus(as_admin: Page, live_server
     role = as_admin.get_by_label("Role of grace")
     role.focus()
     role.select_option("author")
-    expect(as_admin.locator("#said")).to_have_text("grace is author now.")
+    expect(as_admin.locator("#said")).to_have_text("grace is now author.")
     expect(role).to_be_focused()
 
 
@@ -65,7 +65,7 @@ def test_what_filters_leave_is_said(as_admin: Page, live_server: Any, project: A
     expect(as_admin.locator("#said")).to_have_text("1 run")
     as_admin.goto(f"{live_server.url}/p/tools/suites/")
     as_admin.locator("input[name=q]").nth(1).press_sequentially("none")
-    expect(as_admin.locator("#said")).to_have_text("Nothing matches")
+    expect(as_admin.locator("#said")).to_have_text("No matches")
 
 
 def test_a_tab_of_a_transcript_keeps_the_focus_and_is_there_after_a_reload(

@@ -44,7 +44,7 @@ def test_signing_in_and_out_works(page: Page, live_server: Any, project: Any, dj
     page.get_by_label("Name").fill("grace")
     page.get_by_label("Password").fill("a long enough one")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_text("You are in no project yet")).to_be_visible()
+    expect(page.get_by_text("No projects yet")).to_be_visible()
     page.get_by_text("grace").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
@@ -55,8 +55,8 @@ def test_two_ticked_runs_are_compared(as_admin: Page, live_server: Any, project:
     runs = [make_run(version) for _ in range(2)]
     as_admin.goto(f"{live_server.url}/p/tools/runs/")
     for run in runs[::-1]:
-        as_admin.get_by_label(f"Choose run {run.pk}").check()
-    as_admin.get_by_role("button", name="Compare the two chosen").click()
+        as_admin.get_by_label(f"Select run {run.pk}").check()
+    as_admin.get_by_role("button", name="Compare selected").click()
     expect(as_admin.get_by_role("heading", level=1)).to_have_text(
         f"Run {runs[1].pk} against run {runs[0].pk}"
     )
@@ -127,5 +127,5 @@ def test_the_menu_of_a_head_stays_on_the_page(
         assert box
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
-    as_admin.get_by_role("link", name="Start this scenario again…").click()
+    as_admin.get_by_role("link", name="Rerun this scenario…").click()
     expect(as_admin.get_by_label("Only these scenarios")).to_have_value("export")

@@ -64,7 +64,7 @@ def test_the_plan_follows_the_form(form: Page, complaints: list[str]) -> None:
     expect(form.locator("#plan")).to_contain_text("$2.40")
     form.get_by_label("other").check()
     expect(form.get_by_role("button", name="Start 48 trials")).to_be_visible()
-    expect(form.locator("#plan")).to_contain_text("other: not run yet on this target, so no estimate.")
+    expect(form.locator("#plan")).to_contain_text("other: no runs on this target yet, so no estimate.")
     assert [*complaints, *form.evaluate("window.violations")] == []
 
 
@@ -88,8 +88,8 @@ def test_a_mistake_appears_beside_its_field_and_goes(form: Page, complaints: lis
     trials = form.get_by_label("Trials each")
     trials.fill("0")
     trials.blur()
-    expect(form.locator("#trials-note")).to_have_text("Write 1 or more.")
-    expect(trials).to_have_accessible_description("Write 1 or more.")
+    expect(form.locator("#trials-note")).to_have_text("Enter 1 or more.")
+    expect(trials).to_have_accessible_description("Enter 1 or more.")
     trials.fill("3")
     trials.blur()
     expect(form.locator("#trials-note")).to_have_text("")
@@ -120,7 +120,7 @@ def test_a_run_can_be_started_without_a_script(without_script: Page, live_server
     make_target(project)
     make_suite(project, name="Basics")
     without_script.goto(f"{live_server.url}/p/tools/runs/new/")
-    without_script.get_by_role("button", name="Show the plan").click()
+    without_script.get_by_role("button", name="Update plan").click()
     without_script.get_by_role("button", name="Start 2 trials").click()
     expect(without_script.get_by_text("Waiting for a worker.")).to_be_visible()
 
@@ -149,7 +149,7 @@ def test_no_more_is_started_than_the_button_said(
     page.goto(f"{live_server.url}/p/tools/runs/new/?targets=local")
     page.get_by_label("Trials each").fill("20")
     page.get_by_role("button", name="Start 6 trials").click()
-    expect(page.get_by_role("alert")).to_contain_text("It comes to 120 now.")
+    expect(page.get_by_role("alert")).to_contain_text("It is 120 now")
     assert Run.objects.count() == before
     page.get_by_role("button", name="Start 120 trials").click()
     expect(page.get_by_text("Waiting for a worker.")).to_be_visible()

@@ -34,11 +34,11 @@ def test_a_running_run_refreshes_itself_once_it_is_over(
     run = make_run(make_suite(project), state="running", started=timezone.now())
     trial = make_trial(run, outcome="", state="running", started=timezone.now())
     as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
-    expect(as_admin.get_by_text("0 of 1 trial is done")).to_be_visible()
+    expect(as_admin.get_by_text("0 of 1 trial finished")).to_be_visible()
     Trial.objects.filter(pk=trial.pk).update(state="finished", outcome="pass")
     Run.objects.filter(pk=run.pk).update(open=0, passed=1)
     assert close_if_done(run.pk)
-    expect(as_admin.get_by_text("Every trial that counts passed")).to_be_visible()
+    expect(as_admin.get_by_text("All trials passed")).to_be_visible()
     expect(as_admin.locator("#progress")).to_have_count(0)
 
 
@@ -60,7 +60,7 @@ def test_cancelling_is_one_press(as_admin: Page, live_server: Any, project: Any)
     make_trial(run, outcome="")
     as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
     as_admin.get_by_role("button", name="Cancel run").click()
-    expect(as_admin.get_by_text(f"Run {run.pk} is being cancelled")).to_be_visible()
+    expect(as_admin.get_by_text(f"Cancelling run {run.pk}")).to_be_visible()
     assert Run.objects.get(pk=run.pk).state == "cancelled"
 
 
@@ -72,7 +72,7 @@ def test_choosing_a_version_swaps_its_difference_and_keeps_the_address(
         make_version(suite, create={"prompt": prompt})
     as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
     expect(as_admin.get_by_role("heading", name="v2 → v3")).to_be_visible()
-    as_admin.get_by_role("link", name="Version 2, what it changed").click()
+    as_admin.get_by_role("link", name="Changes in version 2").click()
     expect(as_admin.get_by_role("heading", name="v1 → v2")).to_be_visible()
     assert as_admin.url.endswith("?version=2")
     as_admin.get_by_role("link", name="create", exact=True).last.click()
@@ -86,7 +86,7 @@ def test_the_list_of_suites_is_narrowed_in_place(as_admin: Page, live_server: An
     as_admin.get_by_label("Tag").select_option("smoke")
     expect(as_admin.locator("#suites tbody tr")).to_have_count(1)
     assert "tag=smoke" in as_admin.url
-    as_admin.get_by_role("link", name="Clear the filters").click()
+    as_admin.get_by_role("link", name="Clear filters").click()
     expect(as_admin.locator("#suites tbody tr")).to_have_count(2)
 
 
@@ -110,7 +110,7 @@ def test_another_suite_offers_its_own_measures(as_admin: Page, live_server: Any,
     suite, measure = (as_admin.locator(f"select[name={name}]") for name in ("suite", "measure"))
     expect(measure.locator("option")).not_to_have_count(0)
     suite.select_option("other")
-    expect(as_admin.get_by_role("heading", name="Nothing to draw yet")).to_be_visible()
+    expect(as_admin.get_by_role("heading", name="No data yet")).to_be_visible()
     expect(measure.locator("option")).to_have_count(0)
     suite.select_option("taskmgr-basics")
     measure.focus()
@@ -141,7 +141,7 @@ def test_regressions_are_narrowed_while_one_types(
     text, untriaged = as_admin.get_by_role("searchbox", name="Text"), as_admin.locator("#tabs a").first
     expect(untriaged.locator(".count")).to_be_visible()
     text.press_sequentially("nowhere")
-    expect(as_admin.get_by_role("heading", name="Nothing matches")).to_be_visible()
+    expect(as_admin.get_by_role("heading", name="No matches")).to_be_visible()
     expect(untriaged.locator(".count")).to_have_count(0)
     expect(text).to_be_focused()
     assert as_admin.url.endswith("?state=untriaged&q=nowhere&assignee=")
@@ -191,11 +191,11 @@ def test_a_cell_of_the_subcommands_opens_the_calls_that_failed(
     run = fill(project)["runs"][-1]
     as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
     table = as_admin.get_by_role("region", name="Subcommands, table")
-    table.get_by_role("row", name="export").get_by_role("link", name="of calls fail").click()
+    table.get_by_role("row", name="export").get_by_role("link", name="of calls failed").click()
     expect(as_admin.get_by_role("heading", name="Failing calls of export")).to_be_in_viewport()
     assert as_admin.url.endswith("?failing=export")
     table.get_by_role("link", name="list", exact=True).click()
-    expect(as_admin.get_by_text("No call of this subcommand is known to have failed")).to_be_visible()
+    expect(as_admin.get_by_text("No failing calls of this subcommand")).to_be_visible()
     as_admin.go_back()
     as_admin.get_by_role("link", name="taskmgr export --output-format json").click()
     expect(as_admin.locator("#c2:target")).to_be_visible()

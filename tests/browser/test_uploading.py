@@ -28,7 +28,7 @@ def test_a_bad_file_is_told_in_place_and_a_good_one_is_kept(
     expect(as_admin.locator("#upload .source .here").first).to_have_text("    - type: file_exist")
     as_admin.locator("#file").set_input_files({"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD})
     as_admin.get_by_role("button", name="Upload").click()
-    expect(as_admin.get_by_text("is version 1")).to_be_visible()
+    expect(as_admin.get_by_text("Uploaded list, version 1")).to_be_visible()
     assert Suite.objects.count() == 1
 
 
@@ -39,10 +39,10 @@ def test_what_was_checked_is_kept_by_one_press(
     as_admin.locator("#file").set_input_files({"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD})
     as_admin.get_by_label("Check only").check()
     as_admin.get_by_role("button", name="Upload").click()
-    expect(as_admin.get_by_text("it would be version 1")).to_be_visible()
+    expect(as_admin.get_by_text("saving creates version 1")).to_be_visible()
     assert Suite.objects.count() == 0
-    as_admin.get_by_role("button", name="Keep as version 1").click()
-    expect(as_admin.get_by_text("is version 1")).to_be_visible()
+    as_admin.get_by_role("button", name="Save as version 1").click()
+    expect(as_admin.get_by_text("Uploaded list, version 1")).to_be_visible()
     assert Suite.objects.count() == 1
     assert complaints == []
 
@@ -61,10 +61,10 @@ def test_without_a_script_the_files_are_asked_for_once_more(
     plain.locator("#file").set_input_files(chosen)
     plain.get_by_label("Check only").check()
     plain.get_by_role("button", name="Upload").click()
-    expect(plain.get_by_text("choose the files above once more")).to_be_visible()
+    expect(plain.get_by_text("choose the same files again above")).to_be_visible()
     plain.locator("#file").set_input_files(chosen)
-    plain.get_by_role("button", name="Keep as version 1").click()
-    expect(plain.get_by_text("is version 1")).to_be_visible()
+    plain.get_by_role("button", name="Save as version 1").click()
+    expect(plain.get_by_text("Uploaded list, version 1")).to_be_visible()
     context.close()
 
 
@@ -78,7 +78,7 @@ def test_files_can_be_dropped(as_admin: Page, live_server: Any, project: Any) ->
     }"""
     as_admin.evaluate(drop, GOOD.decode())
     as_admin.get_by_role("button", name="Upload").click()
-    expect(as_admin.get_by_text("is version 1")).to_be_visible()
+    expect(as_admin.get_by_text("Uploaded list, version 1")).to_be_visible()
 
 
 def test_a_file_can_be_uploaded_without_a_script(
@@ -89,4 +89,4 @@ def test_a_file_can_be_uploaded_without_a_script(
         {"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD}
     )
     without_script.get_by_role("button", name="Upload").click()
-    expect(without_script.get_by_text("is version 1")).to_be_visible()
+    expect(without_script.get_by_text("Uploaded list, version 1")).to_be_visible()

@@ -25,7 +25,7 @@ class TestScoreAggregation:
 
     def test_a_mean_is_told_on_its_side_of_the_threshold(self):
         told = [aggregate([given("A", value)]).message for value in (0.5, 0.997, 0.9999, 1.0)]
-        assert [message.split()[0] for message in told] == ["0.50", "0.997", "0.9999", "1.00"]
+        assert told == [f"Score {shown}, needs 1.00." for shown in ("0.50", "0.997", "0.9999", "1.00")]
 
     @pytest.mark.parametrize(
         ("scores", "expected"),

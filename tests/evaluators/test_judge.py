@@ -59,9 +59,9 @@ def test_judgings_at_the_threshold_pass() -> None:
 @pytest.mark.parametrize(
     ("score", "message"),
     [
-        (0.7, "0.70 is at least the threshold of 0.7."),
-        (0.699, "0.699 is below the threshold of 0.7."),
-        (0.42, "0.42 is below the threshold of 0.7."),
+        (0.7, "Judge score 0.70, needs 0.70."),
+        (0.699, "Judge score 0.699, needs 0.70."),
+        (0.42, "Judge score 0.42, needs 0.70."),
     ],
 )
 def test_a_score_is_told_on_its_side_of_the_threshold(score: float, message: str) -> None:

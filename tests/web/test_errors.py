@@ -12,6 +12,13 @@ from tests.builders import make_run, make_suite, make_trial
 from tests.web.html import parse
 
 
+def test_a_missing_run_leads_to_the_runs_of_its_project(signed_in, project):
+    response = signed_in().get("/p/tools/runs/999999/")
+    assert response.status_code == 404
+    assert "This page doesn't exist or you can't see it." in parse(response)
+    assert parse(response).link("Runs of this project").address == "/p/tools/runs/"
+
+
 def test_an_unknown_address_gets_a_page(signed_in):
     response = signed_in().get("/p/nowhere/")
     assert response.status_code == 404

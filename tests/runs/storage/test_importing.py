@@ -177,7 +177,7 @@ def test_what_goes_out_as_json_lines_comes_in_with_the_same_outcomes_and_times()
     trials = {trial.scenario.key: trial for trial in again.trial_set.select_related("scenario")}
     found = {key: (trial.outcome, trial.seconds) for key, trial in trials.items()}
     assert found == {"a": ("pass", 1.5), "b": ("fail", 0.25), "c": ("error", 2.0)}
-    assert trials["a"].scores[0]["message"] == "0.80, which its file says is a pass."
+    assert trials["a"].scores[0]["message"] == "Score 0.80, reported as pass."
 
 
 def test_a_suite_result_took_as_long_as_its_cases_one_after_the_other() -> None:
