@@ -34,3 +34,14 @@ def whole_or_last_line(stdout: str) -> Json:
         except NoJson:
             continue
     return None
+
+
+def equal(left: Json, right: Json) -> bool:
+    """Compare JSON values: 3 equals 3.0, true does not equal 1."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+    return bool(left == right)

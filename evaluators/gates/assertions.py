@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from evaluators.model import Json
-from evaluators.printed_json import refuse_constant
+from evaluators.printed_json import equal, refuse_constant
 
 FORMS = "exists, equals VALUE, contains TEXT, or len >= N (also ==, >, <=, <)"
 
@@ -78,14 +78,3 @@ def _value(text: str) -> Json:
         return json.loads(text, parse_constant=refuse_constant)
     except ValueError:
         return text
-
-
-def equal(left: Json, right: Json) -> bool:
-    """Compare JSON values: 3 equals 3.0, true does not equal 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(equal, left, right))
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
-    return bool(left == right)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from evaluators.evidence import Evidence
-from evaluators.gates.assertions import equal
 from evaluators.model import Event
+from evaluators.printed_json import equal
 from evaluators.scoring.base import BaseEvaluator, Finding
 from evaluators.scoring.case import Case, ExpectedCall
 from evaluators.traces import has_trace, tool_calls
