@@ -6,17 +6,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evaluators.expectations.expect import Expect
+from evaluators.assertions.expect import Expect
+from evaluators.evaluator import Case, Message
 from evaluators.gates import Gate
-from evaluators.judging.rubric import JudgeCriteria
-from evaluators.scoring import Evaluator
-from evaluators.scoring.case import Case, Message
-from evaluators.scripts import EvaluatorScript
+from evaluators.gates.informing_scripts import EvaluatorScript
+from evaluators.judges.rubric import JudgeCriteria
+from evaluators.scores import Evaluator
 from evaluators.tool import Tool
 from evaluators.values import Value
 
 
-class Composite(Value):
+class CompositeWeights(Value):
     """Weights of the one number that a scenario may ask for; defaults of llm-tool-test."""
 
     gate_weight: float = 0.35
@@ -31,7 +31,7 @@ class Criteria(Value):
     gates: tuple[Gate, ...] = ()
     scripts: tuple[EvaluatorScript, ...] = ()
     judge: JudgeCriteria | None = None
-    composite: Composite | None = None
+    composite: CompositeWeights | None = None
     expect: Expect | None = None
     """The assertions of an eval case; None where the scenario comes from a format without them."""
     evaluators: tuple[Evaluator, ...] = ()

@@ -26,7 +26,7 @@ class Thresholds(Struct, frozen=True):
     commands: int = 15
 
 
-class Finding(Struct, frozen=True):
+class Diagnosis(Struct, frozen=True):
     """A pattern that holds."""
 
     pattern: str
@@ -35,7 +35,7 @@ class Finding(Struct, frozen=True):
     evidence: tuple[str, ...]
 
 
-def diagnose(told: Interaction, thresholds: Thresholds = Thresholds()) -> tuple[Finding, ...]:  # noqa: B008 immutable
+def diagnose(told: Interaction, thresholds: Thresholds = Thresholds()) -> tuple[Diagnosis, ...]:  # noqa: B008 immutable
     """Return the patterns that hold for these metrics; none where there were no commands."""
     if not told.available:
         return ()
@@ -60,7 +60,7 @@ def cut_offs(pattern: str, limit: Thresholds = Thresholds()) -> str:  # noqa: B0
     return said.get(pattern, "")
 
 
-def _errors_and_help(told: Interaction, limit: Thresholds) -> Iterator[Finding]:
+def _errors_and_help(told: Interaction, limit: Thresholds) -> Iterator[Diagnosis]:
     erring = told.error_rate >= limit.error_rate
     seeking = told.help_seeking >= limit.help_calls
     evidence = (
@@ -69,16 +69,16 @@ def _errors_and_help(told: Interaction, limit: Thresholds) -> Iterator[Finding]:
     )
     if erring and not seeking:
         sentence = "The agent thinks it knows the syntax but does not: the docs may hold wrong examples."
-        yield Finding("errors-without-help", sentence, evidence)
+        yield Diagnosis("errors-without-help", sentence, evidence)
     elif erring:
         sentence = "The tool's help is not enough: examples are missing or arguments described unclearly."
-        yield Finding("errors-despite-help", sentence, evidence)
+        yield Diagnosis("errors-despite-help", sentence, evidence)
     elif seeking:
         sentence = "The help is good but the docs say too little up front: add examples to the guidance."
-        yield Finding("help-instead-of-docs", sentence, evidence)
+        yield Diagnosis("help-instead-of-docs", sentence, evidence)
 
 
-def _retries(told: Interaction, limit: Thresholds) -> Iterator[Finding]:
+def _retries(told: Interaction, limit: Thresholds) -> Iterator[Diagnosis]:
     evidence = tuple(
         f"{sub.name}: {sub.retries_after_failure} of {sub.calls} calls follow a failure of it."
         for sub in told.subcommands
@@ -87,12 +87,12 @@ def _retries(told: Interaction, limit: Thresholds) -> Iterator[Finding]:
     )
     if evidence:
         sentence = "The error messages of these commands do not help the agent to correct itself."
-        yield Finding(RETRIES, sentence, evidence)
+        yield Diagnosis(RETRIES, sentence, evidence)
 
 
-def _many_commands(told: Interaction, limit: Thresholds) -> Iterator[Finding]:
+def _many_commands(told: Interaction, limit: Thresholds) -> Iterator[Diagnosis]:
     if told.completed and told.total_commands >= limit.commands:
         sentence = "The docs describe the commands but not the workflow: add a section on common workflows."
-        yield Finding(
+        yield Diagnosis(
             "many-commands", sentence, (f"{told.total_commands} commands (high from {limit.commands}).",)
         )

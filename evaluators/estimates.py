@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from evaluators.over_runs import OverRuns
+from evaluators.aggregate import RunAggregate
 from evaluators.statistics import student_quantile
 
 FEWEST_RUNS = 3
@@ -36,7 +36,7 @@ class Estimate:
         return Estimate(self.expected * factor, None if self.half is None else self.half * factor)
 
 
-def total_of(scenarios: Sequence[OverRuns | None], whole: OverRuns, trials: int) -> Estimate:
+def total_of(scenarios: Sequence[RunAggregate | None], whole: RunAggregate, trials: int) -> Estimate:
     """Return the total of a measure over so many trials of each scenario.
 
     `scenarios` are the planned ones, None for one of which nothing is known, which takes the mean of the rest;
@@ -63,7 +63,7 @@ def together(estimates: Iterable[Estimate]) -> Estimate:
     )
 
 
-def _half_share(known: Sequence[OverRuns], whole: OverRuns, planned: int) -> float | None:
+def _half_share(known: Sequence[RunAggregate], whole: RunAggregate, planned: int) -> float | None:
     """Return half of the interval as a share of the total, for so many planned trials."""
     between = whole.between
     if between is None or whole.runs < FEWEST_RUNS or whole.mean_of_runs <= 0:
@@ -72,7 +72,7 @@ def _half_share(known: Sequence[OverRuns], whole: OverRuns, planned: int) -> flo
     return student_quantile(0.975, whole.runs - 1) * sqrt(variance) / whole.mean_of_runs
 
 
-def _of_one_run(between: float, known: Sequence[OverRuns], whole: OverRuns, planned: int) -> float:
+def _of_one_run(between: float, known: Sequence[RunAggregate], whole: RunAggregate, planned: int) -> float:
     """Return the variance of the mean of one further run of so many trials."""
     freedom = sum(each.freedom for each in known)
     if not freedom:

@@ -8,12 +8,13 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from evaluators import expectations, gates, interaction, scripts
-from evaluators.criteria import Composite, Criteria
+from evaluators import assertions, gates, interaction
+from evaluators.criteria import CompositeWeights, Criteria
 from evaluators.evidence import Evidence
-from evaluators.judging import judge
+from evaluators.gates import informing_scripts
+from evaluators.judges import rubric_judge
 from evaluators.model import Outcome, Score
-from evaluators.scoring import layer as scoring
+from evaluators.scores import weighted_score as scoring
 
 
 class Layer(Protocol):
@@ -36,7 +37,7 @@ def gates_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...
 
 
 def assertions_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return expectations.scores(criteria.expect, evidence)
+    return assertions.scores(criteria.expect, evidence)
 
 
 def evaluators_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
@@ -44,11 +45,11 @@ def evaluators_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score
 
 
 def scripts_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return scripts.scores(criteria.scripts, evidence)
+    return informing_scripts.scores(criteria.scripts, evidence)
 
 
 def judge_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return judge.scores(criteria.judge, evidence, so_far)
+    return rubric_judge.scores(criteria.judge, evidence, so_far)
 
 
 LAYERS: tuple[Layer, ...] = (
@@ -93,12 +94,12 @@ def outcome(scores: Sequence[Score]) -> Outcome:
 
 
 def composite(
-    wanted: Composite | None, scores: Sequence[Score], decided: Outcome
+    wanted: CompositeWeights | None, scores: Sequence[Score], decided: Outcome
 ) -> tuple[float | None, dict[str, float]]:
     """Return the one number between 0 and 1 that a scenario asked for, and the weights used.
 
     A layer that does not apply drops out and the other weights are normalised; one that broke counts 0
-    in a trial that failed. A trial that is an error has none (llm-tool-test evaluation, Composite Scoring).
+    in a trial that failed. A trial that is an error has none (llm-tool-test evaluation, CompositeWeights Scoring).
     """
     if wanted is None or decided == "error":
         return None, {}
@@ -109,7 +110,7 @@ def composite(
     }
     values = {
         "gates": _gates_part(scores),
-        "judge": _named_part(scores, "judge", judge.NAME),
+        "judge": _named_part(scores, "judge", rubric_judge.NAME),
         "interaction": _named_part(scores, "interaction", "first_try_success_rate"),
     }
     total = sum(weights[layer] for layer, value in values.items() if value is not None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
 
-from evaluators.over_runs import OverRuns
+from evaluators.aggregate import RunAggregate
 from evaluators.statistics import student_quantile
 
 POWER = 0.8
@@ -30,7 +30,7 @@ class Spread:
     """Between runs, apart from trials and from what all scenarios share, the mean over scenarios."""
 
 
-def spread_of(scenarios: Sequence[OverRuns], whole: OverRuns) -> Spread:
+def spread_of(scenarios: Sequence[RunAggregate], whole: RunAggregate) -> Spread:
     """Return how scenarios varied in past runs; `whole` is the suite in the same runs.
 
     A trial passes or fails, so its variance follows from the scenario's rate: its expectation under Jeffreys' prior,
@@ -47,7 +47,7 @@ def spread_of(scenarios: Sequence[OverRuns], whole: OverRuns) -> Spread:
     return Spread(fmean(trial), max(0.0, apart - noise))
 
 
-def _binomial(scenario: OverRuns) -> float:
+def _binomial(scenario: RunAggregate) -> float:
     """Return the expected variance of one trial, for a rate of which these trials are known."""
     a, b = scenario.total + 0.5, scenario.n - scenario.total + 0.5
     return a * b / ((a + b) * (a + b + 1))

@@ -61,10 +61,10 @@ class Simple(Struct, frozen=True):
 
 def simple_commands(line: str) -> tuple[Simple, ...]:
     """Return the simple commands of a line (or of several) in order. Never raises."""
-    return _Reader(line).read()
+    return _ShellReader(line).read()
 
 
-class _Reader:
+class _ShellReader:
     """One pass over a line."""
 
     def __init__(self, line: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from math import sqrt
 from statistics import NormalDist
@@ -56,3 +57,10 @@ def student_quantile(probability: float, freedom: int) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
     return sum(term / float(freedom) ** power for power, term in enumerate(terms))
+
+
+def weighted_mean(weighed: Iterable[tuple[float, float]]) -> float:
+    """Return the mean of values by their weights, 0 where no weight is above 0."""
+    pairs = list(weighed)
+    total = sum(weight for _, weight in pairs)
+    return sum(value * weight for value, weight in pairs) / total if total > 0 else 0.0

@@ -29,7 +29,7 @@ class ModelTurn(Struct, frozen=True):
     usage: Usage | None = None
 
 
-class Message(Struct, frozen=True):
+class StubMessage(Struct, frozen=True):
     """One message of the conversation."""
 
     role: Literal["user", "assistant", "tool"]
@@ -43,7 +43,7 @@ class Message(Struct, frozen=True):
 class AskModel(Protocol):
     """Gives the messages to a model and returns its turn. What it raises goes through."""
 
-    def __call__(self, messages: Sequence[Message]) -> ModelTurn: ...
+    def __call__(self, messages: Sequence[StubMessage]) -> ModelTurn: ...
 
 
 class StubRun(Struct, frozen=True):
@@ -70,15 +70,15 @@ def run_stubs(
 
     The answer is the final response, also where it is empty: text that came with earlier calls is none.
     """
-    messages = [Message("user", prompt)]
+    messages = [StubMessage("user", prompt)]
     turns: list[ModelTurn] = []
     while len(turns) < max_turns:
         turn = ask(tuple(messages))
         turns.append(turn)
         if not turn.calls:
             break
-        messages.append(Message("assistant", turn.text, turn.calls))
-        messages += [Message("tool", json_of(_answer(call, stubs)), call=call) for call in turn.calls]
+        messages.append(StubMessage("assistant", turn.text, turn.calls))
+        messages += [StubMessage("tool", json_of(_answer(call, stubs)), call=call) for call in turn.calls]
     calls = [call for turn in turns for call in turn.calls]
     return StubRun(
         transcript=_transcript(turns, stubs),

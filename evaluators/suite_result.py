@@ -7,7 +7,7 @@ from statistics import fmean
 
 from msgspec import Struct
 
-from evaluators.expectations import VERDICT
+from evaluators.assertions import VERDICT
 from evaluators.model import Json, Outcome, Score
 
 

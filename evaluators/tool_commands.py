@@ -13,7 +13,23 @@ from evaluators.calls import Call
 from evaluators.model import Command
 from evaluators.patterns import compile_pattern, required_literal
 from evaluators.shell import Segment, exit_codes, segments, without_ansi
-from evaluators.told_exit import told_exit_code
+
+_EXIT = re.compile(r"\bexit(?:ed)?(?: with)? (?:code|status)[: =]*(\d{1,9})")
+_ERROR = re.compile(r"^[\s\[*✗✖❌!]*(?:errors?|failed|fatal)\b(?![: ]*(?:0\b|none\b)|-free)", re.MULTILINE)
+_USAGE = re.compile(r"^\s*usage:", re.MULTILINE)
+
+
+def exit_code_in_text(output: str, *, after_help: bool) -> int:
+    """Return the exit code that the lines behind a command tell: the number they name, else 1 for an
+    error word at the start of a line (`usage:` is one where no help was asked for), else 0.
+    """
+    low = output.lower()
+    if "exit" in low and (told := _EXIT.search(low)):
+        return int(told[1])
+    if ("error" in low or "fail" in low or "fatal" in low) and _ERROR.search(low):
+        return 1
+    return int(not after_help and "usage:" in low and _USAGE.search(low) is not None)
+
 
 GENERIC_PATTERN = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
 """Any program in lower case with a word behind it. Only where no tool is known at all; no scenario gets it by default."""
@@ -125,7 +141,7 @@ def in_text(text: str, how: Matcher) -> Iterator[tuple[Seen, int | None]]:
         number += text.count("\n", counted, start)
         counted = start
         window = _FOLLOWING_LINES.match(text, end, following)
-        code = told_exit_code(window.group() if window else "", after_help=_look(line, how).helping)
+        code = exit_code_in_text(window.group() if window else "", after_help=_look(line, how).helping)
         for seen in found_in_line(line, how, code):
             yield seen, number
 

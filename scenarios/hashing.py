@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import BaseModel
 
 from evaluators.criteria import Criteria
-from evaluators.judging.rubric import JudgeCriteria, Rubric
+from evaluators.judges.rubric import JudgeCriteria, Rubric
 from evaluators.model import Json
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.guidance import split

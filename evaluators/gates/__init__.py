@@ -8,12 +8,16 @@ from typing import Annotated, get_args
 from pydantic import Field
 
 from evaluators.evidence import Evidence
-from evaluators.gates.base import BaseGate
-from evaluators.gates.commands import CommandOutputContains, CommandOutputMatches, CommandSucceeds
-from evaluators.gates.files import FileContains, FileExists, FileMatches
-from evaluators.gates.json_path import CommandJsonPath
-from evaluators.gates.scripts import Script
-from evaluators.gates.transcript import NoTranscriptErrors
+from evaluators.gates.base_gate import BaseGate
+from evaluators.gates.command_gates import (
+    CommandOutputContains,
+    CommandOutputMatches,
+    CommandSucceeds,
+    Script,
+)
+from evaluators.gates.file_gates import FileContains, FileExists, FileMatches
+from evaluators.gates.json_path_gate import CommandJsonPath
+from evaluators.gates.transcript_gate import NoTranscriptErrors
 from evaluators.model import Score
 
 __all__ = ["GATES", "BaseGate", "Gate", "scores"]

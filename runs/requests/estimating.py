@@ -8,8 +8,8 @@ from functools import cached_property
 from math import ceil
 
 from evalhub.web.numbers import counted
+from evaluators.aggregate import RunAggregate
 from evaluators.estimates import Estimate, together, total_of
-from evaluators.over_runs import OverRuns
 from evaluators.power import FEWEST_RUNS, FEWEST_SCENARIOS, Spread, smallest_change, spread_of
 from runs.planning import PlannedRun
 from runs.warehouse.past import ArmPast, Past, TargetPast
@@ -80,7 +80,7 @@ class RunEstimate:
             )
         return ""
 
-    def _known(self, measure: str) -> list[OverRuns]:
+    def _known(self, measure: str) -> list[RunAggregate]:
         found = self.past.scenarios.get(measure, {})
         return [found[each.scenario_id] for each in self.run.scenarios if each.scenario_id in found]
 
@@ -89,7 +89,7 @@ class RunEstimate:
         scenarios = [found.get(each.scenario_id) for each in self.run.scenarios]
         return total_of(scenarios, self.past.whole[measure], trials)
 
-    def _by_target(self, whole: OverRuns | None, trials: int) -> Estimate | None:
+    def _by_target(self, whole: RunAggregate | None, trials: int) -> Estimate | None:
         return total_of([None] * len(self.run.scenarios), whole, trials) if whole else None
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evaluators.criteria import Criteria
-from evaluators.scoring.without_models import without_models
+from evaluators.scores.composite_evaluator import without_models
 from runs.providers import MODELS
 from runs.providers.base import Invocation, Look
 from runs.queue.claims import Claim

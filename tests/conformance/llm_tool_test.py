@@ -12,16 +12,16 @@ from typing import Any
 
 import msgspec
 
-from evaluators.criteria import Composite, Criteria
+from evaluators.criteria import CompositeWeights, Criteria
 from evaluators.evaluate import composite, evaluate, outcome
 from evaluators.evidence import Evidence
+from evaluators.gates.informing_scripts import EvaluatorScript, run_script
 from evaluators.interaction import GENERIC_PATTERN, Interaction, analyse, metrics
-from evaluators.judging.judge import reaches
-from evaluators.judging.reply import checked, first_object
-from evaluators.judging.rubric import JudgeCriteria, Rubric
+from evaluators.judges.rubric import JudgeCriteria, Rubric
+from evaluators.judges.rubric_judge import reaches
+from evaluators.judges.rubric_reply import checked, first_object
 from evaluators.model import Score, Transcript
 from evaluators.redaction import redact_patterns
-from evaluators.scripts import EvaluatorScript, run_script
 from evaluators.tool import Tool
 from evaluators.tool_commands import Seen, numbered
 from evaluators.transcripts import parse
@@ -80,7 +80,7 @@ def _composite(given: Any) -> Any:
         Score("judge", "judge", given["judge_score"]),
         Score("interaction", "first_try_success_rate", given["first_try_success_rate"]),
     ]
-    score, _ = composite(Composite(**(given["weights"] or {})), scores, outcome(()))
+    score, _ = composite(CompositeWeights(**(given["weights"] or {})), scores, outcome(()))
     return {"score": score}
 
 

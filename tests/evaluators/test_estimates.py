@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
+from evaluators.aggregate import RunAggregate
 from evaluators.estimates import Estimate, together, total_of
-from evaluators.over_runs import OverRuns
 
 
 def runs_of(values_by_run):
@@ -16,7 +16,7 @@ def runs_of(values_by_run):
     )
     total = sum(map(sum, values_by_run))
     n = sum(map(len, values_by_run))
-    return OverRuns(len(means), n, total, sum(means), sum(mean * mean for mean in means), within)
+    return RunAggregate(len(means), n, total, sum(means), sum(mean * mean for mean in means), within)
 
 
 def whole_of(scenarios):
@@ -25,7 +25,7 @@ def whole_of(scenarios):
         sum(sum(values) / len(values) for values in run) / len(run) for run in zip(*scenarios, strict=True)
     ]
     width = len(scenarios)
-    return OverRuns(
+    return RunAggregate(
         len(means), width * len(means), width * sum(means), sum(means), sum(mean * mean for mean in means)
     )
 
@@ -97,10 +97,10 @@ def test_totals_that_vary_apart_add_up_by_their_squares():
 
 
 def test_runs_add_up():
-    first, second = OverRuns.of([1.0, 2.0]), OverRuns.of([4.0])
-    assert first + second == OverRuns.of([1.0, 2.0, 4.0])
+    first, second = RunAggregate.of([1.0, 2.0]), RunAggregate.of([4.0])
+    assert first + second == RunAggregate.of([1.0, 2.0, 4.0])
 
 
 def test_one_run_has_no_variance():
-    assert OverRuns.of([1.0]).between is None
-    assert OverRuns.of([0.1, 0.1, 0.1]).between == pytest.approx(0.0, abs=1e-15)
+    assert RunAggregate.of([1.0]).between is None
+    assert RunAggregate.of([0.1, 0.1, 0.1]).between == pytest.approx(0.0, abs=1e-15)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.criteria import Composite, Criteria
+from evaluators.criteria import CompositeWeights, Criteria
 from evaluators.evaluate import composite, evaluate, outcome
-from evaluators.gates.files import FileExists
-from evaluators.judging.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.gates.file_gates import FileExists
+from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.model import CommandResult, CompletionError, Outcome, Score
 from evaluators.tool import Tool
 from tests.evaluators.agentv_samples import CASE
@@ -68,7 +68,7 @@ def test_the_outcome(scores: tuple[Score, ...], expected: Outcome) -> None:
 def test_the_composite(
     scores: tuple[Score, ...], decided: Outcome, number: float | None, layers: set[str]
 ) -> None:
-    found, weights = composite(Composite(), scores, decided)
+    found, weights = composite(CompositeWeights(), scores, decided)
     assert found == (None if number is None else pytest.approx(number))
     assert set(weights) == layers
     assert not weights or sum(weights.values()) == pytest.approx(1.0)
@@ -79,7 +79,7 @@ def test_no_composite_unless_the_scenario_asks() -> None:
 
 
 def test_weights_of_nothing_give_no_composite() -> None:
-    assert composite(Composite(gate_weight=0), (PASSED,), "pass") == (None, {})
+    assert composite(CompositeWeights(gate_weight=0), (PASSED,), "pass") == (None, {})
 
 
 JUDGE = JudgeCriteria(rubric=Rubric(criteria=(Criterion(id="a", weight=1),)), pass_threshold=0.5)
@@ -97,7 +97,9 @@ EVERY_LAYER = {
 
 
 def criteria(path: str) -> Criteria:
-    return Criteria(tool=Tool(binary="t"), gates=(FileExists(path=path),), judge=JUDGE, composite=Composite())
+    return Criteria(
+        tool=Tool(binary="t"), gates=(FileExists(path=path),), judge=JUDGE, composite=CompositeWeights()
+    )
 
 
 def test_it_runs_every_layer() -> None:

@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from evaluators.over_runs import OverRuns
+from evaluators.aggregate import RunAggregate
 from evaluators.power import Spread, smallest_change, spread_of
 
 
@@ -14,12 +14,14 @@ def passes(*by_run, trials):
     """Return a scenario over runs, from how many of its trials passed in each."""
     rates = [each / trials for each in by_run]
     total = float(sum(by_run))
-    return OverRuns(len(rates), trials * len(rates), total, sum(rates), sum(rate * rate for rate in rates))
+    return RunAggregate(
+        len(rates), trials * len(rates), total, sum(rates), sum(rate * rate for rate in rates)
+    )
 
 
 def whole_of(scenarios, trials):
     rates = [fmean(each[run] / trials for each in scenarios) for run in range(len(scenarios[0]))]
-    return OverRuns.of(rates)
+    return RunAggregate.of(rates)
 
 
 @pytest.mark.parametrize(

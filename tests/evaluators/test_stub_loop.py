@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from evaluators.expectations import tool_calls
+from evaluators.assertions import tool_calls
 from evaluators.model import Usage
-from evaluators.stub_loop import MAX_TURNS, Message, ModelCall, ModelTurn, run_stubs
+from evaluators.stub_loop import MAX_TURNS, ModelCall, ModelTurn, StubMessage, run_stubs
 
 WEATHER = ModelCall("get_weather", {"city": "Paris"}, "tc_1")
 STUBS = {"get_weather": {"temperature": 18}}
@@ -26,9 +26,9 @@ def test_it_feeds_the_stubs_answer_back():
     model = Model(ModelTurn("Let me look.", (WEATHER,)), ModelTurn("18 degrees."))
     run_stubs("Weather?", STUBS, model)
     assert model.asked[1] == (
-        Message("user", "Weather?"),
-        Message("assistant", "Let me look.", (WEATHER,)),
-        Message("tool", '{"temperature":18}', call=WEATHER),
+        StubMessage("user", "Weather?"),
+        StubMessage("assistant", "Let me look.", (WEATHER,)),
+        StubMessage("tool", '{"temperature":18}', call=WEATHER),
     )
 
 

@@ -1,9 +1,9 @@
 import pytest
 
+from evaluators.assertions import Expect
 from evaluators.criteria import Criteria
 from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
-from evaluators.expectations import Expect
 from evaluators.model import Score, Transcript
 from evaluators.suite_result import (
     Baseline,

@@ -1,8 +1,8 @@
 import pytest
 
 from evaluators.criteria import Criteria
-from evaluators.gates.files import FileExists
-from evaluators.judging.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.gates.file_gates import FileExists
+from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.tool import Tool
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.hashing import (

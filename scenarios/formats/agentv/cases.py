@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from evaluators.assertions.expected_messages import ExpectedMessages
 from evaluators.criteria import Criteria
+from evaluators.judges.checklist_judge import ChecklistJudge
+from evaluators.judges.llm_judge import LlmJudge
 from evaluators.model import Json
-from evaluators.scoring import BaseEvaluator
-from evaluators.scoring.expected_messages import ExpectedMessages
-from evaluators.scoring.llm_judge import LlmJudge
-from evaluators.scoring.rubric import RubricJudge
+from evaluators.scores import BaseEvaluator
 from scenarios.formats.agentv.evaluators import ALIASES, EvaluatorReader, with_own_names
 from scenarios.formats.agentv.messages import ReadMessages, read_messages
 from scenarios.formats.agentv.mirror import CaseFile, EvalFile, Execution
@@ -174,7 +174,7 @@ def _nothing_to_judge_by(
     judges = [one for one in found if isinstance(one, LlmJudge) and not one.prompt]
     if not judges or case.expected_outcome or any(text_of(turn) for turn in wanted.turns):
         return []
-    if any(isinstance(one, RubricJudge) for one in found):
+    if any(isinstance(one, ChecklistJudge) for one in found):
         return []
     what = "A judge is to score the answer, and nothing says what a good one is."
     fix = "Add 'expected_outcome:'."

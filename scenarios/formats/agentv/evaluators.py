@@ -8,15 +8,20 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from evaluators.assertions.expected_messages import ExpectedMessages
+from evaluators.assertions.tool_trajectory import ExpectedTool, ToolTrajectory
+from evaluators.judges.checklist_judge import ChecklistJudge, RubricItem
+from evaluators.judges.code_judge import CodeJudge
+from evaluators.judges.llm_judge import LlmJudge
 from evaluators.model import Json
-from evaluators.scoring import BaseEvaluator
-from evaluators.scoring.code_judge import CodeJudge
-from evaluators.scoring.composite import CodeAggregator, Composite, LlmAggregator, WeightedAverage
-from evaluators.scoring.expected_messages import ExpectedMessages
-from evaluators.scoring.layer import NAME as RESERVED
-from evaluators.scoring.llm_judge import LlmJudge
-from evaluators.scoring.rubric import RubricItem, RubricJudge
-from evaluators.scoring.tool_trajectory import ExpectedTool, ToolTrajectory
+from evaluators.scores import BaseEvaluator
+from evaluators.scores.composite_evaluator import (
+    CodeAggregator,
+    CompositeEvaluator,
+    LlmAggregator,
+    WeightedAverage,
+)
+from evaluators.scores.weighted_score import NAME as RESERVED
 from scenarios.formats.agentv import mirror
 from scenarios.formats.agentv.judges import read_cwd, read_prompt, script_lints
 from scenarios.formats.agentv.place import Place
@@ -46,12 +51,12 @@ class EvaluatorReader:
                 self._renamed(before.label, after.label, (*at, index, "name"))
         return named
 
-    def rubric(self, items: Sequence[Json], at: Location, **given: Any) -> RubricJudge | None:
+    def rubric(self, items: Sequence[Json], at: Location, **given: Any) -> ChecklistJudge | None:
         """Return a rubric evaluator for a list of statements, None where none is right."""
         rubrics = [self._statement(item, index, (*at, index)) for index, item in enumerate(items)]
         right = [item for item in rubrics if item is not None]
         self._check_ids(right, at)
-        return RubricJudge(rubrics=tuple(right), **given) if right else None
+        return ChecklistJudge(rubrics=tuple(right), **given) if right else None
 
     def _one(self, item: Json, at: Location) -> BaseEvaluator | None:
         if isinstance(item, str):
@@ -153,7 +158,9 @@ class EvaluatorReader:
         aggregator = self._aggregator(found.aggregator, (*at, "aggregator"))
         if not members or aggregator is None:
             return None
-        return Composite.model_validate({**_common(found), "evaluators": members, "aggregator": aggregator})
+        return CompositeEvaluator.model_validate(
+            {**_common(found), "evaluators": members, "aggregator": aggregator}
+        )
 
     def _aggregator(
         self, item: dict[str, Json] | None, at: Location

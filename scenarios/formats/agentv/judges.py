@@ -6,7 +6,7 @@ import posixpath
 import re
 import shlex
 
-from evaluators.scoring.judge_prompt import shows_answer
+from evaluators.judges.llm_judge_prompt import shows_answer
 from scenarios.formats.agentv.messages import file_text
 from scenarios.formats.agentv.place import Place
 from scenarios.formats.positions import Location

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from evaluators.evaluator import ExpectedCall, Message
 from evaluators.model import Json
-from evaluators.scoring.case import ExpectedCall, Message
 from scenarios.formats.agentv.mirror import MessageFile
 from scenarios.formats.agentv.place import Place
 from scenarios.formats.positions import Location

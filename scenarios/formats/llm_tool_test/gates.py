@@ -8,7 +8,7 @@ from typing import cast
 import yaml
 
 from evaluators.gates import GATES, Gate
-from evaluators.gates.former import replacement
+from evaluators.gates.legacy_gates import replacement_gate
 from evaluators.model import Json
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
@@ -70,7 +70,7 @@ def _no_such_gate(item: dict[str, Json], document: Document, at: Location, binar
     if not isinstance(name, str):
         what = f"The type of a gate must be text, not {kind(name)}."
         return document.problem(at, what, fix="Write the kind of the gate.", id="format/wrong-type")
-    if (instead := replacement(name, item, binary=binary)) is not None:
+    if (instead := replacement_gate(name, item, binary=binary)) is not None:
         what = f"The gate '{name}' was replaced by a generic one."
         return document.problem(
             at, what, fix=f"Write {_on_one_line(instead)} instead.", id="format/former-gate"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from evaluators.criteria import Composite
+from evaluators.criteria import CompositeWeights
 from evaluators.model import Json
 from scenarios.formats.validation import Mirror
 
@@ -86,9 +86,9 @@ class Judge(Mirror):
 class Weights(Mirror):
     """Weights that are left out have llm-tool-test's defaults, each by itself."""
 
-    gate_weight: Weight = Composite().gate_weight
-    judge_weight: Weight = Composite().judge_weight
-    interaction_weight: Weight = Composite().interaction_weight
+    gate_weight: Weight = CompositeWeights().gate_weight
+    judge_weight: Weight = CompositeWeights().judge_weight
+    interaction_weight: Weight = CompositeWeights().interaction_weight
 
 
 class Evaluation(Mirror):

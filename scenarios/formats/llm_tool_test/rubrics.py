@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 
-from evaluators.judging.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.mirror import Judge, RubricFile
 from scenarios.formats.llm_tool_test.paths import find_file

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from evaluators.criteria import Composite, Criteria
+from evaluators.criteria import CompositeWeights, Criteria
 from evaluators.gates import Gate
-from evaluators.judging.rubric import JudgeCriteria
+from evaluators.gates.informing_scripts import EvaluatorScript
+from evaluators.judges.rubric import JudgeCriteria
 from evaluators.model import Json
-from evaluators.scripts import EvaluatorScript
 from scenarios.formats.llm_tool_test.gates import read_gates
 from scenarios.formats.llm_tool_test.lints import lints
 from scenarios.formats.llm_tool_test.mirror import ScenarioFile
@@ -130,7 +130,7 @@ def _criteria(
         gates=_gates(reading, found, tool.binary if tool else ""),
         scripts=tuple(_evaluators(found)),
         judge=_judge(reading, found, upload, settings),
-        composite=Composite(**found.evaluation.composite.model_dump())
+        composite=CompositeWeights(**found.evaluation.composite.model_dump())
         if found.evaluation.composite
         else None,
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from evaluators.expectations.expect import WITHOUT_VALUE, Expect, ToolParam
+from evaluators.assertions.expect import WITHOUT_VALUE, Expect, ToolParam
 from evaluators.js_text import string_of
 from evaluators.model import Json
 from evaluators.patterns import BadPattern, compile_pattern
-from evaluators.tokens import tokens_in
+from evaluators.template_tokens import tokens_in
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge.mirror import ExpectFile, ParamFile

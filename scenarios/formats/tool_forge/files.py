@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from evaluators.expectations.expect import Expect
+from evaluators.assertions.expect import Expect
 from evaluators.model import Json
 from evaluators.staleness import HASH_DIGITS, is_placeholder
 from scenarios.formats.parsed import ParsedSuite

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import AliasChoices
 
 from evaluators.guidelines import DEFAULT_PATTERNS
-from evaluators.scoring import EVALUATORS
+from evaluators.scores import EVALUATORS
 from scenarios.formats.agentv import mirror
 from scenarios.formats.agentv.evaluators import ALIASES
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from agentv_files import case, spec, suite
 
+from evaluators.assertions.expected_messages import ExpectedMessages
+from evaluators.assertions.tool_trajectory import ToolTrajectory
 from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
-from evaluators.scoring.code_judge import CodeJudge
-from evaluators.scoring.composite import CodeAggregator, Composite, LlmAggregator
-from evaluators.scoring.expected_messages import ExpectedMessages
-from evaluators.scoring.llm_judge import LlmJudge
-from evaluators.scoring.rubric import RubricJudge
-from evaluators.scoring.tool_trajectory import ToolTrajectory
+from evaluators.judges.checklist_judge import ChecklistJudge
+from evaluators.judges.code_judge import CodeJudge
+from evaluators.judges.llm_judge import LlmJudge
+from evaluators.scores.composite_evaluator import CodeAggregator, CompositeEvaluator, LlmAggregator
 from evaluators.traces import read_trace
 from scenarios.spec import ScenarioSpec
 
@@ -176,7 +176,7 @@ def test_execution_of_the_case_goes_before_its_evaluators():
 def test_rubrics_are_texts_or_mappings():
     text = "rubrics:\n- Is short\n- {id: polite, description: Is polite, weight: 2.5, required: false}"
     (rubric,) = spec(case(text), "one").criteria.evaluators
-    assert isinstance(rubric, RubricJudge)
+    assert isinstance(rubric, ChecklistJudge)
     assert rubric.label == "rubric"
     assert [(item.id, item.description, item.weight, item.required) for item in rubric.rubrics] == [
         ("rubric-1", "Is short", 1.0, True),
@@ -212,11 +212,11 @@ def test_composites_nest_and_aggregate():
   aggregator: {type: code_judge, path: [node, sum.js], cwd: .}"""
     found = suite(case(text))
     (outer,) = found.scenarios[0].criteria.evaluators
-    assert isinstance(outer, Composite)
+    assert isinstance(outer, CompositeEvaluator)
     assert isinstance(outer.aggregator, CodeAggregator)
     assert outer.aggregator.path == "node sum.js"
     (inner,) = outer.evaluators
-    assert isinstance(inner, Composite)
+    assert isinstance(inner, CompositeEvaluator)
     assert isinstance(inner.aggregator, LlmAggregator)
     assert [one.label for one in inner.evaluators] == ["llm_judge", "llm_judge 2"]
 

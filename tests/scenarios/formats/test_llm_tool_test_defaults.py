@@ -3,7 +3,7 @@
 import pytest
 from llm_tool_test_files import CONFIG, SHORT, changed, read, read_one, upload
 
-from evaluators.judging.rubric import Criterion
+from evaluators.judges.rubric import Criterion
 from evaluators.tool import Tool
 
 SETTINGS = """\

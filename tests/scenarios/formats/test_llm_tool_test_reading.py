@@ -3,11 +3,11 @@
 import pytest
 from llm_tool_test_files import CONFIG, SCENARIO, SHORT, read, read_one, upload
 
-from evaluators.criteria import Composite
-from evaluators.gates.commands import CommandSucceeds
-from evaluators.gates.transcript import NoTranscriptErrors
-from evaluators.judging.rubric import Criterion
-from evaluators.scripts import EvaluatorScript
+from evaluators.criteria import CompositeWeights
+from evaluators.gates.command_gates import CommandSucceeds
+from evaluators.gates.informing_scripts import EvaluatorScript
+from evaluators.gates.transcript_gate import NoTranscriptErrors
+from evaluators.judges.rubric import Criterion
 from evaluators.tool import Tool
 from scenarios.formats.llm_tool_test import matches
 from scenarios.formats.parsed import FixtureFile
@@ -44,7 +44,7 @@ def test_every_criterion_is_taken_over():
         NoTranscriptErrors(),
     )
     assert criteria.scripts == (EvaluatorScript(command="./measure.sh", name="size"),)
-    assert criteria.composite == Composite(gate_weight=0.5, judge_weight=0.55, interaction_weight=0.10)
+    assert criteria.composite == CompositeWeights(gate_weight=0.5, judge_weight=0.55, interaction_weight=0.10)
 
 
 def test_the_judge_and_its_rubric_are_taken_over():

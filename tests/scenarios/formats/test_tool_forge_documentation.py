@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.expectations import ASSERTIONS
+from evaluators.assertions import ASSERTIONS
 from scenarios.formats.tool_forge import mirror
 
 TEXT = (Path(__file__).parents[3] / "docs/formats/tool-forge.md").read_text()

@@ -5,9 +5,9 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluators.assertions import ASSERTIONS, VERDICT
 from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
-from evaluators.expectations import ASSERTIONS, VERDICT
 from evaluators.model import Event, Transcript
 from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError

@@ -1,0 +1,172 @@
+"""The gate that looks into a command's JSON output."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+from msgspec import Struct
+from pydantic import AfterValidator
+
+from evaluators.gates.base_gate import excerpt
+from evaluators.gates.command_gates import OutputGate
+from evaluators.json_values import equal, refuse_constant
+from evaluators.model import Json
+
+FORMS = "exists, equals VALUE, contains TEXT, or len >= N (also ==, >, <=, <)"
+
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    ">=": operator.ge,
+    "==": operator.eq,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
+_LEN = re.compile(r"len\s*(>=|==|<=|>|<)\s*(\d{1,9})")
+
+
+class BadAssertion(ValueError):
+    """The text is no assertion; the message names the allowed forms."""
+
+
+class Assertion(Struct, frozen=True):
+    """A parsed assertion."""
+
+    form: Literal["exists", "equals", "contains", "len"]
+    expected: Json = None
+    comparison: str = ""
+
+    def holds(self, values: Sequence[Json], *, counting: bool) -> bool:
+        """Tell whether it holds for the values found; for `len`, `counting` takes their number."""
+        if self.form == "len":
+            length = self.length(values, counting=counting)
+            return length is not None and _COMPARISONS[self.comparison](length, self.expected)
+        return any(self._holds_for(value) for value in values)
+
+    def _holds_for(self, value: Json) -> bool:
+        if self.form == "exists":
+            return value is not None
+        if self.form == "equals":
+            return equal(value, self.expected)
+        return isinstance(value, str) and self.expected in value
+
+    def length(self, values: Sequence[Json], *, counting: bool) -> int | None:
+        """Return what `len` compares; None where there is no array or object."""
+        if counting or len(values) > 1:
+            return len(values)
+        return len(values[0]) if values and isinstance(values[0], list | dict) else None
+
+
+def parse_assertion(text: str) -> Assertion:
+    """Return the assertion that the text says. Raises `BadAssertion` with the allowed forms."""
+    word, _, rest = text.strip().partition(" ")
+    rest = rest.strip()
+    if word == "exists" and not rest:
+        return Assertion("exists")
+    if word == "equals" and rest:
+        return Assertion("equals", _value(rest))
+    if word == "contains" and rest:
+        return Assertion("contains", rest)
+    if found := _LEN.fullmatch(text.strip()):
+        return Assertion("len", int(found[2]), found[1])
+    raise BadAssertion(f"'{text}' is not an assertion. Write {FORMS}.")
+
+
+def _value(text: str) -> Json:
+    """Return the JSON value; a bare word is a string."""
+    try:
+        return json.loads(text, parse_constant=refuse_constant)
+    except ValueError:
+        return text
+
+
+# Filters with `=~` and the functions sub and split run patterns that nothing limits.
+_REFUSED = re.compile(r"=~|`\s*(?:sub|split)\b")
+_parsing = threading.Lock()
+"""Held while warnings are set aside, which Python does for the whole process."""
+_MANY = re.compile(r"\*|\[[^\]'\"]*[?:,][^\]]*\]|\[\?")
+
+
+class BadJsonPath(ValueError):
+    """The text is no JSONPath, or one that is not allowed; the message is a sentence."""
+
+
+@lru_cache(maxsize=256)
+def check_json_path(text: str) -> Any:
+    """Return the compiled path. Raises `BadJsonPath` with what is wrong with it."""
+    if _REFUSED.search(text):
+        raise BadJsonPath(
+            f"'{text}' matches a regular expression, which is not allowed in a path. Compare with ==."
+        )
+    # Loaded for the first path: few suites have one.
+    from jsonpath_ng.exceptions import JSONPathError
+    from jsonpath_ng.ext.parser import parse
+
+    try:
+        with _parsing, warnings.catch_warnings():
+            # What the next major release drops is read for as long as the pinned one reads it.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            path = parse(text)
+    except (JSONPathError, ValueError, RecursionError, AttributeError, TypeError) as error:
+        raise BadJsonPath(
+            f"'{text}' is not a JSONPath: {str(error).rstrip('.!')}. Write one such as $.items[0].id."
+        ) from None
+    if _intersects(path):
+        raise BadJsonPath(
+            f"'{text}' intersects paths with &, which cannot be carried out. Use one gate for each."
+        )
+    return path
+
+
+def _intersects(path: Any) -> bool:
+    """Tell whether a path holds the operator that the library reads and does not carry out."""
+    parts = (getattr(path, side, None) for side in ("left", "right"))
+    # By its name, as the class is private.
+    return type(path).__name__ == "_Intersect" or any(map(_intersects, filter(None, parts)))
+
+
+def _checked_path(text: str) -> str:
+    check_json_path(text)
+    return text
+
+
+def _checked_assertion(text: str) -> str:
+    parse_assertion(text)
+    return text
+
+
+class CommandJsonPath(OutputGate):
+    """The command's stdout is JSON, and what the path finds in it is as asserted."""
+
+    type: Literal["command_json_path"] = "command_json_path"
+    path: Annotated[str, AfterValidator(_checked_path)]
+    assertion: Annotated[str, AfterValidator(_checked_assertion)]
+
+    def judge_output(self, stdout: str) -> tuple[bool, str, dict[str, Json]]:
+        try:
+            document = json.loads(stdout, parse_constant=refuse_constant)
+        except (ValueError, RecursionError):
+            return False, "its output is not JSON.", {"expected": self.assertion}
+        values = [match.value for match in check_json_path(self.path).find(document)]
+        assertion = parse_assertion(self.assertion)
+        passed = assertion.holds(values, counting=bool(_MANY.search(self.path)))
+        detail = {"path": self.path, "expected": self.assertion, "actual": _shown(values)}
+        return passed, self._message(values, passed=passed), detail
+
+    def _message(self, values: list[Json], *, passed: bool) -> str:
+        if passed:
+            return f"'{self.assertion}' holds at {self.path}."
+        if not values:
+            return f"'{self.assertion}' does not hold: nothing found at {self.path}."
+        return f"'{self.assertion}' does not hold at {self.path}, where {_shown(values)} was found."
+
+
+def _shown(values: list[Json]) -> str:
+    shown: Json = values[0] if len(values) == 1 else values
+    return excerpt(json.dumps(shown, ensure_ascii=False))[:300]

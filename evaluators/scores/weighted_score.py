@@ -1,0 +1,60 @@
+"""The layer of scoring evaluators: their scores, and the one score that decides (AgentV evaluation, Score Aggregation)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evaluators.evaluator import LAYER, Case, score_text
+from evaluators.evidence import Evidence
+from evaluators.model import Score
+from evaluators.scores import Evaluator
+from evaluators.statistics import weighted_mean
+
+NAME = "score"
+"""The score that decides."""
+
+_ROUNDING = 1e-9
+
+
+def scores(
+    evaluators: Sequence[Evaluator], threshold: float, case: Case, evidence: Evidence
+) -> tuple[Score, ...]:
+    """Return the aggregate and every evaluator's score; nothing where a scenario has no evaluators."""
+    if not evaluators:
+        return ()
+    found = [evaluator.evaluate(case, evidence) for evaluator in evaluators]
+    own = [scores[0] for scores in found]
+    return (aggregate(own, threshold), *(score for scores in found for score in scores))
+
+
+def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:
+    """Return the weighted mean of evaluators' scores; its status is fail below the threshold.
+
+    Where an evaluator could not say there is no value; it fails all the same when the best that the
+    missing one could give would not reach the threshold.
+    """
+    missing = [score.name for score in found if score.value is None]
+    best = weighted_mean((1.0 if score.value is None else score.value, score.weight) for score in found)
+    reached = best >= threshold - _ROUNDING
+    detail = {
+        "status": ("error" if missing else "pass") if reached else "fail",
+        "threshold": threshold,
+        "hits": _gathered(found, "hits"),
+        "misses": _gathered(found, "misses"),
+        "reasoning": _reasoning(found),
+    }
+    if missing:
+        message = f"There is no score: {', '.join(missing)} could not say."
+        return Score(LAYER, NAME, None, None if reached else False, message, detail)
+    verb = "reaches" if reached else "is below"
+    told = score_text(best, threshold, reached=reached)
+    return Score(LAYER, NAME, best, reached, f"{told} {verb} the threshold of {threshold:g}.", detail)
+
+
+def _gathered(found: Sequence[Score], key: str) -> list[str]:
+    return [text for score in found for text in score.detail.get(key, ())]
+
+
+def _reasoning(found: Sequence[Score]) -> str:
+    told = [(score.name, score.detail.get("reasoning")) for score in found]
+    return " | ".join(f"{name}: {reasoning}" for name, reasoning in told if reasoning)
