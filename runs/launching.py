@@ -18,11 +18,11 @@ from runs.models.run import RunState
 from runs.reaping import reap
 from runs.targets.accepting import folder_on_disk, take_over, take_over_bundle
 from runs.trials import batching
+from scenarios.bundle_limits import read_whole
 from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
 from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite, SuiteVersion
-from scenarios.one_file import read_whole
 from scenarios.storing import keep_guidance
 
 POLL_SECONDS = 0.3

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import posixpath
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from scenarios.formats.problems import Problem, ScenarioFileError
 
@@ -115,3 +117,15 @@ def _check_folders(archive: str, kept: dict[str, Member]) -> None:
             if folder in kept:
                 what = "The path is a file and a folder at once."
                 raise refuse(archive, kept[folder].path, what, "Rename one of them.", "bundle/same-path")
+
+
+def read_whole(path: Path, *, most: int = MAX_FILE_BYTES) -> bytes:
+    """Return a file's content, at most so many bytes: a device has no end and would take all memory.
+
+    Raises OSError, also for a file that is larger.
+    """
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(path))
+    return content

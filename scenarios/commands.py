@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from evalhub.teams.access import default_project, local_owner
 from evalhub.teams.models import Project
 from evalhub.web.commands import FAILED, PASSED, REGRESSED, WRONG_USE, PlainCommand, Refused, Result
+from scenarios.bundle_limits import read_whole
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.one_file import read_whole
 
 __all__ = ["FAILED", "PASSED", "REGRESSED", "WRONG_USE", "EvalhubCommand", "Refused", "Result"]
 MAX_DOCUMENT_BYTES = 512 * 1024 * 1024

@@ -17,7 +17,7 @@ _KEYS = re.compile(r"[^.\[\]\d][^.\[\]]*")
 
 
 @dataclass(frozen=True)
-class Line:
+class QuotedLine:
     """A line of a file around a problem; `here` marks the one that it is about."""
 
     number: int
@@ -37,7 +37,7 @@ class Quoted:
     """A problem with the lines it is about; none where the file is no text or has no such line."""
 
     problem: Problem
-    lines: tuple[Line, ...]
+    lines: tuple[QuotedLine, ...]
     format: str = ""
     """The format that the file was read as, where it is known."""
 
@@ -56,14 +56,14 @@ def quoted(problems: Sequence[Problem], files: Mapping[str, bytes]) -> list[Quot
     return found
 
 
-def _lines(problem: Problem, lines: list[str]) -> tuple[Line, ...]:
+def _lines(problem: Problem, lines: list[str]) -> tuple[QuotedLine, ...]:
     if not 1 <= problem.line <= len(lines):
         return ()
     first = max(1, problem.line - AROUND)
     last = min(len(lines), problem.line + AROUND)
     texts = [(n, lines[n - 1][:WIDEST]) for n in range(first, last + 1)]
     return tuple(
-        Line(n, text, here=n == problem.line, spot=_spot(problem, text) if n == problem.line else "")
+        QuotedLine(n, text, here=n == problem.line, spot=_spot(problem, text) if n == problem.line else "")
         for n, text in texts
     )
 

@@ -20,7 +20,7 @@ COMMON = 100
 
 
 @dataclass(frozen=True)
-class Line:
+class DiffLine:
     """A line of a difference, with its numbers before and after; None where it is not there."""
 
     before: int | None
@@ -35,7 +35,7 @@ class Line:
         return "removed" if self.after is None else ""
 
 
-Hunk = tuple[Line, ...]
+Hunk = tuple[DiffLine, ...]
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ def _common(before: Sequence[str], after: Sequence[str]) -> frozenset[str]:
 
 def _lines(
     group: Sequence[tuple[str, int, int, int, int]], before: Sequence[str], after: Sequence[str]
-) -> Iterator[Line]:
+) -> Iterator[DiffLine]:
     for kind, from_before, to_before, from_after, to_after in group:
         if kind == "equal":
             for at in range(to_before - from_before):
-                yield Line(from_before + at + 1, from_after + at + 1, before[from_before + at])
+                yield DiffLine(from_before + at + 1, from_after + at + 1, before[from_before + at])
         else:
-            yield from (Line(at + 1, None, before[at]) for at in range(from_before, to_before))
-            yield from (Line(None, at + 1, after[at]) for at in range(from_after, to_after))
+            yield from (DiffLine(at + 1, None, before[at]) for at in range(from_before, to_before))
+            yield from (DiffLine(None, at + 1, after[at]) for at in range(from_after, to_after))
 
 
 def _first(hunks: Sequence[Hunk], lines: int) -> Iterator[Hunk]:

@@ -9,7 +9,7 @@ from scenarios.formats.candidates import decode_file, find_candidates
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.upload import Format, Upload
+from scenarios.formats.upload import Format, UploadedFiles
 
 FORMATS: tuple[Format, ...] = (agentv.FORMAT, llm_tool_test.FORMAT, tool_forge.FORMAT)
 """In the order in which they are asked whether a file is theirs; the strictest first."""
@@ -31,7 +31,7 @@ def parse_files(
     nothing or something unknown. `decoded` are files that were decoded before. Raises `ScenarioFileError` with every problem
     of every file, and nothing else.
     """
-    upload = Upload(name, files, executables, command_pattern, strict, decoded or {})
+    upload = UploadedFiles(name, files, executables, command_pattern, strict, decoded or {})
     found = find_candidates(upload, FORMATS)
     parsed = [
         format_.parse(upload, found.documents[format_.name])
@@ -48,7 +48,7 @@ def parse_files(
     return suites
 
 
-def _nothing_found(upload: Upload) -> Problem:
+def _nothing_found(upload: UploadedFiles) -> Problem:
     file = next(iter(upload.files)) if len(upload.files) == 1 else upload.name
     return Problem(
         file=file,

@@ -7,11 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from scenarios.formats.json_text import read_json
-from scenarios.formats.jsonl_text import read_jsonl
+from scenarios.formats.json_text import read_json, read_jsonl
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.upload import Format, Upload, in_fixture
+from scenarios.formats.upload import Format, UploadedFiles, in_fixture
 from scenarios.formats.yaml_text import read_yaml
 
 _READERS = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json, ".jsonl": read_jsonl}
@@ -28,7 +27,7 @@ class Candidates:
     problems: list[Problem] = field(default_factory=list)
 
 
-def find_candidates(upload: Upload, formats: Sequence[Format]) -> Candidates:
+def find_candidates(upload: UploadedFiles, formats: Sequence[Format]) -> Candidates:
     """Decode what may be a scenario file and sort it by format; what lies in a fixture is left alone."""
     found = Candidates()
     for path in sorted(upload.files, key=lambda path: (path.count("/"), path)):
@@ -48,7 +47,7 @@ def decode_file(path: str, content: bytes) -> Document:
     return _READERS.get(posixpath.splitext(path)[1].lower(), read_yaml)(content, path)
 
 
-def _take(found: Candidates, upload: Upload, path: str, formats: Sequence[Format]) -> None:
+def _take(found: Candidates, upload: UploadedFiles, path: str, formats: Sequence[Format]) -> None:
     try:
         document = upload.decoded.get(path) or decode_file(path, upload.files[path])
     except ScenarioFileError as error:
@@ -61,7 +60,7 @@ def _take(found: Candidates, upload: Upload, path: str, formats: Sequence[Format
             return
 
 
-def _must_be_readable(upload: Upload, path: str) -> bool:
+def _must_be_readable(upload: UploadedFiles, path: str) -> bool:
     """JSON of every kind lies in bundles, some of it with comments; only an eval file has to be right."""
     if not path.lower().endswith((".json", ".jsonl")):
         return True

@@ -6,11 +6,20 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from evaluators.model import Json
 from scenarios.formats.positions import Document, Location, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.text import MAX_DEPTH, bad_character, decode, duplicate_key, empty, refuse, too_deep
+from scenarios.formats.text_decoding import (
+    MAX_DEPTH,
+    bad_character,
+    decode,
+    duplicate_key,
+    empty,
+    refuse,
+    too_deep,
+)
 
 _SYMBOL = re.compile(r'"(?:[^"\\]+|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
@@ -116,3 +125,23 @@ def _symbols(text: str) -> Iterator[tuple[str, int]]:
         line += text.count("\n", end, match.start())
         end = match.start()
         yield match[0], line
+
+
+def read_jsonl(content: bytes, file: str) -> Document:
+    """Decode JSON lines as a list. Raises `ScenarioFileError` with every line that is not JSON."""
+    values: list[Json] = []
+    lines: dict[Location, int] = {(): 1}
+    problems: list[Problem] = []
+    for number, text in enumerate(decode(content, file).splitlines(), start=1):
+        if not text.strip():
+            continue
+        location: Location = (len(values),)
+        try:
+            values.append(read_json(text.encode(), file).value)
+        except ScenarioFileError as error:
+            problems += [replace(problem, line=number, where=where(location)) for problem in error.problems]
+            values.append(None)
+        lines[location] = number
+    if problems:
+        raise ScenarioFileError(problems)
+    return Document(file=file, value=values, positions=Positions(lines))

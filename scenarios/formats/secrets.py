@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+
+from evaluators.model import Json
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem
 
 _REFERENCE = re.compile(r"\$\{\{\s*\w+\s*\}\}|\$\{\w+\}")
 _NAME = re.compile(
@@ -26,3 +31,29 @@ def is_credential(name: str, value: str) -> bool:
         return True
     named = _NAME.search(name) is not None and _PLACE.search(name) is None
     return named and literal == value and value.strip() != ""
+
+
+def secret_problems(document: Document) -> list[Problem]:
+    """Return one problem for each text of a document that is a credential by its key or by its form."""
+    return [
+        document.problem(
+            at,
+            f"'{name}' looks like a credential, and secrets are never stored.",
+            fix=f"Write {name}: ${{{{ {name.upper().replace('-', '_')} }}}} and set the variable on the worker.",
+            id="format/literal-secret",
+        )
+        for at, name, text in _texts(document.value, (), "")
+        if is_credential(name, text)
+    ]
+
+
+def _texts(value: Json, at: Location, name: str) -> Iterator[tuple[Location, str, str]]:
+    """Yield every text with the nearest key above it."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts(item, (*at, key), key)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*at, index), name)
+    elif isinstance(value, str):
+        yield at, name, value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from scenarios.formats.positions import Document, Location, Positions
-from scenarios.formats.text import decode, refuse
+from scenarios.formats.text_decoding import decode, refuse
 
 _TABLE = re.compile(r"\s*\[+\s*([^\]\n]+?)\s*\]+")
 _KEY = re.compile(r"""\s*([A-Za-z0-9_.-]+|"[^"\n]*"|'[^'\n]*')\s*=""")

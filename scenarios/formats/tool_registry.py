@@ -13,7 +13,7 @@ from scenarios.formats.js_literals import NotStatic, ObjectLiteral, object_liter
 from scenarios.formats.js_tokens import Token, UnreadableSource, tokenize
 from scenarios.formats.json_text import read_json
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.text import decode
+from scenarios.formats.text_decoding import decode
 
 BARRELS = ("tools.exports.ts", "tools.exports.js")
 _TOOL_FILE = re.compile(r"\.tool\.[jt]s$")

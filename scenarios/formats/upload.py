@@ -16,7 +16,7 @@ from scenarios.formats.problems import Problem
 
 
 @dataclass(frozen=True)
-class Upload:
+class UploadedFiles:
     """Every file that came at once. Paths are relative, with forward slashes, and hold no `..`."""
 
     name: str
@@ -68,9 +68,9 @@ class Format:
     name: str
     matches: Callable[[str, Json], bool]
     """Tells from a path and its decoded document whether a file is a scenario file of this format."""
-    parse: Callable[[Upload, Sequence[Document]], Parsed]
+    parse: Callable[[UploadedFiles, Sequence[Document]], Parsed]
     """Reads all matching documents of an upload; never raises for what is in them."""
-    fixture_folders: Callable[[Upload, Sequence[Document]], frozenset[str]]
+    fixture_folders: Callable[[UploadedFiles, Sequence[Document]], frozenset[str]]
     """Folders of the upload that documents use as fixtures: what is in them is no scenario."""
     companions: Callable[[Document], tuple[str, ...]]
     """Files and folders that a document names, relative to its own folder, for reading a file alone."""
@@ -91,3 +91,21 @@ def in_fixture(path: str, fixtures: Set[str]) -> bool:
         if folder in fixtures:
             return "scenarios" not in path.removeprefix(folder + "/").split("/")[:-1]
     return False
+
+
+TARGETS_FILES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
+_NAMES = {"targets.yaml", "targets.yml"}
+
+
+def find_targets_file(upload: UploadedFiles) -> tuple[str, str]:
+    """Return path and text of the targets file nearest to the root, or two empty texts."""
+    found = [path for path in upload.files if is_targets_file(path) and "templates" not in path.split("/")]
+    if not found:
+        return "", ""
+    path = min(found, key=lambda path: (path.count("/"), path))
+    return path, upload.files[path].decode("utf-8", errors="replace")
+
+
+def is_targets_file(path: str) -> bool:
+    """Tell a targets file by its name."""
+    return posixpath.basename(path) in _NAMES

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.text import MAX_DEPTH, bad_character, refuse, too_deep
+from scenarios.formats.text_decoding import MAX_DEPTH, bad_character, refuse, too_deep
 
 MAX_EVENTS = 200_000
 MAX_ALIASES = 200

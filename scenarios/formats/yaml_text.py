@@ -16,7 +16,7 @@ import yaml
 from evaluators.model import Json
 from scenarios.formats.positions import Document, Location, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.text import decode, duplicate_key, empty, refuse
+from scenarios.formats.text_decoding import decode, duplicate_key, empty, refuse
 from scenarios.formats.yaml_scan import Scan
 
 _CORE = "tag:yaml.org,2002:"

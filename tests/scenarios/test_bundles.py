@@ -4,8 +4,8 @@ import pytest
 
 from scenarios.bundle_limits import MAX_FILE_BYTES
 from scenarios.bundles import read_path
-from scenarios.checking import check_paths
 from scenarios.formats.problems import ScenarioFileError
+from scenarios.management.commands.check_scenarios import check_paths
 
 SCENARIO = """\
 name: a

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from scenarios.text_difference import MOST_LINES, MOST_SHOWN, Line, lines_of, text_difference
+from scenarios.text_difference import MOST_LINES, MOST_SHOWN, DiffLine, lines_of, text_difference
 
 TEN = [f"line {n}" for n in range(1, 11)]
 
@@ -16,7 +16,7 @@ def test_a_change_stands_between_the_lines_around_it():
     assert found is not None
     (hunk,) = found.hunks
     assert [line.look for line in hunk] == ["", "", "", "removed", "added", "", "", ""]
-    assert hunk[3:5] == (Line(5, None, "line 5"), Line(None, 5, "new"))
+    assert hunk[3:5] == (DiffLine(5, None, "line 5"), DiffLine(None, 5, "new"))
     assert (found.added, found.removed, found.is_cut) == (1, 1, False)
 
 

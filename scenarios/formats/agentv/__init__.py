@@ -10,8 +10,7 @@ from evaluators.model import Json
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem
-from scenarios.formats.targets_file import TARGETS_FILES
-from scenarios.formats.upload import Format, Parsed, Upload
+from scenarios.formats.upload import TARGETS_FILES, Format, Parsed, UploadedFiles
 
 NAME = "agentv"
 _NAMES_A_FILE = frozenset(("prompt", "value", "path", "cwd"))
@@ -30,10 +29,10 @@ def _is_case(value: Json) -> bool:
     return isinstance(value, dict) and "id" in value and "input_messages" in value
 
 
-def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
+def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
     """Read each eval file as a suite of its own."""
     # Here and below: loaded for the first eval file, for what reads one takes longer to load than to work.
-    from scenarios.formats.agentv.files import read_file
+    from scenarios.formats.agentv.eval_files import read_file
 
     evals = frozenset(document.file for document in documents)
     names = _names(documents, upload)
@@ -49,7 +48,7 @@ def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
     return Parsed(suites=tuple(suites))
 
 
-def _names(documents: Sequence[Document], upload: Upload) -> dict[str, str]:
+def _names(documents: Sequence[Document], upload: UploadedFiles) -> dict[str, str]:
     """Name each suite after its file, by its whole path where two files share a name."""
     if len(upload.files) == 1:
         return {document.file: upload.name for document in documents}
@@ -77,15 +76,15 @@ def _same_names(suites: Sequence[ParsedSuite], documents: Sequence[Document]) ->
     ]
 
 
-def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[str]:
+def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
     """Return none: what came with an eval file lies apart from the workspace."""
     return frozenset()
 
 
 def companions(document: Document) -> tuple[str, ...]:
     """Return what an eval file names beside itself, for a file that is read alone."""
-    from scenarios.formats.agentv.files import sidecar
-    from scenarios.formats.agentv.settings import ABOVE, BESIDE
+    from scenarios.formats.agentv.eval_files import sidecar
+    from scenarios.formats.agentv.guideline_settings import ABOVE, BESIDE
 
     named = dict.fromkeys(_named_files(document.value))
     return (*named, BESIDE, ABOVE, *TARGETS_FILES, posixpath.basename(sidecar(document.file)))
@@ -98,7 +97,7 @@ def _named_files(value: Json) -> Iterator[str]:
     elif isinstance(value, dict):
         for key, item in value.items():
             if key == "script" and isinstance(item, str):
-                from scenarios.formats.agentv.judges import script_files
+                from scenarios.formats.agentv.judge_files import script_files
 
                 yield from script_files(item)
             elif key in _NAMES_A_FILE and isinstance(item, str) and _may_be_path(item):

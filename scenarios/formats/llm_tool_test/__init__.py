@@ -7,14 +7,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.paths import candidates, find_folder, holds, is_outside
-from scenarios.formats.llm_tool_test.scenario import Reading, read_scenario
-from scenarios.formats.llm_tool_test.settings import FILE_NAME, FIXTURE_FOLDERS, read_settings
+from scenarios.formats.llm_tool_test.config_file import FILE_NAME, FIXTURE_FOLDERS, read_settings
+from scenarios.formats.llm_tool_test.fixture_paths import candidates, find_folder, holds, is_outside
+from scenarios.formats.llm_tool_test.scenario_reader import Reading, read_scenario
 from scenarios.formats.parsed import Fixture, ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem
-from scenarios.formats.targets_file import TARGETS_FILES, find_targets_file
-from scenarios.formats.upload import Format, Parsed, Upload, in_fixture
+from scenarios.formats.upload import (
+    TARGETS_FILES,
+    Format,
+    Parsed,
+    UploadedFiles,
+    find_targets_file,
+    in_fixture,
+)
 from scenarios.spec import ScenarioSpec
 
 NAME = "llm_tool_test"
@@ -33,7 +39,7 @@ def matches(path: str, value: Json) -> bool:
     return (bool(own) and len(own | shared) > 1) or len(shared) > 2 or {"task", "gates"} <= shared
 
 
-def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
+def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
     """Read all scenarios of an upload as one suite, which has the upload's name."""
     settings, problems = read_settings(upload)
     readings = [read_scenario(document, upload, settings) for document in documents]
@@ -62,7 +68,7 @@ def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
     return Parsed(suites=(suite,))
 
 
-def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[str]:
+def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
     """Return the folders that scenarios use as fixtures; what lies in one of them names no further ones."""
     settings, _ = read_settings(upload)
     found: set[str] = set()
@@ -124,7 +130,7 @@ def _fixture_names(readings: Sequence[Reading]) -> Mapping[str, str]:
     return {folder: folder if counts[name] > 1 or name in names else name for folder, name in names.items()}
 
 
-def _fixture(upload: Upload, folder: str) -> Fixture:
+def _fixture(upload: UploadedFiles, folder: str) -> Fixture:
     return tuple(file for file in upload.below(folder) if "scenarios" not in file.path.split("/")[:-1])
 
 

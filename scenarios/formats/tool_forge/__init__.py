@@ -8,8 +8,8 @@ from evaluators.model import Json
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem
-from scenarios.formats.tool_forge.names import suite_names, tier_in_name
-from scenarios.formats.upload import Format, Parsed, Upload
+from scenarios.formats.tool_forge.suite_naming import suite_names, tier_in_name
+from scenarios.formats.upload import Format, Parsed, UploadedFiles
 
 NAME = "tool_forge"
 GROUPS = ("shouldRouteIdentically", "shouldRouteDifferently")
@@ -37,10 +37,10 @@ def _is_case(item: Json) -> bool:
     return "message" in item["input"] or bool(_CASE_KEYS & item.keys())
 
 
-def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
+def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
     """Read each eval file as a suite of its own."""
     # Loaded for the first eval file, for what reads one takes longer to load than to work.
-    from scenarios.formats.tool_forge.files import read_file
+    from scenarios.formats.tool_forge.case_files import read_file
 
     alone = upload.name if len(upload.files) == 1 else ""
     names = suite_names([document.file for document in documents], alone=alone)
@@ -55,14 +55,14 @@ def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
     return Parsed(suites=tuple(suites))
 
 
-def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[str]:
+def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
     """Return none: a case has no workspace to start from."""
     return frozenset()
 
 
 def companions(document: Document) -> tuple[str, ...]:
     """Return the places of the seed manifest, for a file that is read alone."""
-    from scenarios.formats.tool_forge.seed import PLACES
+    from scenarios.formats.tool_forge.seed_manifest import PLACES
 
     return PLACES
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from evaluators.assertions import ASSERTIONS
-from scenarios.formats.tool_forge import mirror
+from scenarios.formats.tool_forge import case_models
 
 TEXT = (Path(__file__).parents[3] / "docs/formats/tool-forge.md").read_text()
-FIELDS = {field for model in vars(mirror).values() for field in getattr(model, "model_fields", ())}
+FIELDS = {field for model in vars(case_models).values() for field in getattr(model, "model_fields", ())}
 
 
 @pytest.mark.parametrize("field", sorted(FIELDS))

@@ -11,7 +11,7 @@ from evaluators.evidence import Evidence
 from evaluators.model import Event, Transcript
 from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.tool_forge import mirror
+from scenarios.formats.tool_forge import case_models
 from scenarios.spec import ScenarioSpec
 from tests.scenarios.formats.tool_forge_files import spec
 
@@ -31,7 +31,7 @@ PARAMS = st.fixed_dictionaries(
     optional={"value": VALUES},
 )
 EXPECTS = st.dictionaries(st.sampled_from([*ASSERTIONS]), VALUES | st.lists(PARAMS, max_size=2), max_size=4)
-CASES = st.dictionaries(st.sampled_from([*mirror.CaseFile.model_fields]), VALUES, max_size=5)
+CASES = st.dictionaries(st.sampled_from([*case_models.CaseFile.model_fields]), VALUES, max_size=5)
 GOOD = st.fixed_dictionaries(
     {"id": st.sampled_from("abc"), "input": st.just({"message": "m"})},
     optional={"expect": EXPECTS, "stubs": st.dictionaries(TEXTS, VALUES, max_size=2), "checks": VALUES},

@@ -6,7 +6,7 @@ import pytest
 
 from scenarios.formats.json_text import read_json
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.text import MAX_BYTES
+from scenarios.formats.text_decoding import MAX_BYTES
 from scenarios.formats.toml_text import read_toml
 from scenarios.formats.yaml_text import read_yaml
 

@@ -12,11 +12,11 @@ from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.tool_forge import GROUPS, NAME
-from scenarios.formats.tool_forge.cases import CaseReading, Place, read_case
-from scenarios.formats.tool_forge.mirror import Envelope, PerturbationFile
-from scenarios.formats.tool_forge.names import tier_of, tool_of
-from scenarios.formats.tool_forge.seed import find_seed
-from scenarios.formats.upload import Upload
+from scenarios.formats.tool_forge.case_models import Envelope, PerturbationFile
+from scenarios.formats.tool_forge.case_reader import CaseContext, CaseReading, read_case
+from scenarios.formats.tool_forge.seed_manifest import find_seed
+from scenarios.formats.tool_forge.suite_naming import tier_of, tool_of
+from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import kind, validate
 
 
@@ -35,13 +35,13 @@ class _Cases:
         return [value["id"] for value in values if isinstance(value.get("id"), str)]
 
 
-def read_file(document: Document, upload: Upload, name: str) -> tuple[ParsedSuite, list[Problem]]:
+def read_file(document: Document, upload: UploadedFiles, name: str) -> tuple[ParsedSuite, list[Problem]]:
     """Read one eval file as the suite of that name; every problem of it is in the result, lints too."""
     cases = _cases_of(document)
     seed = find_seed(upload, document.file)
     tier = tier_of(document.file, cases.metadata, cases.ids)
     readings = [
-        read_case(value, Place(document, at, tier, seed.value is not None, upload.strict, implied))
+        read_case(value, CaseContext(document, at, tier, seed.value is not None, upload.strict, implied))
         for at, value, implied in cases.items
     ]
     problems = [*cases.problems, *seed.problems, *(one for read in readings for one in read.problems)]

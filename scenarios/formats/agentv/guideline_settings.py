@@ -6,13 +6,12 @@ import posixpath
 from collections.abc import Sequence
 
 from evaluators.guidelines import DEFAULT_PATTERNS, BadGlob, matcher
-from scenarios.formats.agentv.mirror import GuidelineSettings
-from scenarios.formats.agentv.place import folders_above
-from scenarios.formats.literal_secrets import secret_problems
+from scenarios.formats.agentv.eval_file_context import folders_above
+from scenarios.formats.agentv.eval_models import GuidelineSettings
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.targets_file import TARGETS_FILES, find_targets_file
-from scenarios.formats.upload import Upload
+from scenarios.formats.secrets import secret_problems
+from scenarios.formats.upload import TARGETS_FILES, UploadedFiles, find_targets_file
 from scenarios.formats.validation import validate
 from scenarios.formats.yaml_text import read_yaml
 
@@ -20,7 +19,7 @@ BESIDE = ".agentv.yaml"
 ABOVE = ".agentv/config.yaml"
 
 
-def read_patterns(upload: Upload, file: str) -> tuple[tuple[str, ...], str, list[Problem]]:
+def read_patterns(upload: UploadedFiles, file: str) -> tuple[tuple[str, ...], str, list[Problem]]:
     """Return the guideline patterns that hold for an eval file, the folder they stand for, and problems.
 
     `.agentv.yaml` beside the file goes before the nearest `.agentv/config.yaml`; without either, or where
@@ -40,7 +39,7 @@ def read_patterns(upload: Upload, file: str) -> tuple[tuple[str, ...], str, list
     return DEFAULT_PATTERNS, "", problems
 
 
-def find_targets(upload: Upload, file: str) -> tuple[str, str, list[Problem]]:
+def find_targets(upload: UploadedFiles, file: str) -> tuple[str, str, list[Problem]]:
     """Return path and text of the targets file nearest to an eval file, and the secrets written out in it."""
     nearest = (
         path
@@ -58,7 +57,7 @@ def find_targets(upload: Upload, file: str) -> tuple[str, str, list[Problem]]:
     return path, upload.files[path].decode("utf-8", errors="replace"), problems
 
 
-def _read(upload: Upload, path: str) -> tuple[Sequence[str] | None, list[Problem]]:
+def _read(upload: UploadedFiles, path: str) -> tuple[Sequence[str] | None, list[Problem]]:
     try:
         document = read_yaml(upload.files[path], path)
     except ScenarioFileError as error:

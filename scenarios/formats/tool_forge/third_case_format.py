@@ -10,7 +10,7 @@ from evaluators.js_text import string_of
 from evaluators.model import Json
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
-from scenarios.formats.tool_forge.mirror import CaseFile, CheckFile
+from scenarios.formats.tool_forge.case_models import CaseFile, CheckFile
 from scenarios.formats.validation import validate
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evaluators.model import Json
 from scenarios.formats.json_text import read_json
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.upload import Upload
+from scenarios.formats.upload import UploadedFiles
 
 FILE_NAME = "seed-manifest.json"
 PLACES = (FILE_NAME, f"evals/{FILE_NAME}")
@@ -23,7 +23,7 @@ class Seed:
     problems: tuple[Problem, ...] = ()
 
 
-def find_seed(upload: Upload, eval_file: str) -> Seed:
+def find_seed(upload: UploadedFiles, eval_file: str) -> Seed:
     """Return the manifest nearest to an eval file, in its folder or one above."""
     folder = posixpath.dirname(eval_file)
     while True:

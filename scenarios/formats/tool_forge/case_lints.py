@@ -9,7 +9,7 @@ from evaluators.assertions.expect import NO_TOOLS, WITHOUT_VALUE, Expect
 from evaluators.template_tokens import other_tokens_in, tokens_in
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
-from scenarios.formats.tool_forge.mirror import CaseFile
+from scenarios.formats.tool_forge.case_models import CaseFile
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class MessageFile(Mirror):
     tool_calls: list[ToolCall] | None = None
 
 
-class CaseFile(Mirror):
+class EvalCaseFile(Mirror):
     """One eval case."""
 
     id: Key
@@ -82,7 +82,7 @@ class CaseFile(Mirror):
     execution: Execution | None = None
 
 
-class RubricFile(Mirror):
+class RubricItemFile(Mirror):
     id: Text
     description: Text
     weight: Weight = 1.0

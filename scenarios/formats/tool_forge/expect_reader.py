@@ -12,8 +12,8 @@ from evaluators.patterns import BadPattern, compile_pattern
 from evaluators.template_tokens import tokens_in
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
-from scenarios.formats.tool_forge.mirror import ExpectFile, ParamFile
-from scenarios.formats.tool_forge.shapes import Shaper
+from scenarios.formats.tool_forge.case_models import ExpectFile, ParamFile
+from scenarios.formats.tool_forge.expect_shapes import Shaper
 from scenarios.formats.validation import validate
 
 PROGRAM_ONLY = frozenset(

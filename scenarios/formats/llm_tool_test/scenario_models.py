@@ -55,7 +55,7 @@ class Setup(Mirror):
     commands: list[Text] = Field(default_factory=list)
 
 
-class PostScript(Mirror):
+class PostScriptFile(Mirror):
     command: Text
     timeout_secs: Seconds = 30.0
     network: bool = False
@@ -69,7 +69,7 @@ class Evaluator(Mirror):
 
 
 class Scripts(Mirror):
-    post: list[PostScript] = Field(default_factory=list)
+    post: list[PostScriptFile] = Field(default_factory=list)
     evaluators: list[Evaluator] = Field(default_factory=list)
 
 
@@ -97,7 +97,7 @@ class Evaluation(Mirror):
     composite: Weights | None = None
 
 
-class MatrixEntry(Mirror):
+class MatrixEntryFile(Mirror):
     tool: Text
     models: list[Text] = Field(default_factory=list)
 
@@ -107,7 +107,7 @@ class RunLimits(Mirror):
     max_turns: Annotated[int, Field(ge=1)] | None = None
 
 
-class Cost(Mirror):
+class CostFile(Mirror):
     max_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     cache: bool = True
 
@@ -125,11 +125,11 @@ class ScenarioFile(Mirror):
     evaluation: Evaluation = Evaluation()
     gates: list[Any] | None = None
     """The alias of `evaluation.gates`."""
-    tool_matrix: list[MatrixEntry] | None = None
+    tool_matrix: list[MatrixEntryFile] | None = None
     run: RunLimits = RunLimits()
     tags: list[Text] = Field(default_factory=list)
     tier: Annotated[int, Field(ge=0, le=1000)] = 0
-    cost: Cost = Cost()
+    cost: CostFile = CostFile()
 
 
 class RubricCriterion(Mirror):

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.mirror import Judge, RubricFile
-from scenarios.formats.llm_tool_test.paths import find_file
+from scenarios.formats.llm_tool_test.fixture_paths import find_file
+from scenarios.formats.llm_tool_test.scenario_models import Judge, RubricFile
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.upload import Upload
+from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import kind, validate
 from scenarios.formats.yaml_text import read_yaml
 
@@ -20,7 +20,7 @@ AT: Location = ("evaluation", "judge")
 
 
 def read_judge(
-    judge: Judge, document: Document, upload: Upload, fixture_folders: tuple[str, ...]
+    judge: Judge, document: Document, upload: UploadedFiles, fixture_folders: tuple[str, ...]
 ) -> tuple[JudgeCriteria | None, list[Problem]]:
     """Return the judge's criteria and every problem; a judge that is off only lints, and needs no rubric."""
     rubric, problems = _read_rubric(judge.rubric, document, upload, fixture_folders)
@@ -35,7 +35,7 @@ def read_judge(
 
 
 def _read_rubric(
-    value: Json, document: Document, upload: Upload, fixture_folders: tuple[str, ...]
+    value: Json, document: Document, upload: UploadedFiles, fixture_folders: tuple[str, ...]
 ) -> tuple[Rubric | None, list[Problem]]:
     at = (*AT, "rubric")
     if isinstance(value, dict):

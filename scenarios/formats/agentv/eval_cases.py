@@ -10,11 +10,10 @@ from evaluators.judges.checklist_judge import ChecklistJudge
 from evaluators.judges.llm_judge import LlmJudge
 from evaluators.model import Json
 from evaluators.scores import BaseEvaluator
-from scenarios.formats.agentv.evaluators import ALIASES, EvaluatorReader, with_own_names
-from scenarios.formats.agentv.messages import ReadMessages, read_messages
-from scenarios.formats.agentv.mirror import CaseFile, EvalFile, Execution
-from scenarios.formats.agentv.place import Place
-from scenarios.formats.agentv.prompts import chat, prompt, text_of
+from scenarios.formats.agentv.eval_file_context import EvalFileContext
+from scenarios.formats.agentv.eval_models import EvalCaseFile, EvalFile, Execution
+from scenarios.formats.agentv.evaluator_reader import ALIASES, EvaluatorReader, with_own_names
+from scenarios.formats.agentv.messages import ReadMessages, chat, prompt, read_messages, text_of
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import kind, validate
@@ -25,7 +24,7 @@ _DEFAULT_KINDS = ("llm_judge", "expected_messages")
 
 
 @dataclass
-class CaseReading:
+class EvalCaseReading:
     """What became of one case. Without a `spec` the problems say why."""
 
     spec: ScenarioSpec | None = None
@@ -33,10 +32,10 @@ class CaseReading:
 
 
 @dataclass(frozen=True)
-class Suite:
+class SuiteDefaults:
     """What a file says for all of its cases."""
 
-    place: Place
+    context: EvalFileContext
     found: EvalFile
     evaluators: tuple[BaseEvaluator, ...] = ()
     """What scores the cases that list no evaluators themselves."""
@@ -47,30 +46,30 @@ class Suite:
         return self.found.execution or Execution()
 
 
-def read_case(value: Json, suite: Suite, at: Location) -> CaseReading:
+def read_case(value: Json, defaults: SuiteDefaults, at: Location) -> EvalCaseReading:
     """Translate one case; every problem of it is in the result."""
-    document = suite.place.document
+    document = defaults.context.document
     if not isinstance(value, dict):
         what = f"An eval case must be a mapping, not {kind(value)}."
         fix = "Write 'id:', 'input_messages:' and 'expected_outcome:'."
-        return CaseReading(problems=[document.problem(at, what, fix=fix, id="format/wrong-type")])
+        return EvalCaseReading(problems=[document.problem(at, what, fix=fix, id="format/wrong-type")])
     given = {key: item for key, item in value.items() if item is not None}
-    case, problems = validate(CaseFile, given, document, at)
+    case, problems = validate(EvalCaseFile, given, document, at)
     if case is None:
-        return CaseReading(problems=[*problems, *_problems_of_evaluators(given, suite, at)])
-    asked = read_messages(case.input_messages, suite.place, (*at, "input_messages"))
-    wanted = read_messages(case.expected_messages or (), suite.place, (*at, "expected_messages"))
-    evaluators, found = _evaluators(case, wanted, suite, at)
+        return EvalCaseReading(problems=[*problems, *_problems_of_evaluators(given, defaults, at)])
+    asked = read_messages(case.input_messages, defaults.context, (*at, "input_messages"))
+    wanted = read_messages(case.expected_messages or (), defaults.context, (*at, "expected_messages"))
+    evaluators, found = _evaluators(case, wanted, defaults, at)
     problems += [*asked.problems, *wanted.problems, *found]
-    problems += _empty_question(asked, suite, at)
-    problems += _nothing_to_judge_by(case, wanted, evaluators, suite, at)
-    criteria = _criteria(case, asked, wanted, suite).model_copy(update={"evaluators": evaluators})
-    return CaseReading(_spec(case, asked, criteria, suite, at), problems)
+    problems += _empty_question(asked, defaults, at)
+    problems += _nothing_to_judge_by(case, wanted, evaluators, defaults, at)
+    criteria = _criteria(case, asked, wanted, defaults).model_copy(update={"evaluators": evaluators})
+    return EvalCaseReading(_spec(case, asked, criteria, defaults, at), problems)
 
 
-def _problems_of_evaluators(given: dict[str, Json], suite: Suite, at: Location) -> list[Problem]:
+def _problems_of_evaluators(given: dict[str, Json], defaults: SuiteDefaults, at: Location) -> list[Problem]:
     """Read the evaluators of a case that is wrong elsewhere, so that all its problems are told at once."""
-    reader = EvaluatorReader(suite.place)
+    reader = EvaluatorReader(defaults.context)
     execution = given.get("execution")
     for holder, here in ((given, at), (execution, (*at, "execution"))):
         listed = holder.get("evaluators") if isinstance(holder, dict) else None
@@ -80,42 +79,48 @@ def _problems_of_evaluators(given: dict[str, Json], suite: Suite, at: Location) 
 
 
 def _evaluators(
-    case: CaseFile, wanted: ReadMessages, suite: Suite, at: Location
+    case: EvalCaseFile, wanted: ReadMessages, defaults: SuiteDefaults, at: Location
 ) -> tuple[tuple[BaseEvaluator, ...], list[Problem]]:
     """Return what scores a case: its own evaluators, else its suite's, else the default kind."""
-    reader = EvaluatorReader(suite.place)
+    reader = EvaluatorReader(defaults.context)
     listed, here = _listed(case, at)
-    found = list(suite.evaluators if listed is None else reader.read(listed, here))
+    found = list(defaults.evaluators if listed is None else reader.read(listed, here))
     if case.rubrics and (rubric := reader.rubric(case.rubrics, (*at, "rubrics"), name="rubric")):
         found.insert(0, rubric)
     calls = any(message.tool_calls for message in wanted.messages)
-    if calls and _checks_calls(case, suite) and not any(isinstance(one, ExpectedMessages) for one in found):
+    if (
+        calls
+        and _checks_calls(case, defaults)
+        and not any(isinstance(one, ExpectedMessages) for one in found)
+    ):
         found.append(ExpectedMessages())
     if not found and not reader.problems:
-        found += _default(case, suite, reader, at)
+        found += _default(case, defaults, reader, at)
     return with_own_names(found), reader.problems
 
 
-def _listed(case: CaseFile, at: Location) -> tuple[list[Json] | None, Location]:
+def _listed(case: EvalCaseFile, at: Location) -> tuple[list[Json] | None, Location]:
     own = case.execution or Execution()
     if own.evaluators is not None:
         return own.evaluators, (*at, "execution", "evaluators")
     return case.evaluators, (*at, "evaluators")
 
 
-def _checks_calls(case: CaseFile, suite: Suite) -> bool:
+def _checks_calls(case: EvalCaseFile, defaults: SuiteDefaults) -> bool:
     own = (case.execution or Execution()).expected_messages
-    return bool(own if own is not None else suite.execution.expected_messages in (None, True))
+    return bool(own if own is not None else defaults.execution.expected_messages in (None, True))
 
 
-def _default(case: CaseFile, suite: Suite, reader: EvaluatorReader, at: Location) -> list[BaseEvaluator]:
-    name = case.evaluator or suite.found.evaluator or "llm_judge"
+def _default(
+    case: EvalCaseFile, defaults: SuiteDefaults, reader: EvaluatorReader, at: Location
+) -> list[BaseEvaluator]:
+    name = case.evaluator or defaults.found.evaluator or "llm_judge"
     name = ALIASES.get(name, name)
     if name in _DEFAULT_KINDS:
         return [LlmJudge() if name == "llm_judge" else ExpectedMessages()]
     where = (*at, "evaluator") if case.evaluator else ("evaluator",)
     reader.problems.append(
-        suite.place.document.problem(
+        defaults.context.document.problem(
             where,
             f"The evaluator '{name}' cannot be used without settings of its own.",
             fix="List it under 'evaluators:' with its settings, or write llm_judge.",
@@ -125,9 +130,11 @@ def _default(case: CaseFile, suite: Suite, reader: EvaluatorReader, at: Location
     return []
 
 
-def _criteria(case: CaseFile, asked: ReadMessages, wanted: ReadMessages, suite: Suite) -> Criteria:
+def _criteria(
+    case: EvalCaseFile, asked: ReadMessages, wanted: ReadMessages, defaults: SuiteDefaults
+) -> Criteria:
     own = (case.execution or Execution()).threshold
-    threshold = own if own is not None else suite.execution.threshold
+    threshold = own if own is not None else defaults.execution.threshold
     answers = [text for turn in wanted.turns if (text := text_of(turn))]
     return Criteria(
         threshold=1.0 if threshold is None else threshold,
@@ -141,7 +148,7 @@ def _criteria(case: CaseFile, asked: ReadMessages, wanted: ReadMessages, suite: 
 
 
 def _spec(
-    case: CaseFile, asked: ReadMessages, criteria: Criteria, suite: Suite, at: Location
+    case: EvalCaseFile, asked: ReadMessages, criteria: Criteria, defaults: SuiteDefaults, at: Location
 ) -> ScenarioSpec:
     whole, named = prompt(asked.turns, embed=True), prompt(asked.turns, embed=False)
     own = case.execution or Execution()
@@ -152,24 +159,30 @@ def _spec(
         agent_prompt=named if named != whole else "",
         messages=chat(asked.turns),
         conversation=case.conversation_id or "",
-        target=own.target or suite.execution.target or suite.found.target or "",
-        folder=suite.place.folder,
+        target=own.target or defaults.execution.target or defaults.found.target or "",
+        folder=defaults.context.folder,
         criteria=criteria,
-        file=suite.place.document.file,
-        line=suite.place.document.positions.line((*at, "id")),
+        file=defaults.context.document.file,
+        line=defaults.context.document.positions.line((*at, "id")),
     )
 
 
-def _empty_question(asked: ReadMessages, suite: Suite, at: Location) -> list[Problem]:
+def _empty_question(asked: ReadMessages, defaults: SuiteDefaults, at: Location) -> list[Problem]:
     if asked.problems or prompt(asked.turns, embed=True).strip():
         return []
     what = "The messages ask nothing: no text is left without the guidelines."
     fix = "Add a message of role user with the question."
-    return [suite.place.document.problem((*at, "input_messages"), what, fix=fix, id="format/empty-question")]
+    return [
+        defaults.context.document.problem((*at, "input_messages"), what, fix=fix, id="format/empty-question")
+    ]
 
 
 def _nothing_to_judge_by(
-    case: CaseFile, wanted: ReadMessages, found: tuple[BaseEvaluator, ...], suite: Suite, at: Location
+    case: EvalCaseFile,
+    wanted: ReadMessages,
+    found: tuple[BaseEvaluator, ...],
+    defaults: SuiteDefaults,
+    at: Location,
 ) -> list[Problem]:
     judges = [one for one in found if isinstance(one, LlmJudge) and not one.prompt]
     if not judges or case.expected_outcome or any(text_of(turn) for turn in wanted.turns):
@@ -178,4 +191,4 @@ def _nothing_to_judge_by(
         return []
     what = "A judge is to score the answer, and nothing says what a good one is."
     fix = "Add 'expected_outcome:'."
-    return [suite.place.document.problem(at, what, fix=fix, id="format/no-expectation", lint=True)]
+    return [defaults.context.document.problem(at, what, fix=fix, id="format/no-expectation", lint=True)]

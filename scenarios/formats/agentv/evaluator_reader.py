@@ -22,9 +22,9 @@ from evaluators.scores.composite_evaluator import (
     WeightedAverage,
 )
 from evaluators.scores.weighted_score import NAME as RESERVED
-from scenarios.formats.agentv import mirror
-from scenarios.formats.agentv.judges import read_cwd, read_prompt, script_lints
-from scenarios.formats.agentv.place import Place
+from scenarios.formats.agentv import eval_models
+from scenarios.formats.agentv.eval_file_context import EvalFileContext
+from scenarios.formats.agentv.judge_files import read_cwd, read_prompt, script_lints
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem
 from scenarios.formats.validation import did_you_mean, kind, validate
@@ -38,7 +38,7 @@ ALIASES = {"code": "code_judge", "expected_tool_calls": "expected_messages"}
 class EvaluatorReader:
     """Reads evaluators and gathers what is wrong with them."""
 
-    place: Place
+    context: EvalFileContext
     problems: list[Problem] = field(default_factory=list)
 
     def read(self, items: Sequence[Json], at: Location) -> tuple[BaseEvaluator, ...]:
@@ -81,26 +81,26 @@ class EvaluatorReader:
         return None
 
     def _valid(self, model: type[M], item: Mapping[str, Json], at: Location) -> M | None:
-        found, problems = validate(model, dict(item), self.place.document, at)
+        found, problems = validate(model, dict(item), self.context.document, at)
         self.problems += problems
         return found
 
     def _tell(self, at: Location, what: str, fix: str, id: str, *, lint: bool = False) -> None:
-        self.problems.append(self.place.document.problem(at, what, fix=fix, id=id, lint=lint))
+        self.problems.append(self.context.document.problem(at, what, fix=fix, id=id, lint=lint))
 
     def _renamed(self, before: str, after: str, at: Location) -> None:
         what = f"The name '{before}' is taken, so this evaluator is called '{after}'."
         self._tell(at, what, "Give it a 'name' of its own.", "format/duplicate-evaluator", lint=True)
 
     def _llm_judge(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(mirror.LlmJudgeFile, item, at)
+        found = self._valid(eval_models.LlmJudgeFile, item, at)
         if found is None:
             return None
         common = _common(found)
         if found.rubrics:
             more = {"model": found.model or "", "include_trace": found.include_trace}
             return self.rubric(found.rubrics, (*at, "rubrics"), **common, **more)
-        text, path, problems = read_prompt(found.prompt, self.place, (*at, "prompt"))
+        text, path, problems = read_prompt(found.prompt, self.context, (*at, "prompt"))
         self.problems += problems
         return LlmJudge(
             **common,
@@ -111,14 +111,14 @@ class EvaluatorReader:
         )
 
     def _rubric_judge(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(mirror.RubricJudgeFile, item, at)
+        found = self._valid(eval_models.RubricJudgeFile, item, at)
         if found is None:
             return None
         more = {"model": found.model or "", "include_trace": found.include_trace}
         return self.rubric(found.rubrics, (*at, "rubrics"), **_common(found), **more)
 
     def _code_judge(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(mirror.CodeJudgeFile, item, at)
+        found = self._valid(eval_models.CodeJudgeFile, item, at)
         if found is None:
             return None
         cwd = self._cwd(found.cwd, found.script, at, "script")
@@ -131,7 +131,7 @@ class EvaluatorReader:
         )
 
     def _tool_trajectory(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(mirror.ToolTrajectoryFile, item, at)
+        found = self._valid(eval_models.ToolTrajectoryFile, item, at)
         if found is None:
             return None
         needed = "minimums" if found.mode == "any_order" else "expected"
@@ -147,11 +147,11 @@ class EvaluatorReader:
         )
 
     def _expected_messages(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(mirror.ExpectedMessagesFile, item, at)
+        found = self._valid(eval_models.ExpectedMessagesFile, item, at)
         return ExpectedMessages(**_common(found)) if found else None
 
     def _composite(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
-        found = self._valid(mirror.CompositeFile, item, at)
+        found = self._valid(eval_models.CompositeFile, item, at)
         if found is None:
             return None
         members = self.read(found.evaluators, (*at, "evaluators"))
@@ -168,7 +168,7 @@ class EvaluatorReader:
         item = item or {"type": "weighted_average"}
         match item.get("type"):
             case "weighted_average":
-                average = self._valid(mirror.WeightedAverageFile, item, at)
+                average = self._valid(eval_models.WeightedAverageFile, item, at)
                 return WeightedAverage(weights=average.weights) if average else None
             case "code_judge":
                 return self._code_aggregator(item, at)
@@ -180,7 +180,7 @@ class EvaluatorReader:
         return None
 
     def _code_aggregator(self, item: dict[str, Json], at: Location) -> CodeAggregator | None:
-        found = self._valid(mirror.CodeAggregatorFile, item, at)
+        found = self._valid(eval_models.CodeAggregatorFile, item, at)
         if found is None:
             return None
         cwd = self._cwd(found.cwd, found.path, at, "path")
@@ -189,17 +189,17 @@ class EvaluatorReader:
         )
 
     def _llm_aggregator(self, item: dict[str, Json], at: Location) -> LlmAggregator | None:
-        found = self._valid(mirror.LlmAggregatorFile, item, at)
+        found = self._valid(eval_models.LlmAggregatorFile, item, at)
         if found is None:
             return None
-        text, path, problems = read_prompt(found.prompt, self.place, (*at, "prompt"), needs_answer=False)
+        text, path, problems = read_prompt(found.prompt, self.context, (*at, "prompt"), needs_answer=False)
         self.problems += problems
         return LlmAggregator(prompt=text, prompt_file=path, model=found.model or "")
 
     def _cwd(self, value: str | None, script: str, at: Location, key: str) -> str:
-        cwd, problems = read_cwd(value, self.place, (*at, "cwd"))
+        cwd, problems = read_cwd(value, self.context, (*at, "cwd"))
         if not problems:
-            problems = script_lints(script, cwd, self.place, (*at, key))
+            problems = script_lints(script, cwd, self.context, (*at, key))
         self.problems += problems
         return cwd
 
@@ -211,7 +211,7 @@ class EvaluatorReader:
             self._tell(at, what, "Write the statement, or 'id:' and 'description:'.", "format/wrong-type")
             return None
         given = {key: value for key, value in item.items() if value is not None}
-        found = self._valid(mirror.RubricFile, given, at)
+        found = self._valid(eval_models.RubricItemFile, given, at)
         return RubricItem(**found.model_dump()) if found else None
 
     def _check_ids(self, items: Sequence[RubricItem], at: Location) -> None:
@@ -234,7 +234,7 @@ _KINDS: dict[str, Callable[[EvaluatorReader, dict[str, Json], Location], BaseEva
 }
 
 
-def _common(found: mirror.EvaluatorFile) -> dict[str, Any]:
+def _common(found: eval_models.EvaluatorFile) -> dict[str, Any]:
     return {"name": found.name or "", "weight": found.weight}
 
 

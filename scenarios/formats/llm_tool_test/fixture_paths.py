@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from scenarios.formats.upload import Upload, inside
+from scenarios.formats.upload import UploadedFiles, inside
 
 
 def is_outside(value: str) -> bool:
@@ -19,7 +19,7 @@ def candidates(value: str, fixture_folders: tuple[str, ...]) -> list[str]:
     return [*named, posixpath.join("templates", value), value]
 
 
-def find_folder(upload: Upload, file: str, value: str, fixture_folders: tuple[str, ...]) -> str | None:
+def find_folder(upload: UploadedFiles, file: str, value: str, fixture_folders: tuple[str, ...]) -> str | None:
     """Return the folder of a fixture, looked for beside its scenario and then from the root."""
     for path in _from_both_bases(file, candidates(value, fixture_folders)):
         if path in upload.folders or (path == "." and upload.files):
@@ -27,7 +27,7 @@ def find_folder(upload: Upload, file: str, value: str, fixture_folders: tuple[st
     return None
 
 
-def find_file(upload: Upload, file: str, value: str, fixture_folders: tuple[str, ...]) -> str | None:
+def find_file(upload: UploadedFiles, file: str, value: str, fixture_folders: tuple[str, ...]) -> str | None:
     """Return the path of a file such as a rubric, looked for beside its scenario and then from the root."""
     named = [value, *(posixpath.join(folder, value) for folder in fixture_folders)]
     for path in _from_both_bases(file, named):

@@ -8,16 +8,15 @@ from dataclasses import replace
 
 from evaluators.model import Json
 from scenarios.formats.agentv import NAME
-from scenarios.formats.agentv.cases import CaseReading, Suite, read_case
-from scenarios.formats.agentv.evaluators import EvaluatorReader
-from scenarios.formats.agentv.mirror import EvalFile
-from scenarios.formats.agentv.place import Place
-from scenarios.formats.agentv.settings import find_targets, read_patterns
+from scenarios.formats.agentv.eval_cases import EvalCaseReading, SuiteDefaults, read_case
+from scenarios.formats.agentv.eval_file_context import EvalFileContext
+from scenarios.formats.agentv.eval_models import EvalFile
+from scenarios.formats.agentv.evaluator_reader import EvaluatorReader
+from scenarios.formats.agentv.guideline_settings import find_targets, read_patterns
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.targets_file import is_targets_file
-from scenarios.formats.upload import Upload
+from scenarios.formats.upload import UploadedFiles, is_targets_file
 from scenarios.formats.validation import kind, validate
 from scenarios.formats.yaml_text import read_yaml
 from scenarios.spec import ScenarioSpec
@@ -27,15 +26,15 @@ BUNDLE = "files"
 
 
 def read_file(
-    document: Document, upload: Upload, evals: frozenset[str], fallback: str
+    document: Document, upload: UploadedFiles, evals: frozenset[str], fallback: str
 ) -> tuple[ParsedSuite | None, list[Problem]]:
     """Return the suite of an eval file and everything that is wrong with it.
 
     `evals` are all eval files of the upload, `fallback` is the suite's name where the file gives none.
     """
     patterns, base, problems = read_patterns(upload, document.file)
-    place = Place(document, upload, patterns, base)
-    suite, values, at, found = _parts(place)
+    context = EvalFileContext(document, upload, patterns, base)
+    suite, values, at, found = _parts(context)
     problems += found
     if suite is None:
         return None, problems
@@ -44,7 +43,7 @@ def read_file(
     problems += _repeated_ids(readings, document)
     targets_file, targets_text, found = find_targets(upload, document.file)
     problems += found
-    bundle = _bundle(place, evals)
+    bundle = _bundle(context, evals)
     specs = [reading.spec for reading in readings if reading.spec]
     return ParsedSuite(
         name=suite.found.dataset or fallback,
@@ -63,11 +62,11 @@ def sidecar(file: str) -> str:
     return posixpath.splitext(file)[0] + ".yaml"
 
 
-def _parts(place: Place) -> tuple[Suite | None, Sequence[Json], Location, list[Problem]]:
+def _parts(context: EvalFileContext) -> tuple[SuiteDefaults | None, Sequence[Json], Location, list[Problem]]:
     """Return what holds for all cases, the cases, and where they stand."""
-    document = place.document
+    document = context.document
     if isinstance(document.value, list):
-        return _of_dataset(place, document.value)
+        return _of_dataset(context, document.value)
     value = {key: item for key, item in document.value.items() if item is not None}
     values = value.pop("evalcases", None)
     found, problems = validate(EvalFile, value, document)
@@ -80,37 +79,37 @@ def _parts(place: Place) -> tuple[Suite | None, Sequence[Json], Location, list[P
         problems.append(document.problem(("evalcases",), what, fix=fix, id="format/wrong-type"))
     # Its cases are read all the same, so that all problems are told at once.
     cases = values if isinstance(values, list) else []
-    suite, more = _suite(place, found, value, document)
+    suite, more = _suite(context, found, value, document)
     return suite, cases, ("evalcases",), [*problems, *more]
 
 
 def _suite(
-    place: Place, found: EvalFile | None, value: Json, document: Document
-) -> tuple[Suite, list[Problem]]:
+    context: EvalFileContext, found: EvalFile | None, value: Json, document: Document
+) -> tuple[SuiteDefaults, list[Problem]]:
     """Return what holds for all cases, with the evaluators that stand in a document, also a broken one."""
     execution = value.get("execution") if isinstance(value, dict) else None
     listed = execution.get("evaluators") if isinstance(execution, dict) else None
-    reader = EvaluatorReader(replace(place, document=document))
+    reader = EvaluatorReader(replace(context, document=document))
     evaluators = reader.read(listed if isinstance(listed, list) else (), ("execution", "evaluators"))
-    return Suite(place, found or EvalFile(), evaluators), reader.problems
+    return SuiteDefaults(context, found or EvalFile(), evaluators), reader.problems
 
 
 def _of_dataset(
-    place: Place, values: Sequence[Json]
-) -> tuple[Suite | None, Sequence[Json], Location, list[Problem]]:
-    path = sidecar(place.document.file)
-    if path not in place.upload.files:
-        return Suite(place, EvalFile()), values, (), []
+    context: EvalFileContext, values: Sequence[Json]
+) -> tuple[SuiteDefaults | None, Sequence[Json], Location, list[Problem]]:
+    path = sidecar(context.document.file)
+    if path not in context.upload.files:
+        return SuiteDefaults(context, EvalFile()), values, (), []
     try:
-        beside = read_yaml(place.upload.files[path], path)
+        beside = read_yaml(context.upload.files[path], path)
     except ScenarioFileError as error:
         return None, (), (), list(error.problems)
     found, problems = validate(EvalFile, beside.value, beside)
-    suite, more = _suite(place, found, beside.value, beside)
+    suite, more = _suite(context, found, beside.value, beside)
     return suite, values, (), [*problems, *more]
 
 
-def _repeated_ids(readings: Sequence[CaseReading], document: Document) -> list[Problem]:
+def _repeated_ids(readings: Sequence[EvalCaseReading], document: Document) -> list[Problem]:
     first: dict[str, int] = {}
     problems = []
     for spec in (reading.spec for reading in readings):
@@ -137,14 +136,14 @@ def _with_bundle(spec: ScenarioSpec, bundle: Fixture) -> ScenarioSpec:
     return spec.model_copy(update={"bundle": BUNDLE}) if bundle else spec
 
 
-def _bundle(place: Place, evals: frozenset[str]) -> Fixture:
+def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:
     """Return what a worker needs beside the messages: the eval file's folder and what the file refers to.
 
     Eval files stay out, as they hold the answers, and so do targets, settings and files of variables.
     """
-    upload = place.upload
+    upload = context.upload
     left_out = evals | {sidecar(path) for path in evals if path.endswith(".jsonl")}
-    below = (place.folder, *place.used)
+    below = (context.folder, *context.used)
     return tuple(
         FixtureFile(path, content, executable=path in upload.executables)
         for path, content in sorted(upload.files.items())

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from evaluators.model import Json
 from evaluators.patterns import BadPattern, compile_pattern
-from scenarios.formats.llm_tool_test.mirror import SettingsFile, Target
+from evaluators.tool import Tool
+from scenarios.formats.llm_tool_test.scenario_models import SettingsFile, Target
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.secrets import is_credential
 from scenarios.formats.toml_text import read_toml
-from scenarios.formats.upload import Upload
+from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate
 
 FILE_NAME = "llm-tool-test-config.toml"
@@ -31,7 +32,7 @@ class Settings:
     """Tools, profiles and prices, for `ParsedSuite.settings`."""
 
 
-def read_settings(upload: Upload) -> tuple[Settings, list[Problem]]:
+def read_settings(upload: UploadedFiles) -> tuple[Settings, list[Problem]]:
     """Read the settings file nearest to the root of an upload."""
     paths = [path for path in upload.files if posixpath.basename(path) == FILE_NAME]
     if not paths:
@@ -89,3 +90,37 @@ def _settings(found: SettingsFile) -> Settings:
         if entries
     }
     return Settings(target=found.target, fixture_folders=(*own, *FIXTURE_FOLDERS), kept=kept)
+
+
+def read_tool(
+    own: Target | None, document: Document, upload: UploadedFiles, settings: Settings, *, from_config: bool
+) -> tuple[Tool | None, list[Problem]]:
+    """Return the tool of a scenario, or None where nothing names one.
+
+    A pattern is the scenario's, else that of the settings when they speak of the same tool, else the
+    project's (llm-tool-test evaluation, Command Identification).
+    """
+    if from_config and settings.target is None:
+        return None, [_no_settings(document)]
+    problems = target_problems(own, document, ("target",)) if own else []
+    target = own or settings.target or Target()
+    pattern = target.command_pattern or _shared_pattern(target, settings) or upload.command_pattern
+    if not target.binary.strip() and not pattern.strip():
+        return None, problems
+    return Tool(**target.model_dump(exclude={"command_pattern"}), command_pattern=pattern), problems
+
+
+def _shared_pattern(target: Target, settings: Settings) -> str:
+    shared = settings.target
+    if shared is None or (shared.binary and target.binary and shared.binary != target.binary):
+        return ""
+    return shared.command_pattern
+
+
+def _no_settings(document: Document) -> Problem:
+    return document.problem(
+        ("target",),
+        f"The upload has no {FILE_NAME} with a [target] table.",
+        fix="Add the file to the upload, or write the tool into the scenario.",
+        id="format/no-settings",
+    )

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from evaluators.guidelines import DEFAULT_PATTERNS, is_guideline
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
-from scenarios.formats.upload import Upload, inside
+from scenarios.formats.upload import UploadedFiles, inside
 
 
 @dataclass(frozen=True)
-class Place:
+class EvalFileContext:
     """One eval file with its surroundings."""
 
     document: Document
-    upload: Upload
+    upload: UploadedFiles
     patterns: tuple[str, ...] = DEFAULT_PATTERNS
     pattern_folder: str = ""
     """Where the patterns stand; they are compared with paths from there and from the root."""

@@ -9,16 +9,15 @@ from evaluators.gates import Gate
 from evaluators.gates.informing_scripts import EvaluatorScript
 from evaluators.judges.rubric import JudgeCriteria
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.gates import read_gates
-from scenarios.formats.llm_tool_test.lints import lints
-from scenarios.formats.llm_tool_test.mirror import ScenarioFile
-from scenarios.formats.llm_tool_test.paths import find_folder, holds, is_outside
-from scenarios.formats.llm_tool_test.rubrics import read_judge
-from scenarios.formats.llm_tool_test.settings import Settings
-from scenarios.formats.llm_tool_test.tool import read_tool
+from scenarios.formats.llm_tool_test.config_file import Settings, read_tool
+from scenarios.formats.llm_tool_test.fixture_paths import find_folder, holds, is_outside
+from scenarios.formats.llm_tool_test.gate_reader import read_gates
+from scenarios.formats.llm_tool_test.rubric_reader import read_judge
+from scenarios.formats.llm_tool_test.scenario_lints import lints
+from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
-from scenarios.formats.upload import Upload
+from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate, without_wrong_parts
 from scenarios.spec import Cost, Limits, MatrixEntry, PostScript, ScenarioSpec
 
@@ -43,7 +42,7 @@ class Reading:
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_scenario(document: Document, upload: Upload, settings: Settings) -> Reading:
+def read_scenario(document: Document, upload: UploadedFiles, settings: Settings) -> Reading:
     """Translate one document; every problem of it is in the result."""
     value, from_config = _plain(document.value)
     found, problems = validate(ScenarioFile, value, document)
@@ -77,7 +76,7 @@ def _without_empty(value: Json) -> Json:
     return value
 
 
-def _find_fixture(reading: Reading, found: ScenarioFile, upload: Upload, settings: Settings) -> None:
+def _find_fixture(reading: Reading, found: ScenarioFile, upload: UploadedFiles, settings: Settings) -> None:
     name = found.template_folder.rstrip("/")
     if not name.strip():
         return
@@ -121,7 +120,7 @@ def _holds_itself(document: Document, name: str) -> Problem:
 
 
 def _criteria(
-    reading: Reading, found: ScenarioFile, upload: Upload, settings: Settings, *, from_config: bool
+    reading: Reading, found: ScenarioFile, upload: UploadedFiles, settings: Settings, *, from_config: bool
 ) -> Criteria:
     tool, problems = read_tool(found.target, reading.document, upload, settings, from_config=from_config)
     reading.problems += problems
@@ -150,7 +149,9 @@ def _gates(reading: Reading, found: ScenarioFile, binary: str) -> tuple[Gate, ..
     return gates
 
 
-def _judge(reading: Reading, found: ScenarioFile, upload: Upload, settings: Settings) -> JudgeCriteria | None:
+def _judge(
+    reading: Reading, found: ScenarioFile, upload: UploadedFiles, settings: Settings
+) -> JudgeCriteria | None:
     if found.evaluation.judge is None:
         return None
     judge, problems = read_judge(found.evaluation.judge, reading.document, upload, settings.fixture_folders)
