@@ -1,4 +1,4 @@
-"""JSON that a script printed or a model wrote."""
+"""Decode and compare JSON from scripts and models."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from evaluators.model import Json
 
 
 class NoJson(ValueError):
-    """The output is no JSON."""
+    """The text is not JSON."""
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Refuse `NaN` and `Infinity`, which Python's decoder takes and JSON does not have. Raises `NoJson`."""
-    raise NoJson(f"{name} is no JSON.")
+    """Reject `NaN` and `Infinity`, which Python's decoder accepts. Raises `NoJson`."""
+    raise NoJson(f"{name} is not JSON.")
 
 
-def decoded(text: str) -> Json:
-    """Return the value that the text is. Raises `NoJson`."""
+def decode_json(text: str) -> Json:
+    """Decode a JSON text. Raises `NoJson`."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise NoJson(str(error)) from None
 
 
-def whole_or_last_line(stdout: str) -> Json:
-    """Return the JSON value of the whole output, else of its last line that is not empty, else None."""
+def json_output(stdout: str) -> Json:
+    """Decode the whole output, else its last non-empty line, else return None."""
     lines = stdout.strip().splitlines()
     for text in (stdout, lines[-1] if lines else ""):
         try:
-            return decoded(text)
+            return decode_json(text)
         except NoJson:
             continue
     return None
 
 
 def equal(left: Json, right: Json) -> bool:
-    """Compare JSON values: 3 equals 3.0, true does not equal 1."""
+    """Compare JSON values: 3 equals 3.0, but true does not equal 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Literal
 
 from evaluators.gates.base_gate import CommandGate, PatternText, Verdict, contains, matches
-from evaluators.json_values import whole_or_last_line
+from evaluators.json_values import json_output
 from evaluators.model import CommandResult, Json
 
 
@@ -64,7 +64,7 @@ class Script(CommandGate):
     description: str = ""
 
     def judge(self, result: CommandResult) -> tuple[bool, str, dict[str, Json]]:
-        said = whole_or_last_line(result.stdout)
+        said = json_output(result.stdout)
         if not isinstance(said, dict) or not isinstance(said.get("passed"), bool):
             about = self.description or f"`{self.command}`"
             return result.exit_code == 0, f"{about}: exited with {result.exit_code}.", {}

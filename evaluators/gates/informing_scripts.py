@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from evaluators.evidence import Evidence
 from evaluators.gates.base_gate import NOT_RUN, excerpt
-from evaluators.json_values import NoJson, decoded
+from evaluators.json_values import NoJson, decode_json
 from evaluators.model import CommandResult, Json, Score
 from evaluators.values import Value
 
@@ -74,7 +74,7 @@ def read_output(name: str, ended: CommandResult) -> ScriptResult:
             name, error=f"Exit code {ended.exit_code}: {excerpt(ended.stderr.strip())}".rstrip()
         )
     try:
-        said = decoded(ended.stdout)
+        said = decode_json(ended.stdout)
     except NoJson:
         return ScriptResult(name, summary=excerpt(ended.stdout.strip()), error="Invalid JSON output")
     return _said(name, said) if isinstance(said, dict) else ScriptResult(name)

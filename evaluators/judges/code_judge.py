@@ -21,7 +21,7 @@ from evaluators.evaluator import (
 )
 from evaluators.evidence import Evidence
 from evaluators.gates.base_gate import NOT_RUN, excerpt
-from evaluators.json_values import whole_or_last_line
+from evaluators.json_values import json_output
 from evaluators.model import CommandResult, Json
 
 
@@ -53,7 +53,7 @@ def _found(script: str, ended: CommandResult, timeout_seconds: float) -> Evaluat
         "stdout": excerpt(ended.stdout),
         "stderr": excerpt(ended.stderr),
     }
-    said = whole_or_last_line(ended.stdout)
+    said = json_output(ended.stdout)
     failure = _failure(ended, timeout_seconds, said_something=isinstance(said, dict))
     if failure:
         return EvaluatorResult(None, misses=(f"Code evaluator failed: {failure}",), error=failure, more=more)

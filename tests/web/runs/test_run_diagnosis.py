@@ -33,14 +33,14 @@ def test_errors_lead_to_the_failing_calls_of_the_subcommands_that_fail_most(sign
         ("?failing=export", "3 of <code>export</code>"),
         ("?failing=move", "2 of <code>move</code>"),
     ]
-    assert "High are an error rate from 25% and calls for help from 3: here the first was high alone." in text
+    assert "Thresholds: error rate ≥ 25 %, help calls ≥ 3. Only the error rate was exceeded." in text
 
 
 def test_retries_lead_to_the_failing_calls_of_their_subcommand(signed_in, version):
-    said = "export: 4 of 9 calls follow a failure of it."
+    said = "export: 4 of 9 calls were retries."
     links, text = failing_calls(signed_in(), version, "retries-on-a-command", said)
     assert links == [("?failing=export", "3 of <code>export</code>")]
-    assert "From 2 calls of a subcommand that follow its failure, and 30% of its calls." in text
+    assert "Shown when at least 2 calls and 30 % of calls are retries." in text
 
 
 def test_a_pattern_that_nobody_knows_leads_nowhere(signed_in, version):
