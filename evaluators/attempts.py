@@ -92,7 +92,11 @@ def error_message(output: Json) -> str:
         return next(filter(None, (error_message(output.get(name)) for name in ("stderr", "stdout"))), "")
     if not isinstance(output, str):
         return ""
-    text = output if len(output) <= 2 * SEARCHED_CHARACTERS else f"{output[:SEARCHED_CHARACTERS]}\n{output[-SEARCHED_CHARACTERS:]}"
+    text = (
+        output
+        if len(output) <= 2 * SEARCHED_CHARACTERS
+        else f"{output[:SEARCHED_CHARACTERS]}\n{output[-SEARCHED_CHARACTERS:]}"
+    )
     lines = [" ".join(line.split()) for line in without_ansi(text).split("\n") if line.strip()]
     if not lines:
         return ""

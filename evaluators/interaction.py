@@ -90,7 +90,9 @@ def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> In
         if matching is None or (paired and all(call.event.command is None for call in paired)):
             commands = numbered(in_tool_calls(paired))
         else:
-            commands = numbered(in_shell_calls(paired, matching) if paired else in_text(transcript.text, matching))
+            commands = numbered(
+                in_shell_calls(paired, matching) if paired else in_text(transcript.text, matching)
+            )
     except PatternError as error:
         return Interaction(source=source, completed=completed, problem=str(error))
     if matching is None and not paired:

@@ -1,4 +1,4 @@
-"""Layer 2 of tool-forge: the assertions of an eval case, in the order of its contract."""
+"""Layer 2 of tool-forge: the assertions of an eval case, in the order of the contract."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from evaluators.assertions import response_assertions, tool_assertions
-from evaluators.assertions.case_verdict import TIMED_OUT, AssertionResult, CaseVerdict, verdict
+from evaluators.assertions.case_verdict import TIMED_OUT, AssertionResult, CaseVerdict, case_verdict
 from evaluators.assertions.expect import Expect, ToolParam
 from evaluators.assertions.trial_facts import Facts, ToolCall, ValueResult, facts_of, tool_calls
 from evaluators.evidence import Evidence
@@ -22,14 +22,14 @@ __all__ = [
     "Facts",
     "ToolCall",
     "ToolParam",
-    "find",
+    "case_verdict",
+    "check_assertions",
     "scores",
     "tool_calls",
-    "verdict",
 ]
 
 VERDICT = "verdict"
-"""Name of the score that holds the contract's verdict on the whole case."""
+"""The name of the score with the contract's case_verdict on the whole case."""
 
 ASSERTIONS: dict[str, Callable[[Expect, Facts], Iterator[ValueResult]]] = {
     "toolsCalled": tool_assertions.called,
@@ -46,49 +46,47 @@ ASSERTIONS: dict[str, Callable[[Expect, Facts], Iterator[ValueResult]]] = {
     "maxLatencyMs": response_assertions.latency,
     "maxTokens": response_assertions.tokens,
 }
-"""Each key with what it asserts, in the order in which the contract runs them."""
+"""The check of each key, in the contract's order."""
 
 
-def find(expect: Expect, facts: Facts) -> tuple[AssertionResult, ...]:
-    """Return what came of every key that asserts something, the ones after the first failure too."""
-    findings = (
-        AssertionResult(key, tuple(assertion(expect, facts))) for key, assertion in ASSERTIONS.items()
-    )
-    return tuple(finding for finding in findings if finding.atoms)
+def check_assertions(expect: Expect, facts: Facts) -> tuple[AssertionResult, ...]:
+    """Return the result of every key that asserts something, including those after the first failure."""
+    results = (AssertionResult(key, tuple(assertion(expect, facts))) for key, assertion in ASSERTIONS.items())
+    return tuple(result for result in results if result.values)
 
 
 def scores(expect: Expect | None, evidence: Evidence) -> tuple[Score, ...]:
-    """Return one score a key, after the verdict on the case; a trial that timed out has only the verdict."""
+    """Return the case_verdict on the case, then one score for each key; after a timeout only the case_verdict."""
     if expect is None:
         return ()
     if evidence.timed_out:
-        return (_of_case(TIMED_OUT),)
+        return (_case_score(TIMED_OUT),)
     facts = facts_of(evidence)
-    findings = find(expect, facts)
-    return (_of_case(verdict(findings)), *(_of_key(finding, facts) for finding in findings))
+    results = check_assertions(expect, facts)
+    return (_case_score(case_verdict(results)), *(_assertion_score(result, facts) for result in results))
 
 
-def _of_case(found: CaseVerdict) -> Score:
+def _case_score(found: CaseVerdict) -> Score:
     detail: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(found))
-    message = found.error or ("Nothing was asserted." if found.vacuous else "Every assertion holds.")
+    message = found.error or ("Nothing was asserted." if found.vacuous else "All assertions passed.")
     return Score("assertions", VERDICT, float(found.passed), found.passed, message, detail)
 
 
-def _of_key(finding: AssertionResult, facts: Facts) -> Score:
-    passed = finding.passed
-    detail: dict[str, Json] = {"failures": list(finding.failures), "skipped": _skipped(finding)}
-    if finding.key == "maxTokens":
+def _assertion_score(result: AssertionResult, facts: Facts) -> Score:
+    passed = result.passed
+    detail: dict[str, Json] = {"failures": list(result.failures), "skipped": _skipped_values(result)}
+    if result.key == "maxTokens":
         detail["tokens"] = msgspec.to_builtins(facts.tokens)
     value = None if passed is None else float(passed)
-    return Score("assertions", finding.key, value, passed, _message(finding), detail)
+    return Score("assertions", result.key, value, passed, _message(result), detail)
 
 
-def _skipped(finding: AssertionResult) -> list[Json]:
-    return [atom.sentence for atom in finding.atoms if atom.state == "skipped"]
+def _skipped_values(result: AssertionResult) -> list[Json]:
+    return [value.sentence for value in result.values if value.state == "skipped"]
 
 
-def _message(finding: AssertionResult) -> str:
-    told = next((atom for atom in finding.atoms if atom.state == "failed"), None)
-    if told is not None:
-        return f"{told.sentence}. {told.hint}".rstrip()
-    return "Holds." if finding.passed else ". ".join(atom.sentence for atom in finding.atoms) + "."
+def _message(result: AssertionResult) -> str:
+    failure = next((value for value in result.values if value.state == "failed"), None)
+    if failure is not None:
+        return f"{failure.sentence}. {failure.hint}".rstrip()
+    return "Passed." if result.passed else ". ".join(value.sentence for value in result.values) + "."

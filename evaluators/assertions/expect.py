@@ -1,4 +1,4 @@
-"""What an eval case expects (`expect`), in the words of its file's keys."""
+"""The assertions of an eval case (`expect`), named after the keys of its file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from evaluators.values import Value
 ParamAssertion = Literal["equals", "contains", "oneOf", "exists", "notExists", "matches"]
 
 WITHOUT_VALUE: frozenset[str] = frozenset(("exists", "notExists"))
-"""Assertions on a parameter that compare it with nothing."""
+"""Assertions on a parameter that need no value."""
 
 NO_TOOLS = "__none__"
-"""Stands for the set of no tools in `toolsAcceptable`."""
+"""Means "no tools" in `toolsAcceptable`."""
 
 
 class ToolParam(Value):
@@ -22,20 +22,20 @@ class ToolParam(Value):
     param: str
     assertion: ParamAssertion
     value: str | tuple[str, ...] = ""
-    """Several only for `oneOf`; texts in which tokens are still to be replaced."""
+    """Several values only for `oneOf`; tokens are not replaced yet."""
 
 
 class Expect(Value):
-    """Every assertion of the contract in its order. None is a key that is not there, or switched off.
+    """Every assertion of the contract in its order. None means the key is missing or off.
 
-    An empty list is an assertion of its own: `tools_called=()` allows no call.
+    An empty list asserts too: `tools_called=()` allows no call.
     """
 
     tools_called: tuple[str, ...] | None = None
     tools_acceptable: tuple[tuple[str, ...], ...] | None = None
     tools_not_called: tuple[str, ...] | None = None
     tools_included: tuple[str, ...] | None = None
-    """Tools that must be among the called ones: `tool_called` of the third case format, no contract key."""
+    """Tools that must be called: `tool_called` of the third case format, not a contract key."""
     tool_params: tuple[ToolParam, ...] | None = None
     no_tool_errors: bool = False
     response_non_empty: bool = False
@@ -46,9 +46,9 @@ class Expect(Value):
     max_latency_ms: float | None = None
     max_tokens: float | None = None
     stubs: tuple[str, ...] | None = None
-    """Tools that are stubbed; None where the case is not in stub mode, which an empty list is."""
+    """Stubbed tools; None outside stub mode, an empty list in stub mode without stubs."""
 
     @property
     def asserted(self) -> int:
-        """How many assertions a case makes; its stubs are none."""
+        """The number of assertions; stubs do not count."""
         return sum(value is not None and value is not False for name, value in self if name != "stubs")

@@ -1,4 +1,4 @@
-"""The tool calls of `expected_messages` against the trace (AgentV evaluation, Expected Messages Tool Call Validation)."""
+"""Compare the tool calls of `expected_messages` with the trace (AgentV evaluation, Expected Messages Tool Call Validation)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_TRACE = "No trace available to validate tool_calls"
 
 
 class ExpectedMessages(BaseEvaluator):
-    """Expected calls are compared with the actual ones by position; further actual calls are free."""
+    """Compare expected calls with actual calls by position; extra calls are allowed."""
 
     type: Literal["expected_messages"] = "expected_messages"
 
@@ -26,11 +26,11 @@ class ExpectedMessages(BaseEvaluator):
         events = evidence.transcript.events
         if not has_trace(evidence.transcript) or not events:
             return EvaluatorResult(0.0, misses=(NO_TRACE,))
-        return compared(wanted, tool_calls(events))
+        return compare_calls(wanted, tool_calls(events))
 
 
-def compared(wanted: Sequence[ExpectedCall], called: Sequence[Event]) -> EvaluatorResult:
-    """Return the share of expected calls that are matched at their position."""
+def compare_calls(wanted: Sequence[ExpectedCall], called: Sequence[Event]) -> EvaluatorResult:
+    """Return the share of expected calls matched at their position."""
     hits: list[str] = []
     misses: list[str] = []
     for index, call in enumerate(wanted):
@@ -41,7 +41,7 @@ def compared(wanted: Sequence[ExpectedCall], called: Sequence[Event]) -> Evaluat
 
 
 def _mismatch(call: ExpectedCall, actual: Event | None) -> str:
-    """Return what is wrong with a call, nothing where it is as expected."""
+    """Return the difference from the expected call, empty if it matches."""
     if actual is None:
         return f"expected {call.tool}, but no more tool calls in trace"
     if actual.name != call.tool:

@@ -1,4 +1,4 @@
-"""Which tools were called, how often and in which order (AgentV evaluation, Tool Trajectory Evaluator)."""
+"""Check which tools were called, how often and in which order (AgentV evaluation, Tool Trajectory Evaluator)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ExpectedTool(Value):
 
 
 class ToolTrajectory(BaseEvaluator):
-    """Minimum numbers of calls in any order, or a sequence with or without other calls between."""
+    """Minimum call counts in any order, or a sequence with or without other calls in between."""
 
     type: Literal["tool_trajectory"] = "tool_trajectory"
     mode: Literal["any_order", "in_order", "exact"]
@@ -42,24 +42,24 @@ class ToolTrajectory(BaseEvaluator):
 
 
 def _any_order(minimums: dict[str, int], counts: dict[str, int]) -> EvaluatorResult:
-    """Return the share of minimums that are met."""
+    """Return the share of met minimums."""
     if not minimums:
         return EvaluatorResult(1.0, hits=("No tool requirements specified",))
     met = {tool: counts.get(tool, 0) >= minimum for tool, minimum in minimums.items()}
-    told = {tool: _told(tool, counts.get(tool, 0), minimum) for tool, minimum in minimums.items()}
+    labels = {tool: _label(tool, counts.get(tool, 0), minimum) for tool, minimum in minimums.items()}
     return EvaluatorResult(
         sum(met.values()) / len(met),
-        hits=tuple(told[tool] for tool in met if met[tool]),
-        misses=tuple(told[tool] for tool in met if not met[tool]),
+        hits=tuple(labels[tool] for tool in met if met[tool]),
+        misses=tuple(labels[tool] for tool in met if not met[tool]),
     )
 
 
-def _told(tool: str, count: int, minimum: int) -> str:
+def _label(tool: str, count: int, minimum: int) -> str:
     return f"{tool} called {count} time{'' if count == 1 else 's'} (minimum: {minimum})"
 
 
 def _in_order(wanted: Sequence[str], called: Sequence[str]) -> EvaluatorResult:
-    """Score 1.0 where the sequence is found with any other calls between, else 0.0."""
+    """Score 1.0 if the sequence occurs, with any calls in between, else 0.0."""
     if not wanted:
         return EvaluatorResult(1.0, hits=("No tool sequence specified",))
     hits: list[str] = []
@@ -80,12 +80,12 @@ def _out_of_order(wanted: Sequence[str], called: Sequence[str], index: int) -> s
         return f"Expected {tool}, but it was never called (calls: {order})"
     after = f"Expected {tool} after {wanted[index - 1]}"
     if tool in called:
-        return f"{after}, but it was called only before it (order of calls: {order})"
+        return f"{after}, but it was only called earlier (order of calls: {order})"
     return f"{after}, but it was never called (calls: {order})"
 
 
 def _exact(wanted: Sequence[str], called: Sequence[str]) -> EvaluatorResult:
-    """Score 1.0 where the calls are this sequence and nothing else, else 0.0."""
+    """Score 1.0 if the calls equal the sequence, else 0.0."""
     hits: list[str] = []
     misses: list[str] = []
     for position, (tool, got) in enumerate(zip_longest(wanted, called)):

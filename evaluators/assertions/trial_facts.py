@@ -1,4 +1,4 @@
-"""What assertions look at, and what comes of looking at one value."""
+"""The facts that assertions check, and the result for one value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ToolCall(Struct, frozen=True):
     name: str
     params: dict[str, Json] = {}
     success: bool | None = None
-    """None where nobody says."""
+    """None if not recorded."""
     seconds: float | None = None
 
 
@@ -33,7 +33,7 @@ class Tokens(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """What is known of one trial."""
+    """The facts about one trial."""
 
     answer: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -41,25 +41,25 @@ class Facts(Struct, frozen=True):
     usage: Usage | None = None
     sources: Sources = Sources()
     executes_tools: bool = True
-    """False for a model that only says which tools it would call."""
+    """False for a model that only names the tools it would call."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tools in the order of their calls."""
+        """Tool names in the order of calls."""
         return tuple(call.name for call in self.calls)
 
     @property
     def tokens(self) -> Tokens:
-        """The answer's tokens by the endpoint's usage, else its characters / 4, rounded up."""
+        """The answer's tokens: the endpoint's usage, else characters / 4, rounded up."""
         if self.usage is not None and self.usage.output and not self.usage.estimated:
             return Tokens(self.usage.output, "usage")
         return Tokens(-(-len(self.answer) // CHARACTERS_PER_TOKEN), "characters")
 
 
 class ValueResult(Struct, frozen=True):
-    """What came of one value of an assertion."""
+    """The result for one value of an assertion."""
 
-    state: Literal["held", "failed", "skipped", "moot"]
+    state: Literal["passed", "failed", "skipped", "moot"]
     """A moot assertion has no meaning for this trial; it counts neither as run nor as skipped."""
     sentence: str = ""
     """Why it failed or was skipped, in the manner of the contract's samples: without a full stop."""
@@ -69,15 +69,15 @@ class ValueResult(Struct, frozen=True):
     """A sentence that may help a person, and is no part of the error."""
 
 
-HELD = ValueResult("held")
+PASSED = ValueResult("passed")
 
 
 def facts_of(evidence: Evidence) -> Facts:
-    """Return what the assertions need of the evidence."""
+    """Return the facts that assertions need from the evidence."""
     return Facts(
         answer=evidence.answer,
         calls=tool_calls(evidence.transcript),
-        # Seconds come from a clock in floating point: 2.3 s are 2300 ms, not 2299.9999999999995.
+        # Floating point: 2.3 s is 2300 ms, not 2299.9999999999995.
         duration_ms=round(evidence.seconds * 1000, 6),
         usage=evidence.usage,
         sources=Sources(evidence.seed, evidence.snapshot),
@@ -86,7 +86,7 @@ def facts_of(evidence: Evidence) -> Facts:
 
 
 def tool_calls(transcript: Transcript) -> tuple[ToolCall, ...]:
-    """Return the tool calls of a transcript in order, each with what its result says of its success."""
+    """Return the tool calls of a transcript in order, with the success from their results."""
     return tuple(map(_tool_call, calls(transcript.events)))
 
 
@@ -106,14 +106,14 @@ def _success(call: Call) -> bool | None:
 
 
 def resolved(value: str, sources: Sources) -> Iterator[str | ValueResult]:
-    """Yield the text that a value stands for, or the reason to skip it."""
+    """Yield the value with tokens replaced, or the reason to skip it."""
     found = resolve(value, sources)
     if found.text is None:
         yield ValueResult(
             "skipped", f"'{value}' was skipped: {', '.join(found.unresolved)} unresolved", found.unresolved
         )
     elif not found.text:
-        written = f"'{value}' stands for an empty text" if value else "an empty text"
-        yield ValueResult("skipped", f"{written} was skipped: it holds for every response")
+        written = f"'{value}' resolves to an empty text" if value else "an empty text"
+        yield ValueResult("skipped", f"{written} was skipped: every response contains it")
     else:
         yield found.text

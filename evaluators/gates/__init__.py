@@ -1,4 +1,4 @@
-"""Layer 2: deterministic checks that a scenario's author writes down, one small class a kind."""
+"""Layer 2: the deterministic checks of a scenario, one small class for each kind of gate."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ GATES: dict[str, type[BaseGate]] = {
 
 
 def scores(gates: Sequence[Gate], evidence: Evidence) -> tuple[Score, ...]:
-    """Return the verdict of every gate in the order in which they are declared; a failure stops none."""
+    """Return the score of every gate in the declared order; a failure does not stop the others."""
     return tuple(gate.check(evidence) for gate in gates)

@@ -1,4 +1,4 @@
-"""What every gate has."""
+"""The base classes of gates, and their text checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaluators.patterns import SlowPattern, compile_pattern
 from evaluators.values import Kind
 
 Verdict = tuple[bool, str, dict[str, Json]]
-"""Whether it holds, the message or its end, and what more to keep."""
+"""Whether it passed, the message or its end, and details to store."""
 
 
 def _compiles(text: str) -> str:
@@ -22,29 +22,29 @@ def _compiles(text: str) -> str:
 
 
 PatternText = Annotated[str, AfterValidator(_compiles)]
-"""The text of a regular expression, checked when the gate is made."""
+"""A regular expression, checked when the gate is created."""
 
 
 def contains(what: str, text: str, substring: str) -> Verdict:
-    """Tell whether `text` contains a text; `what` names it in the message."""
+    """Return whether `text` contains a substring; `what` names the text in the message."""
     passed = substring in text
     verb = "contains" if passed else "does not contain"
     return passed, f"{what} {verb} '{substring}'.", {"expected": substring}
 
 
 def matches(what: str, text: str, pattern: str) -> Verdict:
-    """Tell whether `text` matches a regular expression somewhere; one that takes too long does not."""
+    """Return whether a regular expression matches anywhere in `text`; one that takes too long does not."""
     try:
         match = compile_pattern(pattern).search(text)
     except SlowPattern as error:
         return False, str(error), {"expected": pattern}
     verb = "matches" if match else "does not match"
-    kept: dict[str, Json] = {"expected": pattern, "actual": match.text if match else None}
-    return match is not None, f"{what} {verb} '{pattern}'.", kept
+    detail: dict[str, Json] = {"expected": pattern, "actual": match.text if match else None}
+    return match is not None, f"{what} {verb} '{pattern}'.", detail
 
 
 EXCERPT = 2_000
-"""Characters of a command's output that a gate's detail keeps."""
+"""Characters of output kept in a gate's detail."""
 
 NOT_RUN = "Not run: needs a workspace on a worker."
 
@@ -53,17 +53,17 @@ class BaseGate(Kind):
     """A deterministic check with a verdict and a message; each kind has its own `type`."""
 
     needs_workspace: ClassVar[bool] = True
-    """Whether it looks into the workspace; one that reads the transcript does not."""
+    """Whether the gate needs the workspace; one that reads the transcript does not."""
 
     name: str | None = None
     timeout_seconds: float = Field(default=30.0, gt=0)
 
     @abstractmethod
     def check(self, evidence: Evidence) -> Score:
-        """Return the verdict. Never raises for what the agent left behind."""
+        """Return the score. Never raises, whatever the agent left behind."""
 
     def score(self, passed: bool | None, message: str, *, error: str = "", **detail: Json) -> Score:
-        """Return the gate's score: 1.0 or 0.0, and no value where it did not decide."""
+        """Return the gate's score: 1.0 or 0.0, without a value if there is no verdict."""
         if self.name:
             detail["name"] = self.name
         value = None if passed is None else float(passed)
@@ -71,7 +71,7 @@ class BaseGate(Kind):
 
 
 class CommandGate(BaseGate):
-    """A gate that runs a command in the workspace and judges what came of it."""
+    """A gate that runs a command in the workspace and checks the result."""
 
     command: str
     network: bool = False
@@ -90,18 +90,18 @@ class CommandGate(BaseGate):
                 False, f"`{self.command}` timed out after {self.timeout_seconds:g} s.", **detail
             )
         if result.exit_code is None:
-            sentence = result.error or f"`{self.command}` could not be run."
+            sentence = result.error or f"`{self.command}` did not start."
             return self.score(None, sentence, error=sentence, **detail)
         passed, message, extra = self.judge(result)
         return self.score(passed, message, **detail, **extra)
 
     @abstractmethod
     def judge(self, result: CommandResult) -> Verdict:
-        """Return the verdict on a command that ended by itself, its message and what more to keep."""
+        """Return verdict, message and details for a command that exited in time."""
 
 
 def excerpt(text: str) -> str:
-    """Return head and tail of a long text, with the number of characters left out between."""
+    """Return the beginning and end of a long text, with the number of characters left out."""
     if len(text) <= EXCERPT:
         return text
     half = EXCERPT // 2

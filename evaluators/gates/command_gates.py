@@ -1,4 +1,4 @@
-"""Gates that look at a command's exit code and output."""
+"""Gates on a command's exit code and output, and the gate of a script."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class CommandSucceeds(CommandGate):
 
 
 class OutputGate(CommandGate):
-    """A gate on stdout, which needs exit code 0 only where it says so."""
+    """A gate on stdout; it requires exit code 0 only with `require_success`."""
 
     require_success: bool = False
 
     def judge(self, result: CommandResult) -> Verdict:
         exited = f"`{self.command}` exited with {result.exit_code}"
         if self.require_success and result.exit_code != 0:
-            return False, f"{exited}, and success is required.", {}
+            return False, f"{exited}, but the gate requires success.", {}
         passed, what, extra = self.judge_output(result.stdout)
         return passed, f"{exited}; {what}", extra
 
     @abstractmethod
     def judge_output(self, stdout: str) -> Verdict:
-        """Return the verdict on the output, the end of its message and what more to keep."""
+        """Return the verdict on the output, the end of its message and details to store."""
 
 
 class CommandOutputContains(OutputGate):
@@ -48,7 +48,7 @@ class CommandOutputContains(OutputGate):
 
 
 class CommandOutputMatches(OutputGate):
-    """The command's stdout matches a regular expression somewhere."""
+    """A regular expression matches the command's stdout."""
 
     type: Literal["command_output_matches"] = "command_output_matches"
     pattern: PatternText
@@ -58,16 +58,16 @@ class CommandOutputMatches(OutputGate):
 
 
 class Script(CommandGate):
-    """The script's own `passed` decides where it prints one as JSON, else its exit code."""
+    """The script's `passed` decides if it prints one as JSON, else its exit code."""
 
     type: Literal["script"] = "script"
     description: str = ""
 
     def judge(self, result: CommandResult) -> tuple[bool, str, dict[str, Json]]:
-        said = json_output(result.stdout)
-        if not isinstance(said, dict) or not isinstance(said.get("passed"), bool):
-            about = self.description or f"`{self.command}`"
-            return result.exit_code == 0, f"{about}: exited with {result.exit_code}.", {}
-        message = said.get("message")
+        output = json_output(result.stdout)
+        if not isinstance(output, dict) or not isinstance(output.get("passed"), bool):
+            title = self.description or f"`{self.command}`"
+            return result.exit_code == 0, f"{title}: exited with {result.exit_code}.", {}
+        message = output.get("message")
         text = message if isinstance(message, str) and message else self.description
-        return said["passed"], text or f"`{self.command}` decided.", {"detail": said.get("detail")}
+        return output["passed"], text or f"`{self.command}` decided.", {"detail": output.get("detail")}

@@ -1,4 +1,4 @@
-"""Gates that look at the files the agent left; none of them leaves the workspace."""
+"""Gates on files in the workspace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FileGate(BaseGate):
 
     @abstractmethod
     def judge(self, workspace: Workspace) -> Verdict:
-        """Return verdict, message and what more to keep. Raises `FileUnavailable`."""
+        """Return verdict, message and details. Raises `FileUnavailable`."""
 
 
 class FileExists(FileGate):
@@ -52,7 +52,7 @@ class FileContains(FileGate):
 
 
 class FileMatches(FileGate):
-    """The file matches a regular expression somewhere."""
+    """A regular expression matches the file."""
 
     type: Literal["file_matches"] = "file_matches"
     pattern: PatternText

@@ -1,4 +1,4 @@
-"""Scripts that inform after the gates and never decide (`scripts.evaluators` of llm-tool-test)."""
+"""Scripts that report scores after the gates and never decide (`scripts.evaluators` of llm-tool-test)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evaluators.values import Value
 
 
 class EvaluatorScript(Value):
-    """A script that informs after the gates and never decides (`scripts.evaluators`)."""
+    """One entry of `scripts.evaluators`."""
 
     command: str
     name: str
@@ -24,7 +24,7 @@ class EvaluatorScript(Value):
 
 
 class ScriptResult(Struct, frozen=True):
-    """What an evaluator script said; None is *not said*."""
+    """The output of a script; None means *not reported*."""
 
     name: str
     score: float | None = None
@@ -36,7 +36,7 @@ class ScriptResult(Struct, frozen=True):
 
 
 def scores(wanted: Sequence[EvaluatorScript], evidence: Evidence) -> tuple[Score, ...]:
-    """Return one score for each evaluator script; its errors are told and break nothing."""
+    """Return one score for each script; its errors are reported and fail nothing."""
     return tuple(_score(script, evidence) for script in wanted)
 
 
@@ -51,7 +51,7 @@ def _score(script: EvaluatorScript, evidence: Evidence) -> Score:
 
 
 def run_script(script: EvaluatorScript, evidence: Evidence) -> ScriptResult:
-    """Run an evaluator script in the evidence's workspace, which must be there, and read what it printed."""
+    """Run a script in the evidence's workspace and read its output. Raises `ValueError` without a workspace."""
     if evidence.workspace is None:
         raise ValueError(f"The script '{script.name}' needs a workspace.")
     ended = evidence.workspace.run(
@@ -66,38 +66,38 @@ def run_script(script: EvaluatorScript, evidence: Evidence) -> ScriptResult:
 
 
 def read_output(name: str, ended: CommandResult) -> ScriptResult:
-    """Return what a script that ended by itself said: a JSON object with score, summary and metrics."""
+    """Read the output of a finished script: a JSON object with score, summary and metrics."""
     if ended.exit_code is None:
-        return ScriptResult(name, error=ended.error or "The script could not be run.")
+        return ScriptResult(name, error=ended.error or "The script did not start.")
     if ended.exit_code != 0:
         return ScriptResult(
             name, error=f"Exit code {ended.exit_code}: {excerpt(ended.stderr.strip())}".rstrip()
         )
     try:
-        said = decode_json(ended.stdout)
+        output = decode_json(ended.stdout)
     except NoJson:
         return ScriptResult(name, summary=excerpt(ended.stdout.strip()), error="Invalid JSON output")
-    return _said(name, said) if isinstance(said, dict) else ScriptResult(name)
+    return _script_result(name, output) if isinstance(output, dict) else ScriptResult(name)
 
 
-def _said(name: str, said: dict[str, Json]) -> ScriptResult:
-    score, warnings = _clamped(said.get("score"))
-    summary = said.get("summary")
+def _script_result(name: str, output: dict[str, Json]) -> ScriptResult:
+    score, warnings = _clamped(output.get("score"))
+    summary = output.get("summary")
     return ScriptResult(
         name,
         score=score,
         summary=summary if isinstance(summary, str) else None,
-        metrics=said.get("metrics"),
+        metrics=output.get("metrics"),
         warnings=warnings,
     )
 
 
 def _clamped(score: Json) -> tuple[float | None, tuple[str, ...]]:
-    """Return the score between 0 and 1 and what was wrong with it; None when it is no number."""
+    """Return the score limited to 0 to 1 with warnings; None if it is not a number."""
     if score is None:
         return None, ()
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
-        return None, (f"The score {score!r} is not a number and was left out.",)
+        return None, (f"The score {score!r} is not a number and was ignored.",)
     clamped = min(max(score, 0), 1)
-    warning = f"The score {score} lies outside 0 to 1 and was taken as {clamped}."
+    warning = f"The score {score} is outside 0 to 1; {clamped} was used."
     return float(clamped), () if clamped == score else (warning,)

@@ -1,4 +1,4 @@
-"""The gate that looks into a command's JSON output."""
+"""The gate on a command's JSON output: a JSONPath and an assertion on the values it finds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LEN = re.compile(r"len\s*(>=|==|<=|>|<)\s*(\d{1,9})")
 
 
 class BadAssertion(ValueError):
-    """The text is no assertion; the message names the allowed forms."""
+    """The text is not an assertion; the message names the allowed forms."""
 
 
 class Assertion(Struct, frozen=True):
@@ -42,14 +42,14 @@ class Assertion(Struct, frozen=True):
     expected: Json = None
     comparison: str = ""
 
-    def holds(self, values: Sequence[Json], *, counting: bool) -> bool:
-        """Tell whether it holds for the values found; for `len`, `counting` takes their number."""
+    def is_true(self, values: Sequence[Json], *, counting: bool) -> bool:
+        """Return whether the values fulfil the assertion; `counting` makes `len` count the values."""
         if self.form == "len":
             length = self.length(values, counting=counting)
             return length is not None and _COMPARISONS[self.comparison](length, self.expected)
-        return any(self._holds_for(value) for value in values)
+        return any(self._is_true_for(value) for value in values)
 
-    def _holds_for(self, value: Json) -> bool:
+    def _is_true_for(self, value: Json) -> bool:
         if self.form == "exists":
             return value is not None
         if self.form == "equals":
@@ -57,14 +57,14 @@ class Assertion(Struct, frozen=True):
         return isinstance(value, str) and self.expected in value
 
     def length(self, values: Sequence[Json], *, counting: bool) -> int | None:
-        """Return what `len` compares; None where there is no array or object."""
+        """Return the number that `len` compares; None without an array or object."""
         if counting or len(values) > 1:
             return len(values)
         return len(values[0]) if values and isinstance(values[0], list | dict) else None
 
 
 def parse_assertion(text: str) -> Assertion:
-    """Return the assertion that the text says. Raises `BadAssertion` with the allowed forms."""
+    """Parse an assertion. Raises `BadAssertion` with the allowed forms."""
     word, _, rest = text.strip().partition(" ")
     rest = rest.strip()
     if word == "exists" and not rest:
@@ -79,38 +79,38 @@ def parse_assertion(text: str) -> Assertion:
 
 
 def _value(text: str) -> Json:
-    """Return the JSON value; a bare word is a string."""
+    """Decode a JSON value; a bare word is a string."""
     try:
         return json.loads(text, parse_constant=refuse_constant)
     except ValueError:
         return text
 
 
-# Filters with `=~` and the functions sub and split run patterns that nothing limits.
+# `=~`, `sub` and `split` run regular expressions without a time limit.
 _REFUSED = re.compile(r"=~|`\s*(?:sub|split)\b")
 _parsing = threading.Lock()
-"""Held while warnings are set aside, which Python does for the whole process."""
+"""Guards `catch_warnings`, which affects the whole process."""
 _MANY = re.compile(r"\*|\[[^\]'\"]*[?:,][^\]]*\]|\[\?")
 
 
 class BadJsonPath(ValueError):
-    """The text is no JSONPath, or one that is not allowed; the message is a sentence."""
+    """The text is not an allowed JSONPath; the message is a sentence."""
 
 
 @lru_cache(maxsize=256)
 def check_json_path(text: str) -> Any:
-    """Return the compiled path. Raises `BadJsonPath` with what is wrong with it."""
+    """Return the compiled path. Raises `BadJsonPath`."""
     if _REFUSED.search(text):
         raise BadJsonPath(
-            f"'{text}' matches a regular expression, which is not allowed in a path. Compare with ==."
+            f"'{text}' uses a regular expression, which is not allowed in a path. Compare with ==."
         )
-    # Loaded for the first path: few suites have one.
+    # Imported here because few suites use paths.
     from jsonpath_ng.exceptions import JSONPathError
     from jsonpath_ng.ext.parser import parse
 
     try:
         with _parsing, warnings.catch_warnings():
-            # What the next major release drops is read for as long as the pinned one reads it.
+            # Syntax that the next major release drops still works in the pinned one.
             warnings.simplefilter("ignore", DeprecationWarning)
             path = parse(text)
     except (JSONPathError, ValueError, RecursionError, AttributeError, TypeError) as error:
@@ -119,15 +119,15 @@ def check_json_path(text: str) -> Any:
         ) from None
     if _intersects(path):
         raise BadJsonPath(
-            f"'{text}' intersects paths with &, which cannot be carried out. Use one gate for each."
+            f"'{text}' intersects paths with &, which is not supported. Use one gate for each path."
         )
     return path
 
 
 def _intersects(path: Any) -> bool:
-    """Tell whether a path holds the operator that the library reads and does not carry out."""
+    """Return whether a path uses `&`, which the library parses but does not evaluate."""
     parts = (getattr(path, side, None) for side in ("left", "right"))
-    # By its name, as the class is private.
+    # Compared by name because the class is private.
     return type(path).__name__ == "_Intersect" or any(map(_intersects, filter(None, parts)))
 
 
@@ -142,7 +142,7 @@ def _checked_assertion(text: str) -> str:
 
 
 class CommandJsonPath(OutputGate):
-    """The command's stdout is JSON, and what the path finds in it is as asserted."""
+    """The values at a path in the command's JSON output fulfil an assertion."""
 
     type: Literal["command_json_path"] = "command_json_path"
     path: Annotated[str, AfterValidator(_checked_path)]
@@ -155,18 +155,18 @@ class CommandJsonPath(OutputGate):
             return False, "its output is not JSON.", {"expected": self.assertion}
         values = [match.value for match in check_json_path(self.path).find(document)]
         assertion = parse_assertion(self.assertion)
-        passed = assertion.holds(values, counting=bool(_MANY.search(self.path)))
-        detail = {"path": self.path, "expected": self.assertion, "actual": _shown(values)}
+        passed = assertion.is_true(values, counting=bool(_MANY.search(self.path)))
+        detail = {"path": self.path, "expected": self.assertion, "actual": _as_json(values)}
         return passed, self._message(values, passed=passed), detail
 
     def _message(self, values: list[Json], *, passed: bool) -> str:
         if passed:
-            return f"'{self.assertion}' holds at {self.path}."
+            return f"'{self.assertion}' is true at {self.path}."
         if not values:
-            return f"'{self.assertion}' does not hold: nothing found at {self.path}."
-        return f"'{self.assertion}' does not hold at {self.path}, where {_shown(values)} was found."
+            return f"expected '{self.assertion}' at {self.path}, found nothing."
+        return f"expected '{self.assertion}' at {self.path}, found {_as_json(values)}."
 
 
-def _shown(values: list[Json]) -> str:
+def _as_json(values: list[Json]) -> str:
     shown: Json = values[0] if len(values) == 1 else values
     return excerpt(json.dumps(shown, ensure_ascii=False))[:300]

@@ -50,11 +50,10 @@ def _gate(kind: str, tool: str, given: Mapping[str, Json]) -> _Gate | None:
 
 
 def replacement_gate(kind: str, given: Mapping[str, Json], *, binary: str = "") -> str | None:
-    """Return the YAML of the gate that replaces a former kind, ready to paste; None for any other kind.
+    """Return the YAML of the gate that replaces a legacy kind, ready to paste; None for other kinds.
 
-    `given` are the former gate's parameters, `binary` the program of the scenario's tool.
-    Follows the migration table of llm-tool-test evaluation, Layer 2; a link, which it leaves out, is
-    looked for in what the tool shows of its origin.
+    `given` are the legacy gate's parameters, `binary` is the scenario's tool. Follows the migration table of
+    llm-tool-test evaluation, Layer 2; a link, missing there, is searched in the output of `show` on its source.
     """
     gate = _gate(kind, binary or "my-tool", given)
     return (

@@ -1,4 +1,4 @@
-"""The gate on the agent's use of the tool."""
+"""The gate on the agent's commands."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class NoTranscriptErrors(BaseGate):
 
     def check(self, evidence: Evidence) -> Score:
         if not evidence.transcript.events and not evidence.transcript.text.strip():
-            return self.score(False, "There is no transcript to look for errors in.", source="none")
-        told = evidence.interaction
-        if told.problem:
-            return self.score(None, told.problem, error=told.problem, source=told.source)
-        failed = [command.line for command in told.commands if command.failed]
-        source = "structured events" if told.source == "events" else told.source
+            return self.score(False, "There is no transcript to check for errors.", source="none")
+        metrics = evidence.interaction
+        if metrics.problem:
+            return self.score(None, metrics.problem, error=metrics.problem, source=metrics.source)
+        failed = [command.line for command in metrics.commands if command.failed]
+        source = "structured events" if metrics.source == "events" else metrics.source
+        unknown = f"; {metrics.unknown_exit} with unknown exit code" if metrics.unknown_exit else ""
         message = (
-            f"{told.error_count} of {told.total_commands} commands failed (source: {source}; "
-            f"{told.unknown_exit} with unknown exit code)."
+            f"{metrics.error_count} of {metrics.total_commands} commands failed (source: {source}{unknown})."
         )
         return self.score(
-            told.error_count == 0,
+            metrics.error_count == 0,
             message,
-            source=told.source,
+            source=metrics.source,
             expected=0,
-            actual=told.error_count,
-            unknown_exit=told.unknown_exit,
+            actual=metrics.error_count,
+            unknown_exit=metrics.unknown_exit,
             failed=failed[:_SHOWN],
         )

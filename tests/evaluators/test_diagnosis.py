@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.diagnosis import Thresholds, threshold_sentence, diagnose
+from evaluators.diagnosis import Thresholds, diagnose, threshold_sentence
 from evaluators.interaction import Interaction, Subcommand
 
 

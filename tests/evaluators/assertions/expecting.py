@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluators.assertions import VERDICT, CaseVerdict, Expect, Facts, ToolCall, ToolParam, find, verdict
+from evaluators.assertions import (
+    VERDICT,
+    CaseVerdict,
+    Expect,
+    Facts,
+    ToolCall,
+    ToolParam,
+    case_verdict,
+    check_assertions,
+)
 from evaluators.criteria import Criteria
 from evaluators.evaluate import Evaluation, evaluate
 from evaluators.evidence import Evidence
@@ -21,7 +30,7 @@ def seen(answer: str = "", *calls: str | ToolCall, **more: Any) -> Facts:
 
 
 def judged(facts: Facts, **expect: Any) -> CaseVerdict:
-    return verdict(find(Expect(**expect), facts))
+    return case_verdict(check_assertions(Expect(**expect), facts))
 
 
 def failures(facts: Facts, **expect: Any) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ class TestToolTrajectoryEvaluator:
         score = trajectory("in_order", called("B", "A"), expected=sequence("A", "B"))
         assert score.value == 0.0
         assert score.detail["misses"] == [
-            "Expected B after A, but it was called only before it (order of calls: B, A)"
+            "Expected B after A, but it was only called earlier (order of calls: B, A)"
         ]
 
     def test_exact_sequence(self):
@@ -109,7 +109,7 @@ class TestToolTrajectoryEvaluator:
                 "in_order",
                 "A",
                 "A A",
-                ["Expected A after A, but it was called only before it (order of calls: A)"],
+                ["Expected A after A, but it was only called earlier (order of calls: A)"],
             ),
             ("exact", "A", "A B", ["Position 1: expected B, got nothing"]),
             ("exact", "A C", "A B", ["Position 1: expected B, got C"]),

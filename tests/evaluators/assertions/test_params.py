@@ -100,5 +100,5 @@ def test_a_value_that_is_nested_too_deep_fails():
     for _ in range(100_000):
         deep = [deep]
     assert failures(call(p=deep), tool_params=param("contains", "x")) == (
-        "toolParams: t.p: the value is nested too deep to be compared",
+        "toolParams: t.p: the value is nested too deep to compare",
     )

@@ -111,7 +111,7 @@ def test_the_verdict_holds_what_the_suite_result_tells():
 def test_the_message_of_a_key_hints_at_case_and_the_error_does_not():
     done = evaluated(Expect(response_contains=("Paris",)), answer="in paris")
     assert asserted(done)["responseContains"].message.endswith(
-        "not found. The response holds 'Paris' when case is ignored."
+        "not found. The response contains 'Paris' in another case."
     )
 
 

@@ -30,7 +30,7 @@ from tests.evaluators.samples import FakeWorkspace, evidence, printed
             {"type": "command_output_contains", "substring": "ab", "require_success": True},
             printed("ab", exit_code=2),
             False,
-            "`run` exited with 2, and success is required.",
+            "`run` exited with 2, but the gate requires success.",
             id="success required",
         ),
         pytest.param(
