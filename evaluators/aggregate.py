@@ -1,4 +1,4 @@
-"""What one measure came to in several runs."""
+"""Sums of one measure over several runs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RunAggregate:
-    """Sums over runs of a measure's number, mean and squared differences: enough for means and variances.
+    """Sums of a measure over runs, enough for means and variances.
 
-    Of one scenario, values are those of its trials; of whole runs, values are the means of their scenarios.
+    For a scenario the values are its trials; for whole runs they are the means of the scenarios.
     """
 
     runs: int
     n: int
-    """Values in all runs together."""
+    """The number of values in all runs."""
     total: float
     """Sum of all values."""
     means: float
@@ -26,12 +26,12 @@ class RunAggregate:
 
     @classmethod
     def of(cls, means: list[float]) -> RunAggregate:
-        """Return what runs with one value each come to."""
+        """Return the aggregate of runs with one value each."""
         total = sum(means)
         return cls(len(means), len(means), total, total, sum(each * each for each in means))
 
     def __add__(self, other: RunAggregate) -> RunAggregate:
-        """Return both together; no run may be in both."""
+        """Return the aggregate of both; no run may be in both."""
         return RunAggregate(
             self.runs + other.runs,
             self.n + other.n,
@@ -61,5 +61,5 @@ class RunAggregate:
         """The variance of the runs' means, None with fewer than two runs."""
         if self.runs < 2:
             return None
-        # What rounding leaves of equal means may lie below zero.
+        # Rounding can make the variance of equal means slightly negative.
         return max(0.0, self.squares - self.means**2 / self.runs) / (self.runs - 1)

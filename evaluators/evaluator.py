@@ -1,4 +1,4 @@
-"""What every evaluator has."""
+"""The base class of AgentV's evaluators, the case they read and the result they return."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evaluators.values import Kind, Value
 
 
 class ExpectedCall(Value):
-    """One tool call as a case expects it; without `input` any input will do, `output` is not compared."""
+    """An expected tool call; without `input` any input matches, and `output` is not compared."""
 
     tool: str
     input: Json = None
@@ -23,7 +23,7 @@ class ExpectedCall(Value):
 
 
 class Message(Value):
-    """One message of a conversation; `content` is a text or a list of parts."""
+    """One message of a conversation; `content` is text or a list of parts."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: Json = None
@@ -31,7 +31,7 @@ class Message(Value):
 
 
 class Case(Struct, frozen=True):
-    """What was asked, and what is expected of the answer. The fields are those of `Criteria`."""
+    """The question and the expected answer, with the fields of `Criteria`."""
 
     question: str = ""
     expected_outcome: str = ""
@@ -44,20 +44,20 @@ class Case(Struct, frozen=True):
 
 LAYER: LayerName = "evaluators"
 PASS, BORDERLINE = 0.8, 0.6
-"""From where on one evaluator's own verdict reads pass or borderline; it decides nothing."""
+"""Lowest scores of an evaluator's pass and borderline verdicts, which do not decide the trial."""
 
 
 class EvaluatorResult(Struct, frozen=True):
-    """What an evaluator found: a score between 0 and 1, or the reason why there is none."""
+    """The result of an evaluator: a score between 0 and 1, or the error."""
 
     value: float | None
     hits: tuple[str, ...] = ()
     misses: tuple[str, ...] = ()
     reasoning: str = ""
     error: str = ""
-    """Why it could not say; then `value` is None."""
+    """Why there is no score; then `value` is None."""
     failed: bool = False
-    """Whether its verdict is fail whatever the score."""
+    """Whether its verdict is fail regardless of the score."""
     more: dict[str, Json] = {}
     judging: Judging | None = None
 
@@ -66,7 +66,7 @@ class BaseEvaluator(Kind):
     """One evaluator of a scenario; each kind has its own `type`."""
 
     name: str = ""
-    """Its type where it has no name of its own."""
+    """Empty to use the type as the name."""
     weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
 
     @property
@@ -76,7 +76,7 @@ class BaseEvaluator(Kind):
 
     @property
     def asks_model(self) -> bool:
-        """Whether it asks a judge itself, its members apart."""
+        """Whether it asks a model itself; members do not count."""
         return False
 
     @property
@@ -85,15 +85,15 @@ class BaseEvaluator(Kind):
         return self.name or self.type
 
     def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
-        """Return its own score first, then those of its members. Never raises for what the agent did."""
+        """Return its score, then those of its members. Never raises, whatever the agent did."""
         return (self.score(self.find(case, evidence)),)
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
-        """Return what it finds in the evidence."""
+        """Evaluate the evidence."""
         raise NotImplementedError
 
     def score(self, found: EvaluatorResult) -> Score:
-        """Return a finding as a score, which informs; the aggregate decides."""
+        """Return a result as a score that informs; the aggregate decides."""
         detail: dict[str, Json] = {
             "type": self.type,
             "verdict": verdict(found),
@@ -109,7 +109,7 @@ class BaseEvaluator(Kind):
 
 
 def verdict(found: EvaluatorResult) -> str | None:
-    """Return pass, borderline or fail for one evaluator, None where it could not say."""
+    """Return pass, borderline or fail for one evaluator, None without a score."""
     if found.value is None:
         return None
     if found.failed or found.value < BORDERLINE:
@@ -118,14 +118,14 @@ def verdict(found: EvaluatorResult) -> str | None:
 
 
 def clamped(score: Json) -> float | None:
-    """Return a score clamped to 0 and 1, None for what is no number."""
+    """Return a score limited to 0 to 1, None if it is not a number."""
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
         return None
     return float(min(max(score, 0), 1))
 
 
 def sentences(value: Json, *, most: int | None = None) -> tuple[str, ...]:
-    """Return the texts of a list, trimmed, without the empty ones; nothing for what is no list."""
+    """Return the non-empty texts of a list, trimmed; nothing if it is not a list."""
     if not isinstance(value, list):
         return ()
     kept = [item.strip() for item in value if isinstance(item, str) and item.strip()]
@@ -144,14 +144,16 @@ def trace_context(evidence: Evidence) -> dict[str, Json]:
 
 
 def answer(evidence: Evidence) -> str:
-    """Return the answer that is judged."""
+    """Return the judged answer."""
     return evidence.answer or evidence.transcript.answer
 
 
 _MOST_PLACES = 9
 
 
-def score_text(score: float, threshold: float, *, reached: bool) -> str:
-    """Return a score with two decimals, or with as many as show on which side of the threshold it lies."""
+def score_and_threshold(score: float, threshold: float, *, reached: bool) -> str:
+    """Return `0.53, needs 0.70`, with more decimals if they are needed to tell the two apart."""
     texts = (f"{score:.{places}f}" for places in range(2, _MOST_PLACES + 1))
-    return next((text for text in texts if (float(text) >= threshold) is reached), repr(score))
+    shown = next((text for text in texts if (float(text) >= threshold) is reached), repr(score))
+    needed = f"{threshold:.2f}" if round(threshold, 2) == threshold else f"{threshold:g}"
+    return f"{shown}, needs {needed}"

@@ -1,4 +1,4 @@
-"""The EvalSuiteResult of a run (tool-forge eval runner, Output Format and Baseline Diffing)."""
+"""Build the EvalSuiteResult of a run (tool-forge eval runner, Output Format and Baseline Diffing)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from evaluators.model import Json, Outcome, Score
 
 
 class TrialResult(Struct, frozen=True):
-    """What is told of one trial of a case."""
+    """One trial of a case."""
 
     outcome: Outcome
     seconds: float | None = None
-    """None where nobody told."""
+    """None if not recorded."""
     error: str = ""
-    """The verdict's error, or why the trial is an error."""
+    """The verdict's error, or the cause of a trial with outcome error."""
     assertions_run: int = 0
     assertions_skipped: int = 0
     tools_called: tuple[str, ...] = ()
@@ -29,11 +29,11 @@ class TrialResult(Struct, frozen=True):
     vacuous: bool = False
     cost_usd: float | None = None
     warnings: tuple[str, ...] = ()
-    """Sentences on what was skipped; for the console."""
+    """Sentences about skipped values, for the console."""
 
 
 class CaseResult(Struct, frozen=True):
-    """A case with its trials, at least one."""
+    """A case with one or more trials."""
 
     id: str
     description: str
@@ -41,25 +41,25 @@ class CaseResult(Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        """Whether every trial that is not an error passed, and one was not."""
+        """Whether there is a trial without error, and all of these passed."""
         counted = [trial.outcome for trial in self.trials if trial.outcome != "error"]
         return bool(counted) and set(counted) == {"pass"}
 
     @property
-    def telling(self) -> TrialResult:
-        """The trial that stands for the case: the first that failed, else that is an error or passed."""
+    def shown_trial(self) -> TrialResult:
+        """The trial shown for the case: the first that failed, else passed, else had an error."""
         order = ("fail", "pass", "error")
         return min(self.trials, key=lambda trial: order.index(trial.outcome))
 
     @property
     def duration_ms(self) -> int | None:
-        """Mean over the trials whose time is known; None where that of none is."""
+        """The mean over trials with a known time; None without any."""
         known = [trial.seconds for trial in self.trials if trial.seconds is not None]
         return _milliseconds(fmean(known)) if known else None
 
 
 class Comparison(Struct, frozen=True):
-    """What changed against a baseline, by case id; failed is failed, whatever the reason."""
+    """Changes against a baseline by case id; errors count as failed."""
 
     regressions: tuple[str, ...] = ()
     new_passes: tuple[str, ...] = ()
@@ -75,29 +75,29 @@ class Baseline(Struct, frozen=True):
 
 
 class SuiteRun(Struct, frozen=True):
-    """Everything that an EvalSuiteResult tells of a run."""
+    """The data of an EvalSuiteResult."""
 
     run_id: str
     timestamp: str
-    """When the run started, ISO 8601."""
+    """The start of the run, ISO 8601."""
     tier: str
     tool_name: str | None
     agent_endpoint: str
     cases: tuple[CaseResult, ...]
     tool_version: str | None = None
     description_hash: str | None = None
-    """The current one."""
+    """The current hash."""
     registry_size: int | None = None
     eval_file_hash: str | None = None
     staleness_warnings: tuple[str, ...] = ()
     stale: bool = False
     generated_hash: str | None = None
-    """The description hash that the eval file was generated for."""
+    """The description hash in the eval file."""
     baseline: Baseline | None = None
 
     @property
     def comparison(self) -> Comparison:
-        """The changes against the baseline; none without one."""
+        """The changes against the baseline, empty without one."""
         if self.baseline is None:
             return Comparison()
         return compare_passes(self.baseline.passed, {case.id: case.passed for case in self.cases})
@@ -113,32 +113,32 @@ def trial_result(
     error: str = "",
     cost_usd: float | None = None,
 ) -> TrialResult:
-    """Return what is told of a trial: its verdict on the assertions, else the scores that decided.
+    """Return a trial's result from its verdict on the assertions, else from its deciding scores.
 
-    `error` is why the trial is an error, where it is one.
+    `error` is the cause of a trial with outcome error.
     """
     found = (score for score in scores if score.layer == "assertions" and score.name == VERDICT)
-    told = next((score.detail for score in found), {})
+    verdict = next((score.detail for score in found), {})
     failed = [f"{score.name}: {score.message}" for score in scores if score.passed is False]
     decided = sum(score.passed is not None for score in scores)
     return TrialResult(
         outcome=outcome,
         seconds=seconds,
-        error=error if outcome == "error" else (told.get("error") or (failed[0] if failed else "")),
-        assertions_run=told.get("assertions_run", decided),
-        assertions_skipped=told.get("assertions_skipped", 0),
+        error=error if outcome == "error" else (verdict.get("error") or (failed[0] if failed else "")),
+        assertions_run=verdict.get("assertions_run", decided),
+        assertions_skipped=verdict.get("assertions_skipped", 0),
         tools_called=tuple(tools_called),
         response_length=len(answer),
-        skipped_tokens=tuple(told.get("skipped_tokens", ())),
-        all_failures=tuple(told.get("all_failures", failed)),
-        vacuous=told.get("vacuous", False),
-        warnings=tuple(told.get("warnings", ())),
+        skipped_tokens=tuple(verdict.get("skipped_tokens", ())),
+        all_failures=tuple(verdict.get("all_failures", failed)),
+        vacuous=verdict.get("vacuous", False),
+        warnings=tuple(verdict.get("warnings", ())),
         cost_usd=cost_usd,
     )
 
 
 def compare_passes(before: Mapping[str, bool], after: Mapping[str, bool]) -> Comparison:
-    """Compare two runs by case id, in the order of the current one."""
+    """Compare two runs by case id, in the order of the current run."""
     common = [id for id in after if id in before]
     return Comparison(
         regressions=tuple(id for id in common if before[id] and not after[id]),
@@ -149,7 +149,7 @@ def compare_passes(before: Mapping[str, bool], after: Mapping[str, bool]) -> Com
 
 
 def suite_result(run: SuiteRun) -> dict[str, Json]:
-    """Return the EvalSuiteResult: the contract's fields in its order, evalhub's own after them."""
+    """Return the EvalSuiteResult: the contract's fields in order, then evalhub's own."""
     comparison = run.comparison
     return {
         "runId": run.run_id,
@@ -182,14 +182,14 @@ def summary(cases: Sequence[CaseResult]) -> dict[str, Json]:
         "totalCases": len(cases),
         "passed": passed,
         "failed": len(cases) - passed,
-        "skippedAssertions": sum(case.telling.assertions_skipped for case in cases),
+        "skippedAssertions": sum(case.shown_trial.assertions_skipped for case in cases),
         "totalDurationMs": total_duration(cases),
         "estimatedCostUsd": _cost(cases),
     }
 
 
 def total_duration(cases: Sequence[CaseResult]) -> int | None:
-    """Return the sum over the cases whose time is known; None where there are cases and that of none is."""
+    """Return the sum over cases with a known time; None if no case has one."""
     known = [case.duration_ms for case in cases if case.duration_ms is not None]
     return sum(known) if known or not cases else None
 
@@ -199,25 +199,25 @@ def _milliseconds(seconds: float | None) -> int | None:
 
 
 def _cost(cases: Sequence[CaseResult]) -> float | None:
-    """Return the sum; None where any trial's cost is unknown, since a part of the sum would mislead."""
+    """Return the total cost; None if any trial's cost is unknown, because a partial sum would mislead."""
     trials = [trial for case in cases for trial in case.trials if trial.outcome != "error"]
     costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
     return sum(costs) if trials and len(costs) == len(trials) else None
 
 
 def _case(case: CaseResult) -> dict[str, Json]:
-    told = case.telling
-    error = {} if case.passed else {"error": _error(told)}
-    details = _details(told)
+    trial = case.shown_trial
+    error = {} if case.passed else {"error": _error(trial)}
+    details = _details(trial)
     if len(case.trials) > 1:
-        details["trials"] = [_trial(trial) for trial in case.trials]
+        details["trials"] = [_trial(each) for each in case.trials]
     return {
         "id": case.id,
         "description": case.description,
         "passed": case.passed,
         "durationMs": case.duration_ms,
-        "assertionsRun": told.assertions_run,
-        "assertionsSkipped": told.assertions_skipped,
+        "assertionsRun": trial.assertions_run,
+        "assertionsSkipped": trial.assertions_skipped,
         **error,
         "details": details,
     }

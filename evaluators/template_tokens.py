@@ -1,4 +1,4 @@
-"""`{{seed:path}}` and `{{snapshot:path}}` in expected values (tool-forge eval runner, Template Token Resolution)."""
+"""Replace `{{seed:path}}` and `{{snapshot:path}}` in expected values (tool-forge eval runner, Template Token Resolution)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INDEXED = re.compile(r"([^\[\]]*)((?:\[[0-9]{1,9}\])+)")
 
 
 class Sources(Struct, frozen=True):
-    """What tokens stand for; None where there is none, and every token of it is then unresolved."""
+    """The data behind tokens; without a source, all its tokens are unresolved."""
 
     seed: Json = None
     snapshot: Json = None
@@ -25,15 +25,15 @@ class Resolved(Struct, frozen=True):
     """A value with its tokens replaced."""
 
     text: str | None
-    """None is UNRESOLVED."""
+    """None if a token is unresolved."""
     unresolved: tuple[str, ...] = ()
-    """The tokens, as written, that nothing stands behind."""
+    """Tokens without a value, as written."""
 
 
 def resolve(value: str, sources: Sources) -> Resolved:
-    """Return the value with every token replaced; one that is unresolved makes the whole value so.
+    """Return the value with every token replaced; one unresolved token makes the value unresolved.
 
-    Tokens of other sources (`{{env:X}}`) stay as they are. What was put in is not looked through again.
+    Tokens of other sources (`{{env:X}}`) stay as written. Inserted values are not searched for tokens.
     """
     found = [(match[0], _look_up(match[1], match[2], sources)) for match in TOKEN.finditer(value)]
     unresolved = tuple(token for token, leaf in found if leaf is None)
@@ -44,7 +44,7 @@ def resolve(value: str, sources: Sources) -> Resolved:
 
 
 def resolve_items(value: str, sources: Sources) -> list[Json] | None:
-    """Return the list that a lone token stands for; None where it is no list or not alone."""
+    """Return the list behind a value that is one token; None for other values."""
     match = TOKEN.fullmatch(value)
     leaf = _look_up(match[1], match[2], sources) if match else None
     return leaf if isinstance(leaf, list) else None
@@ -56,12 +56,12 @@ def tokens_in(value: str) -> tuple[str, ...]:
 
 
 def other_tokens_in(value: str) -> tuple[str, ...]:
-    """Return what looks like a token and is none: another source, or blanks inside."""
+    """Return texts that look like tokens but are not: other sources, or blanks inside."""
     return tuple(match[0] for match in _ANY_SOURCE.finditer(value) if not TOKEN.fullmatch(match[0]))
 
 
 def _look_up(source: str, path: str, sources: Sources) -> Json:
-    """Return what stands at a path; None for nothing, and for a null, which counts as nothing."""
+    """Return the value at a path; None if it is missing or null."""
     found = sources.seed if source == "seed" else sources.snapshot
     for segment in path.split("."):
         found = _step(found, segment)

@@ -1,4 +1,4 @@
-"""Finds the commands of the tool under test in a transcript (llm-tool-test evaluation, Layer 1)."""
+"""Find the commands of the tool under test in a transcript (llm-tool-test evaluation, Layer 1)."""
 
 from __future__ import annotations
 
@@ -20,32 +20,34 @@ _USAGE = re.compile(r"^\s*usage:", re.MULTILINE)
 
 
 def exit_code_in_text(output: str, *, after_help: bool) -> int:
-    """Return the exit code that the lines behind a command tell: the number they name, else 1 for an
-    error word at the start of a line (`usage:` is one where no help was asked for), else 0.
+    """Return the exit code according to the lines after a command.
+
+    It is the number they name, else 1 for an error word at the start of a line (`usage:` counts unless help was
+    requested), else 0.
     """
     low = output.lower()
-    if "exit" in low and (told := _EXIT.search(low)):
-        return int(told[1])
+    if "exit" in low and (named := _EXIT.search(low)):
+        return int(named[1])
     if ("error" in low or "fail" in low or "fatal" in low) and _ERROR.search(low):
         return 1
     return int(not after_help and "usage:" in low and _USAGE.search(low) is not None)
 
 
 GENERIC_PATTERN = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
-"""Any program in lower case with a word behind it. Only where no tool is known at all; no scenario gets it by default."""
+"""Matches any lower-case program followed by a word, for transcripts without a known tool. Never a default."""
 
 HELP = "help"
 """The key of help calls."""
 
 WINDOW = 20
-"""Lines of text behind a command in which its exit code is sought."""
+"""Lines after a command that are searched for its exit code."""
 
 _CACHED_LENGTH = 2_000
-"""Characters of the longest line that is remembered, which bounds the memory of the caches."""
+"""The longest line in a cache, in characters, to limit memory."""
 
 
 class Seen(Struct, frozen=True, gc=False):
-    """A command of the tool as it was found, before it has a place in an order."""
+    """A command of the tool, not numbered yet."""
 
     line: str
     subcommand: str | None = None
@@ -56,19 +58,19 @@ class Seen(Struct, frozen=True, gc=False):
 
 
 class Matcher(Struct, frozen=True, cache_hash=True):
-    """How the commands of a tool are known: by a pattern, else by the name of its program."""
+    """Recognizes a tool's commands by a pattern, else by the program's name."""
 
     binary: tuple[str, ...] = ()
     pattern: str = ""
 
     def literal(self) -> str:
-        """Return what a line must hold to be looked at; empty when any line may match."""
+        """Return a text that every matching line contains; empty if there is none."""
         return required_literal(self.pattern) if self.pattern else self.binary[0]
 
 
 @lru_cache(maxsize=256)
 def matcher(binary: str, pattern: str) -> Matcher | None:
-    """Return how to find the tool's commands, or None without binary and pattern. Raises `BadPattern`."""
+    """Return a matcher for the tool's commands, None without binary and pattern. Raises `BadPattern`."""
     if pattern.strip():
         compile_pattern(pattern)
         return Matcher(pattern=pattern)
@@ -77,9 +79,9 @@ def matcher(binary: str, pattern: str) -> Matcher | None:
 
 
 def numbered(found: Iterable[tuple[Seen, int | None]]) -> tuple[Command, ...]:
-    """Return the commands in order, each that follows a failed one of its subcommand told so.
+    """Number the commands and mark retries: commands after a failed one of the same subcommand.
 
-    Where there is no subcommand the command line stands for it. A success, also an unknown one, clears the failure.
+    Without a subcommand, the command line is used instead. A success or an unknown result clears the failure.
     """
     failed: dict[str, int] = {}
     commands = []
@@ -107,7 +109,7 @@ def numbered(found: Iterable[tuple[Seen, int | None]]) -> tuple[Command, ...]:
 
 
 def in_shell_calls(paired: Sequence[Call], how: Matcher) -> Iterator[tuple[Seen, int | None]]:
-    """Give the tool's commands in calls that are shell command lines."""
+    """Yield the tool's commands in shell calls."""
     for call in paired:
         line = call.event.command
         if line is not None:
@@ -117,7 +119,7 @@ def in_shell_calls(paired: Sequence[Call], how: Matcher) -> Iterator[tuple[Seen,
 
 
 def in_tool_calls(paired: Sequence[Call]) -> Iterator[tuple[Seen, int | None]]:
-    """Give every tool call as a command: the tool is its subcommand, name and input are its line."""
+    """Yield every tool call as a command; the tool is the subcommand, name and input are the line."""
     for call in paired:
         name = call.event.name or "tool"
         given = call.event.input if call.event.input is not None else call.event.command
@@ -127,7 +129,7 @@ def in_tool_calls(paired: Sequence[Call]) -> Iterator[tuple[Seen, int | None]]:
 
 
 def in_text(text: str, how: Matcher) -> Iterator[tuple[Seen, int | None]]:
-    """Give the tool's commands in plain text, with line numbers; exit codes are what the next lines tell."""
+    """Yield the tool's commands in plain text with line numbers; exit codes come from the next lines."""
     text = without_ansi(text)
     places = [
         (start, end, line)
@@ -150,7 +152,7 @@ _FOLLOWING_LINES = re.compile(rf"(?:\n[^\n]*){{0,{WINDOW}}}")
 
 
 def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int, str]]:
-    """Give the lines that hold the literal, with their start and end."""
+    """Yield the lines that contain the literal, with start and end."""
     at = text.find(literal)
     while 0 <= at < len(text):
         start = text.rfind("\n", 0, at) + 1
@@ -161,16 +163,16 @@ def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int, str]]:
 
 
 def found_in_line(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]:
-    """Return the tool's commands in a shell line that ended with this exit code. Raises `SlowPattern`."""
+    """Return the tool's commands in a shell line with this exit code. Raises `SlowPattern`."""
     return _remembered(line, how, code) if len(line) <= _CACHED_LENGTH else _found(line, how, code)
 
 
 class _Look(Struct, frozen=True):
-    """What a line holds, whatever its exit code."""
+    """The tool's segments of a line, independent of its exit code."""
 
     parts: tuple[Segment, ...]
     matches: dict[int, tuple[str | None]]
-    """Index of each segment that is the tool's, with its subcommand."""
+    """Subcommand by index of the tool's segments."""
     helping: bool
     """Whether the last of them asks for help."""
 
@@ -197,7 +199,7 @@ _remembered_look = lru_cache(maxsize=16_384)(_look_closely)
 
 
 def _match(part: Segment, how: Matcher) -> tuple[str | None] | None:
-    """Return the subcommand in a tuple of its own, or None where the segment is not the tool's."""
+    """Return the subcommand in a 1-tuple, or None if the segment is not the tool's."""
     if how.pattern:
         return _match_pattern(part, how.pattern)
     length = len(how.binary)
@@ -210,7 +212,7 @@ def _match_pattern(part: Segment, text: str) -> tuple[str | None] | None:
     pattern = compile_pattern(text)
     match = pattern.search(part.text)
     if match is None and part.path:
-        # The pattern may name the path that the normalised line no longer has.
+        # The pattern may match the program's path, which the normalized line lacks.
         match = pattern.search(part.path + part.text[len(part.words[0]) :])
     return None if match is None else (match.sub,)
 
@@ -227,7 +229,7 @@ def _asks_help(part: Segment, sub: str | None) -> bool:
 
 
 def _asked_about(sub: str | None, words: tuple[str, ...]) -> str | None:
-    """Return the subcommand of `tool sub --help` or `tool help sub`; None for the help of the tool itself."""
+    """Return the subcommand of `tool sub --help` or `tool help sub`; None for the tool's own help."""
     if sub != HELP:
         return None if sub == "--help" else sub
     behind = words[words.index(HELP) + 1 :] if HELP in words else ()

@@ -1,1 +1,1 @@
-"""Layer 3: what a model says of a trial by a rubric."""
+"""Judges: models and scripts that score an answer."""

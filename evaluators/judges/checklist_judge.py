@@ -1,4 +1,4 @@
-"""A model as judge that checks a list of statements one by one."""
+"""AgentV's `rubric`: a model checks a list of statements one by one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pydantic import Field
 
 from evaluators.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.evidence import Evidence
-from evaluators.judges.llm_judge import ask
-from evaluators.judges.llm_judge_prompt import section, user_prompt, values
+from evaluators.judges.llm_judge import ask_judge
+from evaluators.judges.llm_judge_prompt import prompt_values, section, user_prompt
 from evaluators.judges.rubric_reply import first_object
 from evaluators.model import Json, Judging
 from evaluators.values import Value
@@ -33,24 +33,24 @@ NO_CHECKS = "The judge's answer checks none of the statements, so the score is 0
 
 
 class RubricItem(Value):
-    """One statement that an answer satisfies or not."""
+    """One statement to check."""
 
     id: str = Field(min_length=1)
     description: str
     weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
     required: bool = True
-    """Unsatisfied, the evaluator's verdict is fail whatever its score."""
+    """If unsatisfied, the verdict is fail regardless of the score."""
 
 
 class Check(msgspec.Struct, frozen=True):
-    """What the judge says of one statement."""
+    """The judge's check of one statement."""
 
     satisfied: bool
     reasoning: str = ""
 
 
 class ChecklistJudge(BaseEvaluator):
-    """The weight of the statements that a model finds satisfied, over that of those it checked."""
+    """Scores the weight of satisfied statements as a share of all checked statements."""
 
     type: Literal["rubric"] = "rubric"
     rubrics: Annotated[tuple[RubricItem, ...], Field(min_length=1)]
@@ -62,13 +62,13 @@ class ChecklistJudge(BaseEvaluator):
         return True
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
-        given = values(case, evidence)
+        given = prompt_values(case, evidence)
         prompt = user_prompt(TEMPLATE, given, with_trace=self.include_trace)
         listed = section("rubrics", "\n".join(map(_line, self.rubrics)))
-        judging = ask(f"{prompt}\n\n{listed}", SYSTEM, self.model, evidence)
+        judging = ask_judge(f"{prompt}\n\n{listed}", SYSTEM, self.model, evidence)
         if judging.error:
             return EvaluatorResult(None, error=judging.error, judging=judging)
-        found = first_object(judging.raw_answer, mend=False) or {}
+        found = first_object(judging.raw_answer, repair=False) or {}
         checks = _checks(found.get("checks"), {item.id for item in self.rubrics})
         return self._found(judging, checks, found.get("overall_reasoning"))
 
@@ -82,8 +82,8 @@ class ChecklistJudge(BaseEvaluator):
             score=sum(item.weight for item in good) / total if total else 0.0,
             criteria={item.id: float(checks[item.id].satisfied) for item in checked},
             missing=tuple(item.id for item in self.rubrics if item.id not in checks),
-            positives=tuple(_told(item, checks[item.id]) for item in good),
-            negatives=tuple(_told(item, checks[item.id]) for item in bad),
+            positives=tuple(_checked_text(item, checks[item.id]) for item in good),
+            negatives=tuple(_checked_text(item, checks[item.id]) for item in bad),
             reasoning=reasoning.strip() if isinstance(reasoning, str) else "",
             error="" if checked else NO_CHECKS,
         )
@@ -99,7 +99,7 @@ class ChecklistJudge(BaseEvaluator):
 
 
 def _checks(value: Json, known: set[str]) -> dict[str, Check]:
-    """Return the checks of known statements; the first one of each counts."""
+    """Return the checks of known statements; the first check of each counts."""
     found: dict[str, Check] = {}
     for item in value if isinstance(value, list) else ():
         if isinstance(item, dict) and item.get("id") in known and isinstance(item.get("satisfied"), bool):
@@ -116,6 +116,6 @@ def _line(item: RubricItem) -> str:
     return f"- [{item.id}]{labels}: {item.description}"
 
 
-def _told(item: RubricItem, check: Check) -> str:
+def _checked_text(item: RubricItem, check: Check) -> str:
     text = f"[{item.id}] {item.description}"
     return f"{text}: {check.reasoning}" if check.reasoning else text

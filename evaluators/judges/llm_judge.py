@@ -1,4 +1,4 @@
-"""A model as judge, without a rubric."""
+"""AgentV's `llm_judge`: ask_judge a model for a score and read its answer (LLM Judge Evaluator JSON Contract)."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from msgspec import Struct
 
 from evaluators.evaluator import BaseEvaluator, Case, EvaluatorResult, clamped, sentences
 from evaluators.evidence import Evidence
-from evaluators.judges.llm_judge_prompt import SYSTEM, TEMPLATE, user_prompt, values
+from evaluators.judges.llm_judge_prompt import SYSTEM, TEMPLATE, prompt_values, user_prompt
 from evaluators.judges.rubric_reply import first_object
 from evaluators.model import CompletionError, CompletionRequest, Json, Judging, same_model
 
-MOST = 4
-"""Hits or misses that are kept."""
+MAX_ENTRIES = 4
+"""The largest number of hits, and of misses."""
 
 
 class JudgeReply(Struct, frozen=True):
-    """A judge's answer as it counts."""
+    """A judge's answer, normalized."""
 
     score: float = 0.0
     hits: tuple[str, ...] = ()
     misses: tuple[str, ...] = ()
     reasoning: str = ""
     failure: str = ""
-    """Why the score is 0 by the judge's own fault, in a sentence."""
+    """Why the judge itself caused a score of 0, in a sentence."""
 
 
 def read_judge_reply(text: str) -> JudgeReply:
-    """Return the first JSON object of a text: its score clamped, its lists trimmed to four entries.
+    """Return the first JSON object of a text: score limited to 0 to 1, lists cut to four entries.
 
-    Without one, or without a number in it, the score is 0 and the failure is the judge's own.
+    Without an object or a number, the score is 0 and `failure` is set.
     """
-    found = first_object(text, mend=False)
+    found = first_object(text, repair=False)
     if found is None:
-        return JudgeReply(failure="The judge's answer holds no JSON object, so the score is 0.")
+        return JudgeReply(failure="The judge's answer contains no JSON object, so the score is 0.")
     score = clamped(found.get("score"))
     return JudgeReply(
         score=score or 0.0,
-        hits=sentences(found.get("hits"), most=MOST),
-        misses=sentences(found.get("misses"), most=MOST),
+        hits=sentences(found.get("hits"), most=MAX_ENTRIES),
+        misses=sentences(found.get("misses"), most=MAX_ENTRIES),
         reasoning=_text(found.get("reasoning")),
-        failure="" if score is not None else "The judge's answer holds no score, so the score is 0.",
+        failure="" if score is not None else "The judge's answer contains no score, so the score is 0.",
     )
 
 
@@ -50,11 +50,11 @@ def _text(value: Json) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-NO_MODEL = "The judge could not be asked: no model is connected. Choose a judge, or leave its evaluators out."
+NO_MODEL = "The judge has no model. Choose a judge, or run without judges."
 
 
-def ask(user: str, system: str, model: str, evidence: Evidence) -> Judging:
-    """Return a judging with the prompts and the raw answer; `error` where the model did not answer."""
+def ask_judge(user: str, system: str, model: str, evidence: Evidence) -> Judging:
+    """Return a judging with the prompts and the raw answer; `error` if the model did not answer."""
     asked = Judging(model=model, system_prompt=system, user_prompt=user)
     if evidence.complete is None:
         return msgspec.structs.replace(asked, error=NO_MODEL)
@@ -64,7 +64,7 @@ def ask(user: str, system: str, model: str, evidence: Evidence) -> Judging:
         return msgspec.structs.replace(asked, error=str(error))
     name = answered.model or model
     same = same_model(name, evidence.model)
-    warning = f"The judge {name} is the model under test, which tends to favour itself."
+    warning = f"The judge {name} is the model under test; models tend to favour themselves."
     return msgspec.structs.replace(
         asked,
         model=name,
@@ -79,13 +79,13 @@ def ask(user: str, system: str, model: str, evidence: Evidence) -> Judging:
 
 
 class LlmJudge(BaseEvaluator):
-    """A model gives the score, with what it found good and bad."""
+    """A model scores the answer and lists hits and misses."""
 
     type: Literal["llm_judge"] = "llm_judge"
     prompt: str = ""
-    """The template; empty for the one that comes with evalhub."""
+    """The prompt template; empty for evalhub's default."""
     prompt_file: str = ""
-    """Where the template comes from."""
+    """The file of the template, if any."""
     model: str = ""
     include_trace: bool = False
 
@@ -94,13 +94,13 @@ class LlmJudge(BaseEvaluator):
         return True
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
-        given = values(case, evidence)
+        given = prompt_values(case, evidence)
         prompt = user_prompt(self.prompt or TEMPLATE, given, with_trace=self.include_trace)
-        return judged(ask(prompt, SYSTEM, self.model, evidence))
+        return result_of_judging(ask_judge(prompt, SYSTEM, self.model, evidence))
 
 
-def judged(judging: Judging) -> EvaluatorResult:
-    """Return the finding of an answer; an error where there is none, score 0 where it cannot be read."""
+def result_of_judging(judging: Judging) -> EvaluatorResult:
+    """Return the result of an answer: an error without an answer, score 0 if it is unreadable."""
     if judging.error:
         return EvaluatorResult(None, error=judging.error, judging=judging)
     reply = read_judge_reply(judging.raw_answer)

@@ -1,4 +1,4 @@
-"""The question put to an LLM judge (AgentV evaluation, LLM Judge Evaluator JSON Contract)."""
+"""Write the prompts of AgentV's judges (AgentV evaluation, LLM Judge Evaluator JSON Contract)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from evaluators.judges.transcript_text import cut_middle
 from evaluators.model import Json
 from evaluators.redaction import redact_patterns
 
-LONGEST = 60_000
-"""Characters of one value that a judge gets; what is longer is cut in the middle."""
+MAX_CHARACTERS = 60_000
+"""Characters of one value in a prompt; longer prompt_values are cut in the middle."""
 
 SYSTEM = """You grade how well an answer does what was asked of it.
 Reply with a single JSON object and nothing else, of exactly this shape:
@@ -42,8 +42,8 @@ _UNTRUSTED = frozenset(("candidate_answer", "trace_summary", "evaluator_results"
 _SHOWS_ANSWER = frozenset(("candidate_answer", "expected_messages"))
 
 
-def values(case: Case, evidence: Evidence) -> dict[str, str]:
-    """Return what the placeholders of a template stand for, redacted, cut and trimmed."""
+def prompt_values(case: Case, evidence: Evidence) -> dict[str, str]:
+    """Return the prompt_values of a template's placeholders, redacted, cut and trimmed."""
     context = trace_context(evidence)
     found = {
         "expected_outcome": case.expected_outcome,
@@ -54,14 +54,14 @@ def values(case: Case, evidence: Evidence) -> dict[str, str]:
         "input_messages": _json([one.model_dump(exclude_none=True) for one in case.input_messages]),
         "trace_summary": _json(context["candidate_trace_summary"]),
     }
-    return {name: cut_middle(redact_patterns(text), LONGEST).strip() for name, text in found.items()}
+    return {name: cut_middle(redact_patterns(text), MAX_CHARACTERS).strip() for name, text in found.items()}
 
 
 def user_prompt(template: str, given: Mapping[str, str], *, with_trace: bool = False) -> str:
     """Return a template with its placeholders filled in.
 
-    The four inputs follow as sections where the template shows no answer, as the default one does; names
-    that are not known stay as they are. `with_trace` adds the trace's summary where there is one.
+    If the template does not show the answer, as the default one, the four inputs follow as sections. Unknown
+    names stay as written. `with_trace` adds the summary of the trace, if any.
     """
     used = set(_PLACEHOLDER.findall(template))
     parts = [_PLACEHOLDER.sub(lambda found: given.get(found[1], found[0]), template).strip()]
@@ -73,17 +73,17 @@ def user_prompt(template: str, given: Mapping[str, str], *, with_trace: bool = F
 
 
 def shows_answer(template: str) -> bool:
-    """Tell whether a template has a place for the answer that is to be graded."""
+    """Return whether a template includes the answer to grade."""
     return bool(set(_PLACEHOLDER.findall(template)) & _SHOWS_ANSWER)
 
 
 def section(name: str, text: str) -> str:
-    """Return one named part of a prompt; what the program under test wrote stands between marks."""
+    """Return one named section of a prompt; text of the program under test is enclosed in tags."""
     return f"[[ ## {name} ## ]]\n{_marked(text) if name in _UNTRUSTED else text}"
 
 
 def _marked(text: str) -> str:
-    # The mark depends on the text it encloses: nothing in the text can contain it and close it early.
+    # The tag is a hash of the text, so the text cannot contain its closing tag.
     mark = f"data-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}"
     return f"<{mark}>\n{text}\n</{mark}>"
 

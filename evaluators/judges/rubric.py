@@ -1,4 +1,4 @@
-"""What a judge judges by."""
+"""Rubrics, and when a judge uses them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evaluators.values import Value
 
 
 class Criterion(Value):
-    """One line of a rubric."""
+    """One weighted criterion of a rubric."""
 
     id: str
     weight: float
@@ -16,7 +16,7 @@ class Criterion(Value):
 
 
 class Rubric(Value):
-    """Weighted criteria for a judge; weights are kept as written and normalised when used."""
+    """Weighted criteria for a judge; weights stay as written and are normalized on use."""
 
     name: str = ""
     criteria: tuple[Criterion, ...]
@@ -24,7 +24,7 @@ class Rubric(Value):
 
 
 class JudgeCriteria(Value):
-    """When and by what the judge judges (`evaluation.judge`)."""
+    """The judge of a scenario (`evaluation.judge`)."""
 
     enabled: bool = True
     rubric: Rubric

@@ -1,4 +1,4 @@
-"""Layer 3: a model judges by a rubric (llm-tool-test evaluation, Layer 3)."""
+"""The rubric judge of llm-tool-test: a model scores a trial by a rubric (Layer 3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from statistics import fmean
 
 import msgspec
 
-from evaluators.evaluator import score_text
+from evaluators.evaluator import score_and_threshold
 from evaluators.evidence import Evidence
 from evaluators.judges.rubric import JudgeCriteria
 from evaluators.judges.rubric_prompt import SYSTEM, repair_prompt, user_prompt
@@ -24,11 +24,11 @@ from evaluators.model import (
 )
 
 NAME = "judge"
-"""The score that decides; each call of the judge is a score `judging` beside it, each criterion `criterion.<id>`."""
+"""The score that decides. Each call adds a score `judging`, each criterion a score `criterion.<id>`."""
 
 
 def scores(wanted: JudgeCriteria | None, evidence: Evidence, so_far: Sequence[Score]) -> tuple[Score, ...]:
-    """Return the judge's verdict, its judgings and its criteria; nothing where the judge is off."""
+    """Return the judge's verdict, its judgings and its criteria; nothing if the judge is off."""
     if wanted is None or not wanted.enabled:
         return ()
     if wanted.when == "gates_pass" and any(
@@ -36,28 +36,27 @@ def scores(wanted: JudgeCriteria | None, evidence: Evidence, so_far: Sequence[Sc
     ):
         return (Score("judge", NAME, message="Not judged: a gate failed."),)
     if evidence.complete is None:
-        sentence = "The judge could not be asked: no model is connected. Choose a judge, or switch it off."
+        sentence = "The judge has no model. Choose a judge, or turn it off."
         return (Score("judge", NAME, message=sentence, error=sentence),)
     judgings = [judge(wanted, evidence, evidence.complete) for _ in range(max(1, wanted.judgings))]
     return verdict(wanted, judgings)
 
 
 def verdict(wanted: JudgeCriteria, judgings: Sequence[Judging]) -> tuple[Score, ...]:
-    """Return the scores of one or more judgings; their mean decides, an error where none succeeded."""
+    """Return the scores of one or more judgings; their mean decides. Without a usable one, return an error."""
     kept = tuple(Score("judge", "judging", one.score, message=one.error, judging=one) for one in judgings)
     good = [one for one in judgings if one.score is not None]
     if not good:
         return (Score("judge", NAME, message=judgings[0].error, error=judgings[0].error), *kept)
-    # The mean of equal scores may lie below them by the last binary digit.
+    # Without rounding, the mean of equal scores can be slightly below them.
     mean = round(fmean(one.score for one in good if one.score is not None), 12)
     passed = reaches(mean, wanted.pass_threshold)
-    told = score_text(mean, wanted.pass_threshold, reached=passed)
-    message = f"{told} is {'at least' if passed else 'below'} the threshold of {wanted.pass_threshold:g}."
+    message = f"Judge score {score_and_threshold(mean, wanted.pass_threshold, reached=passed)}."
     return (Score("judge", NAME, mean, passed, message), *kept, *_criteria(wanted, good))
 
 
 def reaches(score: float, threshold: float) -> bool:
-    """Tell whether a judge's score passes: it is at least the threshold."""
+    """Return whether a judge's score passes: it is at least the threshold."""
     return score >= threshold
 
 
@@ -79,7 +78,7 @@ def _criteria(wanted: JudgeCriteria, judgings: Sequence[Judging]) -> list[Score]
 
 
 def judge(wanted: JudgeCriteria, evidence: Evidence, complete: Complete) -> Judging:
-    """Ask the judge once, and once more to mend an answer that cannot be used. Never raises for the model."""
+    """Ask the judge, and once more after an unusable answer. Never raises, whatever the model answers."""
     prompt = user_prompt(wanted.rubric, evidence)
     asked = Judging(model=wanted.model, system_prompt=SYSTEM, user_prompt=prompt)
     answers: list[Completion] = []
@@ -88,13 +87,13 @@ def judge(wanted: JudgeCriteria, evidence: Evidence, complete: Complete) -> Judg
         try:
             reply = read_reply(answers[0].text, wanted.rubric)
         except BadReply as error:
-            mend = repair_prompt(answers[0].text, str(error), wanted.rubric)
-            answers.append(complete(CompletionRequest(mend, SYSTEM, wanted.model)))
+            repair = repair_prompt(answers[0].text, str(error), wanted.rubric)
+            answers.append(complete(CompletionRequest(repair, SYSTEM, wanted.model)))
             reply = read_reply(answers[1].text, wanted.rubric)
     except CompletionError as error:
         return _answered(asked, answers, evidence, error=str(error))
     except BadReply as error:
-        sentence = f"The judge's answer could not be used, also not after one request to mend it. {error}"
+        sentence = f"The judge's answer was unusable, even after one request to correct it. {error}"
         return _answered(asked, answers, evidence, error=sentence)
     return _judged(_answered(asked, answers, evidence), reply, wanted)
 
@@ -102,7 +101,7 @@ def judge(wanted: JudgeCriteria, evidence: Evidence, complete: Complete) -> Judg
 def _answered(
     asked: Judging, answers: Sequence[Completion], evidence: Evidence, *, error: str = ""
 ) -> Judging:
-    """Return the judging with what its answers cost, and a warning where the judge judges itself."""
+    """Return the judging with the cost of its answers, and a warning if the judge judges itself."""
     if not answers:
         return msgspec.structs.replace(asked, error=error)
     model = answers[-1].model or asked.model
@@ -120,7 +119,7 @@ def _answered(
         notes=tuple(note for answer in answers for note in answer.notes),
         seconds=sum(answer.seconds for answer in answers),
         error=error,
-        warnings=(f"The judge {model} is the model under test, which tends to favour itself.",)
+        warnings=(f"The judge {model} is the model under test; models tend to favour themselves.",)
         if same
         else (),
     )

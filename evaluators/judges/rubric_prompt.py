@@ -1,4 +1,4 @@
-"""The question put to a judge (llm-tool-test evaluation, Layer 3)."""
+"""Write the prompts of the rubric judge (llm-tool-test evaluation, Layer 3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 from evaluators.evidence import Evidence
 from evaluators.interaction import Interaction
 from evaluators.judges.rubric import Rubric
-from evaluators.judges.transcript_text import rendered
+from evaluators.judges.transcript_text import render_transcript
 from evaluators.redaction import redact_patterns
 
 SYSTEM = (
@@ -27,9 +27,9 @@ _SHAPE = """{
 
 
 def user_prompt(rubric: Rubric, evidence: Evidence) -> str:
-    """Return the task, the criteria, the metrics and the transcript, and the shape of the answer."""
-    transcript = rendered(evidence.transcript)
-    # The mark depends on the text it encloses: nothing in the text can contain it and close it early.
+    """Return the prompt: task, criteria, metrics, transcript and the shape of the answer."""
+    transcript = render_transcript(evidence.transcript)
+    # The tag is a hash of the text, so the text cannot contain its closing tag.
     mark = f"transcript-{hashlib.sha256(transcript.encode('utf-8', 'replace')).hexdigest()[:16]}"
     return "\n\n".join(
         (
@@ -44,7 +44,7 @@ def user_prompt(rubric: Rubric, evidence: Evidence) -> str:
 
 
 def repair_prompt(answer: str, complaint: str, rubric: Rubric) -> str:
-    """Return the one request to mend an answer that could not be used."""
+    """Return the prompt that asks to correct an unusable answer."""
     return (
         f"Your answer could not be used: {complaint}\n\nIt was:\n{answer[:8_000]}\n\n"
         f"Give the same judgement again as JSON only, exactly of this shape:\n{_shape(rubric)}"
@@ -57,13 +57,13 @@ def _criteria(rubric: Rubric) -> str:
     )
 
 
-def _summary(told: Interaction) -> str:
-    if not told.available:
-        return f"No commands of the tool were found. Completed: {'yes' if told.completed else 'no'}."
+def _summary(metrics: Interaction) -> str:
+    if not metrics.available:
+        return f"No commands of the tool were found. Completed: {'yes' if metrics.completed else 'no'}."
     return (
-        f"{told.total_commands} commands, {told.error_count} failed, {told.help_seeking} asked for help, "
-        f"{told.retries_after_failure} followed a failure of the same subcommand; "
-        f"first-try success rate {told.first_try_success_rate:.2f}. Completed: {'yes' if told.completed else 'no'}."
+        f"{metrics.total_commands} commands, {metrics.error_count} failed, {metrics.help_seeking} asked for help, "
+        f"{metrics.retries_after_failure} followed a failure of the same subcommand; "
+        f"first-try success rate {metrics.first_try_success_rate:.2f}. Completed: {'yes' if metrics.completed else 'no'}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Reads what a judge answered (llm-tool-test evaluation, Structured Output)."""
+"""Read the answer of the rubric judge (llm-tool-test evaluation, Structured Output)."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from evaluators.judges.rubric import Rubric
 from evaluators.model import Json
 
 MISMATCH = 0.02
-"""How far the reported score may lie from the one by the weights before it is flagged."""
+"""The largest accepted difference between the reported and the computed score."""
 
 FIELDS = ("scores", "weighted_score", "confidence", "issues", "highlights")
 
-_LONGEST = 200_000
-_MOST_OBJECTS = 200
-_MOST_NESTED = 1_000
-"""Brackets in a text that is mended; the time it takes grows with their square."""
+_MAX_CHARACTERS = 200_000
+_MAX_OBJECTS = 200
+_MAX_BRACKETS = 1_000
+"""Brackets in a text to repair; the time grows with their square."""
 _BRACE = re.compile(r"\{")
 
 
 class BadReply(ValueError):
-    """The answer cannot be used; the message says why, in a sentence."""
+    """The answer is unusable; the message says why, in a sentence."""
 
 
 class Reply(Struct, frozen=True):
-    """A judge's answer that holds what it must."""
+    """A valid answer of a judge."""
 
     scores: dict[str, float]
     weighted_score: float
@@ -38,21 +38,18 @@ class Reply(Struct, frozen=True):
     issues: tuple[str, ...] = ()
     highlights: tuple[str, ...] = ()
     recomputed: float | None = None
-    """By the rubric's weights over the criteria that were scored."""
+    """Computed from the rubric's weights over the scored criteria."""
     missing: tuple[str, ...] = ()
     mismatch: bool = False
     warnings: tuple[str, ...] = ()
 
 
-def first_object(text: str, *, mend: bool = True) -> dict[str, Json] | None:
-    """Return the first JSON object in a text that decodes, mended only where none does; else None.
-
-    Without `mend` nothing is mended.
-    """
-    text = text[:_LONGEST]
+def first_object(text: str, *, repair: bool = True) -> dict[str, Json] | None:
+    """Return the first JSON object in a text, else None; `repair` also accepts broken JSON."""
+    text = text[:_MAX_CHARACTERS]
     decoder = json.JSONDecoder(parse_constant=refuse_constant)
     for tried, brace in enumerate(_BRACE.finditer(text)):
-        if tried >= _MOST_OBJECTS:
+        if tried >= _MAX_OBJECTS:
             break
         try:
             value, _ = decoder.raw_decode(text, brace.start())
@@ -60,14 +57,14 @@ def first_object(text: str, *, mend: bool = True) -> dict[str, Json] | None:
             continue
         if isinstance(value, dict):
             return value
-    return _mended(text) if mend else None
+    return _repaired(text) if repair else None
 
 
-def _mended(text: str) -> dict[str, Json] | None:
-    if "{" not in text or text.count("{") + text.count("[") > _MOST_NESTED:
+def _repaired(text: str) -> dict[str, Json] | None:
+    if "{" not in text or text.count("{") + text.count("[") > _MAX_BRACKETS:
         return None
     try:
-        # Loaded for the first answer that is no JSON.
+        # Imported here because most answers are valid JSON.
         import json_repair
 
         value: Json = json_repair.loads(text[text.index("{") :])
@@ -78,17 +75,17 @@ def _mended(text: str) -> dict[str, Json] | None:
 
 
 def read_reply(text: str, rubric: Rubric) -> Reply:
-    """Return the answer in a text, checked against the rubric. Raises `BadReply`."""
+    """Return the answer in a text, validated against the rubric. Raises `BadReply`."""
     found = first_object(text)
     if found is None:
-        raise BadReply("There is no JSON object in the answer.")
-    return checked(found, rubric)
+        raise BadReply("The answer contains no JSON object.")
+    return validated_reply(found, rubric)
 
 
-def checked(found: Mapping[str, Json], rubric: Rubric) -> Reply:
-    """Return a decoded answer, checked against the rubric. Raises `BadReply`.
+def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
+    """Return a decoded answer, validated against the rubric. Raises `BadReply`.
 
-    Criteria that were not scored are listed and the weights of the others stand for the whole.
+    Criteria without a score are listed; the weights of the others are scaled up.
     """
     required = {"scores", "weighted_score", *(rubric.require_fields or FIELDS)}
     absent = [name for name in FIELDS if name in required and found.get(name) is None]
@@ -107,25 +104,25 @@ def checked(found: Mapping[str, Json], rubric: Rubric) -> Reply:
         recomputed=recomputed,
         missing=tuple(one.id for one in rubric.criteria if one.id not in own),
         mismatch=recomputed is not None and abs(reported - recomputed) > MISMATCH + 1e-9,
-        warnings=tuple(f"'{name}' is no criterion of the rubric and was left out." for name in unknown),
+        warnings=tuple(f"'{name}' is not a criterion of the rubric and was ignored." for name in unknown),
     )
 
 
 def weighted(scores: Mapping[str, float], rubric: Rubric) -> float | None:
-    """Return the mean of the criteria scored, by their weights normalised; None where these are 0."""
+    """Return the weighted mean of the scored criteria; None if all their weights are 0."""
     weights = {one.id: one.weight for one in rubric.criteria if one.id in scores}
     total = sum(weights.values())
     return sum(scores[name] * weight for name, weight in weights.items()) / total if total > 0 else None
 
 
 def _scores(given: Json, rubric: Rubric) -> tuple[dict[str, float], list[str]]:
-    """Return the scores of the rubric's criteria, and the names that are none."""
+    """Return the scores of the rubric's criteria, and unknown names."""
     if not isinstance(given, Mapping):
-        raise BadReply("'scores' is not an object of criterion and number.")
+        raise BadReply("'scores' must map criteria to numbers.")
     known = {one.id for one in rubric.criteria}
     own = {name: _unit(value, f"scores.{name}") for name, value in given.items() if name in known}
     if known and not own:
-        raise BadReply(f"None of the criteria is scored: {', '.join(sorted(known))}.")
+        raise BadReply(f"No criterion has a score: {', '.join(sorted(known))}.")
     return own, [name for name in given if name not in known]
 
 
@@ -133,7 +130,7 @@ def _unit(value: Json, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadReply(f"'{where}' is not a number.")
     if not 0 <= value <= 1:
-        raise BadReply(f"'{where}' is {value}, which lies outside 0 to 1.")
+        raise BadReply(f"'{where}' is {value}, outside 0 to 1.")
     return float(value)
 
 

@@ -1,4 +1,4 @@
-"""A transcript as text for a judge: redacted and of bounded length."""
+"""Render a transcript for a judge: redacted and of limited length."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import msgspec
 from evaluators.model import Event, Json, Transcript
 from evaluators.redaction import redact_patterns
 
-LONGEST = 60_000
-"""Characters of transcript that a judge gets."""
-LONGEST_EVENT = 4_000
-"""Characters of one event, so that one output does not crowd out the rest."""
+MAX_CHARACTERS = 60_000
+"""Characters of transcript in a judge's prompt."""
+MAX_EVENT_CHARACTERS = 4_000
+"""Characters of one event, so that one long output leaves room for the rest."""
 
 
-def rendered(transcript: Transcript, *, longest: int = LONGEST) -> str:
-    """Return the transcript as a judge reads it: its events, else its text, redacted, cut in the middle."""
+def render_transcript(transcript: Transcript, *, longest: int = MAX_CHARACTERS) -> str:
+    """Return the events of a transcript as text, else its plain text, redacted and cut in the middle."""
     lines = [_line(event) for event in transcript.events]
-    told = "\n".join(line for line in lines if line)
-    return cut_middle(redact_patterns(told or transcript.text), longest)
+    text = "\n".join(line for line in lines if line)
+    return cut_middle(redact_patterns(text or transcript.text), longest)
 
 
 def cut_middle(text: str, longest: int) -> str:
-    """Return head and tail of a text that is too long, with the number of characters left out between."""
+    """Return the beginning and end of a long text, with the number of characters left out."""
     if len(text) <= longest:
         return text
     half = longest // 2
@@ -31,8 +31,8 @@ def cut_middle(text: str, longest: int) -> str:
 
 
 def _line(event: Event) -> str:
-    said = cut_middle("\n".join(_parts(event)), LONGEST_EVENT)
-    return f"[{_label(event)}] {said}" if said else ""
+    text = cut_middle("\n".join(_parts(event)), MAX_EVENT_CHARACTERS)
+    return f"[{_label(event)}] {text}" if text else ""
 
 
 def _label(event: Event) -> str:

@@ -1,4 +1,4 @@
-"""Evaluators that give a score between 0 and 1, and the score they come to (AgentV evaluation)."""
+"""Scores computed from other scores: AgentV's composite evaluator and the aggregate of all evaluators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluators whose scores are one evaluator's score."""
+"""AgentV's `composite`: combine the scores of several evaluators into one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from evaluators.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.evidence import Evidence
 from evaluators.judges.checklist_judge import ChecklistJudge
 from evaluators.judges.code_judge import CodeJudge, run_judge_script
-from evaluators.judges.llm_judge import LlmJudge, ask, judged
-from evaluators.judges.llm_judge_prompt import SYSTEM, section, values
+from evaluators.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
+from evaluators.judges.llm_judge_prompt import SYSTEM, prompt_values, section
 from evaluators.model import Json, Score
 from evaluators.statistics import weighted_mean
 from evaluators.values import Kind
@@ -26,7 +26,7 @@ _TEMPLATE = "Several evaluators graded the same answer. Give one grade for all o
 
 
 class WeightedAverage(Kind):
-    """The mean of the members by these weights, else by their own."""
+    """The mean of the members by these weights, else by the members' own."""
 
     type: Literal["weighted_average"] = "weighted_average"
     weights: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
@@ -37,7 +37,7 @@ class CodeAggregator(Kind):
 
     type: Literal["code_judge"] = "code_judge"
     path: str = Field(min_length=1)
-    """The command that starts it."""
+    """The command line of the script."""
     cwd: str = ""
     timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
     network: bool = False
@@ -56,7 +56,7 @@ Aggregator = Annotated[WeightedAverage | CodeAggregator | LlmAggregator, Field(d
 
 
 class CompositeEvaluator(BaseEvaluator):
-    """Its members' scores follow its own, each named after both."""
+    """An evaluator of evaluators; its score comes first, then its members' as `<name>/<member>`."""
 
     type: Literal["composite"] = "composite"
     evaluators: Annotated[tuple[Evaluator, ...], Field(min_length=1)]
@@ -92,27 +92,29 @@ class CompositeEvaluator(BaseEvaluator):
     def _combined(
         self, members: Sequence[Score], results: Json, case: Case, evidence: Evidence
     ) -> EvaluatorResult:
-        how = self.aggregator
-        if isinstance(how, CodeAggregator):
+        aggregator = self.aggregator
+        if isinstance(aggregator, CodeAggregator):
             given = {"results": results}
             return run_judge_script(
-                how.path,
+                aggregator.path,
                 given,
                 evidence,
-                cwd=how.cwd,
-                timeout_seconds=how.timeout_seconds,
-                network=how.network,
+                cwd=aggregator.cwd,
+                timeout_seconds=aggregator.timeout_seconds,
+                network=aggregator.network,
             )
-        if isinstance(how, LlmAggregator):
-            return judged(ask(_prompt(how, results, case, evidence), SYSTEM, how.model, evidence))
-        return _mean(members, how)
+        if isinstance(aggregator, LlmAggregator):
+            return result_of_judging(
+                ask_judge(_prompt(aggregator, results, case, evidence), SYSTEM, aggregator.model, evidence)
+            )
+        return _mean(members, aggregator)
 
 
 Evaluator = Annotated[
     ToolTrajectory | ExpectedMessages | LlmJudge | ChecklistJudge | CodeJudge | CompositeEvaluator,
     Field(discriminator="type"),
 ]
-"""Every kind. It stands here because a composite is one of them and holds any of them."""
+"""Every kind of evaluator, defined here because a composite contains any of them."""
 
 
 def _mean(members: Sequence[Score], how: WeightedAverage) -> EvaluatorResult:
@@ -138,16 +140,16 @@ def _result(score: Score) -> dict[str, Json]:
 
 
 def _prompt(how: LlmAggregator, results: Json, case: Case, evidence: Evidence) -> str:
-    told = json.dumps(results, indent=2, ensure_ascii=False)
+    encoded = json.dumps(results, indent=2, ensure_ascii=False)
     if _RESULTS in how.prompt:
-        return how.prompt.replace(_RESULTS, told)
-    given = values(case, evidence)
+        return how.prompt.replace(_RESULTS, encoded)
+    given = prompt_values(case, evidence)
     parts = (how.prompt.strip() or _TEMPLATE, section("expected_outcome", given["expected_outcome"]))
-    return "\n\n".join((*parts, section("evaluator_results", told)))
+    return "\n\n".join((*parts, section("evaluator_results", encoded)))
 
 
 def without_models(evaluators: Iterable[Evaluator]) -> tuple[Evaluator, ...]:
-    """Return the evaluators that ask no model; of a composite the members that ask none, if any."""
+    """Return the evaluators that ask no model, and composites reduced to such members."""
     found = (_without_models(evaluator) for evaluator in evaluators)
     return tuple(evaluator for evaluator in found if evaluator is not None)
 

@@ -1,17 +1,17 @@
-"""The layer of scoring evaluators: their scores, and the one score that decides (AgentV evaluation, Score Aggregation)."""
+"""AgentV's layer: the evaluators' scores and their weighted mean (AgentV evaluation, Score Aggregation)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluators.evaluator import LAYER, Case, score_text
+from evaluators.evaluator import LAYER, Case, score_and_threshold
 from evaluators.evidence import Evidence
 from evaluators.model import Score
 from evaluators.scores import Evaluator
 from evaluators.statistics import weighted_mean
 
 NAME = "score"
-"""The score that decides."""
+"""The name of the score that decides."""
 
 _ROUNDING = 1e-9
 
@@ -19,7 +19,7 @@ _ROUNDING = 1e-9
 def scores(
     evaluators: Sequence[Evaluator], threshold: float, case: Case, evidence: Evidence
 ) -> tuple[Score, ...]:
-    """Return the aggregate and every evaluator's score; nothing where a scenario has no evaluators."""
+    """Return the aggregate, then every evaluator's score; nothing without evaluators."""
     if not evaluators:
         return ()
     found = [evaluator.evaluate(case, evidence) for evaluator in evaluators]
@@ -30,8 +30,8 @@ def scores(
 def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:
     """Return the weighted mean of evaluators' scores; its status is fail below the threshold.
 
-    Where an evaluator could not say there is no value; it fails all the same when the best that the
-    missing one could give would not reach the threshold.
+    If a score is missing there is no mean, but the aggregate fails if even a missing score of 1.0 could not
+    reach the threshold.
     """
     missing = [score.name for score in found if score.value is None]
     best = weighted_mean((1.0 if score.value is None else score.value, score.weight) for score in found)
@@ -44,11 +44,10 @@ def aggregate(found: Sequence[Score], threshold: float = 1.0) -> Score:
         "reasoning": _reasoning(found),
     }
     if missing:
-        message = f"There is no score: {', '.join(missing)} could not say."
+        message = f"No score: {', '.join(missing)} returned none."
         return Score(LAYER, NAME, None, None if reached else False, message, detail)
-    verb = "reaches" if reached else "is below"
-    told = score_text(best, threshold, reached=reached)
-    return Score(LAYER, NAME, best, reached, f"{told} {verb} the threshold of {threshold:g}.", detail)
+    message = f"Score {score_and_threshold(best, threshold, reached=reached)}."
+    return Score(LAYER, NAME, best, reached, message, detail)
 
 
 def _gathered(found: Sequence[Score], key: str) -> list[str]:
@@ -56,5 +55,5 @@ def _gathered(found: Sequence[Score], key: str) -> list[str]:
 
 
 def _reasoning(found: Sequence[Score]) -> str:
-    told = [(score.name, score.detail.get("reasoning")) for score in found]
-    return " | ".join(f"{name}: {reasoning}" for name, reasoning in told if reasoning)
+    reasons = [(score.name, score.detail.get("reasoning")) for score in found]
+    return " | ".join(f"{name}: {reason}" for name, reason in reasons if reason)

@@ -199,7 +199,7 @@ def _record(value: dict[str, Any]) -> ForeignTrial:
 def _reason(score: float, outcome: str, *, is_told: bool) -> str:
     if is_told:
         return f"{score:.2f}, which its file says is a {outcome}."
-    return f"{score:.2f} {'reaches' if outcome == 'pass' else 'is below'} the threshold of 1."
+    return f"Score {score:.2f}, needs 1.00."
 
 
 def _results(value: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ from evaluators.gates.informing_scripts import EvaluatorScript, run_script
 from evaluators.interaction import GENERIC_PATTERN, Interaction, analyse, metrics
 from evaluators.judges.rubric import JudgeCriteria, Rubric
 from evaluators.judges.rubric_judge import reaches
-from evaluators.judges.rubric_reply import checked, first_object
+from evaluators.judges.rubric_reply import first_object, validated_reply
 from evaluators.model import Score, Transcript
 from evaluators.redaction import redact_patterns
 from evaluators.tool import Tool
@@ -95,7 +95,7 @@ def _outcome(given: Any) -> Any:
 
 
 def _weighted(given: Any) -> Any:
-    reply = checked(given["response"], Rubric(**given["rubric"]))
+    reply = validated_reply(given["response"], Rubric(**given["rubric"]))
     return {
         "reported": reply.weighted_score,
         "recomputed": reply.recomputed,

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from evaluators.aggregate import RunAggregate
-from evaluators.estimates import Estimate, together, total_of
+from evaluators.estimates import Estimate, estimate_total, sum_of_estimates
 
 
 def runs_of(values_by_run):
@@ -32,20 +32,20 @@ def whole_of(scenarios):
 
 def test_each_scenario_costs_what_it_cost():
     scenarios = [[[1.0, 1.2], [0.8, 1.0]], [[3.0], [5.0]]]
-    found = total_of([runs_of(each) for each in scenarios], whole_of(scenarios), 3)
+    found = estimate_total([runs_of(each) for each in scenarios], whole_of(scenarios), 3)
     assert found.expected == pytest.approx(3 * (1.0 + 4.0))
 
 
 def test_an_unknown_scenario_costs_what_the_others_do():
     scenarios = [[[1.0], [1.0]], [[3.0], [3.0]]]
     known = [runs_of(each) for each in scenarios]
-    assert total_of([*known, None], whole_of(scenarios), 1).expected == pytest.approx(6.0)
-    assert total_of([None, None], whole_of(scenarios), 1).expected == pytest.approx(4.0)
+    assert estimate_total([*known, None], whole_of(scenarios), 1).expected == pytest.approx(6.0)
+    assert estimate_total([None, None], whole_of(scenarios), 1).expected == pytest.approx(4.0)
 
 
 def test_the_interval_is_the_textbooks_where_each_scenario_has_one_trial():
     scenarios = [[[1.0], [2.0], [3.0]]]
-    found = total_of([runs_of(scenarios[0])], whole_of(scenarios), 1)
+    found = estimate_total([runs_of(scenarios[0])], whole_of(scenarios), 1)
     # Mean 2, standard deviation 1, three runs: 4.303 · sqrt(1 + 1/3).
     assert found.half == pytest.approx(4.303 * (4 / 3) ** 0.5, rel=0.01)
     assert found.low == 0.0
@@ -54,20 +54,20 @@ def test_the_interval_is_the_textbooks_where_each_scenario_has_one_trial():
 
 def test_two_runs_tell_no_interval():
     scenarios = [[[1.0], [2.0]]]
-    found = total_of([runs_of(scenarios[0])], whole_of(scenarios), 1)
+    found = estimate_total([runs_of(scenarios[0])], whole_of(scenarios), 1)
     assert (found.low, found.high) == (None, None)
 
 
 def test_what_costs_nothing_has_no_interval():
     scenarios = [[[0.0]] * 5]
-    assert total_of([runs_of(scenarios[0])], whole_of(scenarios), 1) == Estimate(0.0)
+    assert estimate_total([runs_of(scenarios[0])], whole_of(scenarios), 1) == Estimate(0.0)
 
 
 def test_more_trials_narrow_what_trials_are_the_reason_of():
     rng = Random(3)
     scenarios = [[[rng.gauss(1.0, 0.4) for _ in range(3)] for _ in range(20)] for _ in range(10)]
     known, whole = [runs_of(each) for each in scenarios], whole_of(scenarios)
-    one, ten = total_of(known, whole, 1), total_of(known, whole, 10)
+    one, ten = estimate_total(known, whole, 1), estimate_total(known, whole, 10)
     assert ten.half / ten.expected < 0.6 * one.half / one.expected
 
 
@@ -86,14 +86,14 @@ def test_ninety_five_of_a_hundred_runs_lie_in_the_interval(trials, drift):
         shifts = [1 + rng.gauss(0.0, drift) for _ in range(13)]
         past = [[trial_values(level * shift, 3) for shift in shifts[:-1]] for level in levels]
         new = sum(sum(trial_values(level * shifts[-1], trials)) for level in levels)
-        found = total_of([runs_of(each) for each in past], whole_of(past), trials)
+        found = estimate_total([runs_of(each) for each in past], whole_of(past), trials)
         inside += found.low <= new <= found.high
     assert 0.91 <= inside / repeats <= 0.99
 
 
 def test_totals_that_vary_apart_add_up_by_their_squares():
-    assert together([Estimate(3.0, 3.0), Estimate(4.0, 4.0)]) == Estimate(7.0, 5.0)
-    assert together([Estimate(3.0, 3.0), Estimate(4.0)]) == Estimate(7.0)
+    assert sum_of_estimates([Estimate(3.0, 3.0), Estimate(4.0, 4.0)]) == Estimate(7.0, 5.0)
+    assert sum_of_estimates([Estimate(3.0, 3.0), Estimate(4.0)]) == Estimate(7.0)
 
 
 def test_runs_add_up():

@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 import pytest
 
 from evaluators.aggregate import RunAggregate
-from evaluators.power import Spread, smallest_change, spread_of
+from evaluators.power import Spread, pass_rate_spread, smallest_change
 
 
 def passes(*by_run, trials):
@@ -65,7 +65,7 @@ def test_a_change_of_that_size_is_seen_four_times_out_of_five(scenarios, trials)
 
 
 def test_a_scenario_that_always_passed_may_still_fail():
-    found = spread_of([passes(3, 3, 3, trials=3)] * 6, whole_of([(3, 3, 3)] * 6, 3))
+    found = pass_rate_spread([passes(3, 3, 3, trials=3)] * 6, whole_of([(3, 3, 3)] * 6, 3))
     # Beta(9.5, 0.5): 9.5 · 0.5 / (10 · 11).
     assert found.trial == pytest.approx(9.5 * 0.5 / 110)
     assert found.run == 0.0
@@ -74,7 +74,7 @@ def test_a_scenario_that_always_passed_may_still_fail():
 def test_what_trials_explain_is_no_variance_between_runs():
     rng = Random(8)
     counts = [[sum(rng.random() < 0.7 for _ in range(5)) for _ in range(20)] for _ in range(30)]
-    found = spread_of([passes(*each, trials=5) for each in counts], whole_of(counts, 5))
+    found = pass_rate_spread([passes(*each, trials=5) for each in counts], whole_of(counts, 5))
     assert found.trial == pytest.approx(0.21, abs=0.02)
     assert found.run < 0.004
 
@@ -86,16 +86,16 @@ def test_scenarios_that_go_their_own_ways_vary_between_runs():
         [sum(rng.random() < rate for _ in range(5)) for rate in rng.choices((0.3, 0.9), k=20)]
         for _ in range(40)
     ]
-    found = spread_of([passes(*each, trials=5) for each in counts], whole_of(counts, 5))
+    found = pass_rate_spread([passes(*each, trials=5) for each in counts], whole_of(counts, 5))
     assert found.run == pytest.approx(0.09, abs=0.02)
 
 
 def test_what_all_scenarios_share_is_no_variance_of_theirs():
     counts = [(5, 5, 1, 1)] * 10
-    assert spread_of([passes(*each, trials=5) for each in counts], whole_of(counts, 5)).run == 0.0
+    assert pass_rate_spread([passes(*each, trials=5) for each in counts], whole_of(counts, 5)).run == 0.0
 
 
 def test_one_run_says_nothing_of_runs():
-    found = spread_of([passes(2, trials=3)] * 5, whole_of([(2,)] * 5, 3))
+    found = pass_rate_spread([passes(2, trials=3)] * 5, whole_of([(2,)] * 5, 3))
     assert found.run == 0.0
     assert found.trial > 0

@@ -35,7 +35,7 @@ def test_it_keeps_an_event_without_a_valid_time_and_says_so(time):
     found = read_trace([{"type": "tool_call", "name": "a", "timestamp": time}])
     assert found.events[0].timestamp is None
     assert found.problems == (
-        "Events of the trace without an ISO 8601 timestamp: 1. They are kept without a time.",
+        "Trace events without an ISO 8601 timestamp: 1. They have no time.",
     )
     assert summary(found.events).tool_calls_by_name == {"a": 1}
 
@@ -46,13 +46,13 @@ def test_it_keeps_an_unknown_type_raw_and_counts_it():
     assert found.unknown_events == 1
     assert summary(found.events).event_count == 1
     assert as_trace(found.events) == [item]
-    assert "unknown type: thought" in found.problems[0]
+    assert "Unknown event types in the trace: thought" in found.problems[0]
 
 
 def test_it_leaves_out_what_is_no_object_and_says_so():
     found = read_trace([{"type": "message", "timestamp": TIME}, "x", None])
     assert len(found.events) == 1
-    assert found.problems == ("Entries of the trace that are no objects: 2. They were left out.",)
+    assert found.problems == ("Trace entries that are not objects: 2. They were ignored.",)
 
 
 def test_it_does_not_count_calls_without_a_name_by_name():

@@ -21,7 +21,7 @@ def run() -> Run:
     version = make_suite(make_project(), ["sum", "div", "net"])
     run = make_run(version)
     aggregate = score(
-        "evaluators", "score", 0.5, False, message="0.50 is below the threshold of 1.",
+        "evaluators", "score", 0.5, False, message="Score 0.50, needs 1.00.",
         detail={"hits": ["4"], "misses": ["five"], "reasoning": "grade: half"},
     )  # fmt: skip
     grade = score(

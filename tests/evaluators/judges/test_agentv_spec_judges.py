@@ -54,7 +54,9 @@ class TestLlmJudgeEvaluatorJsonContract:
     def test_parse_falls_back_to_0_without_a_json_object(self, text):
         score = judged(Judge([text]))
         assert (score.value, score.detail["hits"], score.detail["misses"], score.error) == (0.0, [], [], "")
-        assert score.detail["judge_failure"] == "The judge's answer holds no JSON object, so the score is 0."
+        assert (
+            score.detail["judge_failure"] == "The judge's answer contains no JSON object, so the score is 0."
+        )
 
     def test_record_evaluator_request_metadata(self):
         judge = Judge(["no JSON"])
@@ -62,7 +64,7 @@ class TestLlmJudgeEvaluatorJsonContract:
         assert judging is not None
         assert (judging.user_prompt, judging.system_prompt) == (judge.asked[0].user, judge.asked[0].system)
         assert (judging.score, judging.raw_answer, judging.warnings) == (0.0, "no JSON", ())
-        assert judging.error.startswith("The judge's answer holds no JSON object")
+        assert judging.error.startswith("The judge's answer contains no JSON object")
 
     def test_it_keeps_what_the_judge_said(self):
         judging = judged(Judge(['{"score": 0.5, "hits": ["h"], "misses": ["m"], "reasoning": "r"}'])).judging

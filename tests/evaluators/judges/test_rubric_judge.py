@@ -8,7 +8,7 @@ import pytest
 from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.judges.rubric_judge import scores
 from evaluators.judges.rubric_prompt import user_prompt
-from evaluators.judges.transcript_text import LONGEST, cut_middle, rendered
+from evaluators.judges.transcript_text import MAX_CHARACTERS, cut_middle, render_transcript
 from evaluators.model import CompletionError, Event, Score, Transcript
 from tests.evaluators.samples import FakeModel, events, evidence
 
@@ -59,9 +59,9 @@ def test_judgings_at_the_threshold_pass() -> None:
 @pytest.mark.parametrize(
     ("score", "message"),
     [
-        (0.7, "0.70 is at least the threshold of 0.7."),
-        (0.699, "0.699 is below the threshold of 0.7."),
-        (0.42, "0.42 is below the threshold of 0.7."),
+        (0.7, "Judge score 0.70, needs 0.70."),
+        (0.699, "Judge score 0.699, needs 0.70."),
+        (0.42, "Judge score 0.42, needs 0.70."),
     ],
 )
 def test_a_score_is_told_on_its_side_of_the_threshold(score: float, message: str) -> None:
@@ -110,7 +110,7 @@ def test_no_valid_answer_after_that_is_an_error() -> None:
     assert len(model.asked) == 2
     (verdict,) = found["judge"]
     assert (verdict.value, verdict.passed) == (None, None)
-    assert "also not after one request to mend it" in verdict.error
+    assert "even after one request to correct it" in verdict.error
     judging = found["judging"][0].judging
     assert judging is not None
     assert (judging.raw_answer, judging.error) == ("still no", verdict.error)
@@ -168,7 +168,7 @@ def test_it_is_silent_when_off() -> None:
 def test_no_model_is_an_error() -> None:
     wanted = JudgeCriteria(rubric=RUBRIC, pass_threshold=0.5)
     (verdict,) = scores(wanted, evidence(), ())
-    assert "no model is connected" in verdict.error
+    assert "The judge has no model" in verdict.error
 
 
 def test_the_prompt_holds_task_criteria_metrics_and_transcript() -> None:
@@ -203,7 +203,7 @@ def test_the_prompt_is_redacted() -> None:
 
 
 def test_a_long_transcript_is_cut_in_the_middle() -> None:
-    text = rendered(Transcript(source="transcript", text="a" + "x" * LONGEST + "z"))
+    text = render_transcript(Transcript(source="transcript", text="a" + "x" * MAX_CHARACTERS + "z"))
     assert text.startswith("ax")
     assert text.endswith("xz")
     assert "[… 2 characters left out …]" in text
@@ -222,7 +222,7 @@ def test_events_are_rendered_a_line_each() -> None:
         "events",
         text="unused",
     )
-    lines = rendered(transcript).splitlines()
+    lines = render_transcript(transcript).splitlines()
     assert lines[:3] == ["[assistant] Hi", '[tool_call search] {"q":"a"}', "[tool_result search failed] none"]
     assert lines[3].startswith("[tool_result exit 2] xxx")
     assert len("\n".join(lines)) < 5_000

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluators.judges.rubric import Criterion, Rubric
-from evaluators.judges.rubric_reply import BadReply, checked, first_object, read_reply
+from evaluators.judges.rubric_reply import BadReply, first_object, read_reply, validated_reply
 
 RUBRIC = Rubric(
     criteria=(
@@ -57,38 +57,38 @@ def test_hostile_answers_end_soon(text: str) -> None:
 
 
 def test_the_reported_score_stands_beside_the_recomputed() -> None:
-    found = checked(reply(), RUBRIC)
+    found = validated_reply(reply(), RUBRIC)
     assert (found.weighted_score, found.mismatch, found.missing) == (0.83, False, ())
     assert found.recomputed == pytest.approx(0.825)
 
 
 @pytest.mark.parametrize(("reported", "mismatch"), [(0.845, False), (0.846, True), (0.5, True)])
 def test_a_difference_above_two_hundredths_is_flagged(reported: float, mismatch: bool) -> None:
-    assert checked(reply(weighted_score=reported), RUBRIC).mismatch is mismatch
+    assert validated_reply(reply(weighted_score=reported), RUBRIC).mismatch is mismatch
 
 
 def test_missing_criteria_are_listed_and_the_weights_renormalised() -> None:
-    found = checked(reply(scores={"a": 1.0, "b": 0.3}), RUBRIC)
+    found = validated_reply(reply(scores={"a": 1.0, "b": 0.3}), RUBRIC)
     assert found.missing == ("c",)
     assert found.recomputed == pytest.approx(0.6)
 
 
 def test_other_criteria_are_left_out_with_a_warning() -> None:
-    found = checked(reply(scores={"a": 1, "b": 1, "c": 1, "z": 7}), RUBRIC)
+    found = validated_reply(reply(scores={"a": 1, "b": 1, "c": 1, "z": 7}), RUBRIC)
     assert set(found.scores) == {"a", "b", "c"}
-    assert found.warnings == ("'z' is no criterion of the rubric and was left out.",)
+    assert found.warnings == ("'z' is not a criterion of the rubric and was ignored.",)
 
 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"scores": {"a": 4}}, "'scores.a' is 4, which lies outside 0 to 1"),
+        ({"scores": {"a": 4}}, "'scores.a' is 4, outside 0 to 1"),
         ({"scores": {"a": -0.1}}, "outside 0 to 1"),
         ({"scores": {"a": float("nan")}}, "outside 0 to 1"),
         ({"scores": {"a": "1"}}, "'scores.a' is not a number"),
         ({"scores": {"a": True}}, "'scores.a' is not a number"),
-        ({"scores": [1]}, "'scores' is not an object"),
-        ({"scores": {"z": 1}}, "None of the criteria is scored: a, b, c"),
+        ({"scores": [1]}, "'scores' must map criteria to numbers"),
+        ({"scores": {"z": 1}}, "No criterion has a score: a, b, c"),
         ({"weighted_score": 1.2}, "'weighted_score' is 1.2"),
         ({"weighted_score": None}, "lacks weighted_score"),
         ({"confidence": None, "issues": None}, "lacks confidence, issues"),
@@ -102,7 +102,9 @@ def test_it_refuses_what_does_not_fit_the_rubric(changes: dict[str, Any], compla
 
 def test_a_rubric_may_ask_for_less() -> None:
     lenient = Rubric(criteria=RUBRIC.criteria, require_fields=("scores",))
-    found = checked({"scores": {"a": 1, "b": 1, "c": 1}, "weighted_score": 1, "issues": "one"}, lenient)
+    found = validated_reply(
+        {"scores": {"a": 1, "b": 1, "c": 1}, "weighted_score": 1, "issues": "one"}, lenient
+    )
     assert (found.confidence, found.issues, found.highlights) == (None, ("one",), ())
 
 

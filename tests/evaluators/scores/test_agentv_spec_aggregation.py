@@ -7,7 +7,7 @@ import pytest
 from evaluators.criteria import Criteria
 from evaluators.evaluate import evaluate
 from evaluators.evaluator import EvaluatorResult
-from evaluators.evaluator import verdict as told
+from evaluators.evaluator import verdict as verdict_of
 from evaluators.evidence import Evidence
 from evaluators.model import Score
 from evaluators.scores.weighted_score import aggregate
@@ -23,9 +23,14 @@ class TestScoreAggregation:
         score = aggregate([given("A", 1.0), given("B", 0.0)])
         assert (score.value, score.passed, score.detail["status"]) == (0.5, False, "fail")
 
-    def test_a_mean_is_told_on_its_side_of_the_threshold(self):
-        told = [aggregate([given("A", value)]).message for value in (0.5, 0.997, 0.9999, 1.0)]
-        assert [message.split()[0] for message in told] == ["0.50", "0.997", "0.9999", "1.00"]
+    def test_a_message_shows_its_side_of_the_threshold(self):
+        messages = [aggregate([given("A", value)]).message for value in (0.5, 0.997, 0.9999, 1.0)]
+        assert [message.removeprefix("Score ").split(",")[0] for message in messages] == [
+            "0.50",
+            "0.997",
+            "0.9999",
+            "1.00",
+        ]
 
     @pytest.mark.parametrize(
         ("scores", "expected"),
@@ -50,7 +55,7 @@ class TestScoreAggregation:
     def test_it_has_no_value_where_an_evaluator_could_not_say(self):
         score = aggregate([given("A", 1.0), given("B", None, error="down")])
         assert (score.value, score.passed, score.detail["status"]) == (None, None, "error")
-        assert score.message == "There is no score: B could not say."
+        assert score.message == "No score: B returned none."
 
     def test_it_fails_where_the_missing_score_could_not_save_it(self):
         score = aggregate([given("A", 0.5), given("B", None, error="down")])
@@ -83,4 +88,4 @@ class TestScoreAggregation:
     [(1.0, "pass"), (0.8, "pass"), (0.79, "borderline"), (0.6, "borderline"), (0.59, "fail")],
 )
 def test_every_evaluator_has_a_verdict_of_its_own(value, verdict):
-    assert told(EvaluatorResult(value)) == verdict
+    assert verdict_of(EvaluatorResult(value)) == verdict
