@@ -1,27 +1,27 @@
-"""From the bytes of an upload to text, within limits that hold for every format."""
+"""Decode uploaded bytes to text, within the limits of all formats."""
 
 from __future__ import annotations
 
 from scenarios.formats.problems import Problem, ScenarioFileError
 
 MAX_BYTES = 2 * 1024 * 1024
-"""Largest document that is decoded; files of a fixture may be larger."""
+"""The largest document that is decoded; fixture files may be larger."""
 MAX_DEPTH = 40
-"""Lists and mappings inside each other; libyaml's own limit is the size of the stack."""
+"""The deepest nesting of lists and mappings; libyaml's only limit is the stack."""
 
 
 def refuse(file: str, line: int, what: str, *, fix: str, id: str) -> ScenarioFileError:
-    """Return the error for a file that cannot be decoded at all."""
+    """Return the error for a file that cannot be decoded."""
     return ScenarioFileError([Problem(file=file, line=line, where="", what=what, fix=fix, id=id)])
 
 
 def decode(content: bytes, file: str) -> str:
-    """Return the text of a document. Raises `ScenarioFileError` when empty, too large or not UTF-8."""
+    """Return the text of a document. Raises `ScenarioFileError` if it is empty, too large or not UTF-8."""
     if len(content) > MAX_BYTES:
         raise refuse(
             file,
             1,
-            f"The file has {len(content):,} bytes; at most {MAX_BYTES:,} are read.",
+            f"The file has {len(content):,} bytes; the limit is {MAX_BYTES:,}.",
             fix="Split it into several files, or move large inputs into a fixture.",
             id="format/too-large",
         )
@@ -38,14 +38,18 @@ def decode(content: bytes, file: str) -> str:
 
 
 def empty(file: str) -> ScenarioFileError:
-    """Return the error for a file without content."""
+    """Return the error for an empty file."""
     return refuse(
-        file, 1, "The file is empty.", fix="Write a scenario into it or leave it out.", id="format/empty-file"
+        file,
+        1,
+        "The file is empty.",
+        fix="Write a scenario into it, or remove the file.",
+        id="format/empty-file",
     )
 
 
 def too_deep(file: str, line: int) -> ScenarioFileError:
-    """Return the error for nesting that no scenario needs and that could exhaust the stack."""
+    """Return the error for nesting that could exhaust the stack."""
     return refuse(
         file,
         line,
@@ -56,23 +60,23 @@ def too_deep(file: str, line: int) -> ScenarioFileError:
 
 
 def bad_character(file: str, line: int) -> ScenarioFileError:
-    """Return the error for a character that databases and terminals do not take."""
+    """Return the error for a character that databases and terminals reject."""
     return refuse(
         file,
         line,
-        "The text holds a NUL or half a surrogate pair.",
-        fix="Remove the character; binary content belongs in a fixture.",
+        "The text contains a NUL or half a surrogate pair.",
+        fix="Remove the character; put binary content into a fixture.",
         id="format/bad-character",
     )
 
 
 def duplicate_key(file: str, line: int, at: str, key: str) -> Problem:
-    """Return the problem of a key that would silently hide an earlier one."""
+    """Return the problem of a repeated key."""
     return Problem(
         file=file,
         line=line,
         where=at,
-        what=f"The key '{key}' stands twice in the same mapping.",
-        fix="Keep one of the two.",
+        what=f"Duplicate key '{key}' in this mapping.",
+        fix="Remove one of them.",
         id="format/duplicate-key",
     )

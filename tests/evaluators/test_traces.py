@@ -34,9 +34,7 @@ def test_it_knows_the_five_types(type_):
 def test_it_keeps_an_event_without_a_valid_time_and_says_so(time):
     found = read_trace([{"type": "tool_call", "name": "a", "timestamp": time}])
     assert found.events[0].timestamp is None
-    assert found.problems == (
-        "Trace events without an ISO 8601 timestamp: 1. They have no time.",
-    )
+    assert found.problems == ("Trace events without an ISO 8601 timestamp: 1. They have no time.",)
     assert summary(found.events).tool_calls_by_name == {"a": 1}
 
 

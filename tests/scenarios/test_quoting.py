@@ -16,7 +16,7 @@ FILE = b"task: {prompt: 5}\ngates:\n  - {type: file_exist, path: x}\n"
         pytest.param(
             3,
             "gates[0].type",
-            "There is no gate called 'file_exist'.",
+            "Unknown gate 'file_exist'.",
             ("  - {type: ", "file_exist", ", path: x}"),
             id="quoted",
         ),

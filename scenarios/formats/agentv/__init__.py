@@ -1,4 +1,4 @@
-"""Eval files of AgentV: YAML with `evalcases`, or JSONL datasets, each file a suite."""
+"""Eval files of AgentV: YAML with `evalcases` or JSONL datasets. Each file is a suite."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES_A_FILE = frozenset(("prompt", "value", "path", "cwd"))
 
 
 def matches(path: str, value: Json) -> bool:
-    """Tell an eval file by its cases or its schema, a dataset by what its lines look like."""
+    """Return whether a document is an eval file, by its cases or schema, or a dataset, by its lines."""
     if path.lower().endswith(".jsonl"):
         return isinstance(value, list) and any(map(_is_case, value))
     if not path.lower().endswith((".yaml", ".yml")) or not isinstance(value, dict):
@@ -30,8 +30,8 @@ def _is_case(value: Json) -> bool:
 
 
 def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
-    """Read each eval file as a suite of its own."""
-    # Here and below: loaded for the first eval file, for what reads one takes longer to load than to work.
+    """Parse each eval file as one suite."""
+    # Imported here and below because importing takes longer than parsing.
     from scenarios.formats.agentv.eval_files import read_file
 
     evals = frozenset(document.file for document in documents)
@@ -49,7 +49,7 @@ def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
 
 
 def _names(documents: Sequence[Document], upload: UploadedFiles) -> dict[str, str]:
-    """Name each suite after its file, by its whole path where two files share a name."""
+    """Name each suite after its file, with the path if two files share a name."""
     if len(upload.files) == 1:
         return {document.file: upload.name for document in documents}
     stems = {document.file: posixpath.splitext(document.file)[0] for document in documents}
@@ -67,8 +67,8 @@ def _same_names(suites: Sequence[ParsedSuite], documents: Sequence[Document]) ->
     return [
         document.problem(
             ("dataset",),
-            f"Another eval file of the upload makes a suite called '{suite.name}' as well.",
-            fix="Give each file a 'dataset:' of its own.",
+            f"Another eval file of the upload also has the suite name '{suite.name}'.",
+            fix="Give each file its own 'dataset:'.",
             id="format/duplicate-suite",
         )
         for suite, document in zip(suites, documents, strict=True)
@@ -77,12 +77,12 @@ def _same_names(suites: Sequence[ParsedSuite], documents: Sequence[Document]) ->
 
 
 def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
-    """Return none: what came with an eval file lies apart from the workspace."""
+    """Return none: files of an eval file are not in the workspace."""
     return frozenset()
 
 
 def companions(document: Document) -> tuple[str, ...]:
-    """Return what an eval file names beside itself, for a file that is read alone."""
+    """Return the paths that an eval file references, to read a single file."""
     from scenarios.formats.agentv.eval_files import sidecar
     from scenarios.formats.agentv.guideline_settings import ABOVE, BESIDE
 

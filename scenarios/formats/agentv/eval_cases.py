@@ -1,4 +1,4 @@
-"""One eval case of AgentV, translated."""
+"""Translate one eval case of AgentV."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from scenarios.formats.validation import kind, validate
 from scenarios.spec import ScenarioSpec
 
 _DEFAULT_KINDS = ("llm_judge", "expected_messages")
-"""Evaluators that need no configuration of their own."""
+"""Evaluators that work without settings."""
 
 
 @dataclass
 class EvalCaseReading:
-    """What became of one case. Without a `spec` the problems say why."""
+    """One translated case. Without a `spec`, the problems say why."""
 
     spec: ScenarioSpec | None = None
     problems: list[Problem] = field(default_factory=list)
@@ -33,21 +33,21 @@ class EvalCaseReading:
 
 @dataclass(frozen=True)
 class SuiteDefaults:
-    """What a file says for all of its cases."""
+    """The settings of a file for all its cases."""
 
     context: EvalFileContext
     found: EvalFile
     evaluators: tuple[BaseEvaluator, ...] = ()
-    """What scores the cases that list no evaluators themselves."""
+    """The evaluators of cases without their own."""
 
     @property
     def execution(self) -> Execution:
-        """The suite's own execution, empty where it has none."""
+        """The suite's execution settings, empty without any."""
         return self.found.execution or Execution()
 
 
 def read_case(value: Json, defaults: SuiteDefaults, at: Location) -> EvalCaseReading:
-    """Translate one case; every problem of it is in the result."""
+    """Translate one case, with all its problems."""
     document = defaults.context.document
     if not isinstance(value, dict):
         what = f"An eval case must be a mapping, not {kind(value)}."
@@ -68,7 +68,7 @@ def read_case(value: Json, defaults: SuiteDefaults, at: Location) -> EvalCaseRea
 
 
 def _problems_of_evaluators(given: dict[str, Json], defaults: SuiteDefaults, at: Location) -> list[Problem]:
-    """Read the evaluators of a case that is wrong elsewhere, so that all its problems are told at once."""
+    """Read the evaluators of an invalid case, to report all problems at once."""
     reader = EvaluatorReader(defaults.context)
     execution = given.get("execution")
     for holder, here in ((given, at), (execution, (*at, "execution"))):
@@ -81,7 +81,7 @@ def _problems_of_evaluators(given: dict[str, Json], defaults: SuiteDefaults, at:
 def _evaluators(
     case: EvalCaseFile, wanted: ReadMessages, defaults: SuiteDefaults, at: Location
 ) -> tuple[tuple[BaseEvaluator, ...], list[Problem]]:
-    """Return what scores a case: its own evaluators, else its suite's, else the default kind."""
+    """Return the evaluators of a case: its own, else its suite's, else the default."""
     reader = EvaluatorReader(defaults.context)
     listed, here = _listed(case, at)
     found = list(defaults.evaluators if listed is None else reader.read(listed, here))
@@ -122,8 +122,8 @@ def _default(
     reader.problems.append(
         defaults.context.document.problem(
             where,
-            f"The evaluator '{name}' cannot be used without settings of its own.",
-            fix="List it under 'evaluators:' with its settings, or write llm_judge.",
+            f"The evaluator '{name}' needs settings.",
+            fix="List it under 'evaluators:' with its settings, or use llm_judge.",
             id="format/unknown-evaluator",
         )
     )
@@ -170,8 +170,8 @@ def _spec(
 def _empty_question(asked: ReadMessages, defaults: SuiteDefaults, at: Location) -> list[Problem]:
     if asked.problems or prompt(asked.turns, embed=True).strip():
         return []
-    what = "The messages ask nothing: no text is left without the guidelines."
-    fix = "Add a message of role user with the question."
+    what = "The messages contain no question besides guidelines."
+    fix = "Add a user message with the question."
     return [
         defaults.context.document.problem((*at, "input_messages"), what, fix=fix, id="format/empty-question")
     ]
@@ -189,6 +189,6 @@ def _nothing_to_judge_by(
         return []
     if any(isinstance(one, ChecklistJudge) for one in found):
         return []
-    what = "A judge is to score the answer, and nothing says what a good one is."
+    what = "The judge does not know what a good answer is."
     fix = "Add 'expected_outcome:'."
     return [defaults.context.document.problem(at, what, fix=fix, id="format/no-expectation", lint=True)]

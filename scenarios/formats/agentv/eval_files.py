@@ -1,4 +1,4 @@
-"""One eval file of AgentV: YAML, or a JSONL dataset with its sidecar."""
+"""Read one eval file of AgentV: YAML, or a JSONL dataset with its sidecar."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from scenarios.formats.yaml_text import read_yaml
 from scenarios.spec import ScenarioSpec
 
 BUNDLE = "files"
-"""Name of the fixture that holds what came with an eval file."""
+"""The name of the fixture with the files of an eval file."""
 
 
 def read_file(
     document: Document, upload: UploadedFiles, evals: frozenset[str], fallback: str
 ) -> tuple[ParsedSuite | None, list[Problem]]:
-    """Return the suite of an eval file and everything that is wrong with it.
+    """Return the suite of an eval file and all its problems.
 
-    `evals` are all eval files of the upload, `fallback` is the suite's name where the file gives none.
+    `evals` are all eval files of the upload; `fallback` is the suite's name if the file has none.
     """
     patterns, base, problems = read_patterns(upload, document.file)
     context = EvalFileContext(document, upload, patterns, base)
-    suite, values, at, found = _parts(context)
+    suite, values, at, found = _read_defaults(context)
     problems += found
     if suite is None:
         return None, problems
@@ -58,35 +58,37 @@ def read_file(
 
 
 def sidecar(file: str) -> str:
-    """Return the path of the settings that may lie beside a JSONL dataset."""
+    """Return the path of the optional settings file of a JSONL dataset."""
     return posixpath.splitext(file)[0] + ".yaml"
 
 
-def _parts(context: EvalFileContext) -> tuple[SuiteDefaults | None, Sequence[Json], Location, list[Problem]]:
-    """Return what holds for all cases, the cases, and where they stand."""
+def _read_defaults(
+    context: EvalFileContext,
+) -> tuple[SuiteDefaults | None, Sequence[Json], Location, list[Problem]]:
+    """Return the defaults, the cases, their location and problems."""
     document = context.document
     if isinstance(document.value, list):
-        return _of_dataset(context, document.value)
+        return _read_dataset_defaults(context, document.value)
     value = {key: item for key, item in document.value.items() if item is not None}
     values = value.pop("evalcases", None)
     found, problems = validate(EvalFile, value, document)
     if values is None or values == []:
-        what, fix = "The file has no eval cases.", "Add 'evalcases:' and under it one entry for each case."
+        what, fix = "The file has no eval cases.", "Add 'evalcases:' with one entry for each case."
         problems.append(document.problem((), what, fix=fix, id="format/missing-field"))
     elif not isinstance(values, list):
         what = f"The eval cases must be a list, not {kind(values)}."
-        fix = "Write one case per entry, each after a dash."
+        fix = "Write each case as a list item, after a dash."
         problems.append(document.problem(("evalcases",), what, fix=fix, id="format/wrong-type"))
-    # Its cases are read all the same, so that all problems are told at once.
+    # The cases are read anyway, to report all problems at once.
     cases = values if isinstance(values, list) else []
-    suite, more = _suite(context, found, value, document)
+    suite, more = _defaults_with_evaluators(context, found, value, document)
     return suite, cases, ("evalcases",), [*problems, *more]
 
 
-def _suite(
+def _defaults_with_evaluators(
     context: EvalFileContext, found: EvalFile | None, value: Json, document: Document
 ) -> tuple[SuiteDefaults, list[Problem]]:
-    """Return what holds for all cases, with the evaluators that stand in a document, also a broken one."""
+    """Return the defaults with the evaluators of a document, even an invalid one."""
     execution = value.get("execution") if isinstance(value, dict) else None
     listed = execution.get("evaluators") if isinstance(execution, dict) else None
     reader = EvaluatorReader(replace(context, document=document))
@@ -94,7 +96,7 @@ def _suite(
     return SuiteDefaults(context, found or EvalFile(), evaluators), reader.problems
 
 
-def _of_dataset(
+def _read_dataset_defaults(
     context: EvalFileContext, values: Sequence[Json]
 ) -> tuple[SuiteDefaults | None, Sequence[Json], Location, list[Problem]]:
     path = sidecar(context.document.file)
@@ -105,7 +107,7 @@ def _of_dataset(
     except ScenarioFileError as error:
         return None, (), (), list(error.problems)
     found, problems = validate(EvalFile, beside.value, beside)
-    suite, more = _suite(context, found, beside.value, beside)
+    suite, more = _defaults_with_evaluators(context, found, beside.value, beside)
     return suite, values, (), [*problems, *more]
 
 
@@ -116,18 +118,18 @@ def _repeated_ids(readings: Sequence[EvalCaseReading], document: Document) -> li
         if spec is None:
             continue
         if spec.key in first:
-            problems.append(_twice(spec, first[spec.key], document))
+            problems.append(_duplicate_case(spec, first[spec.key], document))
         first.setdefault(spec.key, spec.line)
     return problems
 
 
-def _twice(spec: ScenarioSpec, line: int, document: Document) -> Problem:
+def _duplicate_case(spec: ScenarioSpec, line: int, document: Document) -> Problem:
     return Problem(
         file=document.file,
         line=spec.line,
         where="id",
-        what=f"The case '{spec.key}' stands in line {line} as well.",
-        fix="Give each case of a file an id of its own.",
+        what=f"Duplicate case '{spec.key}', first in line {line}.",
+        fix="Give each case of a file a unique id.",
         id="format/duplicate-scenario",
     )
 
@@ -137,9 +139,9 @@ def _with_bundle(spec: ScenarioSpec, bundle: Fixture) -> ScenarioSpec:
 
 
 def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:
-    """Return what a worker needs beside the messages: the eval file's folder and what the file refers to.
+    """Return the files a worker needs: the eval file's folder and everything it references.
 
-    Eval files stay out, as they hold the answers, and so do targets, settings and files of variables.
+    Eval files are excluded because they contain the answers, as are targets, settings and environment files.
     """
     upload = context.upload
     left_out = evals | {sidecar(path) for path in evals if path.endswith(".jsonl")}
@@ -147,11 +149,11 @@ def _bundle(context: EvalFileContext, evals: frozenset[str]) -> Fixture:
     return tuple(
         FixtureFile(path, content, executable=path in upload.executables)
         for path, content in sorted(upload.files.items())
-        if path not in left_out and not _is_private(path) and any(_holds(one, path) for one in below)
+        if path not in left_out and not _is_private(path) and any(_contains(one, path) for one in below)
     )
 
 
-def _holds(folder: str, path: str) -> bool:
+def _contains(folder: str, path: str) -> bool:
     return not folder or path == folder or path.startswith(folder + "/")
 
 

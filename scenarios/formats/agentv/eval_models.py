@@ -1,4 +1,4 @@
-"""Eval files of AgentV as they are written."""
+"""The models of AgentV's eval files."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Count = Annotated[int, Field(ge=0)]
 
 
 def _on_or_off(value: Json) -> Json:
-    """YAML 1.2 reads `off` as a word."""
+    """Convert `on` and `off`, which YAML 1.2 reads as text."""
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
 def _one_line(value: Json) -> Json:
-    """A command may be a list of words."""
+    """Join a command that is a list of words."""
     if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
         return shlex.join(value)
     return value
@@ -34,7 +34,7 @@ Command = Annotated[Text, BeforeValidator(_one_line)]
 
 
 class Execution(Mirror):
-    """How a suite or a case is run; a case's fields go before those of its suite."""
+    """Execution settings of a suite or case; a case's fields override its suite's."""
 
     target: str | None = None
     evaluators: list[Any] | None = None
@@ -43,7 +43,7 @@ class Execution(Mirror):
 
 
 class EvalFile(Mirror):
-    """What a file says beside its cases, and the sidecar of a JSONL dataset."""
+    """A file without its cases, or the sidecar of a JSONL dataset."""
 
     schema_: str | None = Field(default=None, alias="$schema")
     description: str | None = None
@@ -90,7 +90,7 @@ class RubricItemFile(Mirror):
 
 
 class EvaluatorFile(Mirror):
-    """What every evaluator may have."""
+    """The fields of every evaluator."""
 
     type: str
     name: Key | None = None

@@ -1,4 +1,4 @@
-"""The evaluators of a case: each by its kind, with every mistake at its line."""
+"""Read the evaluators of a case, with a line for every problem."""
 
 from __future__ import annotations
 
@@ -36,45 +36,43 @@ ALIASES = {"code": "code_judge", "expected_tool_calls": "expected_messages"}
 
 @dataclass
 class EvaluatorReader:
-    """Reads evaluators and gathers what is wrong with them."""
+    """Reads evaluators and collects their problems."""
 
     context: EvalFileContext
     problems: list[Problem] = field(default_factory=list)
 
     def read(self, items: Sequence[Json], at: Location) -> tuple[BaseEvaluator, ...]:
-        """Return the evaluators that are right, in order, each with a name of its own."""
-        found = [(self._one(item, (*at, index)), index) for index, item in enumerate(items)]
+        """Return the valid evaluators in order, each with a unique name."""
+        found = [(self._read_one(item, (*at, index)), index) for index, item in enumerate(items)]
         right = [(one, index) for one, index in found if one is not None]
         named = with_own_names([one for one, _ in right])
         for (before, index), after in zip(right, named, strict=True):
             if before.label != after.label:
-                self._renamed(before.label, after.label, (*at, index, "name"))
+                self._add_rename_lint(before.label, after.label, (*at, index, "name"))
         return named
 
     def rubric(self, items: Sequence[Json], at: Location, **given: Any) -> ChecklistJudge | None:
-        """Return a rubric evaluator for a list of statements, None where none is right."""
+        """Return a rubric evaluator for a list of statements, None without a valid one."""
         rubrics = [self._statement(item, index, (*at, index)) for index, item in enumerate(items)]
         right = [item for item in rubrics if item is not None]
         self._check_ids(right, at)
         return ChecklistJudge(rubrics=tuple(right), **given) if right else None
 
-    def _one(self, item: Json, at: Location) -> BaseEvaluator | None:
+    def _read_one(self, item: Json, at: Location) -> BaseEvaluator | None:
         if isinstance(item, str):
             item = {"type": item}
         if not isinstance(item, dict):
             what = f"An evaluator must be a mapping with a 'type', not {kind(item)}."
-            self._tell(at, what, "Write '- type:' and its keys below it.", "format/wrong-type")
+            self._add_problem(at, what, "Write '- type:' with its keys below.", "format/wrong-type")
             return None
         name = item.get("type")
         name = ALIASES.get(name, name) if isinstance(name, str) else name
         if "type" not in item:
-            self._tell(
-                at, "The evaluator has no 'type'.", "Add 'type:' with its kind.", "format/missing-field"
-            )
+            self._add_problem(at, "The evaluator has no 'type'.", "Add 'type:'.", "format/missing-field")
         elif not isinstance(name, str) or name not in _KINDS:
-            fix = did_you_mean(str(name), _KINDS) or f"The kinds are {', '.join(_KINDS)}."
-            what = f"There is no evaluator called '{name}'."
-            self._tell((*at, "type"), what, fix, "format/unknown-evaluator")
+            fix = did_you_mean(str(name), _KINDS) or f"Use one of {', '.join(_KINDS)}."
+            what = f"Unknown evaluator '{name}'."
+            self._add_problem((*at, "type"), what, fix, "format/unknown-evaluator")
         else:
             given = {key: value for key, value in item.items() if value is not None}
             return _KINDS[name](self, {**given, "type": name}, at)
@@ -85,12 +83,12 @@ class EvaluatorReader:
         self.problems += problems
         return found
 
-    def _tell(self, at: Location, what: str, fix: str, id: str, *, lint: bool = False) -> None:
+    def _add_problem(self, at: Location, what: str, fix: str, id: str, *, lint: bool = False) -> None:
         self.problems.append(self.context.document.problem(at, what, fix=fix, id=id, lint=lint))
 
-    def _renamed(self, before: str, after: str, at: Location) -> None:
-        what = f"The name '{before}' is taken, so this evaluator is called '{after}'."
-        self._tell(at, what, "Give it a 'name' of its own.", "format/duplicate-evaluator", lint=True)
+    def _add_rename_lint(self, before: str, after: str, at: Location) -> None:
+        what = f"The name '{before}' is already used, so this evaluator is named '{after}'."
+        self._add_problem(at, what, "Give it a unique 'name'.", "format/duplicate-evaluator", lint=True)
 
     def _llm_judge(self, item: dict[str, Json], at: Location) -> BaseEvaluator | None:
         found = self._valid(eval_models.LlmJudgeFile, item, at)
@@ -137,7 +135,7 @@ class EvaluatorReader:
         needed = "minimums" if found.mode == "any_order" else "expected"
         if getattr(found, needed) is None:
             what = f"The mode '{found.mode}' needs the key '{needed}'."
-            self._tell(at, what, f"Add '{needed}:'.", "format/missing-field")
+            self._add_problem(at, what, f"Add '{needed}:'.", "format/missing-field")
             return None
         return ToolTrajectory(
             **_common(found),
@@ -174,9 +172,9 @@ class EvaluatorReader:
                 return self._code_aggregator(item, at)
             case "llm_judge":
                 return self._llm_aggregator(item, at)
-        what = f"There is no aggregator called '{item.get('type')}'."
-        fix = "The kinds are weighted_average, code_judge, llm_judge."
-        self._tell((*at, "type"), what, fix, "format/unknown-aggregator")
+        what = f"Unknown aggregator '{item.get('type')}'."
+        fix = "Use one of weighted_average, code_judge, llm_judge."
+        self._add_problem((*at, "type"), what, fix, "format/unknown-aggregator")
         return None
 
     def _code_aggregator(self, item: dict[str, Json], at: Location) -> CodeAggregator | None:
@@ -208,7 +206,9 @@ class EvaluatorReader:
             return RubricItem(id=f"rubric-{index + 1}", description=item.strip())
         if not isinstance(item, dict):
             what = f"A rubric must be text or a mapping, not {kind(item)}."
-            self._tell(at, what, "Write the statement, or 'id:' and 'description:'.", "format/wrong-type")
+            self._add_problem(
+                at, what, "Write the statement, or 'id:' and 'description:'.", "format/wrong-type"
+            )
             return None
         given = {key: value for key, value in item.items() if value is not None}
         found = self._valid(eval_models.RubricItemFile, given, at)
@@ -217,11 +217,11 @@ class EvaluatorReader:
     def _check_ids(self, items: Sequence[RubricItem], at: Location) -> None:
         ids = [item.id for item in items]
         for repeated in sorted({id for id in ids if ids.count(id) > 1}):
-            what = f"The rubric '{repeated}' stands twice."
-            self._tell(at, what, "Give every rubric an id of its own.", "format/duplicate-criterion")
+            what = f"Duplicate rubric '{repeated}'."
+            self._add_problem(at, what, "Give each rubric a unique id.", "format/duplicate-criterion")
         if items and not any(item.weight for item in items):
             fix = "Give at least one rubric a weight."
-            self._tell(at, "All weights of the rubrics are 0.", fix, "format/no-weight")
+            self._add_problem(at, "All rubrics have weight 0.", fix, "format/no-weight")
 
 
 _KINDS: dict[str, Callable[[EvaluatorReader, dict[str, Json], Location], BaseEvaluator | None]] = {
@@ -239,7 +239,7 @@ def _common(found: eval_models.EvaluatorFile) -> dict[str, Any]:
 
 
 def with_own_names(evaluators: Sequence[BaseEvaluator]) -> tuple[BaseEvaluator, ...]:
-    """Return evaluators of which no two have the same name, nor one that of their aggregate."""
+    """Return the evaluators with unique names, different from the aggregate's."""
     taken = {RESERVED}
     found = []
     for evaluator in evaluators:

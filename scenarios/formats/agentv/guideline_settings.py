@@ -1,4 +1,4 @@
-"""What lies beside an eval file: the patterns of guidelines, and the targets (AgentV evaluation, Guideline Pattern Configuration)."""
+"""Read guideline patterns and targets next to an eval file (AgentV evaluation, Guideline Pattern Configuration)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ABOVE = ".agentv/config.yaml"
 
 
 def read_patterns(upload: UploadedFiles, file: str) -> tuple[tuple[str, ...], str, list[Problem]]:
-    """Return the guideline patterns that hold for an eval file, the folder they stand for, and problems.
+    """Return the guideline patterns of an eval file, their folder, and problems.
 
-    `.agentv.yaml` beside the file goes before the nearest `.agentv/config.yaml`; without either, or where
-    they give no patterns, the defaults hold.
+    `.agentv.yaml` next to the file has priority over the nearest `.agentv/config.yaml`. Without patterns in
+    either, the defaults apply.
     """
     problems: list[Problem] = []
     folder = posixpath.dirname(file)
@@ -40,7 +40,7 @@ def read_patterns(upload: UploadedFiles, file: str) -> tuple[tuple[str, ...], st
 
 
 def find_targets(upload: UploadedFiles, file: str) -> tuple[str, str, list[Problem]]:
-    """Return path and text of the targets file nearest to an eval file, and the secrets written out in it."""
+    """Return path and text of the targets file nearest to an eval file, and problems of literal secrets."""
     nearest = (
         path
         for folder in folders_above(posixpath.dirname(file))
@@ -71,12 +71,12 @@ def _read(upload: UploadedFiles, path: str) -> tuple[Sequence[str] | None, list[
 
 
 def _bad_globs(patterns: Sequence[str], document: Document) -> dict[int, Problem]:
-    """Return what is wrong with the patterns that cannot be used, by their index."""
+    """Return the problems of invalid patterns by index."""
     problems = {}
     for index, pattern in enumerate(patterns):
         try:
             matcher(pattern)
         except BadGlob as error:
             at = ("guideline_patterns", index)
-            problems[index] = document.problem(at, str(error), fix="Mend it.", id="format/bad-glob")
+            problems[index] = document.problem(at, str(error), fix="Fix the pattern.", id="format/bad-glob")
     return problems

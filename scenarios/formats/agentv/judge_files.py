@@ -1,4 +1,4 @@
-"""What evaluators refer to: prompts, scripts and the folders these run in."""
+"""Find the prompts, scripts and working directories of evaluators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCRIPT = re.compile(r"[\w./-]+\.(?:py|js|mjs|cjs|ts|sh|rb|pl)")
 def read_prompt(
     value: str | None, context: EvalFileContext, at: Location, *, needs_answer: bool = True
 ) -> tuple[str, str, list[Problem]]:
-    """Return the template of a judge and the file it comes from: the text of a file, or the value itself."""
+    """Return a judge's template and its file: the text of the named file, or the value itself."""
     if value is None:
         return "", "", []
     path = context.find_file(value) if len(value) < 500 and "\n" not in value else None
@@ -35,7 +35,7 @@ def read_prompt(
 
 
 def read_cwd(value: str | None, context: EvalFileContext, at: Location) -> tuple[str, list[Problem]]:
-    """Return the folder of the upload in which a script runs; the eval file's own where none is named."""
+    """Return a script's working directory in the upload; the eval file's folder by default."""
     if value is None or value.strip() in ("", "."):
         return context.folder, []
     folder = context.find_folder(value)
@@ -46,12 +46,12 @@ def read_cwd(value: str | None, context: EvalFileContext, at: Location) -> tuple
 
 
 def script_lints(script: str, cwd: str, context: EvalFileContext, at: Location) -> list[Problem]:
-    """Return a lint for each program file that a command names and the upload lacks."""
+    """Return a lint for each script of a command that is missing in the upload."""
     return [
         context.document.problem(
             at,
-            f"The command names '{name}', which is not in the upload's folder '{cwd or '.'}'.",
-            fix="Upload it with the eval file, or name it from that folder.",
+            f"The script '{name}' is not in the upload's folder '{cwd or '.'}'.",
+            fix="Upload it with the eval file, or name it relative to that folder.",
             id="format/missing-script",
             lint=True,
         )
@@ -61,7 +61,7 @@ def script_lints(script: str, cwd: str, context: EvalFileContext, at: Location) 
 
 
 def script_files(script: str) -> list[str]:
-    """Return the program files that a command names by a relative path."""
+    """Return the scripts that a command names by relative path."""
     try:
         words = shlex.split(script)
     except ValueError:
@@ -72,6 +72,6 @@ def script_files(script: str) -> list[str]:
 def _without_answer(template: str, context: EvalFileContext, at: Location) -> list[Problem]:
     if shows_answer(template):
         return []
-    what = "The judge's prompt has no place for the answer, so the case and the answer follow it."
-    fix = "Write {{candidate_answer}} where the answer belongs."
+    what = "The judge's prompt does not include the answer, so case and answer are appended."
+    fix = "Add {{candidate_answer}} to the prompt."
     return [context.document.problem(at, what, fix=fix, id="format/judge-without-answer", lint=True)]

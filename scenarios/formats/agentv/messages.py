@@ -1,4 +1,4 @@
-"""The messages of a case, with the files they refer to."""
+"""Read the messages of a case with their files, and build its prompts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from scenarios.formats.validation import kind
 
 @dataclass(frozen=True)
 class Segment:
-    """One part of a message as a prompt shows it."""
+    """One part of a message."""
 
     text: str = ""
     path: str = ""
-    """In the upload; empty for a text."""
+    """The path in the upload; empty for text."""
     shown: str = ""
-    """How the case names the file."""
+    """The file's name in the case."""
     guideline: bool = False
 
 
@@ -36,7 +36,7 @@ class Turn:
 
 @dataclass
 class ReadMessages:
-    """A list of messages: as the case has them, and in segments."""
+    """Messages as written in the case, and in segments."""
 
     messages: list[Message] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
@@ -44,12 +44,12 @@ class ReadMessages:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths of the files that are part of the question, each once."""
+        """The unique paths of files in the question."""
         return tuple(dict.fromkeys(one.path for one in self._segments() if one.path and not one.guideline))
 
     @property
     def guidelines(self) -> tuple[str, ...]:
-        """Paths of the guideline files, each once."""
+        """The unique paths of guideline files."""
         return tuple(dict.fromkeys(one.path for one in self._segments() if one.guideline))
 
     def _segments(self) -> Iterator[Segment]:
@@ -57,7 +57,7 @@ class ReadMessages:
 
 
 def read_messages(found: Sequence[MessageFile], context: EvalFileContext, at: Location) -> ReadMessages:
-    """Return messages with their parts checked and their files found."""
+    """Validate messages and find their files."""
     read = ReadMessages()
     for index, message in enumerate(found):
         here = (*at, index)
@@ -102,7 +102,7 @@ def _part(item: Json, context: EvalFileContext, at: Location) -> tuple[Json, Seg
         return item, None, [_other_part(context, at, item.get("type"))]
     value = item.get("value")
     if not isinstance(value, str) or not value.strip():
-        what = f"The part of type '{item['type']}' has no text in 'value'."
+        what = f"The part of type '{item['type']}' needs text in 'value'."
         fix = "Add 'value:' with the text or the path of the file."
         return (
             item,
@@ -128,24 +128,24 @@ def _file(name: str, context: EvalFileContext, at: Location) -> tuple[Json, Segm
 
 
 def file_text(context: EvalFileContext, path: str, at: Location) -> tuple[str, list[Problem]]:
-    """Return the text of a file of the upload; a lint and no text where it is none."""
+    """Return the text of an uploaded file; a lint and no text if it is binary."""
     try:
         return context.upload.files[path].decode("utf-8-sig").replace("\r\n", "\n"), []
     except UnicodeDecodeError:
-        what = f"'{path}' is not UTF-8 text, so that its content cannot be part of a prompt."
-        fix = "An agent that opens files can read it; for others save it as UTF-8."
+        what = f"'{path}' is not UTF-8 text, so prompts cannot include it."
+        fix = "Save it as UTF-8; only agents that open files can read it now."
         return "", [context.document.problem(at, what, fix=fix, id="format/binary-file", lint=True)]
 
 
 def _other_part(context: EvalFileContext, at: Location, name: Json) -> Problem:
-    what = f"Parts of type '{name}' are kept and not shown to an agent."
+    what = f"Parts of type '{name}' are stored but not shown to agents."
     fix = "Use the types text and file."
     return context.document.problem((*at, "type"), what, fix=fix, id="format/unknown-part", lint=True)
 
 
 def _calls_of_others(context: EvalFileContext, at: Location, role: str) -> Problem:
-    what = f"Only an assistant calls tools, and this message is one of role '{role}'."
-    fix = "Move 'tool_calls' to a message of role assistant."
+    what = f"A message of role '{role}' cannot have 'tool_calls'."
+    fix = "Move 'tool_calls' to an assistant message."
     return context.document.problem((*at, "tool_calls"), what, fix=fix, id="format/misplaced-tool-calls")
 
 
@@ -153,10 +153,9 @@ _ROLES = {"system": "System", "user": "User", "assistant": "Assistant", "tool": 
 
 
 def prompt(turns: Sequence[Turn], *, embed: bool) -> str:
-    """Return messages as one text; `embed` writes the content of files into it, else they are named.
+    """Return messages as one text; `embed` includes the content of files instead of their names.
 
-    A single message stands alone, several are told apart by their roles. Guidelines are left out: they are
-    the run's, not the question's.
+    Several messages are marked with their roles. Guidelines are excluded because they belong to the run.
     """
     marked = _is_conversation(turns)
     shown = [(turn.role, _turn_text(turn, embed=embed, marked=marked)) for turn in turns]
@@ -166,7 +165,7 @@ def prompt(turns: Sequence[Turn], *, embed: bool) -> str:
 
 
 def chat(turns: Sequence[Turn]) -> tuple[Json, ...]:
-    """Return a conversation as role and text of each message, nothing for a question that stands alone."""
+    """Return the role and text of each message of a conversation; nothing for a single question."""
     if not _is_conversation(turns):
         return ()
     shown = [(turn.role, _turn_text(turn, embed=True, marked=False)) for turn in turns]
@@ -174,7 +173,7 @@ def chat(turns: Sequence[Turn]) -> tuple[Json, ...]:
 
 
 def text_of(turn: Turn) -> str:
-    """Return a message as text, with its files as their content alone."""
+    """Return a message as text with the content of its files."""
     return "\n\n".join(segment.text.strip() for segment in turn.segments if segment.text.strip())
 
 

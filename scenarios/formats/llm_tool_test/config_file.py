@@ -1,4 +1,4 @@
-"""`llm-tool-test-config.toml`: what holds for every scenario of an upload."""
+"""Read `llm-tool-test-config.toml` and the tool under test, which it may define."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from scenarios.formats.validation import validate
 
 FILE_NAME = "llm-tool-test-config.toml"
 FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
-"""Where the program looks for `templates/` by default: the first by its code, the second by its manual."""
+"""The default folders of `templates/`: the first by llm-tool-test's code, the second by its manual."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of an upload; without a file everything has its default."""
+    """The settings of an upload, or the defaults."""
 
     target: Target | None = None
     fixture_folders: tuple[str, ...] = FIXTURE_FOLDERS
@@ -51,11 +51,11 @@ def read_settings(upload: UploadedFiles) -> tuple[Settings, list[Problem]]:
 
 
 def target_problems(target: Target, document: Document, at: Location) -> list[Problem]:
-    """Return what is wrong with a tool's pattern and environment."""
+    """Return the problems of a tool's pattern and environment."""
     problems = [
         document.problem(
             (*at, "env", name),
-            f"'{name}' looks like a credential, and secrets are never stored.",
+            f"'{name}' looks like a credential. Secrets are never stored.",
             fix=f"Write {name}: ${{{name}}} and set the variable on the worker.",
             id="format/literal-secret",
         )
@@ -75,7 +75,7 @@ def _pattern_problems(pattern: str, document: Document, at: Location) -> list[Pr
             document.problem(
                 at,
                 str(error),
-                fix="Mend the pattern.",
+                fix="Fix the pattern.",
                 id="format/bad-regex",
             )
         ]
@@ -95,10 +95,10 @@ def _settings(found: SettingsFile) -> Settings:
 def read_tool(
     own: Target | None, document: Document, upload: UploadedFiles, settings: Settings, *, from_config: bool
 ) -> tuple[Tool | None, list[Problem]]:
-    """Return the tool of a scenario, or None where nothing names one.
+    """Return the tool of a scenario, or None without one.
 
-    A pattern is the scenario's, else that of the settings when they speak of the same tool, else the
-    project's (llm-tool-test evaluation, Command Identification).
+    The pattern is the scenario's, else that of the settings for the same tool, else the project's
+    (llm-tool-test evaluation, Command Identification).
     """
     if from_config and settings.target is None:
         return None, [_no_settings(document)]
@@ -121,6 +121,6 @@ def _no_settings(document: Document) -> Problem:
     return document.problem(
         ("target",),
         f"The upload has no {FILE_NAME} with a [target] table.",
-        fix="Add the file to the upload, or write the tool into the scenario.",
+        fix="Add the file to the upload, or define the tool in the scenario.",
         id="format/no-settings",
     )

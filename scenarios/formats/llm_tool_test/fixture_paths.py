@@ -1,4 +1,4 @@
-"""Finds what a scenario names: its fixture's folder and its rubric's file."""
+"""Find the fixture folder and the rubric file of a scenario."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from scenarios.formats.upload import UploadedFiles, inside
 
 
 def is_outside(value: str) -> bool:
-    """Tell whether a path is absolute or has a step upwards, which no fixture may have."""
+    """Return whether a path is absolute or contains `..`, which fixtures must not."""
     return inside("", value) is None or ".." in value.split("/")
 
 
 def candidates(value: str, fixture_folders: tuple[str, ...]) -> list[str]:
-    """Return the places of a template folder below a base, the first that exists wins."""
+    """Return the possible paths of a template folder; the first existing one is used."""
     named = [posixpath.join(folder, "templates", value) for folder in fixture_folders]
     return [*named, posixpath.join("templates", value), value]
 
 
 def find_folder(upload: UploadedFiles, file: str, value: str, fixture_folders: tuple[str, ...]) -> str | None:
-    """Return the folder of a fixture, looked for beside its scenario and then from the root."""
+    """Return a fixture's folder, searched from the scenario's folder, then from the root."""
     for path in _from_both_bases(file, candidates(value, fixture_folders)):
         if path in upload.folders or (path == "." and upload.files):
             return path
@@ -28,7 +28,7 @@ def find_folder(upload: UploadedFiles, file: str, value: str, fixture_folders: t
 
 
 def find_file(upload: UploadedFiles, file: str, value: str, fixture_folders: tuple[str, ...]) -> str | None:
-    """Return the path of a file such as a rubric, looked for beside its scenario and then from the root."""
+    """Return a file's path, searched from the scenario's folder, then from the root."""
     named = [value, *(posixpath.join(folder, value) for folder in fixture_folders)]
     for path in _from_both_bases(file, named):
         if path in upload.files:
@@ -36,10 +36,10 @@ def find_file(upload: UploadedFiles, file: str, value: str, fixture_folders: tup
     return None
 
 
-def holds(folder: str, path: str) -> bool:
-    """Tell whether a fixture's folder has a file as content.
+def contains_file(folder: str, path: str) -> bool:
+    """Return whether a fixture's folder contains a file.
 
-    Sub-folders called `scenarios` are left out, as llm-tool-test leaves them out when it copies a template.
+    Subfolders called `scenarios` do not count, because llm-tool-test does not copy them.
     """
     below = path if folder == "." else path.removeprefix(folder + "/")
     return (folder == "." or below != path) and "scenarios" not in below.split("/")[:-1]

@@ -1,4 +1,4 @@
-"""`evaluation.gates`: each gate by its kind, with every mistake at its line."""
+"""Read `evaluation.gates`, with a line for every problem."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _SPELLED = {"timeout_seconds": "timeout_secs"}
 def read_gates(
     items: Sequence[Json], document: Document, at: Location, *, binary: str = ""
 ) -> tuple[tuple[Gate, ...], list[Problem]]:
-    """Return the gates that are right, in order, and the problems of the others.
+    """Return the valid gates in order, and the problems of the others.
 
-    `binary` is the scenario's tool, for the gates that are shown in place of former ones.
+    `binary` is the scenario's tool, to suggest replacements for legacy gates.
     """
     gates: list[Gate] = []
     problems: list[Problem] = []
@@ -45,38 +45,38 @@ def _read_gate(
     if not isinstance(item, dict):
         what = f"A gate must be a mapping with a 'type', not {kind(item)}."
         named = isinstance(item, str) and item in GATES
-        fix = f"Write '- type: {item}'." if named else "Write '- type:' and the gate's keys below it."
+        fix = f"Write '- type: {item}'." if named else "Write '- type:' with the gate's keys below."
         return None, [document.problem(at, what, fix=fix, id="format/wrong-type")]
     if "type" not in item:
         what = "The gate has no 'type'."
-        return None, [document.problem(at, what, fix="Add 'type:' with its kind.", id="format/missing-field")]
+        return None, [document.problem(at, what, fix="Add 'type:'.", id="format/missing-field")]
     name = item["type"]
     if not isinstance(name, str) or name not in GATES:
         return None, [_no_such_gate(item, document, (*at, "type"), binary)]
     gate, problems = validate(
-        GATES[name], _in_our_words(item), document, at, value_ids=_VALUE_IDS, spelled=_SPELLED
+        GATES[name], _with_field_names(item), document, at, value_ids=_VALUE_IDS, spelled=_SPELLED
     )
-    # The table holds the classes of the union and no others.
+    # `GATES` contains exactly the classes of the union.
     return cast(Gate | None, gate), problems
 
 
-def _in_our_words(item: dict[str, Json]) -> dict[str, Json]:
-    ours = {written: name for name, written in _SPELLED.items()}
-    return {ours.get(key, key): value for key, value in item.items()}
+def _with_field_names(item: dict[str, Json]) -> dict[str, Json]:
+    fields = {written: name for name, written in _SPELLED.items()}
+    return {fields.get(key, key): value for key, value in item.items()}
 
 
 def _no_such_gate(item: dict[str, Json], document: Document, at: Location, binary: str) -> Problem:
     name = item["type"]
     if not isinstance(name, str):
         what = f"The type of a gate must be text, not {kind(name)}."
-        return document.problem(at, what, fix="Write the kind of the gate.", id="format/wrong-type")
+        return document.problem(at, what, fix="Write the gate's type as text.", id="format/wrong-type")
     if (instead := replacement_gate(name, item, binary=binary)) is not None:
-        what = f"The gate '{name}' was replaced by a generic one."
+        what = f"The legacy gate '{name}' was replaced by a generic one."
         return document.problem(
             at, what, fix=f"Write {_on_one_line(instead)} instead.", id="format/former-gate"
         )
-    fix = did_you_mean(name, GATES) or f"The kinds are {', '.join(GATES)}."
-    return document.problem(at, f"There is no gate called '{name}'.", fix=fix, id="format/unknown-gate")
+    fix = did_you_mean(name, GATES) or f"Use one of {', '.join(GATES)}."
+    return document.problem(at, f"Unknown gate '{name}'.", fix=fix, id="format/unknown-gate")
 
 
 def _on_one_line(gates: str) -> str:

@@ -1,4 +1,4 @@
-"""`evaluation.judge` and the rubric it names."""
+"""Read `evaluation.judge` and its rubric."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT: Location = ("evaluation", "judge")
 def read_judge(
     judge: Judge, document: Document, upload: UploadedFiles, fixture_folders: tuple[str, ...]
 ) -> tuple[JudgeCriteria | None, list[Problem]]:
-    """Return the judge's criteria and every problem; a judge that is off only lints, and needs no rubric."""
+    """Return the judge's criteria and all problems; for a disabled judge they are lints."""
     rubric, problems = _read_rubric(judge.rubric, document, upload, fixture_folders)
     if judge.pass_threshold is None:
         problems.append(_missing(document, "pass_threshold", "a number from 0 to 1"))
@@ -41,7 +41,7 @@ def _read_rubric(
     if isinstance(value, dict):
         return _rubric(value, document, at, name="")
     if value is None:
-        return None, [_missing(document, "rubric", "the path of a rubric, or the rubric itself")]
+        return None, [_missing(document, "rubric", "the path of a rubric, or an inline rubric")]
     if not isinstance(value, str):
         what = f"A rubric must be a path or a mapping, not {kind(value)}."
         return None, [document.problem(at, what, fix="Write the rubric's path.", id="format/wrong-type")]
@@ -64,8 +64,8 @@ def _missing(document: Document, key: str, value: str) -> Problem:
 def _not_found(document: Document, at: Location, value: str) -> Problem:
     return document.problem(
         at,
-        f"There is no file '{value}' in the upload.",
-        fix="Upload the folder that holds both the scenario and its rubric, or write the rubric in place.",
+        f"The file '{value}' is not in the upload.",
+        fix="Upload the folder with the scenario and its rubric, or write the rubric inline.",
         id="format/missing-rubric",
     )
 
@@ -88,8 +88,8 @@ def _repeated(found: RubricFile, document: Document, at: Location) -> list[Probl
     return [
         document.problem(
             (*at, "criteria", index, "id"),
-            f"The criterion '{entry.id}' stands twice in the rubric.",
-            fix="Give every criterion an id of its own.",
+            f"Duplicate criterion '{entry.id}' in the rubric.",
+            fix="Give each criterion a unique id.",
             id="format/duplicate-criterion",
         )
         for index, entry in enumerate(found.criteria)
@@ -100,10 +100,10 @@ def _repeated(found: RubricFile, document: Document, at: Location) -> list[Probl
 def _unbalanced(found: RubricFile, document: Document, at: Location) -> list[Problem]:
     total = math.fsum(entry.weight for entry in found.criteria)
     if total == 0:
-        what, fix = "All weights of the rubric are 0.", "Give at least one criterion a weight."
+        what, fix = "All criteria have weight 0.", "Give at least one criterion a weight."
         return [document.problem((*at, "criteria"), what, fix=fix, id="format/no-weight")]
     if abs(total - 1) <= 1e-6:
         return []
-    what = f"The weights of the rubric sum to {total:g}, not 1."
-    fix = "They are scaled to 1; write them so."
+    what = f"The rubric's weights add up to {total:g}, not 1."
+    fix = "They are scaled to 1. Write weights that add up to 1."
     return [document.problem((*at, "criteria"), what, fix=fix, id="format/rubric-weights", lint=True)]

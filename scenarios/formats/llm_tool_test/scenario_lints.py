@@ -1,4 +1,4 @@
-"""What is allowed in a scenario and yet hardly meant."""
+"""Lints of scenarios: valid, but probably a mistake."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scenarios.formats.problems import Problem
 
 
 def lints(found: ScenarioFile, criteria: Criteria, document: Document) -> list[Problem]:
-    """Return the lints of a scenario that is right as it stands."""
+    """Return the lints of a valid scenario."""
     return [
         *_vacuous(found, document),
         *_without_tool(criteria, document),
@@ -27,14 +27,14 @@ def _vacuous(found: ScenarioFile, document: Document) -> list[Problem]:
     judge = found.evaluation.judge
     if found.evaluation.gates or found.gates or (judge and judge.enabled):
         return []
-    what = "Without gates and without a judge every trial passes."
+    what = "Every trial passes, because there is no gate and no judge."
     return [_lint(document, ("evaluation",), what, "Add a gate or a judge.", "format/vacuous")]
 
 
 def _without_tool(criteria: Criteria, document: Document) -> list[Problem]:
     if criteria.tool is not None:
         return []
-    what = "No tool is named, so interaction metrics are available only for agents that report tool calls."
+    what = "Without a tool, interaction metrics need an agent that reports tool calls."
     fix = "Add 'target:' with a binary or a command_pattern."
     return [_lint(document, ("target",), what, fix, "format/no-tool")]
 
@@ -45,8 +45,8 @@ def _repeated_evaluators(found: ScenarioFile, document: Document) -> list[Proble
         _lint(
             document,
             ("scripts", "evaluators", index, "name"),
-            f"Another evaluator is called '{name}' as well, so their scores are one series.",
-            "Give each evaluator a name of its own.",
+            f"Another evaluator is also named '{name}', so their scores are mixed.",
+            "Give each evaluator a unique name.",
             "format/duplicate-evaluator",
         )
         for index, name in enumerate(names)
@@ -57,7 +57,7 @@ def _repeated_evaluators(found: ScenarioFile, document: Document) -> list[Proble
 def _empty_matrix(found: ScenarioFile, document: Document) -> list[Problem]:
     if found.tool_matrix is None or found.tool_matrix:
         return []
-    what = "The tool_matrix is empty, so nothing of it can be run."
+    what = "The tool_matrix is empty, so it runs nothing."
     return [_lint(document, ("tool_matrix",), what, "Name a tool or remove the key.", "format/empty-matrix")]
 
 
@@ -65,6 +65,6 @@ def _no_composite(criteria: Criteria, document: Document) -> list[Problem]:
     weights = criteria.composite
     if weights is None or any(weights.model_dump().values()):
         return []
-    what = "All weights are 0, so no composite is computed."
+    what = "All weights are 0, so there is no composite score."
     at = ("evaluation", "composite")
     return [_lint(document, at, what, "Give a weight above 0 or remove the section.", "format/no-composite")]

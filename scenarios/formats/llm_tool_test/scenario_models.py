@@ -1,4 +1,4 @@
-"""The scenario, rubric and settings files of llm-tool-test as they are written."""
+"""The models of llm-tool-test's scenario, rubric and settings files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 def _scalars_as_text(value: Json) -> Json:
-    """Environment values are text; `PORT: 8080` and `DEBUG: true` are taken as they read."""
+    """Convert environment values such as `PORT: 8080` and `DEBUG: true` to text."""
     if not isinstance(value, dict):
         return value
     return {key: _scalar_as_text(item) for key, item in value.items()}
@@ -76,7 +76,7 @@ class Scripts(Mirror):
 class Judge(Mirror):
     enabled: bool = True
     rubric: Any = None
-    """A path, or the rubric itself."""
+    """A path or an inline rubric."""
     pass_threshold: Share | None = None
     model: str = ""
     when: Literal["always", "gates_pass"] = "always"
@@ -84,7 +84,7 @@ class Judge(Mirror):
 
 
 class Weights(Mirror):
-    """Weights that are left out have llm-tool-test's defaults, each by itself."""
+    """The weights of the composite score; each has llm-tool-test's default."""
 
     gate_weight: Weight = CompositeWeights().gate_weight
     judge_weight: Weight = CompositeWeights().judge_weight
@@ -124,7 +124,7 @@ class ScenarioFile(Mirror):
     scripts: Scripts = Scripts()
     evaluation: Evaluation = Evaluation()
     gates: list[Any] | None = None
-    """The alias of `evaluation.gates`."""
+    """An alias of `evaluation.gates`."""
     tool_matrix: list[MatrixEntryFile] | None = None
     run: RunLimits = RunLimits()
     tags: list[Text] = Field(default_factory=list)
@@ -144,7 +144,7 @@ class RubricOutput(Mirror):
 
 
 class RubricFile(Mirror):
-    """One rubric, in a file of its own or inside a scenario."""
+    """One rubric, in its own file or inline."""
 
     name: str = ""
     description: str = ""

@@ -1,4 +1,4 @@
-"""One scenario file of llm-tool-test, translated."""
+"""Translate one scenario file of llm-tool-test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evaluators.gates.informing_scripts import EvaluatorScript
 from evaluators.judges.rubric import JudgeCriteria
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.config_file import Settings, read_tool
-from scenarios.formats.llm_tool_test.fixture_paths import find_folder, holds, is_outside
+from scenarios.formats.llm_tool_test.fixture_paths import contains_file, find_folder, is_outside
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.llm_tool_test.rubric_reader import read_judge
 from scenarios.formats.llm_tool_test.scenario_lints import lints
@@ -26,28 +26,28 @@ _STAND_INS: dict[Location, Json] = {
     ("task",): "?",
     ("evaluation", "judge", "pass_threshold"): 1.0,
 }
-"""For parts that are wrong and needed to look at the others; they are in no result."""
+"""Replacements for invalid parts, needed to check the others; they never reach a result."""
 
 
 @dataclass
 class Reading:
-    """What became of one file. Without a `spec` the problems say why."""
+    """One translated file. Without a `spec`, the problems say why."""
 
     document: Document
     spec: ScenarioSpec | None = None
     fixture_folder: str | None = None
-    """Where in the upload the fixture is."""
+    """The fixture's folder in the upload."""
     template: str = ""
-    """How the file names it."""
+    """The fixture's name in the file."""
     problems: list[Problem] = field(default_factory=list)
 
 
 def read_scenario(document: Document, upload: UploadedFiles, settings: Settings) -> Reading:
-    """Translate one document; every problem of it is in the result."""
+    """Translate one document, with all its problems."""
     value, from_config = _plain(document.value)
     found, problems = validate(ScenarioFile, value, document)
     reading = Reading(document, problems=problems)
-    # What is right in a broken file is read on, so that all its problems are told at once.
+    # The valid parts of a broken file are read too, to report all problems at once.
     rest = found or without_wrong_parts(ScenarioFile, value, _STAND_INS)
     if rest is None:
         return reading
@@ -60,7 +60,7 @@ def read_scenario(document: Document, upload: UploadedFiles, settings: Settings)
 
 
 def _plain(value: Json) -> tuple[Json, bool]:
-    """Return a document without empty keys, and whether its tool is that of the settings."""
+    """Return a document without empty keys, and whether its tool comes from the settings."""
     value = _without_empty(value)
     if value.get("target") != "from_config":
         return value, False
@@ -68,7 +68,7 @@ def _plain(value: Json) -> tuple[Json, bool]:
 
 
 def _without_empty(value: Json) -> Json:
-    """A key without a value, such as `tags:`, counts as left out."""
+    """Remove keys without a value, such as `tags:`."""
     if isinstance(value, dict):
         return {key: _without_empty(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
@@ -86,8 +86,8 @@ def _find_fixture(reading: Reading, found: ScenarioFile, upload: UploadedFiles, 
     folder = find_folder(upload, reading.document.file, name, settings.fixture_folders)
     if folder is None:
         reading.problems.append(_missing(reading.document, name))
-    elif holds(folder, reading.document.file):
-        reading.problems.append(_holds_itself(reading.document, name))
+    elif contains_file(folder, reading.document.file):
+        reading.problems.append(_contains_scenario(reading.document, name))
     else:
         reading.fixture_folder, reading.template = folder, name
 
@@ -95,8 +95,8 @@ def _find_fixture(reading: Reading, found: ScenarioFile, upload: UploadedFiles, 
 def _outside(document: Document, name: str) -> Problem:
     return document.problem(
         ("template_folder",),
-        f"'{name}' leads out of the upload.",
-        fix="Name a folder of the upload, without a leading slash and without '..'.",
+        f"'{name}' is outside the upload.",
+        fix="Name a folder in the upload, without a leading slash or '..'.",
         id="format/fixture-outside",
     )
 
@@ -104,17 +104,17 @@ def _outside(document: Document, name: str) -> Problem:
 def _missing(document: Document, name: str) -> Problem:
     return document.problem(
         ("template_folder",),
-        f"There is no folder '{name}' with files in the upload.",
-        fix=f"Upload the folder that holds both the scenario and templates/{name}, or remove the key to start empty.",
+        f"The upload has no folder '{name}' with files.",
+        fix=f"Upload the folder with the scenario and templates/{name}, or remove the key to start empty.",
         id="format/missing-fixture",
     )
 
 
-def _holds_itself(document: Document, name: str) -> Problem:
+def _contains_scenario(document: Document, name: str) -> Problem:
     return document.problem(
         ("template_folder",),
-        f"The folder '{name}' holds the scenario file itself, so the agent would read its own gates.",
-        fix="Put the fixture's files into a folder of their own.",
+        f"The folder '{name}' contains the scenario file, so the agent could read its gates.",
+        fix="Move the fixture into its own folder.",
         id="format/fixture-holds-scenario",
     )
 
@@ -138,8 +138,8 @@ def _criteria(
 def _gates(reading: Reading, found: ScenarioFile, binary: str) -> tuple[Gate, ...]:
     inner, outer = found.evaluation.gates, found.gates
     if inner is not None and outer is not None:
-        what = "Gates stand both in 'gates' and in 'evaluation.gates'."
-        fix = "Keep those in 'evaluation.gates'."
+        what = "Gates are in both 'gates' and 'evaluation.gates'."
+        fix = "Keep only 'evaluation.gates'."
         reading.problems.append(reading.document.problem(("gates",), what, fix=fix, id="format/gates-twice"))
     at = ("evaluation", "gates") if inner is not None else ("gates",)
     gates, problems = read_gates(

@@ -1,4 +1,4 @@
-"""Eval files of tool-forge: golden, labeled, regression and perturbation cases in JSON, each file a suite."""
+"""Eval files of tool-forge: golden, labeled, regression and perturbation cases in JSON. Each file is a suite."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _CASE_KEYS = {"expect", "expectedTool", "expectedTools", "checks", "stubs"}
 
 
 def matches(path: str, value: Json) -> bool:
-    """Tell an eval file by its name (`weather.golden.json`), or by what its cases look like."""
+    """Return whether a document is an eval file, by its name (`weather.golden.json`) or its cases."""
     if not path.lower().endswith(".json") or not isinstance(value, dict | list):
         return False
     if tier_in_name(path):
         return True
     if isinstance(value, dict):
-        return any(group in value for group in GROUPS) or _holds_case(value.get("cases"))
-    return _holds_case(value)
+        return any(group in value for group in GROUPS) or _contains_case(value.get("cases"))
+    return _contains_case(value)
 
 
-def _holds_case(items: Json) -> bool:
+def _contains_case(items: Json) -> bool:
     return isinstance(items, list) and any(map(_is_case, items))
 
 
@@ -38,8 +38,8 @@ def _is_case(item: Json) -> bool:
 
 
 def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
-    """Read each eval file as a suite of its own."""
-    # Loaded for the first eval file, for what reads one takes longer to load than to work.
+    """Parse each eval file as one suite."""
+    # Imported here because importing takes longer than parsing.
     from scenarios.formats.tool_forge.case_files import read_file
 
     alone = upload.name if len(upload.files) == 1 else ""
@@ -56,12 +56,12 @@ def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
 
 
 def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
-    """Return none: a case has no workspace to start from."""
+    """Return none: cases have no workspace."""
     return frozenset()
 
 
 def companions(document: Document) -> tuple[str, ...]:
-    """Return the places of the seed manifest, for a file that is read alone."""
+    """Return the paths of the seed manifest, to read a single file."""
     from scenarios.formats.tool_forge.seed_manifest import PLACES
 
     return PLACES

@@ -1,4 +1,4 @@
-"""One eval file: an envelope, a bare list or a perturbation file."""
+"""Read one eval file of tool-forge: an envelope, a plain list or a perturbation file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scenarios.formats.validation import kind, validate
 
 @dataclass
 class _Cases:
-    """The cases of a file, each with its place and what its group implies."""
+    """The cases of a file, each with its location and implied assertions."""
 
     metadata: dict[str, Json] | None = None
     items: list[tuple[Location, Json, Expect | None]] = field(default_factory=list)
@@ -30,13 +30,13 @@ class _Cases:
 
     @property
     def ids(self) -> list[str]:
-        """The ids that can be read."""
+        """The valid ids."""
         values = [value for _, value, _ in self.items if isinstance(value, dict)]
         return [value["id"] for value in values if isinstance(value.get("id"), str)]
 
 
 def read_file(document: Document, upload: UploadedFiles, name: str) -> tuple[ParsedSuite, list[Problem]]:
-    """Read one eval file as the suite of that name; every problem of it is in the result, lints too."""
+    """Read one eval file as the suite `name`; return it with all problems and lints."""
     cases = _cases_of(document)
     seed = find_seed(upload, document.file)
     tier = tier_of(document.file, cases.metadata, cases.ids)
@@ -85,8 +85,8 @@ def _cases_of(document: Document) -> _Cases:
 def _listed(document: Document, metadata: dict[str, Json] | None, cases: list[Json], at: Location) -> _Cases:
     found = _Cases(metadata, [((*at, index), case, None) for index, case in enumerate(cases)])
     if not cases:
-        what = "There is no case in the file."
-        fix = "Add a case or leave the file out."
+        what = "The file has no cases."
+        fix = "Add a case or remove the file."
         found.problems.append(document.problem(at, what, fix=fix, id="format/no-cases", lint=True))
     return found
 
@@ -95,7 +95,7 @@ def _placeholders(document: Document, metadata: dict[str, Json] | None) -> list[
     return [
         document.problem(
             ("metadata", key),
-            f"{value} was left by a template, so it is not compared with the registry.",
+            f"{value} is an unfilled placeholder, so it is not compared with the registry.",
             fix="Write the value or remove the key.",
             id="format/placeholder",
             lint=True,
@@ -141,7 +141,7 @@ def _repeated_ids(document: Document, cases: _Cases, readings: list[CaseReading]
             continue
         earlier = first.setdefault(reading.spec.key, at)
         if earlier != at:
-            what = f"The id '{reading.spec.key}' stands in line {document.positions.line(earlier)} as well."
-            fix = "Give each case of a file an id of its own."
+            what = f"Duplicate id '{reading.spec.key}', first in line {document.positions.line(earlier)}."
+            fix = "Give each case of a file a unique id."
             problems.append(document.problem((*at, "id"), what, fix=fix, id="format/duplicate-scenario"))
     return problems

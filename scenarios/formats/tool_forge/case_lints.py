@@ -1,4 +1,4 @@
-"""What is allowed in an eval case and yet hardly meant."""
+"""Lints of eval cases: valid, but probably a mistake."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scenarios.formats.tool_forge.case_models import CaseFile
 
 @dataclass(frozen=True)
 class Linted:
-    """One case that is right as it stands."""
+    """One valid case to lint."""
 
     case: CaseFile
     expect: Expect
@@ -24,7 +24,7 @@ class Linted:
     at: Location
 
     def lint(self, at: Location, what: str, fix: str, id: str) -> Problem:
-        """Return a lint at a place in the case."""
+        """Return a lint at a location in the case."""
         return self.document.problem((*self.at, *at), what, fix=fix, id=id, lint=True)
 
 
@@ -40,51 +40,51 @@ def lints(linted: Linted) -> Iterator[Problem]:
 def _case_keys(linted: Linted) -> Iterator[Problem]:
     case = linted.case
     if case.stubs == {}:
-        what = "No tool is stubbed, and yet this is stub mode: every call is answered with an error."
+        what = "Stub mode has no stubs, so every call returns an error."
         yield linted.lint(("stubs",), what, "Add a stub or remove the key.", "format/empty-stubs")
     if case.maxTurns is not None and case.stubs is None:
-        what = "Without 'stubs' there are no turns to limit."
+        what = "'maxTurns' has no effect without 'stubs'."
         yield linted.lint(("maxTurns",), what, "Remove it or add 'stubs'.", "format/needless-max-turns")
     if case.requiresPreamble:
-        what = "'requiresPreamble' belongs to tool-forge's program, so it is not checked."
-        fix = "Write responseNonEmpty instead."
+        what = "'requiresPreamble' is not in the contract, so it is not checked."
+        fix = "Use responseNonEmpty instead."
         yield linted.lint(("requiresPreamble",), what, fix, "format/not-checked")
 
 
 def _tools(linted: Linted) -> Iterator[Problem]:
     expect = linted.expect
     if expect.tools_called is not None and expect.tools_acceptable is not None:
-        what = "toolsCalled and toolsAcceptable stand together; both have to hold."
+        what = "toolsCalled and toolsAcceptable are both present, and both must pass."
         yield linted.lint(("expect", "toolsAcceptable"), what, "Keep one of the two.", "format/both-tools")
     for index, names in enumerate(expect.tools_acceptable or ()):
         if NO_TOOLS in names and set(names) != {NO_TOOLS}:
-            what = f"'{NO_TOOLS}' stands for no tools and cannot stand beside one, so this set never matches."
-            fix = f'Write ["{NO_TOOLS}"] as a set of its own.'
+            what = f"'{NO_TOOLS}' means no tools, so a set with it and a tool never matches."
+            fix = f'Write ["{NO_TOOLS}"] as a separate set.'
             yield linted.lint(("expect", "toolsAcceptable", index), what, fix, "format/mixed-none")
 
 
 def _empty_values(linted: Linted) -> Iterator[Problem]:
     for at, items in _lists(linted.expect):
         if not items and at != ("toolsCalled",) and at[0] != "toolsAcceptable":
-            what = "There is nothing in the list, so it asserts nothing."
+            what = "The list is empty, so it asserts nothing."
             yield linted.lint(("expect", *at), what, "Add a value or remove it.", "format/empty-assertion")
         for index, item in enumerate(items):
             if item == "":
-                what = "An empty text is in every response, so it is skipped."
+                what = "Every response contains an empty text, so it is skipped."
                 yield linted.lint(("expect", *at, index), what, "Remove it.", "format/empty-text")
     for index, param in enumerate(linted.expect.tool_params or ()):
         if not param.value and param.assertion not in WITHOUT_VALUE:
-            what = "An empty text is no value to compare with, so it is skipped."
+            what = "The value is empty, so the assertion is skipped."
             at = ("expect", "toolParams", index, "value")
             yield linted.lint(at, what, "Write a value, or assert 'exists'.", "format/empty-text")
     if linted.expect.tools_acceptable == ():
-        what = "There is no acceptable set, so nothing is asserted."
+        what = "The list is empty, so nothing is asserted."
         fix = f'Write [["{NO_TOOLS}"]] when no tool may be called.'
         yield linted.lint(("expect", "toolsAcceptable"), what, fix, "format/empty-assertion")
 
 
 def _lists(expect: Expect) -> Iterator[tuple[Location, Sequence[object]]]:
-    """Yield every list that is there, with its place in `expect`."""
+    """Yield every list with its location in `expect`."""
     flat: dict[str, Sequence[object] | None] = {
         "toolsCalled": expect.tools_called,
         "toolsNotCalled": expect.tools_not_called,
@@ -120,24 +120,22 @@ def _tokens(linted: Linted) -> Iterator[Problem]:
 
 def _unresolved(linted: Linted, at: Location, text: str) -> Iterator[Problem]:
     for token in tokens_in(text):
-        what = f"{token} stays as it is written: tokens are replaced only in values that are compared."
-        yield linted.lint(at, what, "Write the value itself.", "format/token-not-replaced")
+        what = f"{token} is not replaced: tokens work only in compared values."
+        yield linted.lint(at, what, "Write a literal value.", "format/token-not-replaced")
 
 
 def _in_values(linted: Linted, at: Location, text: str) -> Iterator[Problem]:
     for token in other_tokens_in(text):
-        what = f"{token} is no token and stays as it is written."
+        what = f"{token} is not a valid token and is not replaced."
         fix = "Write {{seed:path}} or {{snapshot:path}}, without blanks."
         yield linted.lint(at, what, fix, "format/unknown-token")
     if not linted.has_seed and any(token.startswith("{{seed:") for token in tokens_in(text)):
-        what = (
-            "There is no seed manifest beside this file, so the value is skipped unless a run is given one."
-        )
+        what = "The upload has no seed manifest, so the value is skipped unless the run has one."
         fix = "Add evals/seed-manifest.json to the upload."
         yield linted.lint(at, what, fix, "format/no-seed-manifest")
     if linted.tier == "regression" and any(token.startswith("{{snapshot:") for token in tokens_in(text)):
-        what = "A regression case should not depend on a snapshot, which changes from run to run."
-        yield linted.lint(at, what, "Use a seed token or the value itself.", "format/snapshot-in-regression")
+        what = "A snapshot changes between runs, so a regression case should not use it."
+        yield linted.lint(at, what, "Use a seed token or a literal value.", "format/snapshot-in-regression")
 
 
 def _tier(linted: Linted) -> Iterator[Problem]:
@@ -148,6 +146,6 @@ def _tier(linted: Linted) -> Iterator[Problem]:
         ("maxTokens", linted.expect.max_tokens),
     ):
         if value is not None:
-            what = f"The contract has '{key}' in labeled evals only; here it is checked as well."
-            fix = "Move the case to a labeled file where other runners have to read it."
+            what = f"The contract allows '{key}' only in labeled evals; evalhub also checks it here."
+            fix = "Move the case to a labeled file if other runners read it."
             yield linted.lint(("expect", key), what, fix, "format/labeled-only")

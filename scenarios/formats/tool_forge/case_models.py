@@ -1,4 +1,4 @@
-"""The eval files of tool-forge as they are written."""
+"""The models of tool-forge's eval files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Envelope(Mirror):
-    """A file with metadata; a bare list is its cases alone."""
+    """A file with metadata and cases; a plain list has only cases."""
 
     metadata: dict[str, Any] | None = None
     cases: list[Any]
 
 
 class PerturbationFile(Mirror):
-    """Rephrased triggers, in the groups that say how they should be routed."""
+    """Rephrased triggers, grouped by expected routing."""
 
     metadata: dict[str, Any] | None = None
     triggerPhrase: str = ""
@@ -35,7 +35,7 @@ class Input(Mirror):
 
 
 class CaseFile(Mirror):
-    """One eval case, with the keys of the third format beside those of the contract."""
+    """One eval case, with the keys of the contract and of the third format."""
 
     id: Key
     description: str = ""
@@ -62,7 +62,7 @@ class ParamFile(Mirror):
 
 
 class ExpectFile(Mirror):
-    """`expect`, once scalars are wrapped where lists belong."""
+    """`expect` in the contract's shape."""
 
     toolsCalled: list[Text] | None = None
     toolsAcceptable: list[list[Text]] | None = None
@@ -79,7 +79,7 @@ class ExpectFile(Mirror):
 
 
 class CheckFile(Mirror):
-    """One of `checks` of the third format."""
+    """One entry of `checks` in the third format."""
 
     type: Literal["tool_called", "arg_equals"]
     tool: Text | None = None

@@ -1,4 +1,4 @@
-"""One eval case, translated."""
+"""Translate one eval case of tool-forge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scenarios.spec import Limits, ScenarioSpec
 
 @dataclass(frozen=True)
 class CaseContext:
-    """Where a case stands, and what holds for all cases there."""
+    """The location of a case, and settings shared by its group."""
 
     document: Document
     at: Location
@@ -27,19 +27,19 @@ class CaseContext:
     has_seed: bool
     strict: bool
     implied: Expect | None = None
-    """What a case without `expect` asserts because of the group it stands in."""
+    """The assertions of a case without `expect`, implied by its group."""
 
 
 @dataclass
 class CaseReading:
-    """What became of one case. Without a `spec` the problems say why."""
+    """One translated case. Without a `spec`, the problems say why."""
 
     spec: ScenarioSpec | None = None
     problems: list[Problem] = field(default_factory=list)
 
 
 def read_case(value: Json, context: CaseContext) -> CaseReading:
-    """Translate one case; every problem of it is in the result."""
+    """Translate one case, with all its problems."""
     if not isinstance(value, dict):
         what = f"An eval case must be a mapping, not {kind(value)}."
         fix = 'Write an object with "id", "input" and "expect".'
@@ -66,7 +66,7 @@ def _expect(case: CaseFile | None, given: dict[str, Json], context: CaseContext)
     if isinstance(written, dict):
         read = read_expect(written, context.document, (*context.at, "expect"), strict=context.strict)
         return replace(
-            read, problems=(*read.problems, *_beside_expect(case, context), *_says_nothing(written, context))
+            read, problems=(*read.problems, *_beside_expect(case, context), *_empty_expect(written, context))
         )
     if case is None:
         return ReadExpect(None)
@@ -79,29 +79,29 @@ def _expect(case: CaseFile | None, given: dict[str, Json], context: CaseContext)
 def _beside_expect(case: CaseFile | None, context: CaseContext) -> list[Problem]:
     if case is None or not is_third_format(case):
         return []
-    what = "expectedTool, expectedArgs and checks stand beside 'expect', which alone counts."
+    what = "expectedTool, expectedArgs and checks are ignored, because the case has 'expect'."
     return [
         context.document.problem(context.at, what, fix="Remove them.", id="format/not-checked", lint=True)
     ]
 
 
-def _says_nothing(written: dict[str, Json], context: CaseContext) -> list[Problem]:
+def _empty_expect(written: dict[str, Json], context: CaseContext) -> list[Problem]:
     if written:
         return []
-    what = "'expect' is empty, so the case always passes and is marked as vacuous."
+    what = "'expect' is empty, so the case always passes as vacuous."
     at = (*context.at, "expect")
     return [context.document.problem(at, what, fix="Add an assertion.", id="format/vacuous", lint=True)]
 
 
 def _without_expect(context: CaseContext) -> ReadExpect:
     if context.implied is not None:
-        what = "The case has no 'expect', so the routing that its group asks for is asserted."
+        what = "The case has no 'expect', so the routing of its group is asserted."
         fix = "Add 'expect' with toolsCalled or toolsNotCalled."
         id = "format/implied-expect"
         return ReadExpect(
             context.implied, (context.document.problem(context.at, what, fix=fix, id=id, lint=True),)
         )
-    what = "The case has no 'expect', so it always passes and is marked as vacuous."
+    what = "The case has no 'expect', so it always passes as vacuous."
     problem = context.document.problem(
         context.at, what, fix='Add "expect" with an assertion.', id="format/vacuous", lint=not context.strict
     )

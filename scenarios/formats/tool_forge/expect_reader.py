@@ -1,4 +1,4 @@
-"""`expect` of an eval case: every assertion checked, with every mistake at its line."""
+"""Read `expect` of an eval case, with a line for every problem."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ PROGRAM_ONLY = frozenset(
         *("copOutPhrases", "schemaData", "requiredKeys", "typeChecks"),
     )
 )
-"""Keys that tool-forge's program knows and its contract does not."""
+"""Keys of tool-forge's program that are not in its contract."""
 
 
 @dataclass(frozen=True)
 class ReadExpect:
-    """What an `expect` asserts, if it is right, and its problems."""
+    """The assertions of a valid `expect`, and its problems."""
 
     expect: Expect | None
     problems: tuple[Problem, ...] = ()
 
 
 def read_expect(value: dict[str, Json], document: Document, at: Location, *, strict: bool) -> ReadExpect:
-    """Translate an `expect`. An unknown key is a lint, and a refusal where `strict`."""
+    """Translate an `expect`. Unknown keys are lints, or errors if `strict`."""
     shaper = Shaper(document, at)
     shaped = shaper.shape(value)
     found, problems = validate(ExpectFile, shaped, document, at)
@@ -52,7 +52,7 @@ def _unknown(problem: Problem, *, strict: bool) -> Problem:
     if problem.id != "format/unknown-key":
         return problem
     if problem.where.rpartition(".")[2] in PROGRAM_ONLY:
-        fix = "It belongs to tool-forge's program and not to its contract, so it is not checked; remove it."
+        fix = "It is not in tool-forge's contract, so it is not checked. Remove it."
         problem = replace(problem, fix=fix)
     return replace(problem, lint=not strict)
 
@@ -66,7 +66,7 @@ def _bad_pattern(pattern: str, document: Document, at: Location) -> Iterator[Pro
     try:
         compile_pattern(pattern, javascript=True)
     except BadPattern as error:
-        yield document.problem(at, str(error), fix="Mend the pattern.", id="format/bad-regex")
+        yield document.problem(at, str(error), fix="Fix the pattern.", id="format/bad-regex")
 
 
 def _bad_params(
@@ -90,10 +90,10 @@ def _bad_param_value(param: ParamFile, document: Document, at: Location) -> Iter
     if param.assertion in WITHOUT_VALUE:
         return
     if param.assertion == "oneOf" and not isinstance(param.value, list):
-        what = "'oneOf' takes a list; this is read as a list of one."
+        what = "'oneOf' needs a list; this is read as a list with one value."
         yield document.problem(at, what, fix="Write it as a list.", id="format/scalar-for-list", lint=True)
     elif param.assertion == "oneOf" and not param.value:
-        what = "The list is empty, so no value can be one of it."
+        what = "The list is empty, so no value matches."
         yield document.problem(at, what, fix="List the allowed values.", id="format/empty-value")
     elif param.assertion == "matches" and not tokens_in(string_of(param.value)):
         yield from _bad_pattern(string_of(param.value), document, at)

@@ -1,4 +1,4 @@
-"""Brings `expect` into the shape of its contract: scalars are wrapped where lists belong, and it is told."""
+"""Convert `expect` to the contract's shape, with a lint for every converted value."""
 
 from __future__ import annotations
 
@@ -18,24 +18,28 @@ _SCALAR = (str, int, float, bool)
 
 @dataclass
 class Shaper:
-    """Shapes one `expect`; `lints` tells what was read other than written."""
+    """Converts one `expect`; `lints` lists the conversions."""
 
     document: Document
     at: Location
     lints: list[Problem] = field(default_factory=list)
 
     def shape(self, expect: dict[str, Json]) -> dict[str, Json]:
-        """Return the keys that are there, in the shape of the contract; what cannot be shaped stays."""
-        return {key: self._of(key)(key, value) for key, value in expect.items() if self._there(key, value)}
+        """Return the present keys in the contract's shape; other values stay unchanged."""
+        return {
+            key: self._converter(key)(key, value)
+            for key, value in expect.items()
+            if self._has_value(key, value)
+        }
 
-    def _there(self, key: str, value: Json) -> bool:
+    def _has_value(self, key: str, value: Json) -> bool:
         if value is None:
             self._lint(
-                (key,), "The key has no value, so nothing is asserted.", "Remove it.", "format/no-value"
+                (key,), "The key has no value, so it asserts nothing.", "Remove it.", "format/no-value"
             )
         return value is not None
 
-    def _of(self, key: str) -> Callable[[str, Json], Json]:
+    def _converter(self, key: str) -> Callable[[str, Json], Json]:
         if key in _NAMES:
             return self._list
         if key in _VALUES:
@@ -48,7 +52,7 @@ class Shaper:
         if isinstance(value, dict if key == "toolParams" else _SCALAR):
             self._lint(
                 (key,),
-                "A single value stands where a list belongs.",
+                "This must be a list, not a single value.",
                 "Write it as a list.",
                 "format/scalar-for-list",
             )
@@ -75,8 +79,8 @@ class Shaper:
             return items
         if items and all(isinstance(item, _SCALAR) for item in items):
             if isinstance(value, list):
-                what = "A list of values stands where a list of lists belongs; it is read as a single group."
-                self._lint((key,), what, "Write it as a list in a list.", "format/flat-group")
+                what = "This must be a list of lists; it is read as a single group."
+                self._lint((key,), what, "Put the list into a list.", "format/flat-group")
             items = [items]
         groups = [[item] if isinstance(item, _SCALAR) else item for item in items]
         return [self._group((key, index), group) for index, group in enumerate(groups)]

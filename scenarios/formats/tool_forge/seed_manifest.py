@@ -1,4 +1,4 @@
-"""The seed manifest at its conventional place, `evals/seed-manifest.json` in the project's root."""
+"""Find the seed manifest, by convention `evals/seed-manifest.json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLACES = (FILE_NAME, f"evals/{FILE_NAME}")
 
 @dataclass(frozen=True)
 class Seed:
-    """The manifest that belongs to an eval file; empty where there is none."""
+    """The manifest of an eval file, or an empty value."""
 
     file: str = ""
     value: Json = None
@@ -24,7 +24,7 @@ class Seed:
 
 
 def find_seed(upload: UploadedFiles, eval_file: str) -> Seed:
-    """Return the manifest nearest to an eval file, in its folder or one above."""
+    """Return the nearest manifest, in the eval file's folder or one above."""
     folder = posixpath.dirname(eval_file)
     while True:
         for place in PLACES:

@@ -1,4 +1,4 @@
-"""What an eval file is called: its tier, its tool and its suite."""
+"""Derive tier, tool and suite name of an eval file."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _PREFIXES = {"gs-": "golden", "ls-": "labeled", "rg-": "regression", "sp-": "per
 
 
 def tier_in_name(path: str) -> str:
-    """Return the tier that a file's name says (`weather.golden.json`), or nothing."""
+    """Return the tier in a file's name (`weather.golden.json`), or nothing."""
     parts = posixpath.basename(path).lower().split(".")
     return next((tier for tier in TIERS if tier in parts[:-1]), "")
 
 
 def tier_of(path: str, metadata: Mapping[str, Json] | None, ids: Sequence[str]) -> str:
-    """Return the tier: the metadata's, else the file name's, else that of the ids, else `labeled`."""
-    told = (metadata or {}).get("tier")
-    if isinstance(told, str) and told and not is_placeholder(told):
-        return told
+    """Return the tier: the metadata's, else the file name's, else by the ids' prefixes, else `labeled`."""
+    tier = (metadata or {}).get("tier")
+    if isinstance(tier, str) and tier and not is_placeholder(tier):
+        return tier
     by_id = Counter(_PREFIXES[id[:3]] for id in ids if id[:3] in _PREFIXES)
     return tier_in_name(path) or (by_id.most_common(1)[0][0] if by_id else "labeled")
 
 
 def tool_of(path: str, metadata: Mapping[str, Json] | None, specs: Sequence[ScenarioSpec]) -> str:
-    """Return the tool: the metadata's, else the file name's before its tier, else the one most often expected."""
-    told = (metadata or {}).get("toolName")
-    if isinstance(told, str) and told and not is_placeholder(told):
-        return told
+    """Return the tool: from the metadata, else from the file's name, else the most expected one."""
+    tool = (metadata or {}).get("toolName")
+    if isinstance(tool, str) and tool and not is_placeholder(tool):
+        return tool
     if tier_in_name(path):
         return posixpath.basename(path).split(".")[0].replace("-", "_")
     called = Counter(
@@ -43,9 +43,9 @@ def tool_of(path: str, metadata: Mapping[str, Json] | None, specs: Sequence[Scen
 
 
 def suite_names(paths: Sequence[str], *, alone: str = "") -> dict[str, str]:
-    """Name each file's suite by its stem, by its path where stems are the same.
+    """Return suite names by file: the stem, or the path if stems are equal.
 
-    `alone` is the name of the upload where it is a single file.
+    `alone` is the name of an upload with a single file.
     """
     stems = {path: posixpath.splitext(path)[0] for path in paths}
     if alone and len(stems) == 1:

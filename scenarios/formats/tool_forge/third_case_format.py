@@ -1,4 +1,4 @@
-"""The third case format, `expectedTool` with `checks`, which no runner of tool-forge reads."""
+"""Translate the third case format, `expectedTool` with `checks`, which no runner of tool-forge reads."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from scenarios.formats.validation import validate
 
 @dataclass
 class Translation:
-    """The case as assertions of the contract; `tool_called` becomes one of evalhub's own."""
+    """A case as assertions of the contract; `tool_called` becomes evalhub's own assertion."""
 
     expect: Expect
     problems: list[Problem] = field(default_factory=list)
 
 
 def is_third_format(case: CaseFile) -> bool:
-    """Tell whether a case has a key of the third format that asserts something."""
+    """Return whether a case has an asserting key of the third format."""
     return any(
         value is not None for value in (case.expectedTool, case.expectedTools, case.expectedArgs, case.checks)
     )
 
 
 def translate(case: CaseFile, document: Document, at: Location, *, strict: bool) -> Translation:
-    """Return the assertions that a case of the third format means."""
-    what = "The case has no 'expect'; its expectedTool, expectedArgs and checks are read as assertions."
-    fix = "Write them as 'expect', which other runners read too."
+    """Return the assertions of a case in the third format."""
+    what = "The case has no 'expect', so expectedTool, expectedArgs and checks are used as assertions."
+    fix = "Write them as 'expect', which other runners also read."
     problems = [document.problem(at, what, fix=fix, id="format/case-without-expect", lint=not strict)]
     checks = []
     for index, item in enumerate(case.checks or ()):
@@ -79,7 +79,7 @@ def _argument(
         value = string_of(check.value)
         return [ToolParam(tool=tool, param=check.arg, assertion="equals", value=value)], []
     missing = "tool" if check.arg is not None else "arg"
-    what = f"The check names no {missing}, so it is not checked."
+    what = f"The check has no {missing}, so it is ignored."
     fix = f"Add '{missing}'."
     return [], [document.problem(at, what, fix=fix, id="format/not-checked", lint=True)]
 
@@ -88,10 +88,10 @@ def _not_checked(
     case: CaseFile, tools: tuple[str, ...], document: Document, at: Location
 ) -> Iterator[Problem]:
     if case.label:
-        what = "The label says how good a reference answer is, so it is kept and not checked."
-        fix = "Write what the response has to hold as 'expect'."
+        what = "The label rates a reference answer, so it is stored and not checked."
+        fix = "Assert the response in 'expect'."
         yield document.problem((*at, "label"), what, fix=fix, id="format/not-checked", lint=True)
     if case.expectedArgs and not tools:
-        what = "No tool is named that these arguments belong to, so they are not checked."
+        what = "These arguments have no tool, so they are not checked."
         fix = "Add 'expectedTool'."
         yield document.problem((*at, "expectedArgs"), what, fix=fix, id="format/not-checked", lint=True)

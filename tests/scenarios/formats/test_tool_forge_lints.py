@@ -183,4 +183,4 @@ def test_an_unknown_key_is_shown_with_the_one_that_was_meant():
 
 def test_a_key_of_the_program_alone_is_told_to_be_one():
     (lint,) = parse([case(expect={"maxCost": 1, "responseNonEmpty": True})]).lints
-    assert lint.fix.startswith("It belongs to tool-forge's program")
+    assert lint.fix.startswith("It is not in tool-forge's contract")
