@@ -1,4 +1,4 @@
-"""Files in, immutable versions out. Page, REST and command line all end here."""
+"""Import files as immutable versions, for pages, REST and the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scenarios.storing import keep_fixture, keep_guidance, keep_scenarios
 
 @dataclass(frozen=True)
 class Changes:
-    """What a version differs in from the suite's last one: keys of scenarios."""
+    """Scenario keys by change since the suite's last version."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Imported:
-    """One suite of an import."""
+    """One imported suite."""
 
     suite: Suite
     version: SuiteVersion
@@ -49,9 +49,10 @@ class Imported:
 def import_files(
     bundle: Bundle, *, project: Project, by: User | None, strict: bool = False
 ) -> tuple[Imported, ...]:
-    """Store every suite of a bundle and return them, in one transaction.
+    """Store every suite of a bundle in one transaction and return them.
 
-    The same content again is the same version. `strict` is that of `parse_files`. Raises `ScenarioFileError` with every problem; then nothing is stored.
+    Equal content reuses its version. `strict` is passed to `parse_files`. Raises `ScenarioFileError` with every
+    problem and stores nothing.
     """
     suites = parse_files(
         bundle.files,
@@ -66,7 +67,7 @@ def import_files(
 
 
 def store_suite(parsed: ParsedSuite, project: Project, *, by: User | None) -> Imported:
-    """Store one suite; the caller holds the transaction."""
+    """Store one suite, within the caller's transaction."""
     suite = _suite(parsed, project)
     last = suite.uploads.select_related("suite_version").first()
     named = named_guidelines(parsed)
@@ -91,7 +92,7 @@ def store_suite(parsed: ParsedSuite, project: Project, *, by: User | None) -> Im
 
 
 def slug_of(parsed: ParsedSuite) -> str:
-    """Return the address by which a suite is found again."""
+    """Return the slug of a suite."""
     return slugify(re.sub(r"[./_]+", "-", parsed.name))[:120] or "suite"
 
 
@@ -99,7 +100,7 @@ def _suite(parsed: ParsedSuite, project: Project) -> Suite:
     suite, _ = Suite.objects.get_or_create(
         project=project, slug=slug_of(parsed), defaults={"name": parsed.name, "format": parsed.format}
     )
-    # One writer at a time per suite, or two uploads would take the same number.
+    # The lock prevents two uploads from using the same number.
     return Suite.objects.select_for_update().get(pk=suite.pk)
 
 
@@ -131,10 +132,10 @@ def _new_version(
 
 
 def _keep_targets(version: SuiteVersion, parsed: ParsedSuite) -> None:
-    """Keep the targets file as it came last: it is no part of a version's content, and may change alone."""
-    brought = (parsed.targets_file, parsed.targets_text)
-    if parsed.targets_text and brought != (version.targets_file, version.targets_text):
-        version.targets_file, version.targets_text = brought
+    """Update the targets file, which is not part of a version's content."""
+    uploaded = (parsed.targets_file, parsed.targets_text)
+    if parsed.targets_text and uploaded != (version.targets_file, version.targets_text):
+        version.targets_file, version.targets_text = uploaded
         version.save(update_fields=["targets_file", "targets_text"])
 
 
@@ -163,29 +164,29 @@ def _changes(before: SuiteVersion | None, after: SuiteVersion) -> Changes:
 
 @dataclass(frozen=True)
 class Preview:
-    """What one suite of an upload would become."""
+    """The changes that storing one suite would make."""
 
     parsed: ParsedSuite
     sha256: str
     suite: Suite | None
-    """None where it is new."""
+    """None if it is new."""
     last: SuiteVersion | None
-    """What it is held against: the version of the suite's last upload."""
+    """The version of the suite's last upload, which it is compared with."""
     kept: SuiteVersion | None
-    """The version that has just this content already."""
+    """The stored version with the same content."""
     number: int
-    """Of the version that it would be."""
+    """The number of the resulting version."""
     difference: Difference
 
     @property
     def rubrics(self) -> int:
-        """How many different rubrics its scenarios name."""
+        """The number of different rubrics."""
         judges = (each.criteria.judge for each in self.parsed.scenarios)
         return len({rubric_hash(judge.rubric) for judge in judges if judge})
 
 
 def preview(parsed: ParsedSuite, project: Project) -> Preview:
-    """Return what storing a suite would change. Up to five queries."""
+    """Return the changes of storing a suite. Up to five queries."""
     sha256 = suite_hash(parsed, named_guidelines(parsed))
     suite = Suite.objects.filter(project=project, slug=slug_of(parsed)).first()
     upload = suite.uploads.select_related("suite_version").first() if suite else None
@@ -199,7 +200,7 @@ def preview(parsed: ParsedSuite, project: Project) -> Preview:
 
 
 def seal_of(previews: Sequence[Preview]) -> str:
-    """Return a word for what was looked at: the contents, and the versions that they were held against."""
+    """Return a hash of the previewed contents and the versions they were compared with."""
     return content_hash(
         [[slug_of(each.parsed), each.sha256, each.last.pk if each.last else None] for each in previews]
     )

@@ -65,7 +65,7 @@ class Task:
         """The files that the scenario came with, with the run's guidance laid over them."""
         fixture = fixture_of(self.claim.scenario_version_id)
         names = self.context.fixture_names
-        return lay_over(fixture, self.context.guidance, name=self.spec.carried, names=names)
+        return lay_over(fixture, self.context.guidance, name=self.spec.worker_fixture, names=names)
 
     @property
     def files(self) -> tuple[FixtureFile, ...]:

@@ -73,12 +73,12 @@ def test_it_counts_what_is_no_longer_comparable():
         ("gone", "retired"),
     ]
     assert (found.incomparable, found.common) == (1, 3)
-    assert found.words == "1 added, 2 changed, 1 retired"
+    assert found.summary == "1 added, 2 changed, 1 retired"
 
 
 def test_equal_versions_differ_in_nothing():
     found = compared(FILE)
-    assert (found.scenarios, found.words) == ((), "nothing changed")
+    assert (found.scenarios, found.summary) == ((), "nothing changed")
 
 
 def test_the_lines_of_a_prompt_are_told_apart():

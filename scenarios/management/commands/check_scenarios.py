@@ -1,4 +1,4 @@
-"""Files looked at, nothing stored."""
+"""Check scenario files without storing anything."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from scenarios.formats.problems import Problem, ScenarioFileError
 
 
 def check_paths(paths: Iterable[Path], *, command_pattern: str = "", strict: bool = False) -> list[Problem]:
-    """Return every problem and lint of files, folders and archives, sorted; none means they can be imported.
+    """Return every problem and lint of files, folders and archives, sorted.
 
-    `strict` is that of `parse_files`.
+    `strict` is passed to `parse_files`.
     """
     problems: list[Problem] = []
     for path in paths:
@@ -48,7 +48,7 @@ class Command(EvalhubCommand):
         parser.add_argument(
             "--strict",
             action="store_true",
-            help="exit 1 when there are hints only, and refuse eval cases as --strict of a run does",
+            help="exit 1 if there are only hints, and reject eval cases as run_scenarios --strict does",
         )
 
     def work(self, options: dict[str, Any]) -> Result:
@@ -58,6 +58,6 @@ class Command(EvalhubCommand):
         code = WRONG_USE if errors else (FAILED if lints and options["strict"] else 0)
         lines = [str(problem) for problem in problems]
         sums = f"{counted(len(errors), 'problem')}, {counted(lints, 'hint')}."
-        lines.append(sums if problems else "Nothing to complain about.")
+        lines.append(sums if problems else "No problems.")
         document = {"problems": [problem.as_json() for problem in problems]}
         return Result("\n".join(lines), document, code)
