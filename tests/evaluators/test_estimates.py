@@ -36,14 +36,14 @@ def test_each_scenario_costs_what_it_cost():
     assert found.expected == pytest.approx(3 * (1.0 + 4.0))
 
 
-def test_an_unknown_scenario_costs_what_the_others_do():
+def test_an_unknown_scenario_costs_the_mean():
     scenarios = [[[1.0], [1.0]], [[3.0], [3.0]]]
     known = [runs_of(each) for each in scenarios]
     assert estimate_total([*known, None], whole_of(scenarios), 1).expected == pytest.approx(6.0)
     assert estimate_total([None, None], whole_of(scenarios), 1).expected == pytest.approx(4.0)
 
 
-def test_the_interval_is_the_textbooks_where_each_scenario_has_one_trial():
+def test_with_one_trial_each_the_interval_is_the_textbooks():
     scenarios = [[[1.0], [2.0], [3.0]]]
     found = estimate_total([runs_of(scenarios[0])], whole_of(scenarios), 1)
     # Mean 2, standard deviation 1, three runs: 4.303 · sqrt(1 + 1/3).
@@ -52,18 +52,18 @@ def test_the_interval_is_the_textbooks_where_each_scenario_has_one_trial():
     assert found.high == pytest.approx(2.0 + found.half)
 
 
-def test_two_runs_tell_no_interval():
+def test_two_runs_give_no_interval():
     scenarios = [[[1.0], [2.0]]]
     found = estimate_total([runs_of(scenarios[0])], whole_of(scenarios), 1)
     assert (found.low, found.high) == (None, None)
 
 
-def test_what_costs_nothing_has_no_interval():
+def test_a_cost_of_zero_has_no_interval():
     scenarios = [[[0.0]] * 5]
     assert estimate_total([runs_of(scenarios[0])], whole_of(scenarios), 1) == Estimate(0.0)
 
 
-def test_more_trials_narrow_what_trials_are_the_reason_of():
+def test_more_trials_reduce_only_trial_noise():
     rng = Random(3)
     scenarios = [[[rng.gauss(1.0, 0.4) for _ in range(3)] for _ in range(20)] for _ in range(10)]
     known, whole = [runs_of(each) for each in scenarios], whole_of(scenarios)
@@ -91,7 +91,7 @@ def test_ninety_five_of_a_hundred_runs_lie_in_the_interval(trials, drift):
     assert 0.91 <= inside / repeats <= 0.99
 
 
-def test_totals_that_vary_apart_add_up_by_their_squares():
+def test_independent_totals_add_up_by_squares():
     assert sum_of_estimates([Estimate(3.0, 3.0), Estimate(4.0, 4.0)]) == Estimate(7.0, 5.0)
     assert sum_of_estimates([Estimate(3.0, 3.0), Estimate(4.0)]) == Estimate(7.0)
 

@@ -135,7 +135,7 @@ def test_every_layer_gets_its_part_of_the_criteria() -> None:
     assert done.outcome == "pass"
 
 
-def test_a_case_is_what_the_criteria_say() -> None:
+def test_a_case_copies_the_criteria() -> None:
     case = Criteria(**CASE, input_files=("a.csv",), guidelines=("b.prompt.md",)).case
     assert (case.question, case.expected_outcome) == (CASE["question"], CASE["expected_outcome"])
     assert (case.reference_answer, case.input_files, case.guidelines) == ("42", ("a.csv",), ("b.prompt.md",))
@@ -146,9 +146,7 @@ def test_a_case_is_what_the_criteria_say() -> None:
 
 
 @pytest.mark.parametrize(("path", "expected", "number"), [("a", "error", None), ("b", "fail", 0.0)])
-def test_a_layer_that_broke_is_told_also_where_the_trial_failed(
-    path: str, expected: str, number: float | None
-) -> None:
+def test_a_broken_layer_is_reported_in_a_failed_trial(path: str, expected: str, number: float | None) -> None:
     given = evidence(workspace=FakeWorkspace({"a": ""}), complete=FakeModel([CompletionError("Down.")]))
     done = evaluate(criteria(path), given)
     assert (done.outcome, done.error, done.composite) == (expected, "Down.", number)

@@ -38,7 +38,7 @@ def test_without_trials_everything_is_possible():
 
 
 @pytest.mark.parametrize(("passes", "total"), [(3, 2), (-1, 2), (0, -1)])
-def test_it_refuses_what_is_no_rate(passes, total):
+def test_it_refuses_invalid_rates(passes, total):
     with pytest.raises(ValueError, match="is not a rate"):
         wilson(passes, total)
 

@@ -38,13 +38,13 @@ def test_it_stops_when_no_tool_is_called():
     assert done.tools_called == ("get_weather",)
 
 
-def test_the_answer_is_the_final_response_and_not_the_first_turns():
+def test_the_answer_is_the_final_response():
     done = run_stubs("m", STUBS, Model(ModelTurn("Let me look.", (WEATHER,)), ModelTurn("")))
     assert done.transcript.answer == ""
     assert done.transcript.text == "Let me look."
 
 
-def test_a_missing_stub_is_told_to_the_model_and_kept():
+def test_a_missing_stub_is_reported_to_the_model():
     model = Model(ModelTurn("", (ModelCall("gone"), ModelCall("gone"))), ModelTurn("Sorry."))
     done = run_stubs("m", STUBS, model)
     assert done.missing_stubs == ("gone", "gone")

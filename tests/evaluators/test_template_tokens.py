@@ -61,7 +61,7 @@ def test_it_replaces_tokens(value, text):
         "{{snapshot:prices.TSLA.current}}",
     ],
 )
-def test_what_nothing_stands_behind_is_unresolved(token):
+def test_a_token_without_a_value_is_unresolved(token):
     assert resolve(token, SOURCES) == Resolved(None, (token,))
 
 
@@ -78,18 +78,18 @@ def test_a_list_may_be_the_root():
     assert resolve("{{seed:[1]}}", Sources(["a", "b"])).text == "b"
 
 
-def test_what_is_put_in_is_not_looked_through_again():
+def test_inserted_values_are_not_searched_for_tokens():
     sources = Sources({"a": "{{seed:b}}", "b": "deep"})
     assert resolve("{{seed:a}}", sources).text == "{{seed:b}}"
 
 
-def test_a_lone_token_gives_the_items_of_its_list():
+def test_a_single_token_resolves_to_a_list():
     assert resolve_items("{{seed:grid[0]}}", SOURCES) == [1, 2]
     assert resolve_items("x {{seed:grid[0]}}", SOURCES) is None
     assert resolve_items("{{seed:zero}}", SOURCES) is None
 
 
-def test_it_tells_tokens_from_what_only_looks_like_one():
+def test_it_distinguishes_tokens_from_similar_texts():
     text = "{{seed:a}} {{env:B}} {{ seed:c }} {{d}}"
     assert tokens_in(text) == ("{{seed:a}}",)
     assert other_tokens_in(text) == ("{{env:B}}", "{{ seed:c }}")

@@ -114,7 +114,7 @@ def test_unknown_events_are_kept_and_counted() -> None:
     assert [event.metadata for event in found.events] == [{"type": "dance", "x": 1}, {"x": 2}]
 
 
-def test_bad_lines_are_told_and_never_fatal() -> None:
+def test_bad_lines_are_reported_and_never_fatal() -> None:
     raw = b"oops\n\n" + lines(CALL) + b'\n[1]\n{"event": '
     found = parse("events", raw)
     assert len(found.events) == 1
@@ -135,7 +135,7 @@ def test_nothing_is_an_empty_transcript() -> None:
     assert parse("plain_text", b"").source == "none"
 
 
-def test_output_that_is_no_json_is_unreadable() -> None:
+def test_invalid_json_output_is_unreadable() -> None:
     with pytest.raises(UnreadableTranscript, match="None of the lines is a JSON object"):
         parse("events", b"hello\nworld")
 

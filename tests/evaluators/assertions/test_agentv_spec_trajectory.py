@@ -120,7 +120,7 @@ class TestToolTrajectoryEvaluator:
         score = trajectory(mode, called(*calls.split()), expected=sequence(*expected.split()))
         assert (score.value, score.detail["misses"]) == (0.0, misses)
 
-    def test_it_scores_1_where_nothing_is_required(self):
+    def test_it_scores_1_without_requirements(self):
         assert trajectory("any_order", called("A")).value == 1.0
         assert trajectory("in_order", called("A")).value == 1.0
         assert trajectory("exact", called()).value == 1.0

@@ -36,7 +36,7 @@ def test_it_compares_a_parameter(assertion, value, actual, passed):
     assert judged(call(p=actual), tool_params=param(assertion, value)).passed is passed
 
 
-def test_exists_looks_at_the_key_so_null_exists():
+def test_exists_accepts_null():
     assert judged(call(p=None), tool_params=param("exists")).passed
     assert failures(call(p=None), tool_params=param("notExists")) == ("toolParams: t.p exists",)
 
@@ -88,7 +88,7 @@ def test_a_pattern_that_a_token_breaks_fails():
     assert failure.startswith("toolParams: t.p: invalid regex: '(' is not a regular expression")
 
 
-def test_the_error_shows_what_was_expected_and_what_came():
+def test_the_error_shows_expected_and_actual():
     assert failures(call(p=7), tool_params=param("oneOf", ("a", "b"))) == (
         "toolParams: t.p: expected oneOf 'a' or 'b' but got '7'",
     )

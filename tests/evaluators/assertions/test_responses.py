@@ -21,7 +21,7 @@ def test_a_refusal_is_not_empty():
 
 
 @pytest.mark.parametrize("answer", ["\x1c", "\x85", "\u200b"])
-def test_what_javascript_does_not_trim_is_not_empty(answer):
+def test_other_white_space_is_not_empty(answer):
     assert judged(said(answer), response_non_empty=True).passed
 
 

@@ -67,13 +67,13 @@ def test_in_real_execution_a_failed_call_fails():
     assert failures(facts, no_tool_errors=True) == ("noToolErrors: b failed",)
 
 
-def test_in_real_execution_a_call_that_does_not_say_is_skipped():
+def test_a_call_with_unknown_success_is_skipped():
     found = judged(seen("", "a", ToolCall("b", success=True)), no_tool_errors=True)
     assert (found.passed, found.assertions_run, found.assertions_skipped) == (True, 1, 1)
     assert found.warnings == ("noToolErrors: the call of a was skipped: its success is unknown.",)
 
 
-def test_in_real_execution_no_call_is_no_error():
+def test_without_calls_there_is_no_tool_error():
     assert judged(seen(), no_tool_errors=True).assertions_run == 1
 
 

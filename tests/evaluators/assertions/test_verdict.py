@@ -22,7 +22,7 @@ EVERY_KEY_FAILS = {
 }
 
 
-def test_every_assertion_is_evaluated_in_the_order_of_the_contract():
+def test_assertions_run_in_the_contracts_order():
     found = judged(seen(" ", "b", duration_ms=50), **EVERY_KEY_FAILS)
     assert [failure.partition(":")[0] for failure in found.all_failures] == list(ASSERTIONS)
     assert (found.failed_assertion, found.assertions_run) == ("toolsCalled", 1)
@@ -59,7 +59,7 @@ def test_it_is_the_contracts_failing_sample():
     assert found.skipped_tokens == ("{{snapshot:prices.current}}",)
 
 
-def test_what_comes_after_the_first_failure_is_neither_run_nor_skipped():
+def test_assertions_after_the_first_failure_do_not_count():
     found = judged(
         seen("x"), response_contains=("no", "{{seed:a}}"), response_not_contains=("{{seed:b}}", "x")
     )
@@ -70,7 +70,7 @@ def test_what_comes_after_the_first_failure_is_neither_run_nor_skipped():
     )
 
 
-def test_a_key_whose_values_were_all_skipped_does_not_count_as_run():
+def test_a_key_with_only_skipped_values_is_not_run():
     found = judged(seen("x"), response_contains=("{{seed:a}}",), response_non_empty=True)
     assert (found.assertions_run, found.assertions_skipped, found.vacuous) == (1, 1, False)
 
@@ -80,12 +80,12 @@ def test_a_key_whose_values_were_all_skipped_does_not_count_as_run():
     [{}, {"response_contains": ("{{seed:a}}",)}, {"no_tool_errors": False}],
     ids=["nothing expected", "all skipped", "switched off"],
 )
-def test_a_case_that_looked_at_nothing_passes_and_is_vacuous(expect):
+def test_a_case_that_checks_nothing_passes_as_vacuous(expect):
     found = judged(seen("x"), **expect)
     assert (found.passed, found.assertions_run, found.vacuous) == (True, 0, True)
 
 
-def test_the_layer_gives_the_verdict_and_a_score_for_every_key():
+def test_the_layer_returns_verdict_and_scores_by_key():
     done = evaluated(
         Expect(tools_called=("a",), response_contains=("{{seed:x}}",), max_tokens=1),
         call_events("a"),
@@ -100,7 +100,7 @@ def test_the_layer_gives_the_verdict_and_a_score_for_every_key():
     }
 
 
-def test_the_verdict_holds_what_the_suite_result_tells():
+def test_the_verdict_includes_the_suite_results_fields():
     verdict = of_case(evaluated(Expect(response_contains=("Paris",)), answer="in paris"))
     assert verdict.message == "responseContains: expected 'Paris' in response but not found"
     assert verdict.detail["assertions_run"] == 1
@@ -108,7 +108,7 @@ def test_the_verdict_holds_what_the_suite_result_tells():
     assert verdict.detail["vacuous"] is False
 
 
-def test_the_message_of_a_key_hints_at_case_and_the_error_does_not():
+def test_the_case_hint_is_in_the_message_not_in_the_error():
     done = evaluated(Expect(response_contains=("Paris",)), answer="in paris")
     assert asserted(done)["responseContains"].message.endswith(
         "not found. The response contains 'Paris' in another case."
@@ -168,11 +168,11 @@ def test_a_model_that_executes_no_tools_cannot_have_tool_errors():
         pytest.param(Event("tool_result"), None, id="does not say"),
     ],
 )
-def test_a_call_has_the_success_that_its_result_tells(result, success):
+def test_a_call_has_the_success_of_its_result(result, success):
     (call,) = tool_calls(Transcript(events=(Event("tool_call", id="1", name="a", input={"p": 1}), result)))
     assert (call.name, call.params, call.success) == ("a", {"p": 1}, success)
 
 
-def test_a_call_without_a_result_says_nothing_of_its_success():
+def test_a_call_without_a_result_has_no_success():
     (call,) = tool_calls(Transcript(events=(Event("tool_call", name="a", input="text"),)))
     assert (call.params, call.success) == ({}, None)

@@ -42,7 +42,7 @@ def run(result: CommandResult) -> Score:
         ),
     ],
 )
-def test_it_reads_what_a_script_says(result: CommandResult, expected: ScriptResult) -> None:
+def test_it_reads_a_scripts_output(result: CommandResult, expected: ScriptResult) -> None:
     score = run(result)
     assert (score.layer, score.name, score.value) == ("scripts", "s", expected.score)
     assert score.detail == {"summary": expected.summary, "metrics": expected.metrics, "error": expected.error}

@@ -55,7 +55,7 @@ def test_json_path(stdout: str, path: str, assertion: str, passed: bool) -> None
     assert score.detail["expected"] == assertion
 
 
-def test_json_path_says_what_it_found() -> None:
+def test_json_path_messages_show_the_found_value() -> None:
     assert on_json('{"a": 4}', "$.a", "equals 3").message.endswith("expected 'equals 3' at $.a, found 4.")
     assert on_json("{}", "$.a", "exists").message.endswith("expected 'exists' at $.a, found nothing.")
     assert on_json("oops", "$.a", "exists").message.endswith("its output is not JSON.")
@@ -70,7 +70,7 @@ def test_an_unknown_assertion_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["$[", "", "a b c", "$.x[?(@.a"])
-def test_what_is_no_json_path_is_refused(text: str) -> None:
+def test_an_invalid_json_path_is_refused(text: str) -> None:
     with pytest.raises(BadJsonPath, match=r"is not a JSONPath: .*[^.!]\. Write one such as"):
         check_json_path(text)
 

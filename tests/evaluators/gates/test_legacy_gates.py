@@ -30,7 +30,7 @@ def test_a_former_gate_has_a_replacement_ready_to_paste(kind: str) -> None:
     assert gate_of.validate_python(gate).command.startswith("tasks ")
 
 
-def test_replacements_carry_the_parameters() -> None:
+def test_replacements_keep_the_parameters() -> None:
     assert "len >= 3" in str(replacement_gate("min_notes", {"count": 3}))
     assert "my-tool show 'n 1'" in str(replacement_gate("note_exists", {"id": "n 1"}))
 

@@ -25,7 +25,7 @@ def test_no_transcript_errors_names_its_source_and_unknown_exits() -> None:
     )
 
 
-def test_no_transcript_errors_names_what_failed() -> None:
+def test_no_transcript_errors_names_failed_commands() -> None:
     score = transcript_gate(Transcript(source="transcript", text="t add x\nError: no"))
     assert (score.passed, score.detail["failed"], score.detail["source"]) == (
         False,
@@ -38,7 +38,7 @@ def test_no_transcript_errors_fails_without_a_transcript() -> None:
     assert transcript_gate(Transcript()).passed is False
 
 
-def test_no_transcript_errors_cannot_say_with_a_bad_pattern() -> None:
+def test_no_transcript_errors_is_an_error_with_a_bad_pattern() -> None:
     score = transcript_gate(events(("t add", 0)), Tool(command_pattern="t("))
     assert score.passed is None
     assert "not a regular expression" in score.error

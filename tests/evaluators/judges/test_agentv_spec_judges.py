@@ -66,7 +66,7 @@ class TestLlmJudgeEvaluatorJsonContract:
         assert (judging.score, judging.raw_answer, judging.warnings) == (0.0, "no JSON", ())
         assert judging.error.startswith("The judge's answer contains no JSON object")
 
-    def test_it_keeps_what_the_judge_said(self):
+    def test_it_stores_the_judges_answer(self):
         judging = judged(Judge(['{"score": 0.5, "hits": ["h"], "misses": ["m"], "reasoning": "r"}'])).judging
         assert judging is not None
         assert (judging.score, judging.positives, judging.negatives, judging.reasoning) == (
@@ -94,7 +94,7 @@ class TestLlmJudgeEvaluatorJsonContract:
     def test_it_takes_the_first_object_and_clamps_its_score(self, text, score):
         assert read_judge_reply(text).score == score
 
-    def test_lists_of_another_kind_are_no_lists(self):
+    def test_values_of_another_kind_are_not_lists(self):
         reply = read_judge_reply('{"score": 1, "hits": "good", "misses": null, "reasoning": 7}')
         assert (reply.hits, reply.misses, reply.reasoning) == ((), (), "")
 
@@ -158,12 +158,12 @@ class TestPromptTemplates:
     def test_unknown_names_stay_as_they_are(self):
         assert self.prompt("{{candidate_answer}} {{other}}") == "It is 42. {{other}}"
 
-    def test_what_stands_in_an_answer_is_not_a_template(self):
+    def test_placeholders_in_an_answer_are_not_replaced(self):
         judge = Judge(['{"score": 1}'])
         judged(judge, answer="{{reference_answer}}", prompt="A: {{candidate_answer}}")
         assert judge.asked[0].user == "A: {{reference_answer}}"
 
-    def test_a_template_without_the_answer_is_followed_by_the_inputs_it_lacks(self):
+    def test_missing_inputs_follow_a_template_without_the_answer(self):
         prompt = self.prompt("Be strict about {{question}}.")
         assert ">\nIt is 42.\n</data-" in prompt
         assert "[[ ## question ## ]]" not in prompt

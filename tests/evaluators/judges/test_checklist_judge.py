@@ -33,7 +33,7 @@ class TestRubric:
         assert score.judging is not None
         assert score.judging.criteria == {"r1": 1.0, "r2": 0.0}
 
-    def test_a_required_statement_fails_the_verdict_and_not_the_score(self):
+    def test_a_required_statement_fails_only_the_verdict(self):
         score = judged(
             Judge([checks(r1=False, r2=True)]),
             type="rubric",
@@ -41,12 +41,12 @@ class TestRubric:
         )
         assert (round(score.value or 0, 2), score.detail["verdict"]) == (0.91, "fail")
 
-    def test_statements_that_were_not_checked_are_listed_and_left_out(self):
+    def test_unchecked_statements_are_listed_and_ignored(self):
         score = self.score(checks(r1=True, other=False))
         assert (score.value, score.detail["missing"]) == (1.0, ["r2"])
 
     @pytest.mark.parametrize("text", ["no JSON", "{}", '{"checks": [{"id": "r1", "satisfied": "yes"}]}'])
-    def test_an_answer_without_checks_scores_0_by_the_judges_own_fault(self, text):
+    def test_an_answer_without_checks_is_a_judge_failure(self, text):
         score = self.score(text)
         assert (score.value, score.error) == (0.0, "")
         assert (

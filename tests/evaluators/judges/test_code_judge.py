@@ -92,7 +92,7 @@ class TestCodeJudge:
         score = score_of({"type": "code_judge", "script": "x"})
         assert score.error == "Not run: needs a workspace on a worker."
 
-    def test_it_runs_in_the_workspace_where_no_files_came(self):
+    def test_it_runs_in_the_workspace_without_uploaded_files(self):
         place = Scripts(said({"score": 1}))
         evaluator = EVALUATORS["code_judge"].model_validate(
             {"type": "code_judge", "script": "x", "cwd": "evals"}

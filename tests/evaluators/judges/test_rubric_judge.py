@@ -95,7 +95,7 @@ def test_each_criterion_is_a_score_that_informs() -> None:
     assert (syntax.value, syntax.passed, syntax.weight) == (0.8, None, 0.5)
 
 
-def test_an_answer_is_mended_once() -> None:
+def test_an_unusable_answer_is_corrected_once() -> None:
     model, found = judged("I think 0.8", answer(0.8))
     judging = found["judging"][0].judging
     assert judging is not None
@@ -149,7 +149,7 @@ def test_it_warns_when_a_model_judges_itself(tested: str, warned: bool) -> None:
 FAILED = (Score("gates", "file_exists", 0.0, False),)
 
 
-def test_it_judges_also_where_gates_failed() -> None:
+def test_it_judges_after_failed_gates() -> None:
     model, _ = judged(answer(), so_far=FAILED)
     assert len(model.asked) == 1
 
@@ -171,7 +171,7 @@ def test_no_model_is_an_error() -> None:
     assert "The judge has no model" in verdict.error
 
 
-def test_the_prompt_holds_task_criteria_metrics_and_transcript() -> None:
+def test_prompts_include_task_criteria_metrics_transcript() -> None:
     transcript = events(("t add 'x'", 1))
     text = user_prompt(RUBRIC, evidence(transcript, prompt="Add x"))
     for part in (

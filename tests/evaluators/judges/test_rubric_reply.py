@@ -56,7 +56,7 @@ def test_hostile_answers_end_soon(text: str) -> None:
     assert time.thread_time() - started < 1
 
 
-def test_the_reported_score_stands_beside_the_recomputed() -> None:
+def test_reported_and_computed_score_are_both_stored() -> None:
     found = validated_reply(reply(), RUBRIC)
     assert (found.weighted_score, found.mismatch, found.missing) == (0.83, False, ())
     assert found.recomputed == pytest.approx(0.825)
@@ -67,7 +67,7 @@ def test_a_difference_above_two_hundredths_is_flagged(reported: float, mismatch:
     assert validated_reply(reply(weighted_score=reported), RUBRIC).mismatch is mismatch
 
 
-def test_missing_criteria_are_listed_and_the_weights_renormalised() -> None:
+def test_missing_criteria_are_listed_and_weights_scaled() -> None:
     found = validated_reply(reply(scores={"a": 1.0, "b": 0.3}), RUBRIC)
     assert found.missing == ("c",)
     assert found.recomputed == pytest.approx(0.6)
@@ -95,7 +95,7 @@ def test_other_criteria_are_left_out_with_a_warning() -> None:
         ({"issues": 3}, "'issues' is not a list"),
     ],
 )
-def test_it_refuses_what_does_not_fit_the_rubric(changes: dict[str, Any], complaint: str) -> None:
+def test_it_refuses_answers_that_do_not_fit_the_rubric(changes: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadReply, match=complaint):
         read_reply(json.dumps(reply(**changes)), RUBRIC)
 
@@ -108,6 +108,6 @@ def test_a_rubric_may_ask_for_less() -> None:
     assert (found.confidence, found.issues, found.highlights) == (None, ("one",), ())
 
 
-def test_it_says_that_there_is_no_object() -> None:
+def test_it_reports_a_missing_object() -> None:
     with pytest.raises(BadReply, match="no JSON object"):
         read_reply("I cannot judge this.", RUBRIC)

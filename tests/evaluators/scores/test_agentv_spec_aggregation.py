@@ -52,12 +52,12 @@ class TestScoreAggregation:
         score = aggregate([given("A", value)], threshold)
         assert (score.passed, score.detail["status"]) == (passed, "pass" if passed else "fail")
 
-    def test_it_has_no_value_where_an_evaluator_could_not_say(self):
+    def test_it_has_no_value_if_an_evaluator_has_none(self):
         score = aggregate([given("A", 1.0), given("B", None, error="down")])
         assert (score.value, score.passed, score.detail["status"]) == (None, None, "error")
         assert score.message == "No score: B returned none."
 
-    def test_it_fails_where_the_missing_score_could_not_save_it(self):
+    def test_it_fails_if_a_missing_score_cannot_save_it(self):
         score = aggregate([given("A", 0.5), given("B", None, error="down")])
         assert (score.value, score.passed, score.detail["status"]) == (None, False, "fail")
 
@@ -87,5 +87,5 @@ class TestScoreAggregation:
     ("value", "verdict"),
     [(1.0, "pass"), (0.8, "pass"), (0.79, "borderline"), (0.6, "borderline"), (0.59, "fail")],
 )
-def test_every_evaluator_has_a_verdict_of_its_own(value, verdict):
+def test_every_evaluator_has_its_own_verdict(value, verdict):
     assert verdict_of(EvaluatorResult(value)) == verdict

@@ -51,12 +51,12 @@ class TestComposite:
         assert '"one"' in judge.asked[0].user
         assert own.judging is not None
 
-    def test_a_model_gets_the_results_without_a_placeholder_too(self):
+    def test_results_are_sent_without_a_placeholder(self):
         judge = Judge(['{"score": 0.6}'])
         self.scores(Evidence(called("a"), complete=judge), aggregator={"type": "llm_judge"})
         assert "[[ ## evaluator_results ## ]]" in judge.asked[0].user
 
-    def test_a_member_that_could_not_say_makes_it_an_error(self):
+    def test_a_member_without_a_score_makes_it_an_error(self):
         own, _, judge = self.scores(Evidence(called("a")), evaluators=[MEMBERS[0], {"type": "llm_judge"}])
         assert (own.value, own.error) == (None, judge.error)
 

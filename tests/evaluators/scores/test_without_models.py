@@ -32,7 +32,7 @@ def read(*evaluators: dict[str, Any]) -> Criteria:
         pytest.param([composite(composite(JUDGE), SCRIPT)], [composite(SCRIPT)], id="also within another"),
     ],
 )
-def test_it_leaves_what_asks_no_model(given, left):
+def test_evaluators_without_a_model_remain(given, left):
     assert without_models(read(*given).evaluators) == read(*left).evaluators
 
 
@@ -47,5 +47,5 @@ def test_it_leaves_what_asks_no_model(given, left):
         (composite(TRAJECTORY, aggregator="code_judge"), True),
     ],
 )
-def test_it_tells_what_runs_a_command(given, needs):
+def test_it_reports_which_evaluators_run_commands(given, needs):
     assert read(given).evaluators[0].needs_workspace is needs

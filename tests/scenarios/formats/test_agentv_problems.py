@@ -86,7 +86,7 @@ def test_it_refuses_with_line_and_sentence(files, line, where, sentence, id):
     assert problem.fix[-1] in ".?"
 
 
-def test_an_id_that_stands_twice_is_refused_with_both_lines():
+def test_a_duplicate_id_is_refused_with_both_lines():
     (problem,) = problems_of(upload(changed("id: script", "id: product")))
     assert (problem.file, problem.line, problem.id) == ("evals/sums.yaml", 30, "format/duplicate-scenario")
     assert "Duplicate case 'product', first in line 11." in problem.what
@@ -100,7 +100,7 @@ def test_two_files_of_one_name_are_refused():
     ]
 
 
-def test_all_problems_of_a_file_are_told_at_once():
+def test_all_problems_of_a_file_are_reported_at_once():
     broken = (
         changed("id: script", "id: 7")
         .replace("mode: in_order", "mode: sideways")
@@ -127,7 +127,7 @@ def test_all_problems_of_a_file_are_told_at_once():
         "args: [ghp_" + "a" * 30 + "]",
     ],
 )
-def test_a_secret_in_a_targets_file_is_refused_and_never_repeated(entry):
+def test_a_secret_in_a_targets_file_is_refused_unquoted(entry):
     text = f"targets:\n  - name: t\n    provider: azure\n    {entry}\n"
     (problem,) = problems_of(upload(**{"targets.yaml": text}))
     assert (problem.file, problem.line, problem.id) == ("targets.yaml", 4, "format/literal-secret")
@@ -135,18 +135,18 @@ def test_a_secret_in_a_targets_file_is_refused_and_never_repeated(entry):
     assert entry.split(": ", 1)[1].strip("{}[]") not in str(problem)
 
 
-def test_references_and_literal_addresses_are_allowed_in_a_targets_file():
+def test_references_and_addresses_are_allowed_in_targets():
     text = "targets:\n  - {name: t, api_key: '${{ KEY }}', endpoint: https://x.example, model: m}\n"
     (suite,) = parse_files(upload(**{"targets.yaml": text}), name="b")
     assert suite.targets_text == text
 
 
-def test_the_targets_file_nearest_to_the_eval_file_is_taken():
+def test_the_nearest_targets_file_is_used():
     (suite,) = parse_files(upload(**{"evals/.agentv/targets.yaml": "targets: []\n"}), name="b")
     assert suite.targets_file == "evals/.agentv/targets.yaml"
 
 
-def test_a_broken_targets_file_is_told_with_its_line():
+def test_a_broken_targets_file_is_reported_with_its_line():
     (problem,) = problems_of(upload(**{"targets.yaml": "targets: [\n"}))
     assert (problem.file, problem.id) == ("targets.yaml", "format/not-yaml")
 
@@ -163,7 +163,7 @@ def test_a_dataset_names_the_line_of_every_mistake():
     ]
 
 
-def test_every_line_of_a_dataset_that_is_not_json_is_told():
+def test_every_invalid_line_of_a_dataset_is_reported():
     problems = problems_of({"qa.jsonl": (GOOD + "{\n\n" + "nope\n").encode()})
     assert [(one.line, one.where, one.id) for one in problems] == [
         (2, "[1]", "format/not-json"),
@@ -171,7 +171,7 @@ def test_every_line_of_a_dataset_that_is_not_json_is_told():
     ]
 
 
-def test_mistakes_of_a_sidecar_are_told_at_their_lines_there():
+def test_problems_of_a_sidecar_have_its_lines():
     beside = "dataset: qa\nexecution:\n  evaluators:\n    - {type: zzz}\n"
     problems = problems_of({"d/qa.jsonl": GOOD.encode(), "d/qa.yaml": beside.encode()})
     assert [(one.file, one.line, one.id) for one in problems] == [

@@ -44,7 +44,7 @@ def test_a_text_is_decoded(source, text):
     ["// 'x'\n", "/* 'x' */", "/* 'x", "#!/usr/bin/env node 'x'\n", "\ufeff \n"],
     ids=["line", "block", "unclosed block", "first line", "white space"],
 )
-def test_a_comment_is_no_token(source):
+def test_a_comment_is_not_a_token(source):
     assert tokenize(source) == []
 
 
@@ -60,7 +60,7 @@ def test_a_comment_is_no_token(source):
         pytest.param("#own $a ...b", ["word", "word", "sign", "word"], id="names"),
     ],
 )
-def test_it_tells_the_kinds_of_tokens(source, expected):
+def test_it_recognizes_the_kinds_of_tokens(source, expected):
     assert kinds(source) == expected
 
 
@@ -69,7 +69,7 @@ def test_it_tells_the_kinds_of_tokens(source, expected):
     [("x\n'open", 2), ("`open", 1), ("`${'a'", 1), ("\n\n`${`", 3), ("'a\nb'", 1)],
     ids=["text", "template", "substitution", "template in one", "text over lines"],
 )
-def test_what_does_not_end_is_refused_with_its_line(source, line):
+def test_unclosed_text_is_refused_with_its_line(source, line):
     with pytest.raises(UnreadableSource, match=f"In line {line} "):
         tokenize(source)
 
@@ -85,7 +85,7 @@ def test_a_long_line_of_slashes_takes_no_long_time():
 
 @CALM
 @given(st.text(string.printable + "é😀"))
-def test_any_text_gives_tokens_or_is_refused_in_a_sentence(source):
+def test_any_text_is_tokenized_or_refused(source):
     try:
         tokenize(source)
     except UnreadableSource as error:
@@ -107,7 +107,7 @@ def test_json_is_read_as_the_value_it_is(value):
 
 @CALM
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r")))
-def test_a_template_says_what_it_holds(text):
+def test_a_template_shows_whether_it_has_the_answer(text):
     escaped = text.replace("\\", "\\\\").replace("`", "\\`").replace("$", "\\$")
     assert tokenize(f"`{escaped}`") == [Token("text", text)]
 

@@ -126,14 +126,14 @@ def test_it_lints_and_accepts(files, where, sentence, id):
 
 
 @pytest.mark.parametrize("kind", FORMER)
-def test_a_former_gate_is_refused_with_what_replaces_it(kind):
+def test_a_legacy_gate_is_refused_with_its_replacement(kind):
     given, replacement = FORMER[kind]
     (problem,) = problems_of(gate(f"{{type: {kind}, {given}}}"))
     assert (problem.line, problem.id) == (29, "format/former-gate")
     assert replacement in problem.fix
 
 
-def test_all_problems_of_all_files_are_told_at_once():
+def test_all_problems_of_all_files_are_reported_at_once():
     broken = (
         SCENARIO.replace("tier: 2", "tier: -1")
         .replace("template_folder: basic", "template_folder: none")

@@ -59,7 +59,7 @@ def test_any_file_is_read_or_refused(value, strict):
 
 @CALM
 @given(st.lists(GOOD, min_size=1, max_size=1))
-def test_whatever_is_read_can_be_judged(cases):
+def test_every_parsed_scenario_can_be_judged(cases):
     for suite in read(cases):
         for scenario in suite.scenarios:
             done = evaluate(scenario.criteria, SEEN)
@@ -70,7 +70,7 @@ def test_whatever_is_read_can_be_judged(cases):
 
 @CALM
 @given(st.lists(GOOD, min_size=1, max_size=1))
-def test_whatever_is_read_can_be_kept_as_json(cases):
+def test_every_parsed_transcript_is_valid_json(cases):
     for suite in read(cases):
         for scenario in suite.scenarios:
             assert ScenarioSpec.model_validate_json(scenario.model_dump_json()) == scenario
