@@ -36,7 +36,7 @@ class Attempts(Struct, frozen=True, omit_defaults=True):
 
 
 def attempts(transcript: Transcript, commands: Sequence[Command]) -> dict[str, Attempts]:
-    """Return the attempts at each subcommand, from the commands of `numbered`. Help calls are not attempts.
+    """Return the attempts at each subcommand, from the commands of `number_commands`. Help calls are not attempts.
 
     Messages are known only for commands in the transcript's events.
     """

@@ -13,11 +13,11 @@ from evaluators.patterns import PatternError
 from evaluators.tool import Tool
 from evaluators.tool_commands import (
     GENERIC_PATTERN,
-    in_shell_calls,
-    in_text,
-    in_tool_calls,
-    matcher,
-    numbered,
+    commands_in_shell_calls,
+    commands_in_text,
+    commands_in_tool_calls,
+    make_matcher,
+    number_commands,
 )
 
 __all__ = ["GENERIC_PATTERN", "Interaction", "Subcommand", "analyse", "metrics", "scores"]
@@ -86,12 +86,14 @@ def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> In
     paired = calls(transcript.events)
     source: Source = transcript.source if paired else ("transcript" if transcript.text else "none")
     try:
-        matching = matcher(tool.binary, tool.command_pattern) if tool else None
+        matching = make_matcher(tool.binary, tool.command_pattern) if tool else None
         if matching is None or (paired and all(call.event.command is None for call in paired)):
-            commands = numbered(in_tool_calls(paired))
+            commands = number_commands(commands_in_tool_calls(paired))
         else:
-            commands = numbered(
-                in_shell_calls(paired, matching) if paired else in_text(transcript.text, matching)
+            commands = number_commands(
+                commands_in_shell_calls(paired, matching)
+                if paired
+                else commands_in_text(transcript.text, matching)
             )
     except PatternError as error:
         return Interaction(source=source, completed=completed, problem=str(error))
@@ -101,7 +103,7 @@ def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> In
 
 
 def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> Interaction:
-    """Return the metrics of commands from `numbered`."""
+    """Return the metrics of commands from `number_commands`."""
     total = len(commands)
     if not total:
         return Interaction(source=source, completed=completed)

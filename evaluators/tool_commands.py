@@ -46,7 +46,7 @@ _CACHED_LENGTH = 2_000
 """The longest line in a cache, in characters, to limit memory."""
 
 
-class Seen(Struct, frozen=True, gc=False):
+class FoundCommand(Struct, frozen=True, gc=False):
     """A command of the tool, not numbered yet."""
 
     line: str
@@ -69,7 +69,7 @@ class Matcher(Struct, frozen=True, cache_hash=True):
 
 
 @lru_cache(maxsize=256)
-def matcher(binary: str, pattern: str) -> Matcher | None:
+def make_matcher(binary: str, pattern: str) -> Matcher | None:
     """Return a matcher for the tool's commands, None without binary and pattern. Raises `BadPattern`."""
     if pattern.strip():
         compile_pattern(pattern)
@@ -78,7 +78,7 @@ def matcher(binary: str, pattern: str) -> Matcher | None:
     return Matcher(binary=parts[0].words) if parts else None
 
 
-def numbered(found: Iterable[tuple[Seen, int | None]]) -> tuple[Command, ...]:
+def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[Command, ...]:
     """Number the commands and mark retries: commands after a failed one of the same subcommand.
 
     Without a subcommand, the command line is used instead. A success or an unknown result clears the failure.
@@ -108,33 +108,35 @@ def numbered(found: Iterable[tuple[Seen, int | None]]) -> tuple[Command, ...]:
     return tuple(commands)
 
 
-def in_shell_calls(paired: Sequence[Call], how: Matcher) -> Iterator[tuple[Seen, int | None]]:
+def commands_in_shell_calls(
+    paired: Sequence[Call], matcher: Matcher
+) -> Iterator[tuple[FoundCommand, int | None]]:
     """Yield the tool's commands in shell calls."""
     for call in paired:
         line = call.event.command
         if line is not None:
             index = call.index
-            for seen in found_in_line(line, how, call.exit_code):
-                yield seen, index
+            for command in commands_in_line(line, matcher, call.exit_code):
+                yield command, index
 
 
-def in_tool_calls(paired: Sequence[Call]) -> Iterator[tuple[Seen, int | None]]:
+def commands_in_tool_calls(paired: Sequence[Call]) -> Iterator[tuple[FoundCommand, int | None]]:
     """Yield every tool call as a command; the tool is the subcommand, name and input are the line."""
     for call in paired:
         name = call.event.name or "tool"
         given = call.event.input if call.event.input is not None else call.event.command
         text = "" if given is None else " " + msgspec.json.encode(given, order="deterministic").decode()
         code = call.exit_code
-        yield Seen(name + text, name, code, failed=code not in (None, 0)), call.index
+        yield FoundCommand(name + text, name, code, failed=code not in (None, 0)), call.index
 
 
-def in_text(text: str, how: Matcher) -> Iterator[tuple[Seen, int | None]]:
+def commands_in_text(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand, int | None]]:
     """Yield the tool's commands in plain text with line numbers; exit codes come from the next lines."""
     text = without_ansi(text)
     places = [
         (start, end, line)
-        for start, end, line in _lines_with(text, how.literal())
-        if _look(line, how).matches
+        for start, end, line in _lines_with(text, matcher.literal())
+        if _line_matches(line, matcher).matches
     ]
     ends = [start for start, _, _ in places[1:]]
     ends.append(len(text))
@@ -143,9 +145,11 @@ def in_text(text: str, how: Matcher) -> Iterator[tuple[Seen, int | None]]:
         number += text.count("\n", counted, start)
         counted = start
         window = _FOLLOWING_LINES.match(text, end, following)
-        code = exit_code_in_text(window.group() if window else "", after_help=_look(line, how).helping)
-        for seen in found_in_line(line, how, code):
-            yield seen, number
+        code = exit_code_in_text(
+            window.group() if window else "", after_help=_line_matches(line, matcher).helping
+        )
+        for command in commands_in_line(line, matcher, code):
+            yield command, number
 
 
 _FOLLOWING_LINES = re.compile(rf"(?:\n[^\n]*){{0,{WINDOW}}}")
@@ -162,12 +166,16 @@ def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int, str]]:
         at = text.find(literal, end + 1)
 
 
-def found_in_line(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]:
+def commands_in_line(line: str, matcher: Matcher, code: int | None) -> tuple[FoundCommand, ...]:
     """Return the tool's commands in a shell line with this exit code. Raises `SlowPattern`."""
-    return _remembered(line, how, code) if len(line) <= _CACHED_LENGTH else _found(line, how, code)
+    return (
+        _cached_commands(line, matcher, code)
+        if len(line) <= _CACHED_LENGTH
+        else _commands_of(line, matcher, code)
+    )
 
 
-class _Look(Struct, frozen=True):
+class _LineMatches(Struct, frozen=True):
     """The tool's segments of a line, independent of its exit code."""
 
     parts: tuple[Segment, ...]
@@ -177,33 +185,33 @@ class _Look(Struct, frozen=True):
     """Whether the last of them asks for help."""
 
 
-def _look(line: str, how: Matcher) -> _Look:
-    return _remembered_look(line, how) if len(line) <= _CACHED_LENGTH else _look_closely(line, how)
+def _line_matches(line: str, matcher: Matcher) -> _LineMatches:
+    return _cached_match_line(line, matcher) if len(line) <= _CACHED_LENGTH else _match_line(line, matcher)
 
 
-def _look_closely(line: str, how: Matcher) -> _Look:
+def _match_line(line: str, matcher: Matcher) -> _LineMatches:
     parts = segments(line)
-    matches = {n: match for n, part in enumerate(parts) if (match := _match(part, how)) is not None}
+    matches = {n: match for n, part in enumerate(parts) if (match := _match(part, matcher)) is not None}
     last = max(matches, default=None)
-    return _Look(parts, matches, last is not None and _asks_help(parts[last], matches[last][0]))
+    return _LineMatches(parts, matches, last is not None and _asks_help(parts[last], matches[last][0]))
 
 
-def _found(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]:
-    look = _look(line, how)
-    codes = exit_codes(look.parts, look.matches, code) if look.matches else {}
-    return tuple(_seen(look.parts[n], match, codes[n]) for n, match in look.matches.items())
+def _commands_of(line: str, matcher: Matcher, code: int | None) -> tuple[FoundCommand, ...]:
+    found = _line_matches(line, matcher)
+    codes = exit_codes(found.parts, found.matches, code) if found.matches else {}
+    return tuple(_command(found.parts[n], match, codes[n]) for n, match in found.matches.items())
 
 
-_remembered = lru_cache(maxsize=16_384)(_found)
-_remembered_look = lru_cache(maxsize=16_384)(_look_closely)
+_cached_commands = lru_cache(maxsize=16_384)(_commands_of)
+_cached_match_line = lru_cache(maxsize=16_384)(_match_line)
 
 
-def _match(part: Segment, how: Matcher) -> tuple[str | None] | None:
+def _match(part: Segment, matcher: Matcher) -> tuple[str | None] | None:
     """Return the subcommand in a 1-tuple, or None if the segment is not the tool's."""
-    if how.pattern:
-        return _match_pattern(part, how.pattern)
-    length = len(how.binary)
-    if part.words[:length] != how.binary:
+    if matcher.pattern:
+        return _match_pattern(part, matcher.pattern)
+    length = len(matcher.binary)
+    if part.words[:length] != matcher.binary:
         return None
     return (part.words[length] if len(part.words) > length else None,)
 
@@ -217,11 +225,11 @@ def _match_pattern(part: Segment, text: str) -> tuple[str | None] | None:
     return None if match is None else (match.sub,)
 
 
-def _seen(part: Segment, match: tuple[str | None], code: int | None) -> Seen:
+def _command(part: Segment, match: tuple[str | None], code: int | None) -> FoundCommand:
     (sub,) = match
     if not _asks_help(part, sub):
-        return Seen(part.line, sub, code, failed=code not in (None, 0))
-    return Seen(part.line, HELP, code, help=True, helps=_asked_about(sub, part.words))
+        return FoundCommand(part.line, sub, code, failed=code not in (None, 0))
+    return FoundCommand(part.line, HELP, code, help=True, helps=_asked_about(sub, part.words))
 
 
 def _asks_help(part: Segment, sub: str | None) -> bool:

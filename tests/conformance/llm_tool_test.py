@@ -23,7 +23,7 @@ from evaluators.judges.rubric_reply import first_object, validated_reply
 from evaluators.model import Score, Transcript
 from evaluators.redaction import redact_patterns
 from evaluators.tool import Tool
-from evaluators.tool_commands import Seen, numbered
+from evaluators.tool_commands import FoundCommand, number_commands
 from evaluators.transcripts import parse
 from runs.containment.sandbox import Containment, Policy, look_at_machine
 from runs.workspaces import LocalWorkspace, fill, fresh_folder
@@ -51,10 +51,10 @@ def _extract(given: Any) -> Any:
     }
 
 
-def _seen(event: Any) -> Seen:
+def _seen(event: Any) -> FoundCommand:
     helping = event["command"] == "help"
     code = event["exit_code"]
-    return Seen(
+    return FoundCommand(
         event.get("line", event["command"]),
         event["command"],
         code,
@@ -65,7 +65,7 @@ def _seen(event: Any) -> Seen:
 
 def _from_events(given: Any) -> Any:
     evidence = Evidence(Transcript(), exit_code=given["agent_exit_code"], timed_out=given["timed_out"])
-    commands = numbered((_seen(event), None) for event in given["events"])
+    commands = number_commands((_seen(event), None) for event in given["events"])
     return _metrics(metrics(commands, source="events", completed=evidence.completed))
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from evaluators.interaction import RATES, Interaction, analyse, metrics, scores
 from evaluators.model import Event, Transcript
 from evaluators.tool import Tool
-from evaluators.tool_commands import Seen, numbered
+from evaluators.tool_commands import FoundCommand, number_commands
 from tests.evaluators.samples import events, shell_call
 
 TOOL = Tool(binary="t")
@@ -16,10 +16,12 @@ TOOL = Tool(binary="t")
 
 def seen(*commands: tuple[str, int | None]) -> Interaction:
     found = [
-        Seen(f"t {sub}", sub, code, failed=sub != "help" and code not in (None, 0), help=sub == "help")
+        FoundCommand(
+            f"t {sub}", sub, code, failed=sub != "help" and code not in (None, 0), help=sub == "help"
+        )
         for sub, code in commands
     ]
-    return metrics(numbered((one, None) for one in found), source="events", completed=True)
+    return metrics(number_commands((one, None) for one in found), source="events", completed=True)
 
 
 def told(*lines: tuple[str, int | None], tool: Tool | None = TOOL) -> Interaction:

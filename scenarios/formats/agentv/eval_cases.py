@@ -12,7 +12,7 @@ from evaluators.model import Json
 from evaluators.scores import BaseEvaluator
 from scenarios.formats.agentv.eval_file_context import EvalFileContext
 from scenarios.formats.agentv.eval_models import EvalCaseFile, EvalFile, Execution
-from scenarios.formats.agentv.evaluator_reader import ALIASES, EvaluatorReader, with_own_names
+from scenarios.formats.agentv.evaluator_reader import ALIASES, EvaluatorReader, with_unique_names
 from scenarios.formats.agentv.messages import ReadMessages, chat, prompt, read_messages, text_of
 from scenarios.formats.positions import Location
 from scenarios.formats.problems import Problem
@@ -96,7 +96,7 @@ def _evaluators(
         found.append(ExpectedMessages())
     if not found and not reader.problems:
         found += _default(case, defaults, reader, at)
-    return with_own_names(found), reader.problems
+    return with_unique_names(found), reader.problems
 
 
 def _listed(case: EvalCaseFile, at: Location) -> tuple[list[Json] | None, Location]:

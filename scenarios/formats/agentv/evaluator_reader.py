@@ -45,7 +45,7 @@ class EvaluatorReader:
         """Return the valid evaluators in order, each with a unique name."""
         found = [(self._read_one(item, (*at, index)), index) for index, item in enumerate(items)]
         right = [(one, index) for one, index in found if one is not None]
-        named = with_own_names([one for one, _ in right])
+        named = with_unique_names([one for one, _ in right])
         for (before, index), after in zip(right, named, strict=True):
             if before.label != after.label:
                 self._add_rename_lint(before.label, after.label, (*at, index, "name"))
@@ -238,7 +238,7 @@ def _common(found: eval_models.EvaluatorFile) -> dict[str, Any]:
     return {"name": found.name or "", "weight": found.weight}
 
 
-def with_own_names(evaluators: Sequence[BaseEvaluator]) -> tuple[BaseEvaluator, ...]:
+def with_unique_names(evaluators: Sequence[BaseEvaluator]) -> tuple[BaseEvaluator, ...]:
     """Return the evaluators with unique names, different from the aggregate's."""
     taken = {RESERVED}
     found = []
