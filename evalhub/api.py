@@ -84,9 +84,7 @@ def _refused(request: HttpRequest, error: ApiError) -> HttpResponse:
 def _bad_file(request: HttpRequest, error: ScenarioFileError) -> HttpResponse:
     status = 413 if any(problem.id in TOO_LARGE for problem in error.problems) else 422
     problems = [problem.as_json() for problem in error.problems]
-    return _answer(
-        request, status, error_body("The files cannot be taken as they are.", "files/refused", problems)
-    )
+    return _answer(request, status, error_body("The files have errors.", "files/refused", problems))
 
 
 @_handled(RequestError)

@@ -1,4 +1,4 @@
-"""What a trial is judged by: evidence in, scores out.
+"""Judge trials: evidence in, scores out.
 
-Pure Python: nothing here knows Django, Celery, a subprocess, a clock or the environment.
+Pure Python: no module here uses Django, Celery, a subprocess, a clock or the environment.
 """

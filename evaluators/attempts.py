@@ -1,4 +1,4 @@
-"""How often each subcommand had to be tried until it worked, and what its failures said."""
+"""Count the attempts at each subcommand and collect its error messages."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from evaluators.model import Command, Json, Transcript
 from evaluators.shell import without_ansi
 
 MOST_ERRORS = 5
-"""Different messages that are kept of one subcommand, those that came most often."""
+"""The number of most frequent messages kept for one subcommand."""
 LONGEST_MESSAGE = 160
 """Characters."""
-LOOKED_AT = 20_000
-"""Characters of an output's beginning and of its end in which its message is sought."""
+SEARCHED_CHARACTERS = 20_000
+"""Characters at the beginning and at the end of an output that are searched for its message."""
 
-_TELLING = re.compile(
+_CAUSE = re.compile(
     r"(?i)error\b|\b(?:fatal|fail(?:ed|ure)|cannot|can't|unknown|unexpected|invalid|no such|not found|denied|missing)\b"
 )
 _PREFIX = re.compile(r"(?i)^(?:[\w.-]+:\s+)?(?:error|fatal):\s*")
@@ -30,15 +30,15 @@ class Attempts(Struct, frozen=True, omit_defaults=True):
     """The attempts at one subcommand in a trial."""
 
     tries: dict[str, int] = field(default_factory=dict)
-    """How often it worked at the first try, at the second and so on, by the number of the try."""
+    """Successes by attempt number: how often the first attempt worked, the second, and so on."""
     errors: dict[str, int] = field(default_factory=dict)
-    """How often it failed with which message."""
+    """Failures by message."""
 
 
 def attempts(transcript: Transcript, commands: Sequence[Command]) -> dict[str, Attempts]:
-    """Return the attempts at each subcommand, as `numbered` gives the commands. Help is no attempt.
+    """Return the attempts at each subcommand, from the commands of `number_commands`. Help calls are not attempts.
 
-    Messages are known only where the commands are calls in the transcript's events.
+    Messages are known only for commands in the transcript's events.
     """
     tries = _tries(commands)
     errors = _errors(transcript, commands)
@@ -72,7 +72,7 @@ def _errors(transcript: Transcript, commands: Sequence[Command]) -> dict[str, di
 
 
 def call_message(call: Call) -> str:
-    """Return the line of a failed call's output that says why, as `error_message` finds it; empty where none is kept."""
+    """Return the error message of a failed call, empty without output."""
     return error_message(_output(call))
 
 
@@ -84,17 +84,21 @@ def _output(call: Call) -> Json:
 
 
 def error_message(output: Json) -> str:
-    """Return the line of a failed command's output that says why, without what marks it as an error.
+    """Return the line of a failed command's output that names the cause, without its `error:` prefix.
 
-    Of streams it is sought in stderr first. Empty where nothing was printed.
+    Looks into stderr first. Empty if nothing was printed.
     """
     if isinstance(output, Mapping):
         return next(filter(None, (error_message(output.get(name)) for name in ("stderr", "stdout"))), "")
     if not isinstance(output, str):
         return ""
-    text = output if len(output) <= 2 * LOOKED_AT else f"{output[:LOOKED_AT]}\n{output[-LOOKED_AT:]}"
+    text = (
+        output
+        if len(output) <= 2 * SEARCHED_CHARACTERS
+        else f"{output[:SEARCHED_CHARACTERS]}\n{output[-SEARCHED_CHARACTERS:]}"
+    )
     lines = [" ".join(line.split()) for line in without_ansi(text).split("\n") if line.strip()]
     if not lines:
         return ""
-    telling = None if _TRACEBACK in text else next(filter(_TELLING.search, lines), None)
-    return _PREFIX.sub("", telling or lines[-1])[:LONGEST_MESSAGE]
+    cause = None if _TRACEBACK in text else next(filter(_CAUSE.search, lines), None)
+    return _PREFIX.sub("", cause or lines[-1])[:LONGEST_MESSAGE]

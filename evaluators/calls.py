@@ -1,4 +1,4 @@
-"""Tool calls with their results, whoever recorded them."""
+"""Pair tool calls with their results."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from evaluators.model import Event
 
 
 class Call(Struct, gc=False):
-    """A tool call and what came of it."""
+    """A tool call and its result."""
 
     index: int
-    """Of the tool_call in the transcript's events."""
+    """Index of the tool_call in the transcript's events."""
     event: Event
     result: Event | None = None
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code, 0 or 1 where only success is told, None where nothing is."""
+        """The exit code; 0 or 1 if only success is recorded, None if nothing is."""
         call, result = self.event, self.result
         if result is None:
             return _code(call)
@@ -48,17 +48,17 @@ def calls(events: Sequence[Event]) -> list[Call]:
             # No call is pending under None.
             paired = pending.pop(event.id, None)
             if paired is None and kind == "tool_result":
-                paired = _other(event, pending)
+                paired = _unmatched_call(event, pending)
             if paired is not None:
                 paired.result = event
     return found
 
 
-def _other(result: Event, pending: dict[str | int | None, Call]) -> Call | None:
-    """Take the call that a result belongs to whose id none has; None when there is none."""
+def _unmatched_call(result: Event, pending: dict[str | int | None, Call]) -> Call | None:
+    """Remove and return the pending call for a result without a matching id."""
     if result.id is None:
         key = next(iter(pending), None)
     else:
-        # The calls may be recorded without the ids that their results have.
+        # Some recorders give ids to results only.
         key = next((key for key in pending if isinstance(key, int)), None)
     return None if key is None else pending.pop(key)

@@ -1,4 +1,4 @@
-"""What a scenario asks of a trial, whatever file it was written in."""
+"""What a trial has to fulfil, independent of the file format."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from evaluators.expectations.expect import Expect
+from evaluators.assertions.expect import Expect
+from evaluators.evaluator import Case, Message
 from evaluators.gates import Gate
-from evaluators.judging.rubric import JudgeCriteria
-from evaluators.scoring import Evaluator
-from evaluators.scoring.case import Case, Message
-from evaluators.scripts import EvaluatorScript
+from evaluators.gates.informing_scripts import EvaluatorScript
+from evaluators.judges.rubric import JudgeCriteria
+from evaluators.scores import Evaluator
 from evaluators.tool import Tool
 from evaluators.values import Value
 
 
-class Composite(Value):
-    """Weights of the one number that a scenario may ask for; defaults of llm-tool-test."""
+class CompositeWeights(Value):
+    """Weights of the composite score, with llm-tool-test's defaults."""
 
     gate_weight: float = 0.35
     judge_weight: float = 0.55
@@ -25,33 +25,33 @@ class Composite(Value):
 
 
 class Criteria(Value):
-    """Everything that is asked of a trial."""
+    """Everything a trial is judged by."""
 
     tool: Tool | None = None
     gates: tuple[Gate, ...] = ()
     scripts: tuple[EvaluatorScript, ...] = ()
     judge: JudgeCriteria | None = None
-    composite: Composite | None = None
+    composite: CompositeWeights | None = None
     expect: Expect | None = None
-    """The assertions of an eval case; None where the scenario comes from a format without them."""
+    """The assertions of an eval case; None in formats without them."""
     evaluators: tuple[Evaluator, ...] = ()
-    """What scores an answer; their weighted mean decides."""
+    """AgentV's evaluators; the weighted mean of their scores decides."""
     threshold: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """The least score with which a trial passes."""
+    """The lowest passing score."""
     question: str = ""
-    """What was asked, as a judge reads it; empty for the prompt."""
+    """The question as a judge reads it; empty to use the prompt."""
     expected_outcome: str = ""
     reference_answer: str = ""
     input_messages: tuple[Message, ...] = ()
     expected_messages: tuple[Message, ...] = ()
     input_files: tuple[str, ...] = ()
-    """Attachments, as paths among the files that came with the scenario."""
+    """Paths of attachments in the uploaded files."""
     guidelines: tuple[str, ...] = ()
-    """Guideline files, likewise."""
+    """Paths of guideline files in the uploaded files."""
 
     @property
     def case(self) -> Case:
-        """What evaluators need to know of all this."""
+        """The part of the criteria that evaluators read."""
         return Case(
             self.question,
             self.expected_outcome,
@@ -64,11 +64,11 @@ class Criteria(Value):
 
     @property
     def checks(self) -> int:
-        """How many gates, assertions and evaluators look at a trial."""
+        """The number of gates, assertions and evaluators."""
         return len(self.gates) + len(self.evaluators) + (self.expect.asserted if self.expect else 0)
 
     @property
     def asks_model(self) -> bool:
-        """Whether a judge is asked: by the rubric, or by an evaluator."""
-        wanted = self.judge is not None and self.judge.enabled
-        return wanted or any(evaluator.asks_model for evaluator in self.evaluators)
+        """Whether any judge asks a model."""
+        rubric_judge = self.judge is not None and self.judge.enabled
+        return rubric_judge or any(evaluator.asks_model for evaluator in self.evaluators)

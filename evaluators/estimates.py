@@ -1,4 +1,4 @@
-"""What a run that is only planned will come to, from runs like it."""
+"""Estimate the total cost and time of a planned run from similar runs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from evaluators.over_runs import OverRuns
+from evaluators.aggregate import RunAggregate
 from evaluators.statistics import student_quantile
 
-FEWEST_RUNS = 3
-"""Runs without which nothing is said of how far an estimate may be off."""
+MIN_RUNS = 3
+"""The fewest runs that give an interval."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a total is expected to be, in the unit of its measure."""
+    """An expected total, in the unit of its measure."""
 
     expected: float
     half: float | None = None
-    """Half of the 95 % prediction interval; None where too few runs tell it."""
+    """Half the width of the 95 % prediction interval; None with too few runs."""
 
     @property
     def low(self) -> float | None:
@@ -36,14 +36,14 @@ class Estimate:
         return Estimate(self.expected * factor, None if self.half is None else self.half * factor)
 
 
-def total_of(scenarios: Sequence[OverRuns | None], whole: OverRuns, trials: int) -> Estimate:
-    """Return the total of a measure over so many trials of each scenario.
+def estimate_total(scenarios: Sequence[RunAggregate | None], whole: RunAggregate, trials: int) -> Estimate:
+    """Return the total of a measure over `trials` trials of each scenario.
 
-    `scenarios` are the planned ones, None for one of which nothing is known, which takes the mean of the rest;
-    `whole` is the suite in the same runs. The interval is that of one further run from the same population
-    (prediction interval of a normal distribution, Hahn and Meeker 1991, chapter 4): the variance of a run's mean is
-    that between runs plus that of its trials, told apart by the method of moments (one-way random effects,
-    Searle, Casella and McCulloch 1992, chapter 3), so that more trials narrow only what trials are the reason of.
+    `scenarios` are the planned ones; None is an unknown scenario, which gets the mean of the others. `whole` is
+    the suite in the same runs. The interval is a prediction interval for one more run (normal distribution, Hahn
+    and Meeker 1991, chapter 4). The variance of a run's mean is the variance between runs plus that of its trials,
+    separated by the method of moments (one-way random effects, Searle, Casella and McCulloch 1992, chapter 3), so
+    more trials reduce only the part that trials cause.
     """
     known = [each for each in scenarios if each is not None and each.n]
     typical = sum(each.mean for each in known) / len(known) if known else whole.mean_of_runs
@@ -53,8 +53,8 @@ def total_of(scenarios: Sequence[OverRuns | None], whole: OverRuns, trials: int)
     return Estimate(expected, None if share is None else expected * share)
 
 
-def together(estimates: Iterable[Estimate]) -> Estimate:
-    """Return the sum of totals that vary apart from each other."""
+def sum_of_estimates(estimates: Iterable[Estimate]) -> Estimate:
+    """Return the sum of independent estimates."""
     parts = list(estimates)
     halves = [each.half for each in parts if each.half is not None]
     whole = len(halves) == len(parts)
@@ -63,20 +63,22 @@ def together(estimates: Iterable[Estimate]) -> Estimate:
     )
 
 
-def _half_share(known: Sequence[OverRuns], whole: OverRuns, planned: int) -> float | None:
-    """Return half of the interval as a share of the total, for so many planned trials."""
+def _half_share(known: Sequence[RunAggregate], whole: RunAggregate, planned: int) -> float | None:
+    """Return half of the interval as a share of the total, for `planned` trials."""
     between = whole.between
-    if between is None or whole.runs < FEWEST_RUNS or whole.mean_of_runs <= 0:
+    if between is None or whole.runs < MIN_RUNS or whole.mean_of_runs <= 0:
         return None
-    variance = _of_one_run(between, known, whole, planned) + between / whole.runs
+    variance = _variance_of_next_run(between, known, whole, planned) + between / whole.runs
     return student_quantile(0.975, whole.runs - 1) * sqrt(variance) / whole.mean_of_runs
 
 
-def _of_one_run(between: float, known: Sequence[OverRuns], whole: OverRuns, planned: int) -> float:
-    """Return the variance of the mean of one further run of so many trials."""
+def _variance_of_next_run(
+    between: float, known: Sequence[RunAggregate], whole: RunAggregate, planned: int
+) -> float:
+    """Return the variance of the mean of one more run of `planned` trials."""
     freedom = sum(each.freedom for each in known)
     if not freedom:
-        # One trial of each scenario does not tell trials from runs; as it was is then on the safe side.
+        # One trial per scenario cannot separate trials from runs: keep the larger variance.
         return between
     noise = sum(each.within for each in known) / freedom
     trials_each = sum(each.n for each in known) / sum(each.runs for each in known)

@@ -1,4 +1,4 @@
-"""Evidence in, one evaluation out."""
+"""Run every layer over the evidence and return one evaluation."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from evaluators import expectations, gates, interaction, scripts
-from evaluators.criteria import Composite, Criteria
+from evaluators import assertions, gates, interaction
+from evaluators.criteria import CompositeWeights, Criteria
 from evaluators.evidence import Evidence
-from evaluators.judging import judge
+from evaluators.gates import informing_scripts
+from evaluators.judges import rubric_judge
 from evaluators.model import Outcome, Score
 from evaluators.patterns import pattern_budget
-from evaluators.scoring import layer as scoring
+from evaluators.scores import weighted_score as scoring
 
 
 class Layer(Protocol):
-    """A function from evidence to scores. `so_far` holds the scores of the layers before it."""
+    """A function from evidence to scores. `so_far` are the scores of earlier layers."""
 
     def __call__(
         self, criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]
     ) -> tuple[Score, ...]: ...
 
 
-# Criteria are made of the layers' own values, so no layer knows the whole of them: each is handed its part.
+# Layers define the parts of `Criteria`, so they cannot import it: each gets its part.
 
 
 def interaction_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
@@ -37,7 +38,7 @@ def gates_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...
 
 
 def assertions_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return expectations.scores(criteria.expect, evidence)
+    return assertions.scores(criteria.expect, evidence)
 
 
 def evaluators_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
@@ -45,11 +46,11 @@ def evaluators_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score
 
 
 def scripts_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return scripts.scores(criteria.scripts, evidence)
+    return informing_scripts.scores(criteria.scripts, evidence)
 
 
 def judge_layer(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
-    return judge.scores(criteria.judge, evidence, so_far)
+    return rubric_judge.scores(criteria.judge, evidence, so_far)
 
 
 LAYERS: tuple[Layer, ...] = (
@@ -60,23 +61,23 @@ LAYERS: tuple[Layer, ...] = (
     scripts_layer,
     judge_layer,
 )
-"""Every layer in the order in which they run; one that a scenario does not ask for gives nothing."""
+"""Every layer in order; one that the scenario does not use returns no scores."""
 
 
 class Evaluation(Struct, frozen=True):
-    """What the layers say of one trial."""
+    """The judgement of one trial."""
 
     outcome: Outcome
     scores: tuple[Score, ...]
     composite: float | None = None
     composite_weights: dict[str, float] = {}
-    """The weights used, normalised; layers that did not apply are left out."""
+    """The normalized weights of the layers that applied."""
     error: str = ""
-    """Why a layer could not say, also where the trial failed anyway."""
+    """Why a layer has no result, even if the trial failed anyway."""
 
 
 def evaluate(criteria: Criteria, evidence: Evidence, layers: Sequence[Layer] = LAYERS) -> Evaluation:
-    """Run every layer in order and draw the outcome and the composite from their scores."""
+    """Run every layer in order, then compute outcome and composite from the scores."""
     scores: tuple[Score, ...] = ()
     with pattern_budget():
         for layer in layers:
@@ -88,30 +89,30 @@ def evaluate(criteria: Criteria, evidence: Evidence, layers: Sequence[Layer] = L
 
 
 def outcome(scores: Sequence[Score]) -> Outcome:
-    """Return `fail` where any score decides so, else `error` where any layer broke, else `pass`."""
+    """Return `fail` if any score failed, else `error` if any layer broke, else `pass`."""
     if any(score.passed is False for score in scores):
         return "fail"
     return "error" if any(score.error for score in scores) else "pass"
 
 
 def composite(
-    wanted: Composite | None, scores: Sequence[Score], decided: Outcome
+    given: CompositeWeights | None, scores: Sequence[Score], decided: Outcome
 ) -> tuple[float | None, dict[str, float]]:
-    """Return the one number between 0 and 1 that a scenario asked for, and the weights used.
+    """Return the composite score between 0 and 1 and the weights used.
 
-    A layer that does not apply drops out and the other weights are normalised; one that broke counts 0
-    in a trial that failed. A trial that is an error has none (llm-tool-test evaluation, Composite Scoring).
+    A layer that does not apply is left out and the other weights are normalized. A layer that broke counts 0
+    in a failed trial. A trial with an error has no composite (llm-tool-test evaluation, Composite Scoring).
     """
-    if wanted is None or decided == "error":
+    if given is None or decided == "error":
         return None, {}
     weights = {
-        "gates": wanted.gate_weight,
-        "judge": wanted.judge_weight,
-        "interaction": wanted.interaction_weight,
+        "gates": given.gate_weight,
+        "judge": given.judge_weight,
+        "interaction": given.interaction_weight,
     }
     values = {
         "gates": _gates_part(scores),
-        "judge": _named_part(scores, "judge", judge.NAME),
+        "judge": _named_part(scores, "judge", rubric_judge.NAME),
         "interaction": _named_part(scores, "interaction", "first_try_success_rate"),
     }
     total = sum(weights[layer] for layer, value in values.items() if value is not None)
@@ -122,7 +123,7 @@ def composite(
 
 
 def _gates_part(scores: Sequence[Score]) -> float | None:
-    """Return the share of gates that pass; None without gates that could say."""
+    """Return the share of passed gates; None if no gate has a result."""
     counted = [
         score for score in scores if score.layer == "gates" and (score.passed is not None or score.error)
     ]
@@ -130,7 +131,7 @@ def _gates_part(scores: Sequence[Score]) -> float | None:
 
 
 def _named_part(scores: Sequence[Score], layer: str, name: str) -> float | None:
-    """Return a layer's own number, 0 where it broke, None where it does not apply."""
+    """Return one score of a layer: 0 if it broke, None if it does not apply."""
     for score in scores:
         if score.layer == layer and score.name == name:
             return 0.0 if score.error else score.value

@@ -1,4 +1,4 @@
-"""What is known of a trial when it is judged."""
+"""The evidence that layers judge a trial by."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from evaluators.tool import Tool
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything a layer may look at. The world behind it is injected: a workspace and a model to ask."""
+    """Everything a layer may read. Workspace and model are injected."""
 
     transcript: Transcript
     workspace: Workspace | None = None
-    """None where no command may run: gates that need one are then *not run*."""
+    """None if no command may run; gates that need one report *not run*."""
     bundle: Workspace | None = None
-    """The files that came with the scenario, apart from the workspace; None where it names none."""
+    """The uploaded files next to the scenario, separate from the workspace; None without any."""
     tool: Tool | None = None
     prompt: str = ""
     answer: str = ""
@@ -29,27 +29,27 @@ class Evidence:
     usage: Usage | None = None
     complete: Complete | None = None
     model: str = ""
-    """The model under test, so that a judge that is the same one can be named."""
+    """The model under test, for the warning about a judge that judges itself."""
     script_env: Mapping[str, str] = field(default_factory=dict)
-    """The `LLM_TOOL_TEST_*` names, for every command that runs in the workspace."""
+    """The `LLM_TOOL_TEST_*` variables for every command in the workspace."""
     seed: Json = None
-    """The seed manifest, for `{{seed:…}}` in expected values; None where there is none."""
+    """The seed manifest for `{{seed:…}}` in expected values."""
     snapshot: Json = None
-    """What was captured from live sources before the run, for `{{snapshot:…}}`."""
+    """Data captured from live sources before the run, for `{{snapshot:…}}`."""
     executes_tools: bool = True
-    """False for a model that only says which tools it would call."""
+    """False for a model that only names the tools it would call."""
 
     @property
     def completed(self) -> bool:
-        """Whether the agent's process ended by itself with exit code 0."""
+        """Whether the agent's process exited with code 0 before the time limit."""
         return not self.timed_out and self.exit_code == 0
 
     @property
     def command_env(self) -> dict[str, str]:
-        """The environment of every command that judges: `script_env`, then the tool's own over it."""
+        """The environment of judging commands: `script_env`, overridden by the tool's own variables."""
         return {**self.script_env, **(self.tool.env if self.tool else {})}
 
     @cached_property
     def interaction(self) -> Interaction:
-        """Layer 1, computed once for the gate and the layer that both need it."""
+        """The metrics of layer 1, computed once."""
         return analyse(self.transcript, self.tool, completed=self.completed)

@@ -1,4 +1,4 @@
-"""Which files are guidelines for the agent and no part of the question (AgentV evaluation, Guideline Pattern Configuration)."""
+"""Decide which files are guidelines instead of parts of the question (AgentV evaluation, Guideline Pattern Configuration)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_PATTERNS = (
     "**/*.prompt.md",
     "**/prompts/**",
 )
-"""What holds where no file of settings gives `guideline_patterns`."""
+"""The patterns without `guideline_patterns` in any settings file."""
 
 LONGEST_PATTERN = 1_000
 
@@ -22,14 +22,14 @@ _PART = re.compile(r"(?:^|(?<=/))\*\*/|/\*\*$|\*+|\?|[{},]|[^*?{},/]+|/")
 
 
 class BadGlob(ValueError):
-    """The pattern cannot be used; the message is a sentence."""
+    """The pattern is invalid; the message is a sentence."""
 
 
 def is_guideline(path: str, patterns: Sequence[str] | None = None) -> bool:
-    """Tell whether a path is that of a guideline file; None stands for the default patterns.
+    """Return whether a path is a guideline file; None means the default patterns.
 
-    Both are compared with forward slashes. `*` and `?` stay within a folder, `**` crosses folders and
-    `{a,b}` is either; folders that begin with a dot match like any other.
+    Paths and patterns use forward slashes. `*` and `?` match within a folder, `**` across folders, and `{a,b}`
+    matches either text. Hidden folders match like any other.
     """
     name = path.replace("\\", "/").removeprefix("./")
     return any(matcher(pattern)(name) for pattern in patterns or _default(patterns))
@@ -41,12 +41,12 @@ def _default(patterns: Sequence[str] | None) -> Sequence[str]:
 
 @lru_cache(maxsize=256)
 def matcher(pattern: str) -> Callable[[str], object]:
-    """Return what gives a match, else None, for a path with forward slashes, in linear time. Raises `BadGlob`."""
+    """Return a function that matches paths against a glob in linear time. Raises `BadGlob`."""
     glob = pattern.replace("\\", "/").removeprefix("./")
     if not glob.strip() or len(glob) > LONGEST_PATTERN:
-        raise BadGlob(f"A pattern has 1 to {LONGEST_PATTERN} characters.")
+        raise BadGlob(f"A pattern must have 1 to {LONGEST_PATTERN} characters.")
     if not _balanced(glob):
-        raise BadGlob(f"The braces of '{pattern}' do not fit together. Write them as in *.{{md,txt}}.")
+        raise BadGlob(f"The braces of '{pattern}' do not match. Write them as in *.{{md,txt}}.")
     fullmatch: Callable[[str], object] = re2.compile("(?s)" + "".join(_translated(glob))).fullmatch
     return fullmatch
 

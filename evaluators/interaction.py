@@ -1,4 +1,4 @@
-"""Layer 1: how the agent used the tool, told from the transcript (llm-tool-test evaluation, Layer 1)."""
+"""Layer 1: how the agent used the tool (llm-tool-test evaluation, Layer 1)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from evaluators.patterns import PatternError
 from evaluators.tool import Tool
 from evaluators.tool_commands import (
     GENERIC_PATTERN,
-    in_shell_calls,
-    in_text,
-    in_tool_calls,
-    matcher,
-    numbered,
+    commands_in_shell_calls,
+    commands_in_text,
+    commands_in_tool_calls,
+    make_matcher,
+    number_commands,
 )
 
 __all__ = ["GENERIC_PATTERN", "Interaction", "Subcommand", "analyse", "metrics", "scores"]
@@ -36,7 +36,7 @@ COUNTS = (
 
 
 class Subcommand(Struct, gc=False):
-    """The calls of one subcommand; help calls are counted under the subcommand they ask about."""
+    """The calls of one subcommand; help calls count for the subcommand they ask about."""
 
     name: str
     calls: int = 0
@@ -48,7 +48,7 @@ class Subcommand(Struct, gc=False):
 
 
 class Interaction(Struct, frozen=True):
-    """The metrics of layer 1; rates are 0.0 and `available` is false where there are no commands."""
+    """The metrics of layer 1. Without commands, rates are 0.0 and `available` is false."""
 
     available: bool = False
     source: Source = "none"
@@ -64,42 +64,46 @@ class Interaction(Struct, frozen=True):
     iteration_ratio: float = 0.0
     retries_after_failure: int = 0
     exact_repeats: int = 0
-    """Commands whose line stood before, the first of each not counted."""
+    """Commands that repeat an earlier line."""
     unknown_exit: int = 0
     subcommands: tuple[Subcommand, ...] = ()
     commands: tuple[Command, ...] = ()
     problem: str = ""
-    """Why the commands could not be sought, in a sentence."""
+    """Why the commands could not be found, in a sentence."""
 
     def as_json(self) -> dict[str, Json]:
-        """The `interaction` object of the REST interface, which leaves the commands to their own list."""
+        """The `interaction` object of the REST interface, without the commands."""
         fields: dict[str, Json] = msgspec.to_builtins(self)
         del fields["commands"]
         return fields
 
 
 def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> Interaction:
-    """Return the metrics of a transcript: from its events when they hold a tool call, else from its text.
+    """Return the metrics of a transcript: from its events if they include a tool call, else from its text.
 
-    `completed` tells whether the agent's process ended by itself with exit code 0.
+    `completed` is whether the agent's process exited with code 0 before the time limit.
     """
     paired = calls(transcript.events)
     source: Source = transcript.source if paired else ("transcript" if transcript.text else "none")
     try:
-        how = matcher(tool.binary, tool.command_pattern) if tool else None
-        if how is None or (paired and all(call.event.command is None for call in paired)):
-            commands = numbered(in_tool_calls(paired))
+        matching = make_matcher(tool.binary, tool.command_pattern) if tool else None
+        if matching is None or (paired and all(call.event.command is None for call in paired)):
+            commands = number_commands(commands_in_tool_calls(paired))
         else:
-            commands = numbered(in_shell_calls(paired, how) if paired else in_text(transcript.text, how))
+            commands = number_commands(
+                commands_in_shell_calls(paired, matching)
+                if paired
+                else commands_in_text(transcript.text, matching)
+            )
     except PatternError as error:
         return Interaction(source=source, completed=completed, problem=str(error))
-    if how is None and not paired:
+    if matching is None and not paired:
         return Interaction(completed=completed)
     return metrics(commands, source=source, completed=completed)
 
 
 def metrics(commands: Sequence[Command], *, source: Source, completed: bool) -> Interaction:
-    """Return the metrics of a list of commands, as `numbered` gives it."""
+    """Return the metrics of commands from `number_commands`."""
     total = len(commands)
     if not total:
         return Interaction(source=source, completed=completed)
@@ -132,16 +136,16 @@ _NAMELESS = ""
 
 
 class _Groups(dict[str | None, Subcommand]):
-    """Counts by subcommand, made when one is first met."""
+    """Counts by subcommand, created on first access."""
 
     def __missing__(self, name: str | None) -> Subcommand:
         return self.setdefault(name, Subcommand(name or _NAMELESS))
 
 
 def _by_subcommand(commands: Sequence[Command]) -> _Groups:
-    """Return the counts of each subcommand, of help calls under None, and of nameless commands under an empty name.
+    """Return the counts by subcommand; help calls under None, nameless commands under an empty name.
 
-    All of it in one round, for a long log has a hundred thousand commands.
+    It is one pass because a long log has a hundred thousand commands.
     """
     groups = _Groups()
     for command in commands:
@@ -168,7 +172,7 @@ def _sum(name: str, groups: _Groups) -> int:
 
 
 def scores(interaction: Interaction) -> Iterator[Score]:
-    """Yield layer 1 as scores, which inform and never decide; a rate of no commands is not measured."""
+    """Yield the metrics as scores that inform and never decide; without commands, rates are not measured."""
     for name in COUNTS:
         count = float(getattr(interaction, name))
         yield Score("interaction", name, None if interaction.source == "none" else count)

@@ -1,4 +1,4 @@
-"""Values as JavaScript's `String()` and `JSON.stringify()` write them, in which expected texts are written."""
+"""Write values as JavaScript's `String()` and `JSON.stringify()` do, because expected texts use their output."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ WHITE_SPACE = (
     + "".join(map(chr, range(0x2000, 0x200B)))
     + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-"""What JavaScript trims, and what `\\s` matches (ECMA-262, WhiteSpace and LineTerminator)."""
+"""The characters that JavaScript trims and `\\s` matches (ECMA-262, WhiteSpace and LineTerminator)."""
 _POINT_LIMIT = 21
-"""JavaScript writes a number without exponent up to so many digits before the point."""
+"""The most digits before the point that JavaScript writes without an exponent."""
 _ZERO_LIMIT = -6
-"""And down to so many places after it."""
+"""The smallest exponent that JavaScript writes as a decimal fraction."""
 
 
 def string_of(value: Json) -> str:
-    """Return a JSON value as text: texts as they are, `true`, `null`, `7` for 7.0, compact JSON for the rest."""
+    """Return a JSON value as text: texts unchanged, `7` for 7.0, compact JSON for the rest."""
     return value if isinstance(value, str) else json_of(value)
 
 
 def json_of(value: Json) -> str:
-    """Return compact JSON, with numbers as JavaScript writes them and keys in their order."""
+    """Return compact JSON with JavaScript's number format and the keys in their order."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, float):
@@ -36,7 +36,7 @@ def json_of(value: Json) -> str:
         return "{" + ",".join(pairs) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(json_of, value)) + "]"
-    # Whole numbers stay exact, also those that JavaScript would round.
+    # Integers stay exact, even where JavaScript would round.
     return str(value)
 
 
@@ -47,12 +47,12 @@ def _number(value: float) -> str:
         return "0"
     sign, numbers, exponent = Decimal(repr(value)).normalize().as_tuple()
     digits = "".join(map(str, numbers))
-    # The exponent is a letter only for what is not finite.
+    # The exponent is a letter only for non-finite numbers.
     return ("-" if sign else "") + _written(digits, len(digits) + int(exponent))
 
 
 def _written(digits: str, point: int) -> str:
-    """Return digits with the point after the given place (ECMAScript, Number::toString)."""
+    """Place the decimal point after `point` digits (ECMAScript, Number::toString)."""
     if len(digits) <= point <= _POINT_LIMIT:
         return digits + "0" * (point - len(digits))
     if 0 < point <= _POINT_LIMIT:

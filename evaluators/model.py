@@ -1,7 +1,7 @@
 """The values that pass between the layers: transcripts, scores, judgings.
 
-They are plain and immutable: two values with the same content are equal, and what identifies
-them in the warehouse lives in `runs.models`.
+They are plain and immutable: two values with the same content are equal. Their database ids live in
+`runs.models`.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ LayerName = Literal["interaction", "gates", "assertions", "evaluators", "scripts
 
 
 class Usage(Struct, frozen=True):
-    """Tokens that a model read and wrote."""
+    """Tokens read and written by a model."""
 
     input: int = 0
     output: int = 0
     estimated: bool = False
-    """Counted by length, not reported by the provider."""
+    """Estimated from the length of the text, not reported by the provider."""
 
 
 class Price(Struct, frozen=True, omit_defaults=True):
-    """What a model's tokens cost, in US dollars per million."""
+    """The price of a model's tokens, in US dollars per million."""
 
     model: str
     input_per_million: float
     output_per_million: float
     source: Literal["project", "litellm"] = "project"
-    """Whose price it is: of the project's own table, or of the map that litellm brings."""
+    """Where the price comes from: the project's own table, or litellm's price map."""
     since: str = ""
-    """The first day on which it holds, in ISO 8601."""
+    """The first day the price applies, in ISO 8601."""
 
 
 class Event(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One step of a trial, whoever recorded it.
+    """One step of a trial, from any recorder.
 
-    The types are those of the trace model of the AgentV specification, and `raw` for what no reader knows.
+    The types are those of AgentV's trace model, plus `raw` for events that no reader recognizes.
     """
 
     type: EventType
     id: str | None = None
     """Pairs a tool_call with its tool_result; without it they pair in order."""
     name: str | None = None
-    """The tool that is called."""
+    """The called tool."""
     command: str | None = None
-    """The shell command line, where the call is one."""
+    """The shell command line, if the call runs one."""
     input: Json = None
     output: Json = None
     text: str | None = None
@@ -66,47 +66,47 @@ class Event(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Transcript(Struct, frozen=True, omit_defaults=True):
-    """What is known of how an agent worked."""
+    """Everything recorded about how an agent worked."""
 
     events: tuple[Event, ...] = ()
     source: Source = "none"
-    """Where the events come from; `transcript` is text, which has none."""
+    """Where the events come from; `transcript` is plain text without events."""
     text: str = ""
-    """The raw output as text, for the fallback of layer 1."""
+    """The raw output as text; layer 1 reads it when there are no events."""
     answer: str = ""
     usage: Usage | None = None
     cost_usd: float | None = None
     problems: tuple[str, ...] = ()
-    """What the reader could not make sense of, in sentences."""
+    """What the reader could not understand, one sentence each."""
     unknown_events: int = 0
 
 
 class Command(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One command of the tool under test, in the order in which the agent ran them."""
+    """One command of the tool under test, numbered in the order of execution."""
 
     n: int
     line: str
     """The normalised command line."""
     subcommand: str | None = None
     exit_code: int | None = None
-    """None is unknown, which is neither an error nor a failed try."""
+    """None means unknown: neither an error nor a failed attempt."""
     failed: bool = False
     help: bool = False
     helps: str | None = None
-    """The subcommand that a help call asks about."""
+    """The subcommand a help call asks about."""
     retry_of: int | None = None
-    """The failed command of the same subcommand that this one follows."""
+    """The failed command of the same subcommand before this one."""
     event: int | None = None
     """Index of the tool_call in the transcript's events, or the line number of its text."""
 
 
 class Judging(Struct, frozen=True, omit_defaults=True):
-    """One call of a judge, with everything a person needs to agree or disagree with it."""
+    """One call of a judge, with everything a person needs to review it."""
 
     score: float | None = None
     passed: bool | None = None
     recomputed: float | None = None
-    """The score by the rubric's weights; the reported one decides."""
+    """The score computed from the rubric's weights; the reported score decides."""
     mismatch: bool = False
     criteria: dict[str, float] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
@@ -124,12 +124,12 @@ class Judging(Struct, frozen=True, omit_defaults=True):
     usage: Usage | None = None
     cost_usd: float | None = None
     price: Price | None = None
-    """The price that the cost was made with, where it is known."""
+    """The price behind the cost, if known."""
     seconds: float = 0.0
     error: str = ""
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What happened on the way to the answer, such as attempts that failed."""
+    """Events before the answer, such as failed attempts."""
 
 
 class Score(Struct, frozen=True, omit_defaults=True):
@@ -138,37 +138,37 @@ class Score(Struct, frozen=True, omit_defaults=True):
     layer: LayerName
     name: str
     value: float | None = None
-    """None is *not measured*, never NaN."""
+    """None means *not measured*; never NaN."""
     passed: bool | None = None
-    """None informs without deciding."""
+    """None means the score informs and does not decide."""
     message: str = ""
     detail: dict[str, Json] = field(default_factory=dict)
     error: str = ""
-    """Why the layer could not say: this makes the trial an error unless something failed anyway."""
+    """Why there is no result. It makes the trial an error, unless another score fails it."""
     weight: float = 1.0
     judging: Judging | None = None
 
 
 class CommandResult(Struct, frozen=True):
-    """How a command in the workspace ended."""
+    """The result of a command in the workspace."""
 
     exit_code: int | None
     stdout: str = ""
     stderr: str = ""
     timed_out: bool = False
     truncated: bool = False
-    """More was printed than is kept; the head and the tail are here."""
+    """The output was longer than the limit; its beginning and end are kept."""
     seconds: float = 0.0
     error: str = ""
-    """Why it could not be started or was stopped, in a sentence."""
+    """Why the command did not start or was stopped, in a sentence."""
 
 
 class FileUnavailable(Exception):
-    """A file of the workspace cannot be read; the message says why, with the path."""
+    """A workspace file cannot be read; the message names the path and the reason."""
 
 
 class Workspace(Protocol):
-    """The directory as the agent left it, and the right to run commands in it."""
+    """The directory as the agent left it; it can run commands."""
 
     def run(
         self,
@@ -179,29 +179,29 @@ class Workspace(Protocol):
         stdin: str | None = None,
         network: bool = False,
     ) -> CommandResult:
-        """Run a shell command in the workspace. Never raises for what the command does."""
+        """Run a shell command in the workspace. Never raises, whatever the command does."""
         ...
 
     def read(self, path: str) -> str:
-        """Return a text file. Raises `FileUnavailable` when missing, outside, too large or not text."""
+        """Return a text file. Raises `FileUnavailable` if it is missing, outside, too large or not text."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Tell whether a path exists. Raises `FileUnavailable` when it leads outside."""
+        """Return whether a path exists. Raises `FileUnavailable` if it leads outside."""
         ...
 
 
 class CompletionRequest(Struct, frozen=True):
-    """What is asked of a model."""
+    """One prompt for a model."""
 
     user: str
     system: str = ""
     model: str = ""
-    """A target's name or a litellm model id; empty for the judge's own default."""
+    """A target's name or a litellm model id; empty for the judge's default."""
 
 
 class Completion(Struct, frozen=True):
-    """What a model answered."""
+    """A model's answer."""
 
     text: str
     model: str = ""
@@ -213,15 +213,15 @@ class Completion(Struct, frozen=True):
 
 
 class CompletionError(Exception):
-    """A model could not be asked or did not answer; the message says why and what to do."""
+    """The model did not answer; the message says why and what to do."""
 
 
 class Complete(Protocol):
-    """Asks a model. Raises `CompletionError`."""
+    """Send a prompt to a model. Raises `CompletionError`."""
 
     def __call__(self, request: CompletionRequest) -> Completion: ...
 
 
 def same_model(one: str, other: str) -> bool:
-    """Tell whether two names mean one model; a provider before it, as litellm's ids have one, does not matter."""
+    """Return whether two names mean the same model, ignoring a provider prefix as in litellm's ids."""
     return bool(one) and one.rpartition("/")[2] == other.rpartition("/")[2]

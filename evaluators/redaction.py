@@ -1,7 +1,7 @@
-"""Keeps secrets out of what is stored, shown and sent.
+"""Keep secrets out of stored, shown and sent texts.
 
-Values that are known to be secret are masked before anything is stored; what only looks like a secret
-is redacted by pattern when it is shown, exported or put before a judge. RE2 keeps every pattern linear.
+Known secret values are masked before anything is stored. Texts that only look like secrets are redacted by
+pattern when they are shown, exported or sent to a judge. RE2 keeps every pattern linear.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evaluators.model import Json
 
 REDACTED = "[REDACTED]"
 SHORTEST_VALUE = 6
-"""Characters; shorter values would mask ordinary words."""
+"""Characters; masking shorter values would hide ordinary words."""
 SHORT_TEXT = 300
 
 _QUOTED = r"""(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
@@ -55,8 +55,8 @@ _RULES = tuple(
 
 
 def redact_patterns(text: str) -> str:
-    """Return the text with whatever looks like a key, password, e-mail address or user's folder redacted."""
-    # A run's trials say the same short things over and over.
+    """Redact everything that looks like a key, password, e-mail address or home folder."""
+    # The trials of a run repeat the same short texts.
     return _redacted_short(text) if len(text) <= SHORT_TEXT else _redacted(text)
 
 
@@ -72,7 +72,7 @@ def _redacted(text: str) -> str:
 
 
 def redact_json(value: Json) -> Json:
-    """Return a JSON value with its texts redacted by pattern; names stay."""
+    """Return a JSON value with its texts redacted by pattern; keys stay."""
     if isinstance(value, str):
         return redact_patterns(value)
     if isinstance(value, dict):
@@ -83,16 +83,16 @@ def redact_json(value: Json) -> Json:
 
 
 def mask_values(text: str, values: Iterable[str]) -> str:
-    """Return the text with these values masked, the longest first, also as JSON writes them.
+    """Return the text with these values masked, in plain and JSON-escaped form, longest first.
 
-    Values shorter than `SHORTEST_VALUE` stay.
+    Values shorter than `SHORTEST_VALUE` are not masked.
     """
     known = _maskable(values)
     return re.sub("|".join(map(re.escape, known)), REDACTED, text) if known else text
 
 
 def mask_values_in_bytes(raw: bytes, values: Iterable[str]) -> bytes:
-    """Return the bytes with these values masked as `mask_values` does, whatever else they hold."""
+    """Return bytes with these values masked, as `mask_values` does for text."""
     known = [value.encode() for value in _maskable(values)]
     return re.sub(b"|".join(map(re.escape, known)), REDACTED.encode(), raw) if known else raw
 

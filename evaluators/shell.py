@@ -1,7 +1,7 @@
-"""Which commands a shell line runs, and what the line's exit code says of each.
+"""Find the commands of a shell line and the exit code of each.
 
-Follows llm-tool-test evaluation, Layer 1 (Command Identification): wrappers such as `bash -lc '…'` are
-opened, prompt signs and colours removed, the program's path is cut to its name.
+Follows llm-tool-test evaluation, Layer 1 (Command Identification): opens wrappers such as `bash -lc '…'`, removes
+prompt signs and colours, and cuts the program's path to its name.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _OPTIONS_WITH_VALUE = {
     "command": frozenset[str](),
 }
 _DEEPEST = 5
-"""How many shells within shells are opened."""
+"""The deepest nesting of shells that is opened."""
 
 
 class Segment(Struct, frozen=True):
-    """One simple command as it is run, without what wraps it."""
+    """One simple command without its wrappers."""
 
     words: tuple[str, ...]
     text: str
-    """For patterns: normalised, substitutions emptied."""
+    """The normalized text for patterns, with empty substitutions."""
     line: str
-    """Normalised: whitespace collapsed, quotes canonical, the program's path cut to its name."""
+    """The normalized line: single spaces, canonical quotes, the program without its path."""
     joiner: str = ""
-    """What stands between it and the next: `&&`, `||`, `|`, `;`, `&`, a newline or nothing."""
+    """The operator before the next command: `&&`, `||`, `|`, `;`, `&`, a newline or nothing."""
     path: str = ""
-    """The program as it was written, where that is more than its name."""
+    """The program as written, if it has a path."""
     detached: bool = False
-    """Runs within a substitution: the exit code of the line says nothing of it."""
+    """Whether it runs in a substitution, so the line's exit code is not its own."""
 
 
 def without_ansi(text: str) -> str:
@@ -53,30 +53,30 @@ def without_ansi(text: str) -> str:
 
 
 def segments(line: str) -> tuple[Segment, ...]:
-    """Return the commands that a shell line runs, in order. Never raises; prose gives one segment."""
-    return tuple(_of_script(_PROMPT.sub("", without_ansi(line)), "", depth=0))
+    """Return the commands of a shell line in order. Never raises; prose becomes one segment."""
+    return tuple(_script_segments(_PROMPT.sub("", without_ansi(line)), "", depth=0))
 
 
 def exit_codes(parts: Sequence[Segment], targets: Collection[int], code: int | None) -> dict[int, int | None]:
-    """Return what the exit code of a line says of each of its target segments; None is unknown.
+    """Return the exit code of each target segment, derived from the line's exit code; None is unknown.
 
-    `targets` are indexes into `parts`. Only the last statement decides the code of a line; within it a
-    segment before `|` or in a chain with `||` stays unknown.
+    `targets` are indexes into `parts`. Only the last statement decides the line's code; within it, a segment
+    before `|` or in a chain with `||` stays unknown.
     """
     if len(parts) == 1 and not parts[0].joiner and not parts[0].detached:
         return dict.fromkeys(targets, code)
     known: dict[int, int | None] = dict.fromkeys(sorted(targets))
     chain = _last_chain(parts)
-    telling = [index for index in chain if index in known]
+    decisive = [index for index in chain if index in known]
     if code == 0:
-        known.update(dict.fromkeys(telling, 0))
-    elif code is not None and telling:
-        known[telling[-1]] = code
+        known.update(dict.fromkeys(decisive, 0))
+    elif code is not None and decisive:
+        known[decisive[-1]] = code
     return known
 
 
 def _last_chain(parts: Sequence[Segment]) -> list[int]:
-    """Return the segments that `&&` alone joins to the end of the line, those before a pipe left out."""
+    """Return the segments joined by `&&` to the end of the line, without those before a pipe."""
     own = [index for index, part in enumerate(parts) if not part.detached]
     if not own or parts[own[-1]].joiner == "&":
         return []
@@ -90,35 +90,35 @@ def _last_chain(parts: Sequence[Segment]) -> list[int]:
 _ENDS = frozenset((";", ";;", "&", "\n"))
 
 
-def _of_script(script: str, joiner: str, *, depth: int) -> list[Segment]:
-    """Return the segments of a script, the last of them joined to what follows by `joiner`."""
+def _script_segments(script: str, joiner: str, *, depth: int) -> list[Segment]:
+    """Return the segments of a script; `joiner` follows the last one."""
     commands = simple_commands(script)
     found: list[Segment] = []
     for n, command in enumerate(commands):
         last = n == len(commands) - 1
         after = joiner if last and command.joiner in ("", ";", "\n") and joiner else command.joiner
-        found += _of_command(command, after, depth=depth)
+        found += _command_segments(command, after, depth=depth)
     return found
 
 
-def _of_command(command: Simple, joiner: str, *, depth: int) -> list[Segment]:
+def _command_segments(command: Simple, joiner: str, *, depth: int) -> list[Segment]:
     words = _unwrapped(command.words)
     if depth < _DEEPEST and (script := _script_of_shell(words)) is not None:
-        return _of_script(script, joiner, depth=depth + 1)
-    inner = _substituted(command, bare=not words, joiner=joiner, depth=depth)
+        return _script_segments(script, joiner, depth=depth + 1)
+    inner = _substitution_segments(command, bare=not words, joiner=joiner, depth=depth)
     if words:
         inner.append(_segment(words, joiner, command.document))
     return inner
 
 
-def _substituted(command: Simple, *, bare: bool, joiner: str, depth: int) -> list[Segment]:
-    """Return the segments of the command's substitutions; `x=$(cmd)` alone ends with the code of `cmd`."""
+def _substitution_segments(command: Simple, *, bare: bool, joiner: str, depth: int) -> list[Segment]:
+    """Return the segments of the command's substitutions; `x=$(cmd)` alone has the exit code of `cmd`."""
     scripts = [script for word in command.words for script in word.scripts]
     if depth >= _DEEPEST or not scripts:
         return []
     if bare and len(scripts) == 1:
-        return _of_script(scripts[0], joiner, depth=depth + 1)
-    found = [part for script in scripts for part in _of_script(script, "", depth=depth + 1)]
+        return _script_segments(scripts[0], joiner, depth=depth + 1)
+    found = [part for script in scripts for part in _script_segments(script, "", depth=depth + 1)]
     return [msgspec.structs.replace(part, detached=True) for part in found]
 
 
@@ -133,20 +133,20 @@ def _segment(words: Sequence[Word], joiner: str, document: str) -> Segment:
 
 
 def _unwrapped(words: Sequence[Word]) -> Sequence[Word]:
-    """Return the words from the program on: without keywords, assignments and wrappers."""
+    """Remove keywords, assignments and wrappers before the program."""
     while words:
         first = words[0].value
         program = first.rsplit("/", 1)[-1]
         if first in _KEYWORDS or _ASSIGNMENT.match(first):
             words = words[1:]
         elif program in _OPTIONS_WITH_VALUE and len(words) > 1:
-            words = _behind_options(words[1:], program)
+            words = _skip_options(words[1:], program)
         else:
             return words
     return words
 
 
-def _behind_options(words: Sequence[Word], program: str) -> Sequence[Word]:
+def _skip_options(words: Sequence[Word], program: str) -> Sequence[Word]:
     with_value = _OPTIONS_WITH_VALUE[program]
     while words and words[0].value.startswith("-"):
         words = words[2:] if words[0].value in with_value else words[1:]
@@ -154,7 +154,7 @@ def _behind_options(words: Sequence[Word], program: str) -> Sequence[Word]:
 
 
 def _script_of_shell(words: Sequence[Word]) -> str | None:
-    """Return the script of `sh -c '…'`, with whatever options the shell has before it."""
+    """Return the script of `sh -c '…'`, with any options before `-c`."""
     if not words or words[0].value.rsplit("/", 1)[-1] not in _SHELLS:
         return None
     for n, word in enumerate(words[1:], start=1):

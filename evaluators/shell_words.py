@@ -1,7 +1,7 @@
-"""Reads a shell command line into simple commands, each a list of words.
+"""Split a shell command line into simple commands, each a list of words.
 
-It knows quotes, `$(…)`, backticks, redirections, comments and here-documents, and never refuses a line:
-what cannot be shell (prose, an open quote) is taken as it stands.
+Handles quotes, `$(…)`, backticks, redirections, comments and here-documents. Never rejects a line: text that is
+not shell (prose, an open quote) is kept as written.
 """
 
 from __future__ import annotations
@@ -35,37 +35,37 @@ _BLANKS = re.compile(r"\s+")
 
 
 class Word(Struct, frozen=True):
-    """A word as the shell would see it."""
+    """One word of a command."""
 
     value: str
-    """Without its quotes."""
+    """The text without quotes."""
     masked: str
-    """The value with every command substitution emptied, so that a pattern does not look into it."""
+    """The value with empty command substitutions, so patterns do not match inside them."""
     redirect: bool = False
     scripts: tuple[str, ...] = ()
-    """The commands within its substitutions."""
+    """The scripts of its substitutions."""
 
     def quoted(self, text: str) -> str:
-        """Return the text with canonical quotes, as far as it stands for a plain word."""
+        """Return the text with canonical quotes if it is a plain word."""
         return text if self.redirect or self.scripts else shlex.quote(text)
 
 
 class Simple(Struct, frozen=True):
-    """A simple command and what joins it to the next one (empty at the end of the line)."""
+    """A simple command and the operator after it (empty at the end of the line)."""
 
     words: tuple[Word, ...]
     joiner: str = ""
     document: str = ""
-    """The text of its here-documents, whitespace collapsed."""
+    """The text of its here-documents, with single spaces."""
 
 
 def simple_commands(line: str) -> tuple[Simple, ...]:
-    """Return the simple commands of a line (or of several) in order. Never raises."""
-    return _Reader(line).read()
+    """Return the simple commands of one or more lines in order. Never raises."""
+    return _ShellReader(line).read()
 
 
-class _Reader:
-    """One pass over a line."""
+class _ShellReader:
+    """Reads a line in one pass."""
 
     def __init__(self, line: str) -> None:
         self.line = line
@@ -79,7 +79,7 @@ class _Reader:
         self.groups = 0
         self.delimiters: list[str] = []
         self.documents: list[str] = []
-        # An open `$(` or quote makes later ones literal: looking for their end again and again is quadratic.
+        # After an unclosed `$(` or quote, later ones are literal: searching again would be quadratic.
         self.no_end_of: set[str] = set()
 
     def read(self) -> tuple[Simple, ...]:
@@ -158,7 +158,7 @@ class _Reader:
         self.delimiters = []
 
     def double(self) -> None:
-        """Take a string in double quotes; the position is behind its first quote."""
+        """Read a double-quoted string, starting after the opening quote."""
         if '"' in self.no_end_of:
             self.add('"')
             return
@@ -174,14 +174,14 @@ class _Reader:
                 self.substitution(text)
             else:
                 self.add(_ESCAPED_IN_DOUBLE.sub(r"\1", text))
-        # No closing quote: the quote is a character like any other.
+        # No closing quote: keep the quote as a character.
         self.no_end_of.add('"')
         self.position, self.scripts = start, kept
         del self.value[parts:], self.masked[parts:]
         self.add('"')
 
     def substitution(self, opening: str) -> None:
-        """Take `$(…)` or backticks; the position is behind the opening."""
+        """Read `$(…)` or backticks, starting after the opening."""
         end = -1 if opening in self.no_end_of else self.closing(opening)
         if end < 0:
             self.no_end_of.add(opening)
@@ -202,7 +202,7 @@ class _Reader:
         return -1
 
     def paren(self, text: str) -> None:
-        """Leave out the parentheses of a subshell; within a word they are characters."""
+        """Drop the parentheses of a subshell; within a word they are characters."""
         if text == "(" and not self.words and not self.started:
             self.groups += 1
         elif text == ")" and self.groups:

@@ -1,4 +1,4 @@
-"""Whether eval files still fit the tools they were generated for (tool-forge eval runner, Staleness Checks)."""
+"""Check whether eval files still match the tools they were generated for (tool-forge eval runner, Staleness Checks)."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from evaluators.model import Json
 
 HASH_DIGITS = 12
 GROWTH = 1.5
-"""A registry that has grown beyond this factor may hold tools that the evals do not know."""
+"""Growth of a registry that triggers a warning, because the evals may not cover new tools."""
 
 
 class RegisteredTool(Struct, frozen=True):
-    """What a registry says of one tool."""
+    """One tool of a registry."""
 
     description: str | None = None
-    """None where it cannot be read without running the tool's code."""
+    """None if reading it would need to run the tool's code."""
     version: str | None = None
     input_schema: Json = None
 
 
 class Registry(Struct, frozen=True):
-    """The tools of a project as they are now."""
+    """The current tools of a project."""
 
     size: int
-    """Tools in use; one with the status `removed` is not counted."""
+    """The number of tools, without those with status `removed`."""
     tools: Mapping[str, RegisteredTool]
 
 
 class Staleness(Struct, frozen=True):
-    """What the checks found. They warn and never skip."""
+    """The result of the checks. They warn and never skip a case."""
 
     warnings: tuple[str, ...] = ()
     stale: bool = False
-    """The description is another one; growth and versions only warn."""
+    """Whether the description changed; growth and versions only warn."""
     generated_hash: str | None = None
     current_hash: str | None = None
 
@@ -48,28 +48,28 @@ def description_hash(description: str) -> str:
 
 
 def check_staleness(metadata: Mapping[str, Json] | None, registry: Registry | None) -> Staleness:
-    """Compare an eval file's metadata with the registry; without metadata nothing is checked.
+    """Compare an eval file's metadata with the registry; check nothing without metadata.
 
-    A key that the metadata leaves out or blank, or that still holds a template's `{{…}}`, is not compared.
+    Missing and blank keys, and unfilled `{{…}}` placeholders of a template, are not compared.
     """
     if not metadata:
         return Staleness()
-    told = {key: value for key, value in metadata.items() if not _is_open(value)}
-    name = told.get("toolName")
+    filled = {key: value for key, value in metadata.items() if not _is_unfilled(value)}
+    name = filled.get("toolName")
     if registry is None:
         return Staleness((_no_registry(name),))
     tool = registry.tools.get(name) if isinstance(name, str) else None
-    generated, current = _hashes(told, tool)
+    generated, current = _hashes(filled, tool)
     stale = generated is not None and current is not None and generated != current
-    return Staleness(tuple(_warnings(told, registry, tool)), stale, generated, current)
+    return Staleness(tuple(_warnings(filled, registry, tool)), stale, generated, current)
 
 
 def is_placeholder(value: Json) -> bool:
-    """Tell a value that a template left to be filled in."""
+    """Return whether a value is an unfilled template placeholder."""
     return isinstance(value, str) and value.startswith("{{") and value.endswith("}}")
 
 
-def _is_open(value: Json) -> bool:
+def _is_unfilled(value: Json) -> bool:
     return is_placeholder(value) or (isinstance(value, str) and not value.strip())
 
 
@@ -78,26 +78,26 @@ def _no_registry(name: Json) -> str:
     return f"There is no tool registry, so the description hash, version and registry size{tool} were not checked."
 
 
-def _hashes(told: Mapping[str, Json], tool: RegisteredTool | None) -> tuple[str | None, str | None]:
-    generated = told.get("descriptionHash")
+def _hashes(filled: Mapping[str, Json], tool: RegisteredTool | None) -> tuple[str | None, str | None]:
+    generated = filled.get("descriptionHash")
     current = None if tool is None or tool.description is None else description_hash(tool.description)
     return generated if isinstance(generated, str) else None, current
 
 
-def _warnings(told: Mapping[str, Json], registry: Registry, tool: RegisteredTool | None) -> Iterator[str]:
-    name = told.get("toolName")
+def _warnings(filled: Mapping[str, Json], registry: Registry, tool: RegisteredTool | None) -> Iterator[str]:
+    name = filled.get("toolName")
     if tool is None and isinstance(name, str):
         yield f"Tool {name} is not in the registry, so its description and version were not checked."
     if tool is not None:
-        yield from _description(told, tool)
-    yield from _size(told, registry)
+        yield from _description(filled, tool)
+    yield from _size(filled, registry)
     if tool is not None:
-        yield from _version(told, tool)
+        yield from _version(filled, tool)
 
 
-def _description(told: Mapping[str, Json], tool: RegisteredTool) -> Iterator[str]:
-    name = told["toolName"]
-    generated, current = _hashes(told, tool)
+def _description(filled: Mapping[str, Json], tool: RegisteredTool) -> Iterator[str]:
+    name = filled["toolName"]
+    generated, current = _hashes(filled, tool)
     if generated is not None and current is None:
         yield f"The description of {name} is not statically readable, so its hash was not checked."
     elif generated is not None and generated != current:
@@ -107,8 +107,8 @@ def _description(told: Mapping[str, Json], tool: RegisteredTool) -> Iterator[str
         )
 
 
-def _size(told: Mapping[str, Json], registry: Registry) -> Iterator[str]:
-    size = told.get("registrySize")
+def _size(filled: Mapping[str, Json], registry: Registry) -> Iterator[str]:
+    size = filled.get("registrySize")
     if isinstance(size, int | float) and not isinstance(size, bool) and registry.size > size * GROWTH:
         yield (
             f"Registry has grown from {string_of(size)} to {registry.size} tools. "
@@ -116,11 +116,11 @@ def _size(told: Mapping[str, Json], registry: Registry) -> Iterator[str]:
         )
 
 
-def _version(told: Mapping[str, Json], tool: RegisteredTool) -> Iterator[str]:
-    generated = told.get("toolVersion")
+def _version(filled: Mapping[str, Json], tool: RegisteredTool) -> Iterator[str]:
+    generated = filled.get("toolVersion")
     if isinstance(generated, str) and tool.version and _major(generated) != _major(tool.version):
         yield (
-            f"Tool {told['toolName']} is version {tool.version}, evals were generated for {generated}. "
+            f"Tool {filled['toolName']} is version {tool.version}, evals were generated for {generated}. "
             "Schema may have changed."
         )
 

@@ -1,32 +1,33 @@
-"""Intervals for what is measured on few trials."""
+"""Intervals, quantiles and weighted means."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import sqrt
 from statistics import NormalDist
 
 from msgspec import Struct
 
 Z_95 = 1.96
-"""Standard deviations of a normal distribution that hold 95 % of it."""
+"""Standard deviations around the mean that contain 95 % of a normal distribution."""
 
 
 class Interval(Struct, frozen=True):
-    """Where a rate lies, between 0 and 1."""
+    """The confidence interval of a rate, between 0 and 1."""
 
     lower: float
     upper: float
     center: float
-    """The middle of the interval, which lies nearer to one half than the observed rate."""
+    """The middle of the interval, nearer to one half than the observed rate."""
 
 
 def wilson(passes: int, total: int, z: float = Z_95) -> Interval:
-    """Return the Wilson score interval of a rate; without trials it says nothing: 0 to 1.
+    """Return the Wilson score interval of a rate; 0 to 1 without trials.
 
-    Raises `ValueError` where `passes` is not between 0 and `total`.
+    Raises `ValueError` if `passes` is not between 0 and `total`.
     """
     if not 0 <= passes <= total:
-        raise ValueError(f"{passes} of {total} is no rate.")
+        raise ValueError(f"{passes} of {total} is not a rate.")
     if total == 0:
         return Interval(0.0, 1.0, 0.5)
     rate, share = passes / total, z * z / total
@@ -36,14 +37,14 @@ def wilson(passes: int, total: int, z: float = Z_95) -> Interval:
 
 
 def student_quantile(probability: float, freedom: int) -> float:
-    """Return the quantile of Student's t distribution with so many degrees of freedom.
+    """Return the quantile of Student's t distribution with `freedom` degrees of freedom.
 
-    By the Cornish-Fisher expansion about the normal quantile (Abramowitz and Stegun 1964, 26.7.5): within 1 % of the
+    Uses the Cornish-Fisher expansion of the normal quantile (Abramowitz and Stegun 1964, 26.7.5): within 1 % of the
     exact value for probabilities from 0.025 to 0.975. Raises `ValueError` below two degrees of freedom, where the
-    expansion does not hold.
+    expansion is not valid.
     """
     if freedom < 2:
-        raise ValueError(f"{freedom} is too few degrees of freedom: give 2 or more.")
+        raise ValueError(f"{freedom} degrees of freedom are too few. At least 2 are needed.")
     z = NormalDist().inv_cdf(probability)
     terms = (
         z,
@@ -53,3 +54,10 @@ def student_quantile(probability: float, freedom: int) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
     return sum(term / float(freedom) ** power for power, term in enumerate(terms))
+
+
+def weighted_mean(weighed: Iterable[tuple[float, float]]) -> float:
+    """Return the weighted mean of (value, weight) pairs, 0 without a positive weight."""
+    pairs = list(weighed)
+    total = sum(weight for _, weight in pairs)
+    return sum(value * weight for value, weight in pairs) / total if total > 0 else 0.0

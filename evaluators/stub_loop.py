@@ -1,4 +1,4 @@
-"""A conversation with a model whose tools are stubs (tool-forge eval runner, Stub-based multi-turn execution)."""
+"""Run a conversation with a model whose tools are stubs (tool-forge eval runner, Stub-based multi-turn execution)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_TURNS = 5
 
 
 class ModelCall(Struct, frozen=True):
-    """A tool call that a model asks for."""
+    """A tool call requested by a model."""
 
     name: str
     input: dict[str, Json] = {}
@@ -22,63 +22,63 @@ class ModelCall(Struct, frozen=True):
 
 
 class ModelTurn(Struct, frozen=True):
-    """What a model answers to the messages so far."""
+    """A model's answer to the messages so far."""
 
     text: str = ""
     calls: tuple[ModelCall, ...] = ()
     usage: Usage | None = None
 
 
-class Message(Struct, frozen=True):
+class StubMessage(Struct, frozen=True):
     """One message of the conversation."""
 
     role: Literal["user", "assistant", "tool"]
     text: str
     calls: tuple[ModelCall, ...] = ()
-    """What the assistant asked for."""
+    """The assistant's tool calls."""
     call: ModelCall | None = None
-    """What a tool's message answers."""
+    """The call that a tool message answers."""
 
 
 class AskModel(Protocol):
-    """Gives the messages to a model and returns its turn. What it raises goes through."""
+    """Send the messages to a model and return its turn. Exceptions pass through."""
 
-    def __call__(self, messages: Sequence[Message]) -> ModelTurn: ...
+    def __call__(self, messages: Sequence[StubMessage]) -> ModelTurn: ...
 
 
 class StubRun(Struct, frozen=True):
-    """How the conversation went."""
+    """The result of the conversation."""
 
     transcript: Transcript
-    """With every call and the stub's answer; its answer is the text of the last turn."""
+    """All calls with the stubs' answers; the answer is the text of the last turn."""
     turns: int
     missing_stubs: tuple[str, ...] = ()
-    """Tools that were called and have no stub, once for each call."""
+    """Called tools without a stub, once for each call."""
     unfinished: bool = False
-    """The model still called tools in the last turn that it was allowed."""
+    """Whether the model still called tools in its last allowed turn."""
 
     @property
     def tools_called(self) -> tuple[str, ...]:
-        """The tools in the order of their calls, over all turns."""
+        """Tool names in the order of calls, over all turns."""
         return tuple(event.name or "" for event in self.transcript.events if event.type == "tool_call")
 
 
 def run_stubs(
     prompt: str, stubs: Mapping[str, Json], ask: AskModel, *, max_turns: int = MAX_TURNS
 ) -> StubRun:
-    """Ask until the model calls no tool any more, or `max_turns` (at least 1) times.
+    """Ask until the model calls no more tools, or `max_turns` (at least 1) times.
 
-    The answer is the final response, also where it is empty: text that came with earlier calls is none.
+    The answer is the final response even if it is empty; text beside earlier calls does not count.
     """
-    messages = [Message("user", prompt)]
+    messages = [StubMessage("user", prompt)]
     turns: list[ModelTurn] = []
     while len(turns) < max_turns:
         turn = ask(tuple(messages))
         turns.append(turn)
         if not turn.calls:
             break
-        messages.append(Message("assistant", turn.text, turn.calls))
-        messages += [Message("tool", json_of(_answer(call, stubs)), call=call) for call in turn.calls]
+        messages.append(StubMessage("assistant", turn.text, turn.calls))
+        messages += [StubMessage("tool", json_of(_answer(call, stubs)), call=call) for call in turn.calls]
     calls = [call for turn in turns for call in turn.calls]
     return StubRun(
         transcript=_transcript(turns, stubs),
@@ -106,7 +106,7 @@ def _transcript(turns: Sequence[ModelTurn], stubs: Mapping[str, Json]) -> Transc
 def _events(number: int, turn: ModelTurn, stubs: Mapping[str, Json]) -> list[Event]:
     events = [Event("message", role="assistant", text=turn.text)] if turn.text else []
     for index, call in enumerate(turn.calls, 1):
-        # Models repeat ids over turns, or give none; here each has to name one pair.
+        # Models repeat or omit ids, so each pair gets its own.
         id = f"{number}.{index}" + (f" {call.id}" if call.id else "")
         stubbed = call.name in stubs
         events.append(Event("tool_call", id, call.name, input=call.input))

@@ -1,4 +1,4 @@
-"""The EvalSuiteResult of a run (tool-forge eval runner, Output Format and Baseline Diffing)."""
+"""Build the EvalSuiteResult of a run (tool-forge eval runner, Output Format and Baseline Diffing)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from statistics import fmean
 
 from msgspec import Struct
 
-from evaluators.expectations import VERDICT
+from evaluators.assertions import VERDICT
 from evaluators.model import Json, Outcome, Score
 from evaluators.regression import Reasons
 
 
 class TrialResult(Struct, frozen=True):
-    """What is told of one trial of a case."""
+    """One trial of a case."""
 
     outcome: Outcome
     seconds: float | None = None
-    """None where nobody told."""
+    """None if not recorded."""
     error: str = ""
-    """The verdict's error, or why the trial is an error."""
+    """The verdict's error, or the cause of a trial with outcome error."""
     assertions_run: int = 0
     assertions_skipped: int = 0
     tools_called: tuple[str, ...] = ()
@@ -30,11 +30,11 @@ class TrialResult(Struct, frozen=True):
     vacuous: bool = False
     cost_usd: float | None = None
     warnings: tuple[str, ...] = ()
-    """Sentences on what was skipped; for the console."""
+    """Sentences about skipped values, for the console."""
 
 
 class CaseResult(Struct, frozen=True):
-    """A case with its trials, at least one."""
+    """A case with one or more trials."""
 
     id: str
     description: str
@@ -42,25 +42,25 @@ class CaseResult(Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        """Whether every trial that is not an error passed, and one was not."""
+        """Whether there is a trial without error, and all of these passed."""
         counted = [trial.outcome for trial in self.trials if trial.outcome != "error"]
         return bool(counted) and set(counted) == {"pass"}
 
     @property
-    def telling(self) -> TrialResult:
-        """The trial that stands for the case: the first that failed, else that is an error or passed."""
+    def shown_trial(self) -> TrialResult:
+        """The trial shown for the case: the first that failed, else passed, else had an error."""
         order = ("fail", "pass", "error")
         return min(self.trials, key=lambda trial: order.index(trial.outcome))
 
     @property
     def duration_ms(self) -> int | None:
-        """Mean over the trials whose time is known; None where that of none is."""
+        """The mean over trials with a known time; None without any."""
         known = [trial.seconds for trial in self.trials if trial.seconds is not None]
         return _milliseconds(fmean(known)) if known else None
 
 
 class Comparison(Struct, frozen=True):
-    """What changed against a baseline, by case id; failed is failed, whatever the reason."""
+    """Changes against a baseline by case id; errors count as failed."""
 
     regressions: tuple[str, ...] = ()
     new_passes: tuple[str, ...] = ()
@@ -80,24 +80,24 @@ class Baseline(Struct, frozen=True):
 
 
 class SuiteRun(Struct, frozen=True):
-    """Everything that an EvalSuiteResult tells of a run."""
+    """The data of an EvalSuiteResult."""
 
     run_id: str
     timestamp: str
-    """When the run started, ISO 8601."""
+    """The start of the run, ISO 8601."""
     tier: str
     tool_name: str | None
     agent_endpoint: str
     cases: tuple[CaseResult, ...]
     tool_version: str | None = None
     description_hash: str | None = None
-    """The current one."""
+    """The current hash."""
     registry_size: int | None = None
     eval_file_hash: str | None = None
     staleness_warnings: tuple[str, ...] = ()
     stale: bool = False
     generated_hash: str | None = None
-    """The description hash that the eval file was generated for."""
+    """The description hash in the eval file."""
     baseline: Baseline | None = None
 
     @property
@@ -124,26 +124,26 @@ def trial_result(
     error: str = "",
     cost_usd: float | None = None,
 ) -> TrialResult:
-    """Return what is told of a trial: its verdict on the assertions, else the scores that decided.
+    """Return a trial's result from its verdict on the assertions, else from its deciding scores.
 
-    `error` is why the trial is an error, where it is one.
+    `error` is the cause of a trial with outcome error.
     """
     found = (score for score in scores if score.layer == "assertions" and score.name == VERDICT)
-    told = next((score.detail for score in found), {})
+    verdict = next((score.detail for score in found), {})
     failed = [f"{score.name}: {score.message}" for score in scores if score.passed is False]
     decided = sum(score.passed is not None for score in scores)
     return TrialResult(
         outcome=outcome,
         seconds=seconds,
-        error=error if outcome == "error" else (told.get("error") or (failed[0] if failed else "")),
-        assertions_run=told.get("assertions_run", decided),
-        assertions_skipped=told.get("assertions_skipped", 0),
+        error=error if outcome == "error" else (verdict.get("error") or (failed[0] if failed else "")),
+        assertions_run=verdict.get("assertions_run", decided),
+        assertions_skipped=verdict.get("assertions_skipped", 0),
         tools_called=tuple(tools_called),
         response_length=len(answer),
-        skipped_tokens=tuple(told.get("skipped_tokens", ())),
-        all_failures=tuple(told.get("all_failures", failed)),
-        vacuous=told.get("vacuous", False),
-        warnings=tuple(told.get("warnings", ())),
+        skipped_tokens=tuple(verdict.get("skipped_tokens", ())),
+        all_failures=tuple(verdict.get("all_failures", failed)),
+        vacuous=verdict.get("vacuous", False),
+        warnings=tuple(verdict.get("warnings", ())),
         cost_usd=cost_usd,
     )
 
@@ -164,7 +164,7 @@ def compare_passes(
 
 
 def suite_result(run: SuiteRun) -> dict[str, Json]:
-    """Return the EvalSuiteResult: the contract's fields in its order, evalhub's own after them."""
+    """Return the EvalSuiteResult: the contract's fields in order, then evalhub's own."""
     comparison = run.comparison
     return {
         "runId": run.run_id,
@@ -198,14 +198,14 @@ def summary(cases: Sequence[CaseResult]) -> dict[str, Json]:
         "totalCases": len(cases),
         "passed": passed,
         "failed": len(cases) - passed,
-        "skippedAssertions": sum(case.telling.assertions_skipped for case in cases),
+        "skippedAssertions": sum(case.shown_trial.assertions_skipped for case in cases),
         "totalDurationMs": total_duration(cases),
         "estimatedCostUsd": _cost(cases),
     }
 
 
 def total_duration(cases: Sequence[CaseResult]) -> int | None:
-    """Return the sum over the cases whose time is known; None where there are cases and that of none is."""
+    """Return the sum over cases with a known time; None if no case has one."""
     known = [case.duration_ms for case in cases if case.duration_ms is not None]
     return sum(known) if known or not cases else None
 
@@ -215,25 +215,25 @@ def _milliseconds(seconds: float | None) -> int | None:
 
 
 def _cost(cases: Sequence[CaseResult]) -> float | None:
-    """Return the sum; None where any trial's cost is unknown, since a part of the sum would mislead."""
+    """Return the total cost; None if any trial's cost is unknown, because a partial sum would mislead."""
     trials = [trial for case in cases for trial in case.trials if trial.outcome != "error"]
     costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
     return sum(costs) if trials and len(costs) == len(trials) else None
 
 
 def _case(case: CaseResult) -> dict[str, Json]:
-    told = case.telling
-    error = {} if case.passed else {"error": _error(told)}
-    details = _details(told)
+    trial = case.shown_trial
+    error = {} if case.passed else {"error": _error(trial)}
+    details = _details(trial)
     if len(case.trials) > 1:
-        details["trials"] = [_trial(trial) for trial in case.trials]
+        details["trials"] = [_trial(each) for each in case.trials]
     return {
         "id": case.id,
         "description": case.description,
         "passed": case.passed,
         "durationMs": case.duration_ms,
-        "assertionsRun": told.assertions_run,
-        "assertionsSkipped": told.assertions_skipped,
+        "assertionsRun": trial.assertions_run,
+        "assertionsSkipped": trial.assertions_skipped,
         **error,
         "details": details,
     }

@@ -1,4 +1,4 @@
-"""The console summary of a run (tool-forge eval runner, Console Summary)."""
+"""Write the console summary of a run (tool-forge eval runner, Console Summary)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _LEAST_DURATION = 6
 _GREEN, _RED, _YELLOW, _BOLD = "32", "31", "33", "1"
 
 Paint = Callable[[str, str], str]
-"""Takes a text and the number of a colour."""
+"""A function from a text and a colour number to coloured text."""
 
 
 def suite_summary(
     run: SuiteRun, *, width: int = WIDTH, coloured: bool = False, most: int | None = None
 ) -> str:
-    """Return the text, lines ended by newlines, at most `width` terminal cells wide where that is possible.
+    """Return the summary, at most `width` terminal cells wide where possible.
 
-    Errors, warnings and ids are never cut; a description that is too long is. Of more than `most` cases
-    those that passed are only counted.
+    Long descriptions are cut; errors, warnings and ids never are. With more than `most` cases, passed cases are
+    only counted.
     """
     return "".join(f"{line}\n" for line in _lines(run, width, _coloured if coloured else _plain, most))
 
@@ -62,13 +62,13 @@ def _case(case: CaseResult, ids: int, room: int, paint: Paint) -> Iterator[str]:
     mark = paint("✓", _GREEN) if case.passed else paint("✗", _RED)
     description = _fitted(case.description, room)
     yield f"  {mark} {set_cell_size(case.id, ids)}  {description}  {_duration(case.duration_ms)}"
-    told = case.telling
+    trial = case.shown_trial
     if not case.passed:
-        error = f"agent error: {told.error}" if told.outcome == "error" else told.error
+        error = f"agent error: {trial.error}" if trial.outcome == "error" else trial.error
         yield paint(f"    → {error}", _RED)
-    for warning in told.warnings:
+    for warning in trial.warnings:
         yield paint(f"    ⚠ {warning}", _YELLOW)
-    if told.vacuous:
+    if trial.vacuous:
         yield paint("    ⚠ Nothing was asserted, so it passed as vacuous.", _YELLOW)
 
 
@@ -82,12 +82,12 @@ def _fitted(text: str, room: int) -> str:
 
 
 def _totals(run: SuiteRun) -> str:
-    told = summary(run.cases)
+    totals = summary(run.cases)
     timed = sum(case.duration_ms is not None for case in run.cases)
     of = f" of {timed} cases" if 0 < timed < len(run.cases) else ""
     return (
-        f"  {told['passed']}/{told['totalCases']} passed | {told['failed']} failed | "
-        f"{told['skippedAssertions']} skipped assertions | {_duration(total_duration(run.cases))} total{of}"
+        f"  {totals['passed']}/{totals['totalCases']} passed | {totals['failed']} failed | "
+        f"{totals['skippedAssertions']} skipped assertions | {_duration(total_duration(run.cases))} total{of}"
     )
 
 
@@ -112,7 +112,7 @@ def _changes(run: SuiteRun, paint: Paint) -> Iterator[str]:
 def _warnings(run: SuiteRun, paint: Paint) -> Iterator[str]:
     warnings = list(run.staleness_warnings)
     if run.stale and run.generated_hash:
-        # The contract's console says a mismatch in few words; the file has the whole sentence.
+        # The contract shortens a mismatch on the console; the file has the full sentence.
         hashes = f"(generated: {run.generated_hash}, current: {run.description_hash})"
         warnings = [f"Description hash mismatch {hashes}", *(text for text in warnings if not _is_hash(text))]
     for text in warnings:

@@ -1,4 +1,4 @@
-"""How a program is found among an agent's commands, how it is run, and how it is checked."""
+"""The tool under test: how to find its commands, run it and check it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evaluators.values import Value
 
 
 class Tool(Value):
-    """The program whose use is tested (the `target:` section of llm-tool-test)."""
+    """The program under test (`target:` in llm-tool-test)."""
 
     binary: str = ""
     command_pattern: str = ""

@@ -1,4 +1,4 @@
-"""Finds the commands of the tool under test in a transcript (llm-tool-test evaluation, Layer 1)."""
+"""Find the commands of the tool under test in a transcript (llm-tool-test evaluation, Layer 1)."""
 
 from __future__ import annotations
 
@@ -13,23 +13,41 @@ from evaluators.calls import Call
 from evaluators.model import Command
 from evaluators.patterns import compile_pattern, required_literal
 from evaluators.shell import Segment, exit_codes, segments, without_ansi
-from evaluators.told_exit import told_exit_code
+
+_EXIT = re.compile(r"\bexit(?:ed)?(?: with)? (?:code|status)[: =]*(\d{1,9})")
+_ERROR = re.compile(r"^[\s\[*✗✖❌!]*(?:errors?|failed|fatal)\b(?![: ]*(?:0\b|none\b)|-free)", re.MULTILINE)
+_USAGE = re.compile(r"^\s*usage:", re.MULTILINE)
+
+
+def exit_code_in_text(output: str, *, after_help: bool) -> int:
+    """Return the exit code according to the lines after a command.
+
+    It is the number they name, else 1 for an error word at the start of a line (`usage:` counts unless help was
+    requested), else 0.
+    """
+    low = output.lower()
+    if "exit" in low and (named := _EXIT.search(low)):
+        return int(named[1])
+    if ("error" in low or "fail" in low or "fatal" in low) and _ERROR.search(low):
+        return 1
+    return int(not after_help and "usage:" in low and _USAGE.search(low) is not None)
+
 
 GENERIC_PATTERN = r"^(?!exit|error|failed)[a-z][\w.-]*\s+(?P<sub>--help|\w\S*)"
-"""Any program in lower case with a word behind it. Only where no tool is known at all; no scenario gets it by default."""
+"""Matches any lower-case program followed by a word, for transcripts without a known tool. Never a default."""
 
 HELP = "help"
 """The key of help calls."""
 
 WINDOW = 20
-"""Lines of text behind a command in which its exit code is sought."""
+"""Lines after a command that are searched for its exit code."""
 
 _CACHED_LENGTH = 2_000
-"""Characters of the longest line that is remembered, which bounds the memory of the caches."""
+"""The longest line in a cache, in characters, to limit memory."""
 
 
-class Seen(Struct, frozen=True, gc=False):
-    """A command of the tool as it was found, before it has a place in an order."""
+class FoundCommand(Struct, frozen=True, gc=False):
+    """A command of the tool, not numbered yet."""
 
     line: str
     subcommand: str | None = None
@@ -40,19 +58,19 @@ class Seen(Struct, frozen=True, gc=False):
 
 
 class Matcher(Struct, frozen=True, cache_hash=True):
-    """How the commands of a tool are known: by a pattern, else by the name of its program."""
+    """Recognizes a tool's commands by a pattern, else by the program's name."""
 
     binary: tuple[str, ...] = ()
     pattern: str = ""
 
     def literal(self) -> str:
-        """Return what a line must hold to be looked at; empty when any line may match."""
+        """Return a text that every matching line contains; empty if there is none."""
         return required_literal(self.pattern) if self.pattern else self.binary[0]
 
 
 @lru_cache(maxsize=256)
-def matcher(binary: str, pattern: str) -> Matcher | None:
-    """Return how to find the tool's commands, or None without binary and pattern. Raises `BadPattern`."""
+def make_matcher(binary: str, pattern: str) -> Matcher | None:
+    """Return a matcher for the tool's commands, None without binary and pattern. Raises `BadPattern`."""
     if pattern.strip():
         compile_pattern(pattern)
         return Matcher(pattern=pattern)
@@ -60,10 +78,10 @@ def matcher(binary: str, pattern: str) -> Matcher | None:
     return Matcher(binary=parts[0].words) if parts else None
 
 
-def numbered(found: Iterable[tuple[Seen, int | None]]) -> tuple[Command, ...]:
-    """Return the commands in order, each that follows a failed one of its subcommand told so.
+def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[Command, ...]:
+    """Number the commands and mark retries: commands after a failed one of the same subcommand.
 
-    Where there is no subcommand the command line stands for it. A success, also an unknown one, clears the failure.
+    Without a subcommand, the command line is used instead. A success or an unknown result clears the failure.
     """
     failed: dict[str, int] = {}
     commands = []
@@ -90,33 +108,35 @@ def numbered(found: Iterable[tuple[Seen, int | None]]) -> tuple[Command, ...]:
     return tuple(commands)
 
 
-def in_shell_calls(paired: Sequence[Call], how: Matcher) -> Iterator[tuple[Seen, int | None]]:
-    """Give the tool's commands in calls that are shell command lines."""
+def commands_in_shell_calls(
+    paired: Sequence[Call], matcher: Matcher
+) -> Iterator[tuple[FoundCommand, int | None]]:
+    """Yield the tool's commands in shell calls."""
     for call in paired:
         line = call.event.command
         if line is not None:
             index = call.index
-            for seen in found_in_line(line, how, call.exit_code):
-                yield seen, index
+            for command in commands_in_line(line, matcher, call.exit_code):
+                yield command, index
 
 
-def in_tool_calls(paired: Sequence[Call]) -> Iterator[tuple[Seen, int | None]]:
-    """Give every tool call as a command: the tool is its subcommand, name and input are its line."""
+def commands_in_tool_calls(paired: Sequence[Call]) -> Iterator[tuple[FoundCommand, int | None]]:
+    """Yield every tool call as a command; the tool is the subcommand, name and input are the line."""
     for call in paired:
         name = call.event.name or "tool"
         given = call.event.input if call.event.input is not None else call.event.command
         text = "" if given is None else " " + msgspec.json.encode(given, order="deterministic").decode()
         code = call.exit_code
-        yield Seen(name + text, name, code, failed=code not in (None, 0)), call.index
+        yield FoundCommand(name + text, name, code, failed=code not in (None, 0)), call.index
 
 
-def in_text(text: str, how: Matcher) -> Iterator[tuple[Seen, int | None]]:
-    """Give the tool's commands in plain text, with line numbers; exit codes are what the next lines tell."""
+def commands_in_text(text: str, matcher: Matcher) -> Iterator[tuple[FoundCommand, int | None]]:
+    """Yield the tool's commands in plain text with line numbers; exit codes come from the next lines."""
     text = without_ansi(text)
     places = [
         (start, end, line)
-        for start, end, line in _lines_with(text, how.literal())
-        if _look(line, how).matches
+        for start, end, line in _lines_with(text, matcher.literal())
+        if _line_matches(line, matcher).matches
     ]
     ends = [start for start, _, _ in places[1:]]
     ends.append(len(text))
@@ -125,16 +145,18 @@ def in_text(text: str, how: Matcher) -> Iterator[tuple[Seen, int | None]]:
         number += text.count("\n", counted, start)
         counted = start
         window = _FOLLOWING_LINES.match(text, end, following)
-        code = told_exit_code(window.group() if window else "", after_help=_look(line, how).helping)
-        for seen in found_in_line(line, how, code):
-            yield seen, number
+        code = exit_code_in_text(
+            window.group() if window else "", after_help=_line_matches(line, matcher).helping
+        )
+        for command in commands_in_line(line, matcher, code):
+            yield command, number
 
 
 _FOLLOWING_LINES = re.compile(rf"(?:\n[^\n]*){{0,{WINDOW}}}")
 
 
 def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int, str]]:
-    """Give the lines that hold the literal, with their start and end."""
+    """Yield the lines that contain the literal, with start and end."""
     at = text.find(literal)
     while 0 <= at < len(text):
         start = text.rfind("\n", 0, at) + 1
@@ -144,48 +166,52 @@ def _lines_with(text: str, literal: str) -> Iterator[tuple[int, int, str]]:
         at = text.find(literal, end + 1)
 
 
-def found_in_line(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]:
-    """Return the tool's commands in a shell line that ended with this exit code. Raises `SlowPattern`."""
-    return _remembered(line, how, code) if len(line) <= _CACHED_LENGTH else _found(line, how, code)
+def commands_in_line(line: str, matcher: Matcher, code: int | None) -> tuple[FoundCommand, ...]:
+    """Return the tool's commands in a shell line with this exit code. Raises `SlowPattern`."""
+    return (
+        _cached_commands(line, matcher, code)
+        if len(line) <= _CACHED_LENGTH
+        else _commands_of(line, matcher, code)
+    )
 
 
-class _Look(Struct, frozen=True):
-    """What a line holds, whatever its exit code."""
+class _LineMatches(Struct, frozen=True):
+    """The tool's segments of a line, independent of its exit code."""
 
     parts: tuple[Segment, ...]
     matches: dict[int, tuple[str | None]]
-    """Index of each segment that is the tool's, with its subcommand."""
+    """Subcommand by index of the tool's segments."""
     helping: bool
     """Whether the last of them asks for help."""
 
 
-def _look(line: str, how: Matcher) -> _Look:
-    return _remembered_look(line, how) if len(line) <= _CACHED_LENGTH else _look_closely(line, how)
+def _line_matches(line: str, matcher: Matcher) -> _LineMatches:
+    return _cached_match_line(line, matcher) if len(line) <= _CACHED_LENGTH else _match_line(line, matcher)
 
 
-def _look_closely(line: str, how: Matcher) -> _Look:
+def _match_line(line: str, matcher: Matcher) -> _LineMatches:
     parts = segments(line)
-    matches = {n: match for n, part in enumerate(parts) if (match := _match(part, how)) is not None}
+    matches = {n: match for n, part in enumerate(parts) if (match := _match(part, matcher)) is not None}
     last = max(matches, default=None)
-    return _Look(parts, matches, last is not None and _asks_help(parts[last], matches[last][0]))
+    return _LineMatches(parts, matches, last is not None and _asks_help(parts[last], matches[last][0]))
 
 
-def _found(line: str, how: Matcher, code: int | None) -> tuple[Seen, ...]:
-    look = _look(line, how)
-    codes = exit_codes(look.parts, look.matches, code) if look.matches else {}
-    return tuple(_seen(look.parts[n], match, codes[n]) for n, match in look.matches.items())
+def _commands_of(line: str, matcher: Matcher, code: int | None) -> tuple[FoundCommand, ...]:
+    found = _line_matches(line, matcher)
+    codes = exit_codes(found.parts, found.matches, code) if found.matches else {}
+    return tuple(_command(found.parts[n], match, codes[n]) for n, match in found.matches.items())
 
 
-_remembered = lru_cache(maxsize=16_384)(_found)
-_remembered_look = lru_cache(maxsize=16_384)(_look_closely)
+_cached_commands = lru_cache(maxsize=16_384)(_commands_of)
+_cached_match_line = lru_cache(maxsize=16_384)(_match_line)
 
 
-def _match(part: Segment, how: Matcher) -> tuple[str | None] | None:
-    """Return the subcommand in a tuple of its own, or None where the segment is not the tool's."""
-    if how.pattern:
-        return _match_pattern(part, how.pattern)
-    length = len(how.binary)
-    if part.words[:length] != how.binary:
+def _match(part: Segment, matcher: Matcher) -> tuple[str | None] | None:
+    """Return the subcommand in a 1-tuple, or None if the segment is not the tool's."""
+    if matcher.pattern:
+        return _match_pattern(part, matcher.pattern)
+    length = len(matcher.binary)
+    if part.words[:length] != matcher.binary:
         return None
     return (part.words[length] if len(part.words) > length else None,)
 
@@ -194,16 +220,16 @@ def _match_pattern(part: Segment, text: str) -> tuple[str | None] | None:
     pattern = compile_pattern(text)
     match = pattern.search(part.text)
     if match is None and part.path:
-        # The pattern may name the path that the normalised line no longer has.
+        # The pattern may match the program's path, which the normalized line lacks.
         match = pattern.search(part.path + part.text[len(part.words[0]) :])
     return None if match is None else (match.sub,)
 
 
-def _seen(part: Segment, match: tuple[str | None], code: int | None) -> Seen:
+def _command(part: Segment, match: tuple[str | None], code: int | None) -> FoundCommand:
     (sub,) = match
     if not _asks_help(part, sub):
-        return Seen(part.line, sub, code, failed=code not in (None, 0))
-    return Seen(part.line, HELP, code, help=True, helps=_asked_about(sub, part.words))
+        return FoundCommand(part.line, sub, code, failed=code not in (None, 0))
+    return FoundCommand(part.line, HELP, code, help=True, helps=_asked_about(sub, part.words))
 
 
 def _asks_help(part: Segment, sub: str | None) -> bool:
@@ -211,7 +237,7 @@ def _asks_help(part: Segment, sub: str | None) -> bool:
 
 
 def _asked_about(sub: str | None, words: tuple[str, ...]) -> str | None:
-    """Return the subcommand of `tool sub --help` or `tool help sub`; None for the help of the tool itself."""
+    """Return the subcommand of `tool sub --help` or `tool help sub`; None for the tool's own help."""
     if sub != HELP:
         return None if sub == "--help" else sub
     behind = words[words.index(HELP) + 1 :] if HELP in words else ()

@@ -1,4 +1,4 @@
-"""The trace model of the AgentV specification: normalised events in, events and a summary out."""
+"""Read and summarize traces in AgentV's trace model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from evaluators.model import Event, Json, Transcript
 
 TYPES = frozenset(("model_step", "tool_call", "tool_result", "message", "error"))
-"""The types of an event that are evaluated (AgentV evaluation, Trace Data Model)."""
+"""The event types that are evaluated (AgentV evaluation, Trace Data Model)."""
 
 _FIELDS = ("id", "name", "input", "output", "text", "metadata")
 _SHELL_TOOLS = frozenset(
@@ -22,7 +22,7 @@ _SHOWN = 3
 
 
 class TraceSummary(Struct, frozen=True, rename="camel"):
-    """What a trace comes to; its JSON has the specification's names."""
+    """The summary of a trace; its JSON uses the specification's names."""
 
     event_count: int = 0
     tool_names: tuple[str, ...] = ()
@@ -31,24 +31,23 @@ class TraceSummary(Struct, frozen=True, rename="camel"):
     error_count: int = 0
 
     def as_json(self) -> dict[str, Json]:
-        """The summary under the names of the specification."""
+        """The summary as JSON, with the specification's names."""
         fields: dict[str, Json] = msgspec.to_builtins(self)
         return {**fields, "toolNames": list(self.tool_names)}
 
 
 def read_trace(items: Sequence[Json]) -> Transcript:
-    """Return a transcript with the events of a trace, its problems told as sentences.
+    """Return a transcript with the events of a trace and sentences about its problems.
 
-    An event without a valid timestamp is kept with none; an event of an unknown type is kept raw and
-    counted; what is no object at all is left out.
+    Invalid timestamps become None, events of unknown types stay raw, and entries that are not objects are dropped.
     """
     events = [_event(item) for item in items if isinstance(item, dict)]
-    said = [event.text for event in events if event.text]
+    texts = [event.text for event in events if event.text]
     answers = [event.text for event in events if event.type == "message" and event.role != "user"]
     return Transcript(
         events=tuple(events),
         source="trace",
-        text="\n".join(said),
+        text="\n".join(texts),
         answer=next((text.strip() for text in reversed(answers) if text and text.strip()), ""),
         problems=tuple(_problems(items, events)),
         unknown_events=sum(event.type == "raw" for event in events),
@@ -56,12 +55,12 @@ def read_trace(items: Sequence[Json]) -> Transcript:
 
 
 def has_trace(transcript: Transcript) -> bool:
-    """Tell whether the agent's own events are known; text alone is no trace."""
+    """Return whether the transcript has recorded events; plain text is not a trace."""
     return transcript.source in ("events", "stream", "trace")
 
 
 def summary(events: Sequence[Event]) -> TraceSummary:
-    """Return the summary of a trace; calls of a tool without a name are not counted by name."""
+    """Return the summary of a trace; calls without a tool name are not counted by name."""
     counts = Counter(event.name for event in events if event.type == "tool_call" and event.name)
     return TraceSummary(
         event_count=len(events),
@@ -72,17 +71,17 @@ def summary(events: Sequence[Event]) -> TraceSummary:
 
 
 def tool_calls(events: Sequence[Event]) -> list[Event]:
-    """Return the tool calls of a trace in their order."""
+    """Return the tool calls of a trace in order."""
     return [event for event in events if event.type == "tool_call"]
 
 
 def as_trace(events: Sequence[Event]) -> list[dict[str, Json]]:
-    """Return events as the JSON of the trace model; a raw one is as it came."""
+    """Return events as JSON of the trace model; raw events are unchanged."""
     return [dict(event.metadata) if event.type == "raw" else _fields(event) for event in events]
 
 
 def shell_command(name: str | None, input: Json) -> str | None:
-    """Return the command line of a call to a shell tool, None for any other call."""
+    """Return the command line of a shell tool's call, None for other tools."""
     if not isinstance(input, dict) or (name or "").lower() not in _SHELL_TOOLS:
         return None
     command = input.get("command", input.get("cmd"))
@@ -92,7 +91,7 @@ def shell_command(name: str | None, input: Json) -> str | None:
 
 
 def timestamp(value: Json) -> str | None:
-    """Return an ISO 8601 time as it is written, None for anything else."""
+    """Return an ISO 8601 time as written, None for anything else."""
     if not isinstance(value, str):
         return None
     try:
@@ -138,14 +137,14 @@ def _fields(event: Event) -> dict[str, Json]:
 
 def _problems(items: Sequence[Json], events: Sequence[Event]) -> Iterator[str]:
     if len(items) != len(events):
-        yield f"Entries of the trace that are no objects: {len(items) - len(events)}. They were left out."
+        yield f"Trace entries that are not objects: {len(items) - len(events)}. They were ignored."
     untimed = sum(event.type != "raw" and event.timestamp is None for event in events)
     if untimed:
-        yield f"Events of the trace without an ISO 8601 timestamp: {untimed}. They are kept without a time."
+        yield f"Trace events without an ISO 8601 timestamp: {untimed}. They have no time."
     unknown = sorted({event.name or "none" for event in events if event.type == "raw"})
     if unknown:
         shown = ", ".join(unknown[:_SHOWN]) + (", …" if len(unknown) > _SHOWN else "")
-        yield f"Events of the trace of unknown type: {shown}. They are kept and not evaluated."
+        yield f"Unknown event types in the trace: {shown}. These events are stored and not evaluated."
 
 
 def _text(value: Json) -> str | None:

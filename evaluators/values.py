@@ -1,4 +1,4 @@
-"""What the values of a scenario have in common."""
+"""Base classes of the values of a scenario."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from evaluators.model import Json
 
 
 class Value(BaseModel):
-    """Immutable, and a name that does not exist is an error."""
+    """An immutable value that rejects unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Kind(Value):
-    """One kind of several; a file says which by `type`."""
+    """One of several kinds, named by `type` in the file."""
 
     type: str
 
     @model_serializer(mode="wrap")
     def _with_type(self, dump: SerializerFunctionWrapHandler) -> dict[str, Json]:
-        """Keep the type also where defaults are left out, as nothing else tells the kinds apart."""
+        """Keep `type` even when defaults are left out, because it selects the class."""
         return {"type": self.type, **dump(self)}

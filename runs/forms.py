@@ -18,7 +18,10 @@ class TargetsFileForm(forms.Form):
     """A targets file."""
 
     file = forms.FileField(
-        error_messages={"required": "Choose a file.", "empty": "The file is empty. Choose another one."}
+        error_messages={
+            "required": "Choose a file.",
+            "empty": "The file is empty. Choose another file.",
+        }
     )
 
 
@@ -115,7 +118,10 @@ class ResultsFileForm(forms.Form):
     """Results that another program wrote."""
 
     file = forms.FileField(
-        error_messages={"required": "Choose a file.", "empty": "The file is empty. Choose another one."}
+        error_messages={
+            "required": "Choose a file.",
+            "empty": "The file is empty. Choose another file.",
+        }
     )
 
 

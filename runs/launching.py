@@ -22,13 +22,13 @@ from runs.queue.retrying import retry_when_lost
 from runs.reaping import reap
 from runs.targets.accepting import folder_on_disk, take_over, take_over_bundle
 from runs.trials import batching
+from scenarios.bundle_limits import read_whole
 from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.upload import inside
 from scenarios.guidance import Unplaced, placed, replaced
 from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite, SuiteVersion
-from scenarios.one_file import read_whole
 from scenarios.storing import guidance_files, keep_guidance
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Zip and tar archives from people nobody knows, read into memory and never onto a disk."""
+"""Read untrusted zip and tar archives into memory, never to disk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from scenarios.bundle_limits import (
 
 _PIECE = 64 * 1024
 _FREE = 1024 * 1024
-"""Bytes of a member that may come of any packed size."""
+"""Unpacked bytes that are always allowed."""
 _TAR_MAGIC = slice(257, 262)
 _ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 _BROKEN = (
@@ -44,19 +44,19 @@ _BROKEN = (
     NotImplementedError,
     RuntimeError,
 )
-"""What the standard library raises for archives that are cut off, encrypted or made up."""
+"""Exceptions of the standard library for truncated, encrypted or invalid archives."""
 
 
 def is_archive(name: str, data: bytes) -> bool:
-    """Tell an archive by its ending or by how it begins."""
+    """Return whether data is an archive, by its first bytes or its extension."""
     begins = data.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")) or data[_TAR_MAGIC] == b"ustar"
     return begins or name.lower().endswith(_ENDINGS)
 
 
 def read_members(name: str, data: bytes) -> Iterator[Member]:
-    """Yield the files of an archive. Raises `ScenarioFileError`; sizes are counted while reading."""
+    """Yield the files of an archive, counting sizes while reading. Raises `ScenarioFileError`."""
     if len(data) > MAX_ARCHIVE_BYTES:
-        what = f"The archive has {len(data):,} bytes; at most {MAX_ARCHIVE_BYTES:,} are read."
+        what = f"The archive has {len(data):,} bytes; the limit is {MAX_ARCHIVE_BYTES:,}."
         raise refuse(name, "", what, "Split the suite or make its fixtures smaller.", "bundle/large-archive")
     try:
         if data.startswith(b"PK"):
@@ -66,19 +66,19 @@ def read_members(name: str, data: bytes) -> Iterator[Member]:
     except _BROKEN as error:
         what = f"The archive cannot be read: {str(error).rstrip('.') or type(error).__name__}."
         raise refuse(
-            name, "", what, "Pack it anew as zip or tar.gz, without a password.", "bundle/broken-archive"
+            name, "", what, "Create it again as zip or tar.gz, without a password.", "bundle/broken-archive"
         ) from error
 
 
 def _zip_members(name: str, data: bytes) -> Iterator[Member]:
-    # Each entry of the directory becomes an object before any can be refused, so they are counted first.
+    # Opening creates an object for each entry, so they are counted first.
     if data.count(b"PK\x01\x02") > MAX_MEMBERS:
         raise too_many(name)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for entry in archive.infolist():
             if entry.is_dir() or is_litter(entry.filename):
                 continue
-            # `filename` is cut at a NUL and has the platform's slashes; the name as packed is what counts.
+            # `filename` is cut at a NUL and normalized, so the original name is checked.
             check_path(name, entry.orig_filename)
             mode = entry.external_attr >> 16
             _check_kind(name, entry.filename, mode)
@@ -118,7 +118,7 @@ def _tar_content(archive: tarfile.TarFile, entry: tarfile.TarInfo, name: str) ->
 
 
 def _unpacked(name: str, data: bytes) -> bytes:
-    """Return the tar inside a gzip; its headers may take as much room again as a small file."""
+    """Return the tar in a gzip; headers may be as large as small files."""
     limit = MAX_TOTAL_BYTES + 2 * MAX_MEMBERS * tarfile.BLOCKSIZE
     pieces, size = [], 0
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
@@ -146,11 +146,11 @@ def _read(file: IO[bytes], name: str, path: str, *, packed: int) -> bytes:
 
 def _bomb(name: str, path: str) -> Exception:
     what = f"It unpacks to more than {MAX_RATIO} times its size."
-    return refuse(name, path, what, "Pack real files only.", "bundle/bomb")
+    return refuse(name, path, what, "Pack only real files.", "bundle/bomb")
 
 
 def _link(name: str, path: str, kind: str) -> Exception:
-    return refuse(name, path, f"It is a {kind} link.", "Pack a copy of the file in its place.", "bundle/link")
+    return refuse(name, path, f"It is a {kind} link.", "Pack a copy of the file instead.", "bundle/link")
 
 
 def _not_regular(name: str, path: str) -> Exception:

@@ -1,11 +1,13 @@
-"""How large a bundle may be and what its paths may look like."""
+"""Check the size and the paths of bundles."""
 
 from __future__ import annotations
 
+import errno
 import posixpath
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from scenarios.formats.problems import Problem, ScenarioFileError
 
@@ -14,7 +16,7 @@ MAX_MEMBERS = 5_000
 MAX_FILE_BYTES = 20 * 1024 * 1024
 MAX_TOTAL_BYTES = 100 * 1024 * 1024
 MAX_RATIO = 200
-"""Unpacked bytes for each packed one, beyond the first mebibyte of a member."""
+"""The highest compression ratio, beyond the first mebibyte of a member."""
 MAX_PATH = 400
 MAX_FOLDERS = 20
 
@@ -32,13 +34,13 @@ class Member:
 
 
 def refuse(archive: str, member: str, what: str, fix: str, id: str) -> ScenarioFileError:
-    """Return the error for a bundle that is not taken."""
+    """Return the error for a rejected bundle."""
     shown = member.encode("utf-8", "backslashreplace").decode()
     return ScenarioFileError([Problem(file=archive, line=1, where=shown, what=what, fix=fix, id=id)])
 
 
 def collect(archive: str, members: Iterable[Member]) -> list[Member]:
-    """Return all members that count, sorted. Raises `ScenarioFileError` at the first that breaks a limit."""
+    """Return the relevant members, sorted. Raises `ScenarioFileError` at the first over a limit."""
     kept: dict[str, Member] = {}
     total = 0
     for member in members:
@@ -48,7 +50,7 @@ def collect(archive: str, members: Iterable[Member]) -> list[Member]:
         total += len(member.content)
         _check_sizes(archive, member, total=total, count=len(kept) + 1)
         if member.path.casefold() in kept:
-            what = "Two files have this path, or paths that differ in upper and lower case only."
+            what = "Two files have this path, or paths that differ only in case."
             raise refuse(archive, member.path, what, "Rename one of them.", "bundle/same-path")
         kept[member.path.casefold()] = member
     _check_folders(archive, kept)
@@ -56,13 +58,13 @@ def collect(archive: str, members: Iterable[Member]) -> list[Member]:
 
 
 def is_litter(path: str) -> bool:
-    """Tell what file managers and version control leave behind."""
+    """Return whether a path belongs to a file manager or version control."""
     return posixpath.basename(path) in _LITTER or not {"__MACOSX", ".git"}.isdisjoint(path.split("/")[:-1])
 
 
 def check_path(archive: str, path: str) -> None:
-    """Refuse a path that could lead out or that not every file system takes."""
-    fix = "Pack relative paths with forward slashes only."
+    """Reject a path that leads outside or is not portable."""
+    fix = "Use relative paths with forward slashes."
     if path.startswith(("/", "~")) or re.match(r"[A-Za-z]:", path):
         raise refuse(archive, path, "The path is absolute.", fix, "bundle/absolute-path")
     if "\\" in path:
@@ -73,11 +75,11 @@ def check_path(archive: str, path: str) -> None:
         )
     parts = path.split("/")
     if ".." in parts:
-        raise refuse(archive, path, "The path leads upwards with '..'.", fix, "bundle/upward-path")
+        raise refuse(archive, path, "The path contains '..'.", fix, "bundle/upward-path")
     if "" in parts or "." in parts:
-        raise refuse(archive, path, "The path has an empty step or '.'.", fix, "bundle/bad-path")
+        raise refuse(archive, path, "The path has an empty part or '.'.", fix, "bundle/bad-path")
     if len(path.encode()) > MAX_PATH or len(parts) > MAX_FOLDERS:
-        what = f"The path is longer than {MAX_PATH} bytes or {MAX_FOLDERS} steps."
+        what = f"The path is longer than {MAX_PATH} bytes or {MAX_FOLDERS} parts."
         raise refuse(archive, path, what, "Shorten it.", "bundle/long-path")
 
 
@@ -93,18 +95,20 @@ def _check_sizes(archive: str, member: Member, *, total: int, count: int) -> Non
 def too_large_file(archive: str, path: str) -> ScenarioFileError:
     """Return the error for one file that is too large."""
     what = f"The file is larger than {MAX_FILE_BYTES:,} bytes."
-    return refuse(archive, path, what, "Make it smaller or fetch it in setup.commands.", "bundle/large-file")
+    return refuse(
+        archive, path, what, "Make it smaller, or download it in setup.commands.", "bundle/large-file"
+    )
 
 
 def too_large(archive: str) -> ScenarioFileError:
-    """Return the error for files that are too large together."""
-    what = f"The files have more than {MAX_TOTAL_BYTES:,} bytes together."
+    """Return the error for files that are too large in total."""
+    what = f"The files have more than {MAX_TOTAL_BYTES:,} bytes in total."
     return refuse(archive, "", what, "Split the suite or make its fixtures smaller.", "bundle/too-large")
 
 
 def too_many(archive: str) -> ScenarioFileError:
     """Return the error for too many files."""
-    what = f"There are more than {MAX_MEMBERS:,} files in it."
+    what = f"The upload has more than {MAX_MEMBERS:,} files."
     return refuse(archive, "", what, "Split the suite.", "bundle/too-many-files")
 
 
@@ -113,5 +117,14 @@ def _check_folders(archive: str, kept: dict[str, Member]) -> None:
         folder = member.path.casefold()
         while folder := posixpath.dirname(folder):
             if folder in kept:
-                what = "The path is a file and a folder at once."
+                what = "The path is both a file and a folder."
                 raise refuse(archive, kept[folder].path, what, "Rename one of them.", "bundle/same-path")
+
+
+def read_whole(path: Path, *, most: int = MAX_FILE_BYTES) -> bytes:
+    """Return a file's content. Raises `OSError` for a larger file, because a device could fill the memory."""
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(path))
+    return content

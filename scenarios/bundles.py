@@ -1,4 +1,4 @@
-"""What people bring: a file, a folder or an archive, as paths and contents within limits."""
+"""Read files, folders and archives as paths and contents, within limits."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from scenarios.formats.upload import inside
 
 @dataclass(frozen=True)
 class Bundle:
-    """Files that belong together. Paths are relative, with forward slashes; `name` names the suite."""
+    """Files of one upload. Paths are relative, with forward slashes; `name` names the suite."""
 
     name: str
     files: Mapping[str, bytes]
     executables: frozenset[str] = field(default_factory=frozenset)
     decoded: Mapping[str, Document] = field(default_factory=dict)
-    """Files that had to be decoded on the way."""
+    """Documents that were decoded while reading."""
 
 
 def read_path(path: Path) -> Bundle:
-    """Read a folder, an archive, or a scenario file with what it names beside it.
+    """Read a folder, an archive, or a scenario file with the files it references.
 
-    Raises `ScenarioFileError` when it is missing, too large, or holds what no suite may hold.
+    Raises `ScenarioFileError` if it is missing, too large, or contains forbidden files.
     """
     try:
         if path.is_dir():
@@ -54,7 +54,7 @@ def read_path(path: Path) -> Bundle:
 
 
 def read_upload(name: str, data: bytes) -> Bundle:
-    """Read what came through a form or the REST interface: an archive or a file alone."""
+    """Read an uploaded archive or single file."""
     if is_archive(name, data):
         return read_archive(name, data)
     file = posixpath.basename(name.replace("\\", "/")) or "upload.yaml"
@@ -62,9 +62,9 @@ def read_upload(name: str, data: bytes) -> Bundle:
 
 
 def read_archive(name: str, data: bytes) -> Bundle:
-    """Read a zip or tar archive. A single folder at its top is the bundle itself, and gives the name.
+    """Read a zip or tar archive. A single top folder is the bundle itself and its name.
 
-    Raises `ScenarioFileError` for every archive that could write outside, hide something or grow without end.
+    Raises `ScenarioFileError` for archives that write outside, hide files or expand without limit.
     """
     bundle = _bundle(name, _stem(name), read_members(name, data))
     top = {path.split("/")[0] for path in bundle.files}
@@ -81,13 +81,13 @@ def read_archive(name: str, data: bytes) -> Bundle:
 def _bundle(archive: str, name: str, members: Iterator[Member]) -> Bundle:
     kept = collect(archive, members)
     if not kept:
-        raise refuse(archive, "", "There is no file in it.", "Add the suite's files.", "bundle/no-files")
+        raise refuse(archive, "", "The upload has no files.", "Add the suite's files.", "bundle/no-files")
     executables = frozenset(member.path for member in kept if member.executable)
     return Bundle(name, {member.path: member.content for member in kept}, executables)
 
 
 def _stem(name: str) -> str:
-    """Return a file's name without its ending: `git.yaml` and `git.tar.gz` are both `git`."""
+    """Return a file's name without extension: `git.yaml` and `git.tar.gz` are both `git`."""
     base = posixpath.basename(name)
     for ending in (".tar.gz", ".eval.yaml", ".eval.yml"):
         if base.lower().endswith(ending):
@@ -113,13 +113,13 @@ def _with_companions(path: Path, content: bytes) -> Bundle:
 
 
 def _walk(root: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Member]:
-    """Yield the files below a folder; a link is followed when it stays inside the root."""
+    """Yield the files below a folder, following links within the root."""
     real = folder.resolve()
     if real in above:
         raise refuse(
             root.name,
             _name(root, folder),
-            "The link leads back to a folder above it.",
+            "The link points to a folder above it.",
             "Remove it.",
             "bundle/link",
         )
@@ -128,8 +128,8 @@ def _walk(root: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[Member]
             raise refuse(
                 root.name,
                 _name(root, entry),
-                "The link leads out of the folder.",
-                "Put a copy in its place.",
+                "The link points outside the folder.",
+                "Replace it with a copy.",
                 "bundle/link",
             )
         if entry.is_dir():
@@ -149,7 +149,7 @@ def _name(root: Path, path: Path) -> str:
 
 
 def _content(path: Path, name: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
-    """Return a regular file's content, of a larger one a byte more than the limit; opening does not wait for the other end of a pipe."""
+    """Return a regular file's content, at most one byte over the limit. Opening a pipe does not block."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise refuse(name, "", "It is neither a file nor a folder.", "Remove it.", "bundle/not-regular")

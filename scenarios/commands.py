@@ -1,4 +1,4 @@
-"""What commands about files have in common: every mistake of a file, the project, and who acts."""
+"""Shared parts of commands that read files: problems, project and user."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from django.contrib.auth.models import User
 from evalhub.teams.access import default_project, local_owner
 from evalhub.teams.models import Project
 from evalhub.web.commands import FAILED, PASSED, REGRESSED, WRONG_USE, PlainCommand, Refused, Result
+from scenarios.bundle_limits import read_whole
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.one_file import read_whole
 
 __all__ = ["FAILED", "PASSED", "REGRESSED", "WRONG_USE", "EvalhubCommand", "Refused", "Result"]
 MAX_DOCUMENT_BYTES = 512 * 1024 * 1024
-"""Of evidence and of results, which hold transcripts."""
+"""The size limit of evidence and results, which include transcripts."""
 
 
 class EvalhubCommand(PlainCommand):
@@ -27,7 +27,7 @@ class EvalhubCommand(PlainCommand):
         try:
             return super().carry_out(options)
         except ScenarioFileError as error:
-            sentence = "The files cannot be taken as they are."
+            sentence = "The files have errors."
             raise Refused(sentence, id="files/refused", problems=error.problems) from error
 
 
@@ -52,17 +52,17 @@ def chosen_project(slug: str | None) -> Project:
     project = Project.objects.filter(slug=slug).first()
     if project is None:
         names = ", ".join(Project.objects.values_list("slug", flat=True)) or "none yet"
-        raise Refused(f"There is no project '{slug}'. There are: {names}.", id="project/unknown")
+        raise Refused(f"Unknown project '{slug}'. Projects: {names}.", id="project/unknown")
     return project
 
 
 def acting_user() -> User | None:
-    """Return who acts from the command line: the local owner when embedded, else nobody in particular."""
+    """Return the user of the command line: the local owner in embedded mode, else None."""
     return local_owner() if settings.EMBEDDED else None
 
 
 def read_bytes(path: str, what: str) -> bytes:
-    """Return a file's content. Raises `Refused` saying what was to be read."""
+    """Return a file's content. Raises `Refused` naming the file's purpose in `what`."""
     try:
         return read_whole(Path(path), most=MAX_DOCUMENT_BYTES)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What two versions of a suite differ in, scenario by scenario."""
+"""Compare two versions of a suite, scenario by scenario."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _NOT_SHOWN = {"key", "file", "line"}
 
 @dataclass(frozen=True)
 class Content:
-    """A scenario as one version has it."""
+    """A scenario's content in one version."""
 
     sha256: str
     parts: Standard
     content: Json = None
-    """`ScenarioSpec` as JSON; None where it was not asked for."""
+    """`ScenarioSpec` as JSON; None if it was not requested."""
 
 
 @dataclass(frozen=True)
 class Changed:
-    """A scenario that is not the same in both versions."""
+    """A scenario that differs between two versions."""
 
     key: str
     how: str
@@ -52,44 +52,44 @@ class Changed:
 
     @property
     def parts(self) -> list[str]:
-        """Which of task, gates, judge and rubric changed; none where only words about it did."""
+        """The changed parts: task, gates, judge, rubric; none if only descriptions changed."""
         if self.before is None or self.after is None:
             return []
         return list(comparability(self.before.parts, self.after.parts))
 
     @property
     def text(self) -> TextDifference | None:
-        """The difference of the two contents as text, all of it where there is only one; None of very long ones."""
+        """The text difference of the two contents; None if they are too long."""
         return text_difference(_text(self.before), _text(self.after))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Two versions of a suite held against each other."""
+    """The difference between two versions of a suite."""
 
     scenarios: tuple[Changed, ...]
-    """Added, changed, retired, each by key."""
+    """Added, changed and retired scenarios, each sorted by key."""
     common: int
-    """Scenarios that both have."""
+    """The number of scenarios in both versions."""
 
     def only(self, how: str) -> list[Changed]:
-        """Return those that were added, changed or retired."""
+        """Return the added, changed or retired scenarios."""
         return [each for each in self.scenarios if each.how == how]
 
     @property
     def incomparable(self) -> int:
-        """Scenarios that both have and whose results say no longer the same."""
+        """The number of common scenarios with results that are not comparable."""
         return sum(bool(each.parts) for each in self.scenarios)
 
     @property
-    def words(self) -> str:
-        """How much changed, in a few words."""
+    def summary(self) -> str:
+        """A short summary of the changes."""
         counts = {how: len(self.only(how)) for how in ("added", "changed", "retired")}
         return ", ".join(f"{n} {how}" for how, n in counts.items() if n) or "nothing changed"
 
 
 def difference(before: Mapping[str, Content], after: Mapping[str, Content]) -> Difference:
-    """Return what differs between two sets of scenarios by their keys."""
+    """Compare two sets of scenarios by key."""
     common = sorted(before.keys() & after.keys())
     found = [Changed(key, "added", None, after[key]) for key in sorted(after.keys() - before.keys())]
     found += [
@@ -102,7 +102,7 @@ def difference(before: Mapping[str, Content], after: Mapping[str, Content]) -> D
 
 
 def contents_of(*versions: SuiteVersion, whole: bool = True) -> list[dict[str, Content]]:
-    """Return each stored version's scenarios by key; without `whole` no contents are read. One query."""
+    """Return each stored version's scenarios by key in one query; without `whole`, contents are not read."""
     columns = ["scenario__key", "sha256", *PARTS, *(["content"] if whole else [])]
     entries = SuiteEntry.objects.filter(suite_version__in=versions).order_by("position")
     rows: Any = entries.values_list("suite_version", *(f"scenario_version__{each}" for each in columns))
@@ -119,10 +119,10 @@ def standard(columns: Iterable[str | None]) -> Standard:
 
 
 def parsed_contents(parsed: ParsedSuite) -> dict[str, Content]:
-    """Return the scenarios of a suite that is not stored, as `contents_of` would once it is."""
+    """Return the scenarios of a suite that is not stored yet, like `contents_of`."""
     named = named_guidelines(parsed)
     fixtures = {name: fixture_hash(files, named) for name, files in parsed.fixtures.items()}
-    return {spec.key: _content(spec, fixtures.get(spec.carried, "")) for spec in parsed.scenarios}
+    return {spec.key: _content(spec, fixtures.get(spec.worker_fixture, "")) for spec in parsed.scenarios}
 
 
 def _content(spec: ScenarioSpec, fixture: str) -> Content:
@@ -137,7 +137,7 @@ def _content(spec: ScenarioSpec, fixture: str) -> Content:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as they are, so that their lines can be told apart."""
+    """Writes multi-line texts as blocks, to compare their lines."""
 
 
 def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
@@ -148,11 +148,11 @@ _Dumper.add_representer(str, _text_node)
 
 
 def _text(content: Content | None) -> list[str]:
-    """Return a scenario as lines of YAML, the same for equal contents; its place in a file is left out."""
+    """Return a scenario as YAML lines, without its file and line."""
     spec = content.content if content else None
     if not isinstance(spec, dict):
         return []
-    # Each for itself: in the order of the specification, what is in them by name, as databases keep no order.
+    # Fields are dumped one by one in the specification's order, because databases do not keep the order.
     shown = [name for name in ScenarioSpec.model_fields if name in spec and name not in _NOT_SHOWN]
     dumped = [
         yaml.dump({name: spec[name]}, Dumper=_Dumper, allow_unicode=True, width=10**9) for name in shown

@@ -1,4 +1,4 @@
-"""Uploading suites."""
+"""The form to upload suites."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scenarios.bundles import Bundle, read_upload
 
 
 class SeveralFiles(forms.ClearableFileInput):
-    """A file input that takes several files at once."""
+    """A file input for several files."""
 
     allow_multiple_selected = True
 
@@ -32,14 +32,17 @@ class UploadForm(forms.Form):
     """Scenario files, or one archive with their fixtures."""
 
     file = FilesField(
-        error_messages={"required": "Choose a file.", "empty": "The file is empty. Choose another one."}
+        error_messages={
+            "required": "Choose a file.",
+            "empty": "The file is empty. Choose another file.",
+        }
     )
     check = forms.BooleanField(required=False)
     keep = forms.CharField(required=False, max_length=64)
-    """The seal of a preview whose files are to be kept now; it comes before `check`."""
+    """The seal of a preview to store; it has priority over `check`."""
 
     def bundle(self) -> Bundle:
-        """Return the files as one bundle. Raises `ScenarioFileError` for what no bundle may hold."""
+        """Return the files as one bundle. Raises `ScenarioFileError` for forbidden files."""
         files: Sequence[UploadedFile] = self.cleaned_data["file"]
         bundles = [read_upload(str(each.name), each.read()) for each in files]
         if len(bundles) == 1:

@@ -45,7 +45,7 @@ def suite_guidance(suite: ParsedSuite, extra: Sequence[str] = ()) -> Guidance:
     one lacks it, its path is preceded by the name of its fixture.
     """
     found = {name: _by_path(split(fixture, extra)[1]) for name, fixture in suite.fixtures.items()}
-    if not all(scenario.carried for scenario in suite.scenarios):
+    if not all(scenario.worker_fixture for scenario in suite.scenarios):
         found[""] = {}
     paths = sorted({path for files in found.values() for path in files})
     shared = {path for path in paths if _is_shared(path, found)}

@@ -1,4 +1,4 @@
-"""Names for contents: equal contents have equal hashes, however their files were written."""
+"""Hash contents: equal contents have equal hashes, however their files are written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import BaseModel
 
 from evaluators.criteria import Criteria
-from evaluators.judging.rubric import JudgeCriteria, Rubric
+from evaluators.judges.rubric import JudgeCriteria, Rubric
 from evaluators.model import Json
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.guidance import split
@@ -20,17 +20,17 @@ _NO_TASK = {
     *("difficulty", "bug_ref", "metadata", "conversation", "target"),
 }
 _NO_GATES = {"tool", "scripts", "judge", "composite"}
-_WATCHES_ONLY = {"health_check", "version_command"}
+_TOOL_CHECKS = {"health_check", "version_command"}
 
 
 def content_hash(value: Json) -> str:
-    """Return the SHA-256 of a JSON value, the same for every order of its keys."""
+    """Return the SHA-256 of a JSON value, independent of key order."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def files_hash(files: Iterable[FixtureFile], *, modes: bool = True) -> str:
-    """Return the hash of a set of files: paths, contents and, with `modes`, what may be executed."""
+    """Return the hash of files: paths, contents and, with `modes`, executable flags."""
     found = sorted((file.path, blob_hash(file.content), modes and file.executable) for file in files)
     return content_hash([list(file) for file in found])
 
@@ -41,55 +41,55 @@ def blob_hash(content: bytes) -> str:
 
 
 def guidance_hash(guidance: Iterable[FixtureFile]) -> str:
-    """Return the hash of a guidance version, a set of (path, content)."""
+    """Return the hash of a guidance version: paths and contents."""
     return files_hash(guidance, modes=False)
 
 
 def fixture_hash(fixture: Sequence[FixtureFile], extra: Sequence[str] = ()) -> str:
-    """Return the hash of a fixture without the files that are recognised as guidance."""
+    """Return the hash of a fixture without its guidance files."""
     rest, _ = split(tuple(fixture), extra)
     return files_hash(rest)
 
 
 def plain(value: BaseModel, exclude: set[str] | None = None) -> Json:
-    """Return a value as JSON without its defaults, so that a field of a later release changes no hash."""
+    """Return a value as JSON without defaults, so new fields do not change hashes."""
     return value.model_dump(mode="json", exclude=exclude, exclude_defaults=True)
 
 
 def task_hash(spec: ScenarioSpec, fixture: str = "") -> str:
-    """Return the hash of what an agent is given to do; `fixture` is the hash of its workspace.
+    """Return the hash of the task; `fixture` is the hash of the workspace.
 
-    The fixture counts by its content, not by its name.
+    The fixture counts by content, not by name.
     """
     task = plain(spec, _NO_TASK | {"fixture"})
     tool = spec.criteria.tool
-    watched = plain(tool, _WATCHES_ONLY) if tool else None
-    return content_hash({"task": task, "tool": watched, "fixture": fixture})
+    checked_tool = plain(tool, _TOOL_CHECKS) if tool else None
+    return content_hash({"task": task, "tool": checked_tool, "fixture": fixture})
 
 
 def gates_hash(criteria: Criteria) -> str:
-    """Return the hash of everything deterministic that decides whether a trial passes."""
+    """Return the hash of all deterministic checks."""
     return content_hash(plain(criteria, _NO_GATES))
 
 
 def rubric_hash(rubric: Rubric) -> str:
-    """Return the hash of a rubric, whatever it is called."""
+    """Return the hash of a rubric, without its name."""
     return content_hash(plain(rubric, {"name"}))
 
 
 def judge_hash(judge: JudgeCriteria | None) -> str:
-    """Return the hash of how a judge judges, its rubric apart; empty without a judge."""
+    """Return the hash of a judge without its rubric, empty without a judge."""
     return content_hash(plain(judge, {"rubric"})) if judge else ""
 
 
 def scenario_hash(spec: ScenarioSpec, fixture: str = "") -> str:
-    """Return the hash of one scenario version: all of it but the file and line it was read from."""
+    """Return the hash of a scenario version, without file and line."""
     content = plain(spec, {"file", "line"})
     return content_hash({"spec": content, "fixture": fixture})
 
 
 def suite_hash(suite: ParsedSuite, extra: Sequence[str] = ()) -> str:
-    """Return the hash of a suite version: its scenarios in order, their fixtures and settings, no guidance."""
+    """Return the hash of a suite version: scenarios in order, fixtures and settings, without guidance."""
     fixtures = {name: fixture_hash(files, extra) for name, files in suite.fixtures.items()}
-    scenarios = [scenario_hash(spec, fixtures.get(spec.carried, "")) for spec in suite.scenarios]
+    scenarios = [scenario_hash(spec, fixtures.get(spec.worker_fixture, "")) for spec in suite.scenarios]
     return content_hash({"format": suite.format, "scenarios": scenarios, "settings": dict(suite.settings)})

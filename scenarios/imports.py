@@ -1,8 +1,9 @@
-"""Files in, immutable versions out. Page, REST and command line all end here."""
+"""Import files as immutable versions, for pages, REST and the command line."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -12,18 +13,19 @@ from django.utils.text import slugify
 
 from evalhub.teams.models import Project, note
 from scenarios.bundles import Bundle
+from scenarios.differences import Difference, contents_of, difference, parsed_contents
 from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem
 from scenarios.guidance import named_guidelines, suite_guidance
-from scenarios.hashing import suite_hash
+from scenarios.hashing import content_hash, rubric_hash, suite_hash
 from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion, Upload
 from scenarios.storing import keep_fixture, keep_guidance, keep_scenarios
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What a version differs in from the suite's last one: keys of scenarios."""
+    """Scenario keys by change since the suite's last version."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -33,7 +35,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Imported:
-    """One suite of an import."""
+    """One imported suite."""
 
     suite: Suite
     version: SuiteVersion
@@ -47,9 +49,10 @@ class Imported:
 def import_files(
     bundle: Bundle, *, project: Project, by: User | None, strict: bool = False
 ) -> tuple[Imported, ...]:
-    """Store every suite of a bundle and return them, in one transaction.
+    """Store every suite of a bundle in one transaction and return them.
 
-    The same content again is the same version. `strict` is that of `parse_files`. Raises `ScenarioFileError` with every problem; then nothing is stored.
+    Equal content reuses its version. `strict` is passed to `parse_files`. Raises `ScenarioFileError` with every
+    problem and stores nothing.
     """
     suites = parse_files(
         bundle.files,
@@ -64,7 +67,7 @@ def import_files(
 
 
 def store_suite(parsed: ParsedSuite, project: Project, *, by: User | None) -> Imported:
-    """Store one suite; the caller holds the transaction."""
+    """Store one suite, within the caller's transaction."""
     suite = _suite(parsed, project)
     last = suite.uploads.select_related("suite_version").first()
     named = named_guidelines(parsed)
@@ -89,7 +92,7 @@ def store_suite(parsed: ParsedSuite, project: Project, *, by: User | None) -> Im
 
 
 def slug_of(parsed: ParsedSuite) -> str:
-    """Return the address by which a suite is found again."""
+    """Return the slug of a suite."""
     return slugify(re.sub(r"[./_]+", "-", parsed.name))[:120] or "suite"
 
 
@@ -97,7 +100,7 @@ def _suite(parsed: ParsedSuite, project: Project) -> Suite:
     suite, _ = Suite.objects.get_or_create(
         project=project, slug=slug_of(parsed), defaults={"name": parsed.name, "format": parsed.format}
     )
-    # One writer at a time per suite, or two uploads would take the same number.
+    # The lock prevents two uploads from using the same number.
     return Suite.objects.select_for_update().get(pk=suite.pk)
 
 
@@ -129,10 +132,10 @@ def _new_version(
 
 
 def _keep_targets(version: SuiteVersion, parsed: ParsedSuite) -> None:
-    """Keep the targets file as it came last: it is no part of a version's content, and may change alone."""
-    brought = (parsed.targets_file, parsed.targets_text)
-    if parsed.targets_text and brought != (version.targets_file, version.targets_text):
-        version.targets_file, version.targets_text = brought
+    """Update the targets file, which is not part of a version's content."""
+    uploaded = (parsed.targets_file, parsed.targets_text)
+    if parsed.targets_text and uploaded != (version.targets_file, version.targets_text):
+        version.targets_file, version.targets_text = uploaded
         version.save(update_fields=["targets_file", "targets_text"])
 
 
@@ -156,4 +159,48 @@ def _changes(before: SuiteVersion | None, after: SuiteVersion) -> Changes:
         changed=tuple(sorted(key for key in common if old[key] != new[key])),
         retired=tuple(sorted(old.keys() - new.keys())),
         unchanged=tuple(sorted(key for key in common if old[key] == new[key])),
+    )
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The changes that storing one suite would make."""
+
+    parsed: ParsedSuite
+    sha256: str
+    suite: Suite | None
+    """None if it is new."""
+    last: SuiteVersion | None
+    """The version of the suite's last upload, which it is compared with."""
+    kept: SuiteVersion | None
+    """The stored version with the same content."""
+    number: int
+    """The number of the resulting version."""
+    difference: Difference
+
+    @property
+    def rubrics(self) -> int:
+        """The number of different rubrics."""
+        judges = (each.criteria.judge for each in self.parsed.scenarios)
+        return len({rubric_hash(judge.rubric) for judge in judges if judge})
+
+
+def preview(parsed: ParsedSuite, project: Project) -> Preview:
+    """Return the changes of storing a suite. Up to five queries."""
+    sha256 = suite_hash(parsed, named_guidelines(parsed))
+    suite = Suite.objects.filter(project=project, slug=slug_of(parsed)).first()
+    upload = suite.uploads.select_related("suite_version").first() if suite else None
+    kept = suite.versions.filter(sha256=sha256).first() if suite else None
+    newest = suite.versions.values_list("number", flat=True).first() if suite else None
+    last = upload.suite_version if upload else None
+    before = contents_of(last)[0] if last else {}
+    number = kept.number if kept else (newest or 0) + 1
+    changed = difference(before, parsed_contents(parsed))
+    return Preview(parsed, sha256, suite, last, kept, number, changed)
+
+
+def seal_of(previews: Sequence[Preview]) -> str:
+    """Return a hash of the previewed contents and the versions they were compared with."""
+    return content_hash(
+        [[slug_of(each.parsed), each.sha256, each.last.pk if each.last else None] for each in previews]
     )

@@ -1,4 +1,4 @@
-"""Files in, immutable versions out: suites, scenarios, fixtures, rubrics and guidance."""
+"""Suites, scenarios, fixtures, rubrics and guidance, with their immutable versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Suite(models.Model):
-    """What is uploaded and versioned as one."""
+    """A set of scenarios that is uploaded and versioned together."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="suites")
     slug = models.SlugField(max_length=120)
@@ -35,14 +35,14 @@ class Suite(models.Model):
 
 
 class Fixture(models.Model):
-    """The files a workspace starts from, without guidance, once for each content."""
+    """The initial files of a workspace without guidance, stored once for each content."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="fixtures")
     sha256 = models.CharField(max_length=64)
     archive = models.BinaryField()
-    """A compressed tar of the files; in the database, so that every worker has them."""
+    """A compressed tar of the files, in the database so that every worker can read it."""
     files = models.JSONField(default=list)
-    """Paths and sizes, for pages."""
+    """Paths and sizes for pages."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "sha256"], name="one_fixture_a_content")]
@@ -52,7 +52,7 @@ class Fixture(models.Model):
 
 
 class Rubric(models.Model):
-    """Weighted criteria for a judge, once for each content."""
+    """Weighted criteria for a judge, stored once for each content."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="rubrics")
     sha256 = models.CharField(max_length=64)
@@ -68,14 +68,14 @@ class Rubric(models.Model):
 
 
 class Guidance(models.Model):
-    """A version of the documents that an agent reads, of one suite."""
+    """A version of a suite's documents for the agent."""
 
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="guidance")
     number = models.PositiveIntegerField()
     sha256 = models.CharField(max_length=64)
     name = models.CharField(max_length=120, blank=True)
     files = models.JSONField(default=list)
-    """`{"path", "content"}` for each document; paths are those in the workspace."""
+    """`{"path", "content"}` for each document, with paths in the workspace."""
     created = models.DateTimeField(default=timezone.now)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
 
@@ -97,9 +97,9 @@ class SuiteVersion(models.Model):
     number = models.PositiveIntegerField()
     sha256 = models.CharField(max_length=64)
     guidance = models.ForeignKey(Guidance, on_delete=models.SET_NULL, null=True, related_name="+")
-    """What its upload brought; the default of runs is the suite's last upload, see `Upload`."""
+    """The guidance of its upload; runs default to the suite's last upload, see `Upload`."""
     targets_text = models.TextField(blank=True)
-    """The targets file that came with its last upload; no part of its content."""
+    """The targets file of its last upload, not part of the content."""
     targets_file = models.CharField(max_length=300, blank=True)
     config = models.JSONField(default=dict)
     lints = models.JSONField(default=list)
@@ -121,7 +121,7 @@ class SuiteVersion(models.Model):
 
 
 class Scenario(models.Model):
-    """One task by its stable key; a key that an upload leaves out is retired, never deleted."""
+    """One task with a stable key; a key missing in an upload is retired, never deleted."""
 
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="scenarios")
     key = models.CharField(max_length=200)
@@ -136,7 +136,7 @@ class Scenario(models.Model):
 
 
 class ScenarioVersion(models.Model):
-    """One content of a scenario; trials point here."""
+    """One content of a scenario, referenced by trials."""
 
     scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="versions")
     sha256 = models.CharField(max_length=64)
@@ -159,15 +159,15 @@ class ScenarioVersion(models.Model):
 
     @property
     def spec(self) -> ScenarioSpec:
-        """Return the content as the value that execution works with."""
-        # Imported here: pages that only list versions never need the gates behind it.
+        """Return the content as a `ScenarioSpec`."""
+        # Imported here because pages that list versions do not need gates.
         from scenarios.spec import ScenarioSpec
 
         return ScenarioSpec.model_validate(self.content)
 
 
 class SuiteEntry(models.Model):
-    """A scenario version's place in a suite version."""
+    """A scenario version's position in a suite version."""
 
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="entries")
     scenario_version = models.ForeignKey(ScenarioVersion, on_delete=models.CASCADE, related_name="entries")
@@ -184,7 +184,7 @@ class SuiteEntry(models.Model):
 
 
 class Upload(models.Model):
-    """What a person or a program brought: the last one of a suite says which guidance a run takes by default."""
+    """One upload; a suite's last upload determines the default guidance of runs."""
 
     suite = models.ForeignKey(Suite, on_delete=models.CASCADE, related_name="uploads")
     suite_version = models.ForeignKey(SuiteVersion, on_delete=models.CASCADE, related_name="uploads")

@@ -1,4 +1,4 @@
-"""The lines of a file that a problem is about, for quoting them beneath it."""
+"""Quote the lines of a file around a problem."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from scenarios.formats import format_of
 from scenarios.formats.problems import Problem
 
 AROUND = 1
-"""Lines quoted before and after."""
+"""The number of lines quoted before and after."""
 WIDEST = 200
 _QUOTED = re.compile(r"'([^']+)'")
 _KEYS = re.compile(r"[^.\[\]\d][^.\[\]]*")
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line of a file around a problem; `here` marks the one that it is about."""
+class QuotedLine:
+    """One line around a problem; `here` marks the problem's line."""
 
     number: int
     text: str
     here: bool
     spot: str = ""
-    """The part of the line that the problem is about; empty where it is not known."""
+    """The part of the line with the problem; empty if unknown."""
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """What stands before the spot, the spot, and what stands after it."""
+        """The text before the spot, the spot, and the text after it."""
         return self.text.partition(self.spot) if self.spot else (self.text, "", "")
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """A problem with the lines it is about; none where the file is no text or has no such line."""
+    """A problem with its lines; no lines if the file is binary or too short."""
 
     problem: Problem
-    lines: tuple[Line, ...]
+    lines: tuple[QuotedLine, ...]
     format: str = ""
-    """The format that the file was read as, where it is known."""
+    """The format of the file, if known."""
 
 
 def quoted(problems: Sequence[Problem], files: Mapping[str, bytes]) -> list[Quoted]:
-    """Return the problems in their order, each with its lines."""
+    """Return the problems in order, each with its lines."""
     texts: dict[str, list[str]] = {}
     formats: dict[str, str] = {}
     found = []
@@ -56,19 +56,19 @@ def quoted(problems: Sequence[Problem], files: Mapping[str, bytes]) -> list[Quot
     return found
 
 
-def _lines(problem: Problem, lines: list[str]) -> tuple[Line, ...]:
+def _lines(problem: Problem, lines: list[str]) -> tuple[QuotedLine, ...]:
     if not 1 <= problem.line <= len(lines):
         return ()
     first = max(1, problem.line - AROUND)
     last = min(len(lines), problem.line + AROUND)
     texts = [(n, lines[n - 1][:WIDEST]) for n in range(first, last + 1)]
     return tuple(
-        Line(n, text, here=n == problem.line, spot=_spot(problem, text) if n == problem.line else "")
+        QuotedLine(n, text, here=n == problem.line, spot=_spot(problem, text) if n == problem.line else "")
         for n, text in texts
     )
 
 
 def _spot(problem: Problem, text: str) -> str:
-    """Return what the problem's sentence quotes from the line, else the last key on the way to it."""
+    """Return the text that the problem quotes from the line, else the last key of its location."""
     words = [*_QUOTED.findall(problem.what), *_KEYS.findall(problem.where)[-1:]]
     return next((word for word in words if word in text), "")

@@ -1,4 +1,4 @@
-"""What a scenario is once no format is left in it: what to run, and what is asked of it."""
+"""The scenario as a value, independent of its file format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evaluators.values import Value
 
 
 class PostScript(Value):
-    """A script that runs after the agent and before the gates; its failure is noted, no more."""
+    """A script that runs between agent and gates; its failure is only recorded."""
 
     command: str
     timeout_seconds: float = 30.0
@@ -18,34 +18,34 @@ class PostScript(Value):
 
 
 class Limits(Value):
-    """How far a trial may go; None leaves it to the target or the request."""
+    """Limits of a trial; None leaves them to the target or the request."""
 
     timeout_seconds: float | None = None
     max_turns: int | None = None
 
 
 class Cost(Value):
-    """What a trial may cost, and whether a pass may be taken from an earlier run."""
+    """The cost limit of a trial, and whether an earlier pass may be reused."""
 
     max_usd: float | None = None
     cache: bool = True
 
 
 class MatrixEntry(Value):
-    """A target by name and the models to run on it (`tool_matrix`)."""
+    """One entry of `tool_matrix`: a target and its models."""
 
     target: str
     models: tuple[str, ...] = ()
 
 
 class ScenarioSpec(Value):
-    """One task: a stable key in its suite, what to run, and the criteria."""
+    """One scenario: a stable key in its suite, the task and the criteria."""
 
     key: str
     description: str = ""
     prompt: str
     fixture: str | None = None
-    """Name of the fixture in its suite; None is an empty workspace."""
+    """The fixture's name in the suite; None for an empty workspace."""
     setup: tuple[str, ...] = ()
     post: tuple[PostScript, ...] = ()
     limits: Limits = Field(default_factory=Limits)
@@ -55,31 +55,31 @@ class ScenarioSpec(Value):
     matrix: tuple[MatrixEntry, ...] | None = None
     criteria: Criteria = Field(default_factory=Criteria)
     agent_prompt: str = ""
-    """The prompt for an agent that opens files itself: it names them, `prompt` holds them; empty for the same."""
+    """The prompt for agents that open files: it names files where `prompt` includes them. Empty if equal."""
     messages: tuple[Json, ...] = ()
-    """A conversation, each with role and content; empty where the prompt is all there is."""
+    """The messages of a conversation with role and content; empty for a single prompt."""
     conversation: str = ""
-    """What groups cases that belong together (`conversation_id`)."""
+    """The id that groups related cases (`conversation_id`)."""
     target: str = ""
-    """Name of the target it is meant for, where a request names none."""
+    """The default target for requests without one."""
     bundle: str | None = None
-    """Name of the fixture with the files that came with it: these lie beside the workspace, not in it."""
+    """The fixture with the uploaded files, which are next to the workspace, not in it."""
     folder: str = ""
-    """The scenario file's own folder in the bundle."""
+    """The scenario file's folder in the bundle."""
     stubs: dict[str, Json] | None = None
-    """What each tool answers; None is no stub mode, which an empty mapping is."""
+    """The answers of stubbed tools; None outside stub mode, an empty mapping in stub mode without stubs."""
     difficulty: str = ""
-    """How hard its author finds it, in the words of its file."""
+    """The difficulty, as written in the file."""
     bug_ref: str = ""
-    """The bug whose return it would notice."""
+    """The bug that a regression case covers."""
     metadata: dict[str, Json] = Field(default_factory=dict)
-    """What else its file says of it, kept and not acted on."""
+    """Other metadata of the file, stored and not used."""
     file: str = ""
     line: int = 1
 
     @property
-    def carried(self) -> str:
-        """Name of the fixture that a worker needs, whether its files are the workspace or lie beside it."""
+    def worker_fixture(self) -> str:
+        """The name of the fixture a worker needs, inside or next to the workspace."""
         return self.fixture or self.bundle or ""
 
     @property
@@ -89,5 +89,5 @@ class ScenarioSpec(Value):
 
     @property
     def guidelines(self) -> tuple[str, ...]:
-        """Guideline files, likewise."""
+        """Guideline files, as paths in the bundle."""
         return self.criteria.guidelines

@@ -1,4 +1,4 @@
-"""Contents that are kept once: fixtures, rubrics, guidance versions and scenario versions."""
+"""Store equal contents once: fixtures, rubrics, guidance versions and scenario versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import Max
 
 from evalhub.teams.models import Project
-from evaluators.judging.rubric import Rubric as RubricCriteria
+from evaluators.judges.rubric import Rubric as RubricCriteria
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import split
@@ -29,9 +29,9 @@ from scenarios.spec import ScenarioSpec
 
 
 def pack(files: FixtureFiles) -> bytes:
-    """Return the files as a compressed tar; the same files give the same bytes."""
+    """Return the files as a compressed tar; equal files result in equal bytes."""
     buffer = io.BytesIO()
-    # Level 1 and no time stamps: most fixtures are small, and equal contents should be equal bytes.
+    # The fastest preset because most fixtures are small; no time stamps, so equal contents are equal bytes.
     with tarfile.open(fileobj=buffer, mode="w:xz", preset=0) as archive:
         for file in sorted(files, key=lambda each: each.path):
             entry = tarfile.TarInfo(file.path)
@@ -52,7 +52,7 @@ def unpack(archive: bytes) -> FixtureFiles:
 
 
 def keep_fixture(project: Project, files: FixtureFiles, extra: Sequence[str] = ()) -> Fixture:
-    """Return the stored fixture with these files, without their guidance; `extra` are further patterns of it."""
+    """Return the stored fixture of these files without guidance; `extra` are more guidance patterns."""
     rest, _ = split(files, extra)
     sha256 = files_hash(rest)
     found = Fixture.objects.filter(project=project, sha256=sha256).only("pk", "sha256").first()
@@ -75,7 +75,7 @@ def keep_rubric(project: Project, rubric: RubricCriteria) -> Rubric:
 def keep_guidance(
     suite: Suite, files: FixtureFiles, *, by: User | None, name: str = "", name_if_new: str = ""
 ) -> tuple[Guidance, bool]:
-    """Return the suite's guidance version with these files, and whether it is new. A name given later is taken."""
+    """Return the suite's guidance version with these files, and whether it is new. A new name replaces the old one."""
     sha256 = guidance_hash(files)
     found = Guidance.objects.filter(suite=suite, sha256=sha256).first()
     if found is not None:
@@ -97,7 +97,7 @@ def keep_guidance(
 
 
 def _text(content: bytes) -> str:
-    # No database holds a NUL in its JSON.
+    # Databases cannot store a NUL in JSON.
     return content.decode("utf-8", "replace").replace("\x00", "\ufffd")
 
 
@@ -110,11 +110,11 @@ def guidance_files(guidance: Guidance | None) -> FixtureFiles:
 def keep_scenarios(
     suite: Suite, specs: Sequence[ScenarioSpec], fixtures: Mapping[str, Fixture]
 ) -> list[ScenarioVersion]:
-    """Return the stored versions of scenarios, in order; those that are new are stored. Few queries for many."""
+    """Store new scenario versions and return the versions of all scenarios in order, with few queries."""
     known = {scenario.key: scenario for scenario in suite.scenarios.all()}
     fresh = [Scenario(suite=suite, key=spec.key) for spec in specs if spec.key not in known]
     known |= {scenario.key: scenario for scenario in Scenario.objects.bulk_create(fresh, batch_size=500)}
-    wanted = [_version(suite, known[spec.key], spec, fixtures.get(spec.carried)) for spec in specs]
+    wanted = [_version(suite, known[spec.key], spec, fixtures.get(spec.worker_fixture)) for spec in specs]
     stored = ScenarioVersion.objects.filter(scenario__suite=suite).defer("content")
     found = {(version.scenario_id, version.sha256): version for version in stored}
     absent = [each for each in wanted if (each.scenario_id, each.sha256) not in found]

@@ -1,4 +1,4 @@
-"""Changed between two texts, line by line, within limits of time and size."""
+"""Compare two texts line by line, within limits of time and size."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 MOST_LINES = 1_000
-"""Lines of a text that is compared with another: the time that this takes may grow with their product."""
+"""The most lines of a compared text, because the time can grow with the product of both."""
 MOST_SHOWN = 200
-"""Lines of a difference that are shown."""
+"""The most shown lines of a difference."""
 AROUND = 3
 """Lines shown before and after each change."""
 MOST_PAIRS = 4_000
-"""Pairs of equal lines, one of either text, past which common lines are no place to begin a match at."""
+"""The number of equal line pairs above which common lines do not start a match."""
 COMMON = 100
-"""Pairs that a common line makes."""
+"""The number of pairs that makes a line common."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line of a difference, with its numbers before and after; None where it is not there."""
+class DiffLine:
+    """A line of a difference with its numbers before and after; None if absent."""
 
     before: int | None
     after: int | None
@@ -29,34 +29,34 @@ class Line:
 
     @property
     def look(self) -> str:
-        """`added`, `removed`, or nothing for a line that stayed."""
+        """`added`, `removed`, or nothing for an unchanged line."""
         if self.before is None:
             return "added"
         return "removed" if self.after is None else ""
 
 
-Hunk = tuple[Line, ...]
+Hunk = tuple[DiffLine, ...]
 
 
 @dataclass(frozen=True)
 class TextDifference:
-    """Changed: changes with the lines around them, and how many lines came and went."""
+    """Changes with surrounding lines, and the numbers of added and removed lines."""
 
     hunks: tuple[Hunk, ...]
     added: int
     removed: int
     is_cut: bool
-    """Whether more lines belong to it than are shown."""
+    """Whether lines are missing because of the limit."""
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text; what follows the end of the last one is none."""
+    """Return the lines of a text, without an empty line at the end."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
 def text_difference(before: Sequence[str], after: Sequence[str]) -> TextDifference | None:
-    """Return what differs between two lists of lines, None where they are longer than what is compared."""
+    """Compare two lists of lines; return None if they are too long."""
     if before and after and max(len(before), len(after)) > MOST_LINES:
         return None
     common = _common(before, after)
@@ -72,7 +72,7 @@ def text_difference(before: Sequence[str], after: Sequence[str]) -> TextDifferen
 
 
 def _common(before: Sequence[str], after: Sequence[str]) -> frozenset[str]:
-    """Return the lines that stand in both texts so often that pairing them all would take seconds."""
+    """Return lines so frequent in both texts that pairing them would take seconds."""
     others = Counter(after)
     pairs = {line: count * others[line] for line, count in Counter(before).items()}
     if sum(pairs.values()) <= MOST_PAIRS:
@@ -82,14 +82,14 @@ def _common(before: Sequence[str], after: Sequence[str]) -> frozenset[str]:
 
 def _lines(
     group: Sequence[tuple[str, int, int, int, int]], before: Sequence[str], after: Sequence[str]
-) -> Iterator[Line]:
+) -> Iterator[DiffLine]:
     for kind, from_before, to_before, from_after, to_after in group:
         if kind == "equal":
             for at in range(to_before - from_before):
-                yield Line(from_before + at + 1, from_after + at + 1, before[from_before + at])
+                yield DiffLine(from_before + at + 1, from_after + at + 1, before[from_before + at])
         else:
-            yield from (Line(at + 1, None, before[at]) for at in range(from_before, to_before))
-            yield from (Line(None, at + 1, after[at]) for at in range(from_after, to_after))
+            yield from (DiffLine(at + 1, None, before[at]) for at in range(from_before, to_before))
+            yield from (DiffLine(None, at + 1, after[at]) for at in range(from_after, to_after))
 
 
 def _first(hunks: Sequence[Hunk], lines: int) -> Iterator[Hunk]:

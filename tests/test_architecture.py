@@ -183,6 +183,12 @@ def test_the_folders_of_runs_import_each_other_in_no_circle() -> None:
     assert circle(found) == []
 
 
+def test_folders_of_evaluators_import_in_no_circle() -> None:
+    found = rooms(neighbours({dotted(path): read(path) for path in modules("evaluators")}))
+    assert "evaluators.gates" in found
+    assert circle(found) == []
+
+
 @pytest.mark.parametrize("part", PURE)
 def test_the_pure_parts_do_not_reach_the_world(part: str) -> None:
     found = {str(path.relative_to(ROOT)): impure(read(path)) for path in modules(part)}

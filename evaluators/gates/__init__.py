@@ -1,4 +1,4 @@
-"""Layer 2: deterministic checks that a scenario's author writes down, one small class a kind."""
+"""Layer 2: the deterministic checks of a scenario, one small class for each kind of gate."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Annotated, get_args
 from pydantic import Field
 
 from evaluators.evidence import Evidence
-from evaluators.gates.base import BaseGate
-from evaluators.gates.commands import CommandOutputContains, CommandOutputMatches, CommandSucceeds
-from evaluators.gates.files import FileContains, FileExists, FileMatches
-from evaluators.gates.json_path import CommandJsonPath
-from evaluators.gates.scripts import Script
-from evaluators.gates.transcript import NoTranscriptErrors
+from evaluators.gates.base_gate import BaseGate
+from evaluators.gates.command_gates import (
+    CommandOutputContains,
+    CommandOutputMatches,
+    CommandSucceeds,
+    Script,
+)
+from evaluators.gates.file_gates import FileContains, FileExists, FileMatches
+from evaluators.gates.json_path_gate import CommandJsonPath
+from evaluators.gates.transcript_gate import NoTranscriptErrors
 from evaluators.model import Score
 
 __all__ = ["GATES", "BaseGate", "Gate", "scores"]
@@ -37,5 +41,5 @@ GATES: dict[str, type[BaseGate]] = {
 
 
 def scores(gates: Sequence[Gate], evidence: Evidence) -> tuple[Score, ...]:
-    """Return the verdict of every gate in the order in which they are declared; a failure stops none."""
+    """Return the score of every gate in the declared order; a failure does not stop the others."""
     return tuple(gate.check(evidence) for gate in gates)

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evaluators.gates.base import NOT_RUN
+from evaluators.gates.base_gate import NOT_RUN
 from evaluators.model import CommandResult, FileUnavailable
 
 

@@ -12,7 +12,7 @@ import msgspec
 from evaluators.criteria import Criteria
 from evaluators.evaluate import LAYERS, Layer, gates_layer
 from evaluators.evidence import Evidence
-from evaluators.gates.base import NOT_RUN, CommandGate
+from evaluators.gates.base_gate import NOT_RUN, CommandGate
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Score, Workspace
 from evaluators.transcripts import UnreadableTranscript
 from runs.containment.sandbox import Containment

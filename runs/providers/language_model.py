@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Usage
-from evaluators.stub_loop import Message as StubMessage
-from evaluators.stub_loop import ModelTurn
+from evaluators.stub_loop import ModelTurn, StubMessage
 from runs.providers.access import ModelAccess, access_of
 from runs.providers.base import Availability, Batching, Invocation, ProviderError, Recording
 from runs.providers.batches import batching_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evaluators.model import Json
-from evaluators.stub_loop import Message, ModelCall
+from evaluators.stub_loop import ModelCall, StubMessage
 
 ChatMessage = dict[str, Json]
 ANYTHING: Json = {"type": "object", "additionalProperties": True}
@@ -38,13 +38,13 @@ def schemas_of(tools: Sequence[ToolSchema]) -> list[ChatMessage]:
     ]
 
 
-def chat_of(messages: Sequence[Message], guidelines: str = "") -> list[ChatMessage]:
+def chat_of(messages: Sequence[StubMessage], guidelines: str = "") -> list[ChatMessage]:
     """Return a conversation as a chat. Calls without an id get one, so that each answer finds its call."""
     system = [{"role": "system", "content": guidelines}] if guidelines else []
     return system + list(_chat(messages))
 
 
-def _chat(messages: Sequence[Message]) -> Iterator[ChatMessage]:
+def _chat(messages: Sequence[StubMessage]) -> Iterator[ChatMessage]:
     waiting: list[str] = []
     for turn, message in enumerate(messages):
         if message.role == "tool":

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from evaluators.judging.judge import NAME as JUDGE
+from evaluators.judges.rubric_judge import NAME as JUDGE
 from evaluators.model import Json
 from evaluators.redaction import redact_json
-from evaluators.scoring.layer import NAME as AGGREGATE
+from evaluators.scores.weighted_score import NAME as AGGREGATE
 from evaluators.traces import has_trace, summary
 from runs.models import JudgingRecord, Run, Trial
 from runs.models.trial import TrialState

@@ -8,9 +8,9 @@ from functools import cached_property
 from math import ceil
 
 from evalhub.web.numbers import counted
-from evaluators.estimates import Estimate, together, total_of
-from evaluators.over_runs import OverRuns
-from evaluators.power import FEWEST_RUNS, FEWEST_SCENARIOS, Spread, smallest_change, spread_of
+from evaluators.aggregate import RunAggregate
+from evaluators.estimates import Estimate, estimate_total, sum_of_estimates
+from evaluators.power import FEWEST_RUNS, FEWEST_SCENARIOS, Spread, pass_rate_spread, smallest_change
 from runs.planning import PlannedRun
 from runs.warehouse.past import ArmPast, Past, TargetPast
 from runs.warehouse.past_rows import COST, PASS, SECONDS
@@ -45,7 +45,7 @@ class RunEstimate:
         return self._by_scenario(COST, trials).scaled(self.past.surcharge if self.judged else 1.0)
 
     def seconds(self, trials: int) -> float | None:
-        """Return the time of all trials together, as if one came after another; None where nothing tells it."""
+        """Return the time of all trials sum_of_estimates, as if one came after another; None where nothing tells it."""
         if SECONDS in self.past.whole:
             return self._by_scenario(SECONDS, trials).expected
         found = self._by_target(self.elsewhere.seconds, trials)
@@ -58,7 +58,7 @@ class RunEstimate:
     @cached_property
     def spread(self) -> Spread | None:
         """How the planned scenarios vary; None where too little is known of it."""
-        return None if self.too_little else spread_of(self._known(PASS), self.past.whole[PASS])
+        return None if self.too_little else pass_rate_spread(self._known(PASS), self.past.whole[PASS])
 
     @cached_property
     def too_little(self) -> str:
@@ -75,17 +75,17 @@ class RunEstimate:
             return f"Only {known} of {planned} scenarios have run here before; an estimate needs {FEWEST_SCENARIOS}."
         return ""
 
-    def _known(self, measure: str) -> list[OverRuns]:
+    def _known(self, measure: str) -> list[RunAggregate]:
         found = self.past.scenarios.get(measure, {})
         return [found[each.scenario_id] for each in self.run.scenarios if each.scenario_id in found]
 
     def _by_scenario(self, measure: str, trials: int) -> Estimate:
         found = self.past.scenarios.get(measure, {})
         scenarios = [found.get(each.scenario_id) for each in self.run.scenarios]
-        return total_of(scenarios, self.past.whole[measure], trials)
+        return estimate_total(scenarios, self.past.whole[measure], trials)
 
-    def _by_target(self, whole: OverRuns | None, trials: int) -> Estimate | None:
-        return total_of([None] * len(self.run.scenarios), whole, trials) if whole else None
+    def _by_target(self, whole: RunAggregate | None, trials: int) -> Estimate | None:
+        return estimate_total([None] * len(self.run.scenarios), whole, trials) if whole else None
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _choice(runs: Sequence[RunEstimate], trials: int, *, is_chosen: bool) -> Cho
         trials=trials,
         is_chosen=is_chosen,
         change=max(changes, default=None),
-        cost=together(costs) if costs else None,
+        cost=sum_of_estimates(costs) if costs else None,
         seconds=max(seconds, default=None),
     )
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.errors import RequestError
-from scenarios.one_file import read_whole
+from scenarios.bundle_limits import read_whole
 
 TARGET = "agent-endpoint"
 """Name of the target that a configuration's endpoint becomes."""

@@ -11,8 +11,8 @@ from evaluators.model import Json
 from evaluators.staleness import Registry
 from runs.errors import RequestError
 from runs.workspaces import LocalWorkspace
+from scenarios.bundle_limits import read_whole
 from scenarios.formats.tool_registry import read_registry, registry_of
-from scenarios.one_file import read_whole
 
 COMMAND_SECONDS = 60.0
 _SOURCE_FILES = ("*.json", "*.ts", "*.js", "*.mts", "*.mjs", "*.cts", "*.cjs")

@@ -125,7 +125,7 @@ def _case(case: dict[str, Any]) -> ForeignTrial:
         "name": "verdict",
         "value": float(passed),
         "passed": passed,
-        "message": error or "Every assertion holds.",
+        "message": error or "All assertions passed.",
         "detail": detail,
     }
     return ForeignTrial(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluators.expectations import VERDICT
+from evaluators.assertions import VERDICT
 
 
 def is_verdict(layer: str, name: str) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from evaluators.assertions import tool_calls
 from evaluators.attempts import attempts
 from evaluators.criteria import Criteria
 from evaluators.diagnosis import diagnose
 from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
-from evaluators.expectations import tool_calls
 from evaluators.model import Json, Transcript
 from evaluators.transcripts import UnreadableTranscript, parse
 from runs.models.trial import json_of

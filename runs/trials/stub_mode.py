@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from evaluators.stub_loop import MAX_TURNS, Message, ModelTurn, StubRun, run_stubs
+from evaluators.stub_loop import MAX_TURNS, ModelTurn, StubMessage, StubRun, run_stubs
 from evaluators.transcripts.chat import as_lines
 from runs.providers.base import Invocation, ProviderError, Recording
 
@@ -21,7 +21,7 @@ class Model(Protocol):
     invocation: Invocation
     """What holds for its next turn; its time limit is what is left of the trial's."""
 
-    def __call__(self, messages: Sequence[Message]) -> ModelTurn: ...
+    def __call__(self, messages: Sequence[StubMessage]) -> ModelTurn: ...
 
     @property
     def cost_usd(self) -> float | None: ...
@@ -39,7 +39,7 @@ def converse(invocation: Invocation, model: Model, *, max_turns: int = MAX_TURNS
     stubs = invocation.stubs or {}
     limit, began = invocation.timeout_seconds, time.monotonic()
 
-    def ask(messages: Sequence[Message]) -> ModelTurn:
+    def ask(messages: Sequence[StubMessage]) -> ModelTurn:
         left = limit - (time.monotonic() - began)
         if left <= 0:
             raise ProviderError(f"The conversation took longer than {limit:g} s.", kind="timeout")

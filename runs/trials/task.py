@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evaluators.criteria import Criteria
-from evaluators.scoring.without_models import without_models
+from evaluators.scores.composite_evaluator import without_models
 from runs.providers import MODELS
 from runs.providers.base import Invocation, Look
 from runs.queue.claims import Claim
@@ -71,7 +71,7 @@ class Task:
         """The files that the scenario came with, with the run's guidance laid over them."""
         fixture = fixture_of(self.claim.scenario_version_id)
         names = self.context.fixture_names
-        return lay_over(fixture, self.context.guidance, name=self.spec.carried, names=names)
+        return lay_over(fixture, self.context.guidance, name=self.spec.worker_fixture, names=names)
 
     @property
     def files(self) -> tuple[FixtureFile, ...]:

@@ -17,9 +17,8 @@ from scenarios.bundles import Bundle
 from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.forms import UploadForm
-from scenarios.imports import Imported, import_files
+from scenarios.imports import Imported, Preview, import_files, preview, seal_of
 from scenarios.models import SuiteVersion
-from scenarios.previews import Preview, preview, seal_of
 from scenarios.quoting import Quoted, quoted
 
 

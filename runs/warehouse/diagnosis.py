@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evaluators.diagnosis import ERRING, RETRIES, cut_offs
+from evaluators.diagnosis import ERRING, RETRIES, threshold_sentence
 from runs.summaries.digests import Finding
 from runs.warehouse.subcommands import SubcommandRow
 
@@ -28,8 +28,8 @@ class ShownFinding:
     finding: Finding
     failing: tuple[FailingSubcommand, ...]
     """Those with most failing calls first."""
-    cut_offs: str
-    """From where on evalhub calls it a pattern; empty of one that it does not know."""
+    thresholds: str
+    """The thresholds of the pattern in a sentence; empty for an unknown pattern."""
 
 
 def shown_findings(findings: Iterable[Finding], rows: Sequence[SubcommandRow]) -> list[ShownFinding]:
@@ -37,7 +37,7 @@ def shown_findings(findings: Iterable[Finding], rows: Sequence[SubcommandRow]) -
     failing = [FailingSubcommand(row.name, row.failed) for row in rows if row.failed]
     failing.sort(key=lambda each: -each.failed)
     return [
-        ShownFinding(each, tuple(_meant(each, failing))[:MOST_LINKED], cut_offs(each.pattern))
+        ShownFinding(each, tuple(_meant(each, failing))[:MOST_LINKED], threshold_sentence(each.pattern))
         for each in findings
     ]
 

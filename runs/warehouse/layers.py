@@ -11,8 +11,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from evalhub.web.numbers import counted
-from evaluators.scoring.base import LAYER as SCORING
-from evaluators.scoring.layer import NAME as AGGREGATE
+from evaluators.evaluator import LAYER as SCORING
+from evaluators.scores.weighted_score import NAME as AGGREGATE
 from runs.models import Run, RunMeasure
 from runs.summaries.layer_totals import CRITERION, GateKind, LayerTotals
 from runs.summaries.measures import unit_of

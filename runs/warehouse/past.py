@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from evaluators.over_runs import OverRuns
+from evaluators.aggregate import RunAggregate
 from runs.warehouse.past_rows import (
     COST,
     LOOKED_AT,
@@ -36,9 +36,9 @@ Found = TypeVar("Found")
 class ArmPast:
     """A suite on one target with one model, over its last runs."""
 
-    scenarios: Mapping[str, Mapping[int, OverRuns]] = field(default_factory=dict)
+    scenarios: Mapping[str, Mapping[int, RunAggregate]] = field(default_factory=dict)
     """By measure and scenario."""
-    whole: Mapping[str, OverRuns] = field(default_factory=dict)
+    whole: Mapping[str, RunAggregate] = field(default_factory=dict)
     """The means of the runs' scenarios, by measure."""
     surcharge: float = 1.0
     """What a trial costs with its judges, as a multiple of what its agent costs."""
@@ -54,9 +54,9 @@ class TargetPast:
     """Any suites on one target with one model, over its last runs; each run is one value."""
 
     runs: int = 0
-    cost: OverRuns | None = None
+    cost: RunAggregate | None = None
     """Mean cost of a trial, None where no run told any."""
-    seconds: OverRuns | None = None
+    seconds: RunAggregate | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ Wholes = Mapping[tuple[int, str], tuple[float, int]]
 
 
 def _arm(arm: Arm, runs: Sequence[PastRun], rows: Iterable[MeasuredScenario], wholes: Wholes) -> ArmPast:
-    scenarios: dict[str, dict[int, OverRuns]] = {}
+    scenarios: dict[str, dict[int, RunAggregate]] = {}
     for row in rows:
         if (row.target, row.model) == arm:
             scenarios.setdefault(row.name, {})[row.scenario] = row.over_runs
@@ -157,14 +157,14 @@ def _surcharge(runs: Iterable[PastRun], wholes: Wholes) -> float:
     return max(1.0, sum(cost for cost, _ in told) / agents) if agents else 1.0
 
 
-def _whole(runs: Iterable[PastRun], name: str, wholes: Wholes) -> OverRuns | None:
+def _whole(runs: Iterable[PastRun], name: str, wholes: Wholes) -> RunAggregate | None:
     """Return the runs' means; a run of less than half of the scenarios is of chosen ones, and no sample of the suite."""
     measured = [wholes[run.pk, name] for run in runs if (run.pk, name) in wholes]
     most = max((n for _, n in measured), default=0)
     found = [(mean, n) for mean, n in measured if 2 * n >= most]
     if not found:
         return None
-    return OverRuns(
+    return RunAggregate(
         runs=len(found),
         n=sum(n for _, n in found),
         total=sum(mean * n for mean, n in found),
@@ -177,7 +177,7 @@ def _target(runs: Sequence[PastRun], wholes: Wholes) -> TargetPast:
     costs = [run.cost_usd / run.done for run in runs if run.cost_usd is not None]
     seconds = [wholes[run.pk, SECONDS][0] for run in runs if (run.pk, SECONDS) in wholes]
     return TargetPast(
-        len(runs), OverRuns.of(costs) if costs else None, OverRuns.of(seconds) if seconds else None
+        len(runs), RunAggregate.of(costs) if costs else None, RunAggregate.of(seconds) if seconds else None
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
-from evaluators.over_runs import OverRuns
+from evaluators.aggregate import RunAggregate
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import MAINLINE, RunState, Trigger
 
@@ -83,8 +83,8 @@ class MeasuredScenario(NamedTuple):
         return self.name == PASS and self.last is not None and self.last < 1.0
 
     @property
-    def over_runs(self) -> OverRuns:
-        return OverRuns(self.runs, self.n, self.total, self.means, self.squares, self.within)
+    def over_runs(self) -> RunAggregate:
+        return RunAggregate(self.runs, self.n, self.total, self.means, self.squares, self.within)
 
 
 def by_scenario(runs: tuple[int, ...], scenarios: tuple[int, ...], last: int) -> QuerySet[RunMeasure, Any]:

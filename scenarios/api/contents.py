@@ -1,4 +1,4 @@
-"""Scenarios and rubrics, as uploads brought them."""
+"""Endpoints of scenarios and rubrics."""
 
 from __future__ import annotations
 

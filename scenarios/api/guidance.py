@@ -1,4 +1,4 @@
-"""Guidance: the versions of the documents that agents read."""
+"""Endpoints of guidance versions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, 
     """
     files = _files(given)
     with transaction.atomic():
-        # One writer at a time per suite, or two requests would take the same number.
+        # The lock prevents two requests from using the same number.
         suite = Suite.objects.select_for_update().get(pk=find_suite(request, given.suite).pk)
         own = suite.uploads.select_related("guidance").first()
         try:
@@ -91,14 +91,14 @@ def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, 
 
 
 def _files(given: GuidanceIn) -> tuple[FixtureFile, ...]:
-    """Return the documents by path. Raises `ApiError` for a path twice, or one that leads out of the workspace."""
+    """Return the documents sorted by path. Raises `ApiError` for duplicate paths and paths outside the workspace."""
     by_path: dict[str, FixtureFile] = {}
     for each in given.files:
         path = inside("", each.path)
         if path in (None, ".") or path in by_path:
             raise ApiError(
                 422,
-                f"The path '{each.path}' is given twice, or leads out of the workspace. Give each document one within.",
+                f"The path '{each.path}' is a duplicate or outside the workspace. Give each document a unique path inside.",
                 id="guidance/path",
             )
         by_path[str(path)] = FixtureFile(str(path), each.content.encode())

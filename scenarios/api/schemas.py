@@ -1,4 +1,4 @@
-"""The shapes of suites and what is in them."""
+"""Response schemas of suites and their contents."""
 
 from __future__ import annotations
 

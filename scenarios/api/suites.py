@@ -1,4 +1,4 @@
-"""Suites: what there is."""
+"""Endpoints of suites and their versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files in, suites out: every format is one line of `FORMATS`, and past here nobody knows which it was."""
+"""Parse files into suites. Every format is one entry of `FORMATS`; code outside does not depend on the format."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from scenarios.formats.candidates import decode_file, find_candidates
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.upload import Format, Upload
+from scenarios.formats.upload import Format, UploadedFiles
 
 FORMATS: tuple[Format, ...] = (agentv.FORMAT, llm_tool_test.FORMAT, tool_forge.FORMAT)
-"""In the order in which they are asked whether a file is theirs; the strictest first."""
+"""The formats in matching order, the strictest first."""
 
 
 def parse_files(
@@ -25,14 +25,13 @@ def parse_files(
     strict: bool = False,
     decoded: Mapping[str, Document] | None = None,
 ) -> tuple[ParsedSuite, ...]:
-    """Return the suites in a set of files.
+    """Return the suites in a set of files. Raises `ScenarioFileError` with every problem of every file.
 
-    `name` is that of the folder or bundle, or the stem of a file alone. Paths are relative, with forward slashes.
-    `command_pattern` is the project's, for scenarios without one. `strict` refuses eval cases that assert
-    nothing or something unknown. `decoded` are files that were decoded before. Raises `ScenarioFileError` with every problem
-    of every file, and nothing else.
+    `name` is the name of the folder or bundle, or the stem of a single file. Paths are relative, with forward
+    slashes. `command_pattern` is the project's, for scenarios without one. `strict` rejects eval cases that assert
+    nothing or have unknown keys. `decoded` are documents decoded earlier.
     """
-    upload = Upload(name, files, executables, command_pattern, strict, decoded or {})
+    upload = UploadedFiles(name, files, executables, command_pattern, strict, decoded or {})
     found = find_candidates(upload, FORMATS)
     with pattern_budget():
         parsed = [
@@ -50,13 +49,13 @@ def parse_files(
     return suites
 
 
-def _nothing_found(upload: Upload) -> Problem:
+def _nothing_found(upload: UploadedFiles) -> Problem:
     file = next(iter(upload.files)) if len(upload.files) == 1 else upload.name
     return Problem(
         file=file,
         line=1,
         where="",
-        what="There is no scenario in it.",
+        what="The upload contains no scenario.",
         fix=(
             "A scenario of llm-tool-test is a YAML file with the keys name, task and evaluation; "
             "eval cases of tool-forge are a JSON list, or an object with the key cases; "
@@ -67,19 +66,19 @@ def _nothing_found(upload: Upload) -> Problem:
 
 
 def format_of(file: str, content: bytes) -> str:
-    """Return the name of the format that takes a file; empty when none does, or when it cannot be decoded."""
+    """Return the name of a file's format, empty if it has none or cannot be decoded."""
     document = decode(file, content)
     return next((each.name for each in FORMATS if document and each.matches(file, document.value)), "")
 
 
 def companions(file: str, content: bytes) -> tuple[str, ...]:
-    """Return the paths that a scenario file names, relative to its folder; nothing when it is none."""
+    """Return the paths that a scenario file references, relative to its folder; nothing for other files."""
     document = decode(file, content)
     return companions_of(document) if document else ()
 
 
 def decode(file: str, content: bytes) -> Document | None:
-    """Return a file decoded by its ending, None where that is not possible."""
+    """Decode a file by its extension, None if it cannot be decoded."""
     try:
         return decode_file(file, content)
     except ScenarioFileError:
@@ -87,7 +86,7 @@ def decode(file: str, content: bytes) -> Document | None:
 
 
 def companions_of(document: Document) -> tuple[str, ...]:
-    """Return what `companions` does, for a file that is decoded already."""
+    """Return `companions` of a decoded file."""
     for format_ in FORMATS:
         if format_.matches(document.file, document.value):
             return format_.companions(document)

@@ -1,4 +1,4 @@
-"""Which files of an upload are scenario files, and of which format."""
+"""Find the scenario files of an upload and their formats."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from scenarios.formats.json_text import read_json
-from scenarios.formats.jsonl_text import read_jsonl
+from scenarios.formats.json_text import read_json, read_jsonl
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.upload import Format, Upload, in_fixture
+from scenarios.formats.upload import Format, UploadedFiles, in_fixture
 from scenarios.formats.yaml_text import read_yaml
 
 _READERS = {".yaml": read_yaml, ".yml": read_yaml, ".json": read_json, ".jsonl": read_jsonl}
@@ -22,33 +21,33 @@ _EVAL_NAME = re.compile(
 
 @dataclass
 class Candidates:
-    """The scenario files by the name of their format, and the files that cannot be decoded."""
+    """Scenario files by format name, and problems of files that cannot be decoded."""
 
     documents: dict[str, list[Document]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
 
-def find_candidates(upload: Upload, formats: Sequence[Format]) -> Candidates:
-    """Decode what may be a scenario file and sort it by format; what lies in a fixture is left alone."""
+def find_candidates(upload: UploadedFiles, formats: Sequence[Format]) -> Candidates:
+    """Decode possible scenario files and group them by format, skipping files in fixtures."""
     found = Candidates()
     for path in sorted(upload.files, key=lambda path: (path.count("/"), path)):
         if posixpath.splitext(path)[1].lower() in _READERS and not _in_template(path):
-            _take(found, upload, path, formats)
+            _decode_candidate(found, upload, path, formats)
     fixtures = [
         folder
         for format_ in formats
         if format_.name in found.documents
         for folder in format_.fixture_folders(upload, found.documents[format_.name])
     ]
-    return _outside(found, frozenset(fixtures))
+    return _outside_fixtures(found, frozenset(fixtures))
 
 
 def decode_file(path: str, content: bytes) -> Document:
-    """Decode a file by its ending. Raises `ScenarioFileError`."""
+    """Decode a file by its extension. Raises `ScenarioFileError`."""
     return _READERS.get(posixpath.splitext(path)[1].lower(), read_yaml)(content, path)
 
 
-def _take(found: Candidates, upload: Upload, path: str, formats: Sequence[Format]) -> None:
+def _decode_candidate(found: Candidates, upload: UploadedFiles, path: str, formats: Sequence[Format]) -> None:
     try:
         document = upload.decoded.get(path) or decode_file(path, upload.files[path])
     except ScenarioFileError as error:
@@ -61,11 +60,11 @@ def _take(found: Candidates, upload: Upload, path: str, formats: Sequence[Format
             return
 
 
-def _must_be_readable(upload: Upload, path: str) -> bool:
-    """JSON of every kind lies in bundles, some of it with comments; only an eval file has to be right."""
+def _must_be_readable(upload: UploadedFiles, path: str) -> bool:
+    """Return whether a broken file is a problem: bundles contain other JSON, so only eval files must be valid."""
     if not path.lower().endswith((".json", ".jsonl")):
         return True
-    # Logs of every kind lie in JSONL beside eval files, so that there the folder's name says nothing.
+    # JSONL logs often lie next to eval files, so only the file's own name counts.
     named = posixpath.basename(path) if path.lower().endswith(".jsonl") else path
     return len(upload.files) == 1 or _EVAL_NAME.search(named) is not None
 
@@ -75,7 +74,7 @@ def _in_template(path: str) -> bool:
     return "templates" in folders and "scenarios" not in folders[folders.index("templates") :]
 
 
-def _outside(found: Candidates, fixtures: frozenset[str]) -> Candidates:
+def _outside_fixtures(found: Candidates, fixtures: frozenset[str]) -> Candidates:
     documents = {
         name: sorted(kept, key=lambda document: document.file)
         for name, all_ in found.documents.items()

@@ -1,4 +1,4 @@
-"""JSON with the line of every value, and the same limits as YAML."""
+"""Read JSON and JSON lines with the line of every value, within the same limits as YAML."""
 
 from __future__ import annotations
 
@@ -6,17 +6,26 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from evaluators.model import Json
 from scenarios.formats.positions import Document, Location, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.text import MAX_DEPTH, bad_character, decode, duplicate_key, empty, refuse, too_deep
+from scenarios.formats.text_decoding import (
+    MAX_DEPTH,
+    bad_character,
+    decode,
+    duplicate_key,
+    empty,
+    refuse,
+    too_deep,
+)
 
 _SYMBOL = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 def read_json(content: bytes, file: str) -> Document:
-    """Decode one JSON document. Raises `ScenarioFileError` with the line of what cannot be taken."""
+    """Decode one JSON document. Raises `ScenarioFileError` with the line of the error."""
     text = decode(content, file)
     try:
         value = json.loads(text, parse_float=_finite, parse_constant=_constant)
@@ -47,13 +56,13 @@ def _constant(name: str) -> float:
 
 def _not_json(file: str, line: int, reason: str) -> ScenarioFileError:
     return refuse(
-        file, line, f"This is not JSON: {reason}.", fix="Mend the text there.", id="format/not-json"
+        file, line, f"This is not JSON: {reason}.", fix="Fix the syntax there.", id="format/not-json"
     )
 
 
 @dataclass
 class _Level:
-    """One open list or object: the key or index of the value that comes next."""
+    """One open list or object, with the key or index of its next value."""
 
     part: str | int | None
     seen: set[str] = field(default_factory=set)
@@ -61,7 +70,7 @@ class _Level:
 
 @dataclass
 class _Walk:
-    """Follows the symbols of a text that is known to be JSON."""
+    """Collects line numbers from the symbols of valid JSON."""
 
     file: str
     levels: list[_Level] = field(default_factory=list)
@@ -116,3 +125,23 @@ def _symbols(text: str) -> Iterator[tuple[str, int]]:
         line += text.count("\n", end, match.start())
         end = match.start()
         yield match[0], line
+
+
+def read_jsonl(content: bytes, file: str) -> Document:
+    """Decode JSON lines as a list. Raises `ScenarioFileError` with every invalid line."""
+    values: list[Json] = []
+    lines: dict[Location, int] = {(): 1}
+    problems: list[Problem] = []
+    for number, text in enumerate(decode(content, file).splitlines(), start=1):
+        if not text.strip():
+            continue
+        location: Location = (len(values),)
+        try:
+            values.append(read_json(text.encode(), file).value)
+        except ScenarioFileError as error:
+            problems += [replace(problem, line=number, where=where(location)) for problem in error.problems]
+            values.append(None)
+        lines[location] = number
+    if problems:
+        raise ScenarioFileError(problems)
+    return Document(file=file, value=values, positions=Positions(lines))

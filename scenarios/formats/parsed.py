@@ -1,4 +1,4 @@
-"""What every format gives: suites of scenarios with their fixtures, and nothing of the format."""
+"""The parsed suites, independent of their format."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class FixtureFile:
 
 
 Fixture = tuple[FixtureFile, ...]
-"""The files a workspace starts from, sorted by path."""
+"""The initial files of a workspace, sorted by path."""
 
 
 @dataclass(frozen=True)
 class ParsedSuite:
-    """One suite as its files have it."""
+    """One suite of an upload."""
 
     name: str
     format: str
     scenarios: tuple[ScenarioSpec, ...]
     fixtures: Mapping[str, Fixture] = field(default_factory=dict)
-    """By the name that `ScenarioSpec.fixture` uses; guidance files are still in it."""
+    """Fixtures by the name in `ScenarioSpec.fixture`, including guidance files."""
     lints: tuple[Problem, ...] = ()
     targets_text: str = ""
-    """A targets file found in the bundle, kept as it is for `runs.targets.definitions`."""
+    """The bundle's targets file, unchanged, for `runs.targets.definitions`."""
     targets_file: str = ""
     settings: Mapping[str, Json] = field(default_factory=dict)
     """Suite-wide settings, such as the profiles of llm-tool-test-config.toml."""

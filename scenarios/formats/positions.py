@@ -1,4 +1,4 @@
-"""Where the values of a document stand in its text, so that every problem can name its line."""
+"""Map the values of a document to lines, so every problem can name its line."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Location = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Positions:
-    """Lines by location; what a merge or an alias brings in has the line of its nearest known parent."""
+    """Lines by location; merged and aliased values have the line of their nearest known parent."""
 
     lines: Mapping[Location, int] = field(default_factory=dict)
 
     def line(self, location: Location) -> int:
-        """Return the line, from 1, of a value or of what holds it."""
+        """Return the line of a value or of its nearest known parent, from 1."""
         for end in range(len(location), -1, -1):
             if (found := self.lines.get(location[:end])) is not None:
                 return found
@@ -28,14 +28,14 @@ class Positions:
 
 @dataclass(frozen=True)
 class Document:
-    """One file as decoded, with the lines of its values."""
+    """One decoded file with the lines of its values."""
 
     file: str
     value: Json
     positions: Positions
 
     def problem(self, at: Location, what: str, *, fix: str, id: str, lint: bool = False) -> Problem:
-        """Say what is wrong at a location of this document."""
+        """Return a problem at a location of this document."""
         return Problem(
             file=self.file,
             line=self.positions.line(at),
@@ -48,7 +48,7 @@ class Document:
 
 
 def where(location: Location) -> str:
-    """Return a location as people write it: `evaluation.gates[2].type`."""
+    """Return a location as text: `evaluation.gates[2].type`."""
     text = ""
     for part in location:
         if isinstance(part, int):

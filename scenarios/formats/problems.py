@@ -1,4 +1,4 @@
-"""What is wrong with a file, said so that a person can mend it."""
+"""Problems of files, with line and fix."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One thing that is wrong: where it stands, what it is, what to do.
+    """One problem: where it is, what is wrong and how to fix it.
 
-    `id` is stable, for machines (`format/unknown-gate`). A `lint` is shown and kept, but refuses nothing.
+    `id` is stable, for programs (`format/unknown-gate`). A `lint` is shown and stored, but does not reject the file.
     """
 
     file: str
@@ -20,7 +20,7 @@ class Problem:
     what: str
     """A sentence."""
     fix: str = ""
-    """A sentence; what to do about it."""
+    """A sentence that says how to fix it."""
     id: str = ""
     lint: bool = False
 
@@ -30,12 +30,12 @@ class Problem:
         return f"{self.file}:{self.line}:{where} {sentences} [{self.id}]"
 
     def as_json(self) -> dict[str, object]:
-        """The shape of the REST interface's `problems`."""
+        """The problem as JSON of the REST interface."""
         return asdict(self)
 
 
 class ScenarioFileError(Exception):
-    """Files that cannot be taken as scenarios. Holds every problem, never the first only."""
+    """The files are not valid scenarios. Contains every problem, not only the first."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems))

@@ -1,11 +1,11 @@
-"""TOML with the line of every table and key, for the settings of llm-tool-test."""
+"""Read TOML with the line of every table and key, for the settings of llm-tool-test."""
 
 from __future__ import annotations
 
 import re
 
 from scenarios.formats.positions import Document, Location, Positions
-from scenarios.formats.text import decode, refuse
+from scenarios.formats.text_decoding import decode, refuse
 
 # Nothing is tried again: on a line of blanks that would take cubic time.
 _TABLE = re.compile(r"\s*+\[++([^\]\n]++)\]")
@@ -13,8 +13,8 @@ _KEY = re.compile(r"""\s*([A-Za-z0-9_.-]+|"[^"\n]*"|'[^'\n]*')\s*=""")
 
 
 def read_toml(content: bytes, file: str) -> Document:
-    """Decode TOML. Raises `ScenarioFileError` with the line of what cannot be taken."""
-    # Loaded for the first TOML, which most suites do without.
+    """Decode TOML. Raises `ScenarioFileError` with the line of the error."""
+    # Imported here because most suites have no TOML.
     import tomllib
 
     text = decode(content, file)
@@ -26,14 +26,14 @@ def read_toml(content: bytes, file: str) -> Document:
             file,
             int(found[1]) if found else 1,
             "This is not TOML: " + str(error).rstrip(".") + ".",
-            fix="Mend the text there.",
+            fix="Fix the syntax there.",
             id="format/not-toml",
         ) from error
     return Document(file=file, value=value, positions=Positions(_lines(text)))
 
 
 def _lines(text: str) -> dict[Location, int]:
-    """Return the line of each table and key; the inside of a multi-line value has that of its key."""
+    """Return the line of each table and key; multi-line values have the line of their key."""
     table: Location = ()
     lines: dict[Location, int] = {(): 1}
     for number, line in enumerate(text.splitlines(), start=1):

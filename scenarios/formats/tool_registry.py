@@ -22,7 +22,7 @@ from scenarios.formats.js_source import (
 )
 from scenarios.formats.json_text import read_json
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.text import decode
+from scenarios.formats.text_decoding import decode
 
 Part = TypeVar("Part")
 BARRELS = ("tools.exports.ts", "tools.exports.js")

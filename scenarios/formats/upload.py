@@ -1,4 +1,4 @@
-"""What a file format gets to see, and what it gives back."""
+"""The uploaded files that formats read, and the results they return."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from scenarios.formats.problems import Problem
 
 
 @dataclass(frozen=True)
-class Upload:
-    """Every file that came at once. Paths are relative, with forward slashes, and hold no `..`."""
+class UploadedFiles:
+    """The files of one upload. Paths are relative, with forward slashes and without `..`."""
 
     name: str
     files: Mapping[str, bytes]
     executables: frozenset[str] = frozenset()
     command_pattern: str = ""
-    """The pattern of the whole project, for scenarios that have none."""
+    """The project's pattern, for scenarios without one."""
     strict: bool = False
-    """Whether what is otherwise a lint of an eval case's assertions refuses its file."""
+    """Whether lints about assertions of eval cases reject their file."""
     decoded: Mapping[str, Document] = field(default_factory=dict)
-    """Files that somebody decoded before, by path: a large file takes seconds."""
+    """Documents decoded earlier, by path, because a large file takes seconds."""
 
     @cached_property
     def folders(self) -> frozenset[str]:
-        """Every folder that holds a file, at any depth."""
+        """Every folder with files at any depth."""
         found: set[str] = set()
         for path in self.files:
             while path := posixpath.dirname(path):
@@ -39,7 +39,7 @@ class Upload:
         return frozenset(found)
 
     def below(self, folder: str) -> Fixture:
-        """Return the files of a folder, with paths relative to it."""
+        """Return the files below a folder, with paths relative to it."""
         prefix = folder + "/"
         start = bisect_left(self._sorted, prefix)
         below = takewhile(lambda path: path.startswith(prefix), islice(self._sorted, start, None))
@@ -55,7 +55,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Parsed:
-    """The suites that a format read, and every problem; with problems the suites do not count."""
+    """The suites of a format and all problems; with problems, the suites do not count."""
 
     suites: tuple[ParsedSuite, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -63,21 +63,21 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Format:
-    """One file format, as a line of `FORMATS`."""
+    """One file format, an entry of `FORMATS`."""
 
     name: str
     matches: Callable[[str, Json], bool]
-    """Tells from a path and its decoded document whether a file is a scenario file of this format."""
-    parse: Callable[[Upload, Sequence[Document]], Parsed]
-    """Reads all matching documents of an upload; never raises for what is in them."""
-    fixture_folders: Callable[[Upload, Sequence[Document]], frozenset[str]]
-    """Folders of the upload that documents use as fixtures: what is in them is no scenario."""
+    """Returns whether a file belongs to this format, by its path and decoded value."""
+    parse: Callable[[UploadedFiles, Sequence[Document]], Parsed]
+    """Parses all matching documents of an upload; never raises, whatever they contain."""
+    fixture_folders: Callable[[UploadedFiles, Sequence[Document]], frozenset[str]]
+    """Returns the folders used as fixtures; files in them are not scenarios."""
     companions: Callable[[Document], tuple[str, ...]]
-    """Files and folders that a document names, relative to its own folder, for reading a file alone."""
+    """Returns the files and folders that a document references, relative to its folder, to read a single file."""
 
 
 def inside(base: str, path: str) -> str | None:
-    """Return a path of the upload, or None when it is absolute or leads out."""
+    """Return a path of the upload, or None if it is absolute or leads outside."""
     if path.startswith(("/", "\\")) or "\\" in path or "\0" in path or path[1:2] == ":":
         return None
     joined = posixpath.normpath(posixpath.join(base, path))
@@ -85,9 +85,27 @@ def inside(base: str, path: str) -> str | None:
 
 
 def in_fixture(path: str, fixtures: Set[str]) -> bool:
-    """Tell whether a file is content of a fixture; a sub-folder called `scenarios` never is."""
+    """Return whether a file is in a fixture; subfolders called `scenarios` are not."""
     folder = path
     while folder := posixpath.dirname(folder):
         if folder in fixtures:
             return "scenarios" not in path.removeprefix(folder + "/").split("/")[:-1]
     return False
+
+
+TARGETS_FILES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
+_NAMES = {"targets.yaml", "targets.yml"}
+
+
+def find_targets_file(upload: UploadedFiles) -> tuple[str, str]:
+    """Return path and text of the targets file nearest to the root, else two empty texts."""
+    found = [path for path in upload.files if is_targets_file(path) and "templates" not in path.split("/")]
+    if not found:
+        return "", ""
+    path = min(found, key=lambda path: (path.count("/"), path))
+    return path, upload.files[path].decode("utf-8", errors="replace")
+
+
+def is_targets_file(path: str) -> bool:
+    """Return whether a path is a targets file, by its name."""
+    return posixpath.basename(path) in _NAMES

@@ -1,4 +1,4 @@
-"""Checks decoded values against the mirror model of a format, and says in sentences what does not fit."""
+"""Validate decoded values against a format's models and describe problems in sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Mirror(BaseModel):
-    """Base of the models that look like a file: nothing is converted, an unknown key is noticed."""
+    """Base of models that mirror a file: no conversion, no unknown keys."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
@@ -36,23 +36,23 @@ def validate(
 ) -> tuple[M | None, list[Problem]]:
     """Return the model and its lints, or None and every problem.
 
-    `at` is where `value` stands in the document. Unknown keys are lints and are left out. `value_ids` gives
-    the problem ids of fields whose own validator refuses a value, `spelled` how the file spells a field.
+    `at` is the location of `value` in the document. Unknown keys are lints and are ignored. `value_ids` maps
+    fields with their own validator to problem ids, `spelled` maps fields to their spelling in the file.
     """
-    words = _Words(document, at, value_ids or {}, spelled or {})
+    texts = _ErrorTexts(document, at, value_ids or {}, spelled or {})
     found, errors = _attempt(model, value)
     unknown = [error["loc"] for error in errors if error["type"] == "extra_forbidden"]
-    lints = [words.unknown_key(model, loc) for loc in unknown]
+    lints = [texts.unknown_key(model, loc) for loc in unknown]
     if unknown:
         found, errors = _attempt(model, _without(value, unknown))
-    problems = [words.problem(error) for error in errors]
+    problems = [texts.problem(error) for error in errors]
     return found, lints + problems
 
 
 def without_wrong_parts(model: type[M], value: Json, stand_ins: Mapping[Location, Json]) -> M | None:
-    """Return the model of what is right in a value, for finding problems elsewhere in it.
+    """Return the model of the valid parts of a value, to find further problems.
 
-    Wrong parts are left out, or replaced where `stand_ins` has something for their place.
+    Invalid parts are removed, or replaced by the value in `stand_ins` at their location.
     """
     _, errors = _attempt(model, value)
     value = copy.deepcopy(value)
@@ -75,13 +75,13 @@ def _cut(value: Json, loc: Location, stand_ins: Mapping[Location, Json]) -> None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `Did you mean '…'?`, or nothing when no known name is close."""
+    """Return `Did you mean '…'?`, or nothing if no known name is similar."""
     close = get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
     return f"Did you mean '{close[0]}'?" if close else ""
 
 
 def kind(value: Json) -> str:
-    """Return what a decoded value is, as people say it."""
+    """Return the kind of a decoded value in plain texts."""
     for type_, name in _KINDS:
         if isinstance(value, type_):
             return name
@@ -128,7 +128,7 @@ def _without(value: Json, locations: list[Location]) -> Json:
         parent = value
         for part in location[:-1]:
             parent = parent[part]
-        # Two aliases of one mapping are the same object, which has lost the key already.
+        # Aliases share one object, so the key may be gone already.
         parent.pop(location[-1], None)
     return value
 
@@ -146,14 +146,14 @@ def _keys_at(model: type[BaseModel], loc: Location) -> list[str]:
 
 
 def _plain(annotation: Any) -> Any:
-    """Return the type that `X | None` allows besides None."""
+    """Return X of `X | None`."""
     options = get_args(annotation)
     return options[0] if NoneType in options else annotation
 
 
 @dataclass(frozen=True)
-class _Words:
-    """Says what pydantic found in the words of the file."""
+class _ErrorTexts:
+    """Turns pydantic's errors into problems."""
 
     document: Document
     at: Location
@@ -162,8 +162,8 @@ class _Words:
 
     def unknown_key(self, model: type[BaseModel], loc: Location) -> Problem:
         known = [self.spelled.get(name, name) for name in _keys_at(model, loc[:-1])]
-        fix = did_you_mean(str(loc[-1]), known) or "It is ignored; remove it."
-        what = f"There is no key '{loc[-1]}' here."
+        fix = did_you_mean(str(loc[-1]), known) or "The key is ignored. Remove it."
+        what = f"Unknown key '{loc[-1]}'."
         return self.document.problem((*self.at, *loc), what, fix=fix, id="format/unknown-key", lint=True)
 
     def problem(self, error: ErrorDetails) -> Problem:
@@ -205,13 +205,13 @@ def _blank(error: ErrorDetails) -> tuple[str, str, str]:
 
 def _choice(error: ErrorDetails) -> tuple[str, str, str]:
     expected = error["ctx"]["expected"]
-    return f"This must be {expected}.", "Write one of these words.", "format/unknown-value"
+    return f"This must be {expected}.", "Use one of these values.", "format/unknown-value"
 
 
 def _wrong_value(error: ErrorDetails) -> tuple[str, str, str]:
     reason = str(error.get("ctx", {}).get("error", error["msg"])).rstrip(".") + "."
-    says_what_to_do = ". " in reason
-    return reason, "" if says_what_to_do else "Mend the value.", "format/wrong-value"
+    has_fix = ". " in reason
+    return reason, "" if has_fix else "Fix the value.", "format/wrong-value"
 
 
 _OTHERS: dict[str, Callable[[ErrorDetails], tuple[str, str, str]]] = {

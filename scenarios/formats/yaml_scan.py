@@ -1,6 +1,6 @@
-"""Counts what a YAML document holds before anything is built from it.
+"""Count the contents of a YAML document before building it.
 
-Every alias may stand for all that went before it, so a short text can be a document without end.
+Every alias can repeat everything before it, so a short text can expand without limit.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from dataclasses import dataclass, field
 import yaml
 
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.text import MAX_DEPTH, bad_character, refuse, too_deep
+from scenarios.formats.text_decoding import MAX_DEPTH, bad_character, refuse, too_deep
 
 MAX_EVENTS = 200_000
 MAX_ALIASES = 200
 MAX_EXPANDED = 500_000
-"""Values that the document has once every alias is written out."""
+"""The limit of values with all aliases expanded."""
 
 _ALLOWED_TAGS = {None, "!", "tag:yaml.org,2002:str"}
 
 
 @dataclass
 class Scan:
-    """Counts what a document holds before it is composed."""
+    """Counts the parts of a document before it is composed."""
 
     file: str
     open: list[tuple[str | None, int]] = field(default_factory=list)
-    """Anchor and line of each collection that is not closed yet."""
+    """Anchor and line of each open collection."""
     counts: list[int] = field(default_factory=lambda: [0])
-    """Values in each open collection, the document itself first."""
+    """The number of values in each open collection; the document is first."""
     sizes: dict[str, int] = field(default_factory=dict)
     aliases: int = 0
     documents: int = 0
 
     def check(self, text: str) -> None:
-        """Raise `ScenarioFileError` at the first event that goes too far, `yaml.YAMLError` where it is not YAML."""
+        """Raise `ScenarioFileError` at the first event over a limit, `yaml.YAMLError` for invalid YAML."""
         for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
             line = event.start_mark.line + 1 if event.start_mark else 1
             if number > MAX_EVENTS:
@@ -43,7 +43,7 @@ class Scan:
             if self.counts[-1] > MAX_EXPANDED:
                 raise self._too_big(
                     line,
-                    f"Its aliases make it more than {MAX_EXPANDED:,} values.",
+                    f"With all aliases expanded, the document has more than {MAX_EXPANDED:,} values.",
                     id="format/expands-too-far",
                 )
 
@@ -65,8 +65,8 @@ class Scan:
             raise refuse(
                 self.file,
                 line,
-                "The file holds more than one YAML document.",
-                fix="Write each scenario into a file of its own.",
+                "The file contains more than one YAML document.",
+                fix="Put each scenario into its own file.",
                 id="format/several-documents",
             )
 
@@ -77,7 +77,7 @@ class Scan:
                 line, f"The document uses more than {MAX_ALIASES} aliases.", id="format/too-many-aliases"
             )
         if any(anchor == name for name, _ in self.open):
-            raise self._too_big(line, f"The alias '{anchor}' holds itself.", id="format/expands-too-far")
+            raise self._too_big(line, f"The alias '{anchor}' contains itself.", id="format/expands-too-far")
         self.counts[-1] += self.sizes.get(anchor or "", 1)
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
@@ -113,4 +113,4 @@ class Scan:
             )
 
     def _too_big(self, line: int, what: str, *, id: str = "format/too-many-nodes") -> ScenarioFileError:
-        return refuse(self.file, line, what, fix="Write the values out, or split the file.", id=id)
+        return refuse(self.file, line, what, fix="Replace aliases by their values, or split the file.", id=id)

@@ -1,8 +1,8 @@
-"""YAML from people nobody knows: scanned event by event before anything is built from it.
+"""Read untrusted YAML: check it event by event before building it.
 
-PyYAML's fast loader takes duplicate keys silently, shares aliases that explode when they are walked, and
-overflows the stack of the process on deep nesting. Words and numbers follow YAML 1.2 (`no` is text,
-`010` is ten, a date is text), as the programs that these formats come from read them.
+PyYAML's fast loader accepts duplicate keys silently, shares aliases that can expand without limit, and overflows
+the stack on deep nesting. Scalars follow YAML 1.2 (`no` is text, `010` is ten, a date is text), as in the programs
+that define these formats.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import yaml
 from evaluators.model import Json
 from scenarios.formats.positions import Document, Location, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
-from scenarios.formats.text import decode, duplicate_key, empty, refuse
+from scenarios.formats.text_decoding import decode, duplicate_key, empty, refuse
 from scenarios.formats.yaml_scan import Scan
 
 _CORE = "tag:yaml.org,2002:"
 
 
 class _Loader(yaml.CSafeLoader):
-    """The safe loader with the words and numbers of YAML 1.2 and text as the only kind of key."""
+    """The safe loader with YAML 1.2 scalars and text keys."""
 
     yaml_implicit_resolvers = {}
 
@@ -49,7 +49,7 @@ class _Loader(yaml.CSafeLoader):
         return int(node.value, base)
 
 
-# At most 300 digits: int() is quadratic, and a longer one would not fit a float.
+# At most 300 digits because int() is quadratic and longer numbers do not fit a float.
 _RESOLVERS = {
     "null": (r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
     "bool": (r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
@@ -67,7 +67,7 @@ _Loader.add_constructor(_CORE + "float", _Loader.construct_number)
 
 
 def read_yaml(content: bytes, file: str) -> Document:
-    """Decode one YAML document. Raises `ScenarioFileError` with the line of what cannot be taken."""
+    """Decode one YAML document. Raises `ScenarioFileError` with the line of the error."""
     text = decode(content, file)
     try:
         Scan(file).check(text)
@@ -98,8 +98,8 @@ def _walk(root: yaml.Node, file: str) -> tuple[dict[Location, int], list[Problem
             continue
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
-            problems += _repeated(node, location, file)
-        # In the order of the text, so that an aliased node has its lines where it is written.
+            problems += _duplicate_keys(node, location, file)
+        # In text order, so aliased nodes have the lines of their definition.
         for part, mark, child in reversed(_children(node)):
             lines[(*location, part)] = mark.line + 1
             stack.append(((*location, part), child))
@@ -116,7 +116,7 @@ def _children(node: yaml.Node) -> list[tuple[str | int, yaml.Mark, yaml.Node]]:
     return [(index, item.start_mark, item) for index, item in enumerate(node.value)]
 
 
-def _repeated(node: yaml.MappingNode, location: Location, file: str) -> list[Problem]:
+def _duplicate_keys(node: yaml.MappingNode, location: Location, file: str) -> list[Problem]:
     seen: set[str] = set()
     problems = []
     for key, _ in node.value:
@@ -134,7 +134,7 @@ def _not_yaml(error: yaml.YAMLError, text: str, file: str) -> ScenarioFileError:
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         line = text.encode()[: getattr(error, "position", 0)].count(b"\n") + 1
-        reason = getattr(error, "reason", None) or "it holds a character that YAML does not allow"
+        reason = getattr(error, "reason", None) or "it contains a character that YAML does not allow"
         return refuse(
             file, line, f"This is not YAML: {reason}.", fix="Remove the character.", id="format/not-yaml"
         )

@@ -66,7 +66,7 @@ class TestCliTemplateExecution:
         assert where.endswith("/evals")
         assert {"style.instructions.md", "tell.py", "two words.txt"} <= set(listed)
 
-    def test_a_relative_folder_of_an_archive_lies_in_what_came_with_it(self, folder, tmp_path):
+    def test_a_relative_folder_is_inside_the_uploaded_files(self, folder, tmp_path):
         put(folder, {"evals/tools/here.txt": "", "evals/work.yaml": EVAL})
         put(folder, {"targets.yaml": json.dumps({"targets": [cli("ls", cwd="tools")]})})
         archive = shutil.make_archive(str(tmp_path.parent / f"{tmp_path.name}-packed"), "zip", folder)
@@ -133,7 +133,7 @@ class TestCliTemplateExecution:
         ],
         ids=["a command that fails", "a command that takes too long", "an address where nobody listens"],
     )
-    def test_a_health_check_that_fails_aborts_before_the_first_request(self, folder, tmp_path, health):
+    def test_a_failed_health_check_stops_before_any_request(self, folder, tmp_path, health):
         trace = tmp_path / "requests"
         trace.mkdir()
         target = cli("echo asked >> log.txt", healthcheck=health, cwd=str(trace))

@@ -56,7 +56,7 @@ def test_error_isolation_in_parallel_mode(tmp_path):
     ]
 
 
-def test_an_evaluator_that_breaks_is_the_failure_of_its_own_case_only(tmp_path):
+def test_a_broken_evaluator_fails_only_its_own_case(tmp_path):
     broken = json.loads(cases("broken", evaluators=[{"type": "code_judge", "script": "echo oh >&2; exit 3"}]))
     good = json.loads(cases(*KEYS[:2]))
     eval_file = json.dumps({"evalcases": [*broken["evalcases"], *good["evalcases"]]})

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-TRAJECTORY = "evaluators/test_agentv_spec_trajectory.py"
-AGGREGATION = "evaluators/test_agentv_spec_aggregation.py"
-JUDGES = "evaluators/test_agentv_spec_judges.py"
+TRAJECTORY = "evaluators/assertions/test_agentv_spec_trajectory.py"
+AGGREGATION = "evaluators/scores/test_agentv_spec_aggregation.py"
+JUDGES = "evaluators/judges/test_agentv_spec_judges.py"
 GUIDELINES = "scenarios/formats/test_agentv_spec_guidelines.py"
 TRACES = "agentv/test_traces_in_runs.py"
 PROVIDERS = "agentv/test_provider_integration.py"

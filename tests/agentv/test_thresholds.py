@@ -40,7 +40,7 @@ MOCK = {
         "1 again",
     ],
 )
-def test_a_trial_passes_from_its_threshold_on_and_the_run_tells_it(tmp_path, own, words, code, told):
+def test_a_trial_passes_at_its_threshold_shown_by_the_run(tmp_path, own, words, code, told):
     document = json.loads(cases("half", evaluators=HALF))
     if own is not None:
         document["execution"] = {"threshold": own}

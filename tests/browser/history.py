@@ -57,7 +57,7 @@ def fill(project: Project) -> dict[str, Any]:
         for number in range(1, 7)
     ]
     runs[-1].baseline = runs[0]
-    runs[-1].warnings = ["The judge judge-1 is the model under test, which tends to favour itself."]
+    runs[-1].warnings = ["The judge judge-1 is the model under test; models tend to favour themselves."]
     runs[-1].save()
     runs[-1].fingerprint = {**runs[-1].fingerprint, "staleness": {"stale": True}}
     runs[-1].save()

@@ -8,12 +8,12 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from evaluators.criteria import Criteria
+from evaluators.evaluator import Case
 from evaluators.evidence import Evidence
 from evaluators.guidelines import is_guideline
 from evaluators.model import Completion, Score, Transcript
-from evaluators.scoring import EVALUATORS
-from evaluators.scoring.case import Case
-from evaluators.scoring.layer import aggregate
+from evaluators.scores import EVALUATORS
+from evaluators.scores.weighted_score import aggregate
 from evaluators.traces import read_trace, summary
 from runs.providers.base import ProviderError
 from runs.providers.cli_files import output_name

@@ -12,23 +12,23 @@ from typing import Any
 
 import msgspec
 
-from evaluators.criteria import Composite, Criteria
+from evaluators.criteria import CompositeWeights, Criteria
 from evaluators.evaluate import composite, evaluate, outcome
 from evaluators.evidence import Evidence
+from evaluators.gates.informing_scripts import EvaluatorScript, run_script
 from evaluators.interaction import GENERIC_PATTERN, Interaction, analyse, metrics
-from evaluators.judging.judge import reaches
-from evaluators.judging.reply import checked, first_object
-from evaluators.judging.rubric import JudgeCriteria, Rubric
+from evaluators.judges.rubric import JudgeCriteria, Rubric
+from evaluators.judges.rubric_judge import reaches
+from evaluators.judges.rubric_reply import first_object, validated_reply
 from evaluators.model import Score, Transcript
 from evaluators.redaction import redact_patterns
-from evaluators.scripts import EvaluatorScript, run_script
 from evaluators.tool import Tool
-from evaluators.tool_commands import Seen, numbered
+from evaluators.tool_commands import FoundCommand, number_commands
 from evaluators.transcripts import parse
 from runs.containment.sandbox import Containment, Policy, look_at_machine
 from runs.workspaces import LocalWorkspace, fill, fresh_folder
 from scenarios.formats.json_text import read_json
-from scenarios.formats.llm_tool_test.gates import read_gates
+from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.parsed import FixtureFile
 
 
@@ -51,10 +51,10 @@ def _extract(given: Any) -> Any:
     }
 
 
-def _seen(event: Any) -> Seen:
+def _seen(event: Any) -> FoundCommand:
     helping = event["command"] == "help"
     code = event["exit_code"]
-    return Seen(
+    return FoundCommand(
         event.get("line", event["command"]),
         event["command"],
         code,
@@ -65,7 +65,7 @@ def _seen(event: Any) -> Seen:
 
 def _from_events(given: Any) -> Any:
     evidence = Evidence(Transcript(), exit_code=given["agent_exit_code"], timed_out=given["timed_out"])
-    commands = numbered((_seen(event), None) for event in given["events"])
+    commands = number_commands((_seen(event), None) for event in given["events"])
     return _metrics(metrics(commands, source="events", completed=evidence.completed))
 
 
@@ -80,7 +80,7 @@ def _composite(given: Any) -> Any:
         Score("judge", "judge", given["judge_score"]),
         Score("interaction", "first_try_success_rate", given["first_try_success_rate"]),
     ]
-    score, _ = composite(Composite(**(given["weights"] or {})), scores, outcome(()))
+    score, _ = composite(CompositeWeights(**(given["weights"] or {})), scores, outcome(()))
     return {"score": score}
 
 
@@ -95,7 +95,7 @@ def _outcome(given: Any) -> Any:
 
 
 def _weighted(given: Any) -> Any:
-    reply = checked(given["response"], Rubric(**given["rubric"]))
+    reply = validated_reply(given["response"], Rubric(**given["rubric"]))
     return {
         "reported": reply.weighted_score,
         "recomputed": reply.recomputed,

@@ -87,7 +87,7 @@ def test_it_accepts(expected: dict[str, Any], result: Any) -> None:
     ],
     ids=str,
 )
-def test_it_names_what_differs(expected: dict[str, Any], result: Any) -> None:
+def test_it_names_the_difference(expected: dict[str, Any], result: Any) -> None:
     (problem,) = differences(expected, result)
     assert problem.removeprefix("text_").startswith(next(iter(expected)).replace("equals", "text"))
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
+from evaluators.assertions import VERDICT
 from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
-from evaluators.expectations import VERDICT
 from evaluators.model import Event, Transcript, Usage
 from evaluators.staleness import RegisteredTool, Registry, check_staleness, description_hash
 from evaluators.statistics import wilson
 from evaluators.stub_loop import MAX_TURNS, ModelCall, ModelTurn, run_stubs
 from evaluators.suite_result import compare_passes
-from evaluators.tokens import Sources, resolve
+from evaluators.template_tokens import Sources, resolve
 from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError
 

@@ -10,7 +10,7 @@ from typing import Any
 from evaluators.criteria import Criteria
 from evaluators.evidence import Evidence
 from evaluators.model import CommandResult, Completion, CompletionError, CompletionRequest, Score, Transcript
-from evaluators.scoring import EVALUATORS
+from evaluators.scores import EVALUATORS
 from evaluators.traces import read_trace
 
 

@@ -91,7 +91,7 @@ def test_it_reads_on_after_a_line_that_is_cut(agent):
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("noise", [{"type": "brand-new"}, {"type": 3}, {}], ids=["type", "number", "none"])
-def test_it_keeps_what_it_does_not_know(agent, noise):
+def test_unknown_events_are_counted_and_kept(agent, noise):
     found = read(agent, KNOWN[agent], noise)
     assert (found.unknown_events, found.events[0].metadata) == (1, noise)
 

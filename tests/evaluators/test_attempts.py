@@ -38,7 +38,7 @@ def test_tries_are_counted_until_one_works() -> None:
     }
 
 
-def test_what_never_works_has_no_number_of_tries() -> None:
+def test_a_subcommand_that_never_worked_has_no_tries() -> None:
     assert told(("tool export", "no", 1), ("tool export", "no", 1)) == {"export": Attempts({}, {"no": 2})}
 
 
@@ -53,7 +53,7 @@ def test_the_messages_that_come_most_often_are_kept() -> None:
     assert found.errors[str(MOST_ERRORS + 2)] == 2
 
 
-def test_commands_that_only_the_text_tells_have_no_messages() -> None:
+def test_commands_found_in_text_have_no_messages() -> None:
     transcript = Transcript(
         text="$ tool export --bad\nerror: no\nexit code 2\n$ tool export\n", source="transcript"
     )
@@ -80,5 +80,5 @@ def test_commands_that_only_the_text_tells_have_no_messages() -> None:
         ([1, 2], ""),
     ],
 )
-def test_the_message_is_the_line_that_says_why(output: object, message: str) -> None:
+def test_the_message_is_the_line_with_the_cause(output: object, message: str) -> None:
     assert error_message(output) == message

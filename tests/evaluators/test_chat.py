@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.expectations import ToolCall, tool_calls
+from evaluators.assertions import ToolCall, tool_calls
 from evaluators.model import Event, Usage
 from evaluators.transcripts import UnreadableTranscript, chat, parse
 from evaluators.transcripts.paths import MISSING, at, placed
@@ -132,7 +132,7 @@ def test_a_given_path_that_leads_nowhere_leaves_the_known_names():
         (b'event: error\ndata: {"message": "quota"}\n\n', "error: quota"),
     ],
 )
-def test_it_refuses_what_is_no_answer(raw, told):
+def test_it_refuses_texts_without_an_answer(raw, told):
     with pytest.raises(UnreadableTranscript, match=told):
         parse("chat", raw)
 

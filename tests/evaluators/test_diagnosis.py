@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.diagnosis import Thresholds, cut_offs, diagnose
+from evaluators.diagnosis import Thresholds, diagnose, threshold_sentence
 from evaluators.interaction import Interaction, Subcommand
 
 
-def told(**changes: object) -> Interaction:
+def interaction(**changes: object) -> Interaction:
     return Interaction(**{"available": True, "completed": True, "total_commands": 10, **changes})  # type: ignore[arg-type]
 
 
@@ -20,8 +20,8 @@ def told(**changes: object) -> Interaction:
         ({"total_commands": 15}, "many-commands"),
     ],
 )
-def test_it_names_the_pattern(metrics: dict[str, object], pattern: str) -> None:
-    (finding,) = diagnose(told(**metrics))
+def test_metrics_above_a_threshold_match_its_pattern(metrics: dict[str, object], pattern: str) -> None:
+    (finding,) = diagnose(interaction(**metrics))
     assert finding.pattern == pattern
     assert finding.sentence.endswith(".")
     assert all(line.endswith(".") for line in finding.evidence)
@@ -39,25 +39,27 @@ def test_it_names_the_pattern(metrics: dict[str, object], pattern: str) -> None:
         {"available": False, "error_rate": 1.0},
     ],
 )
-def test_it_says_nothing_below_the_thresholds(metrics: dict[str, object]) -> None:
-    assert diagnose(told(**metrics)) == ()
+def test_metrics_below_the_thresholds_match_no_pattern(metrics: dict[str, object]) -> None:
+    assert diagnose(interaction(**metrics)) == ()
 
 
-def test_it_names_the_command_that_is_retried() -> None:
+def test_evidence_names_the_retried_command() -> None:
     (finding,) = diagnose(
-        told(subcommands=(Subcommand("add", calls=4, retries_after_failure=3), Subcommand("list")))
+        interaction(subcommands=(Subcommand("add", calls=4, retries_after_failure=3), Subcommand("list")))
     )
-    assert finding.evidence == ("3 of 4 `add` calls were retries.",)
+    assert finding.evidence == ("add: 3 of 4 calls were retries.",)
 
 
-def test_the_thresholds_can_be_changed() -> None:
-    assert [one.pattern for one in diagnose(told(), Thresholds(commands=10))] == ["many-commands"]
+def test_thresholds_can_be_changed() -> None:
+    assert [one.pattern for one in diagnose(interaction(), Thresholds(commands=10))] == ["many-commands"]
 
 
-def test_the_cut_offs_of_every_pattern_are_those_it_was_found_by():
+def test_every_pattern_names_its_own_thresholds():
     limits = Thresholds(error_rate=0.4, help_calls=7, retries=5, retry_share=0.6, commands=21)
     names = ("errors-without-help", "errors-despite-help", "help-instead-of-docs", "retries-on-a-command")
-    said = [cut_offs(name, limits) for name in (*names, "many-commands")]
-    assert all("≥ 40 %" in each and "≥ 7" in each for each in said[:3])
-    assert ("at least 5" in said[3], "60 %" in said[3], "at least 21" in said[4]) == (True, True, True)
-    assert cut_offs("unknown") == ""
+    sentences = [threshold_sentence(name, limits) for name in (*names, "many-commands")]
+    assert all("40 %" in each and "≥ 7" in each for each in sentences[:3])
+    assert "at least 5" in sentences[3]
+    assert "60 %" in sentences[3]
+    assert "at least 21" in sentences[4]
+    assert threshold_sentence("unknown") == ""

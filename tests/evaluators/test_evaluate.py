@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.criteria import Composite, Criteria
+from evaluators.criteria import CompositeWeights, Criteria
 from evaluators.evaluate import composite, evaluate, outcome
-from evaluators.gates.files import FileExists
-from evaluators.judging.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.gates.file_gates import FileExists
+from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.model import CommandResult, CompletionError, Outcome, Score
 from evaluators.tool import Tool
 from tests.evaluators.agentv_samples import CASE
@@ -68,7 +68,7 @@ def test_the_outcome(scores: tuple[Score, ...], expected: Outcome) -> None:
 def test_the_composite(
     scores: tuple[Score, ...], decided: Outcome, number: float | None, layers: set[str]
 ) -> None:
-    found, weights = composite(Composite(), scores, decided)
+    found, weights = composite(CompositeWeights(), scores, decided)
     assert found == (None if number is None else pytest.approx(number))
     assert set(weights) == layers
     assert not weights or sum(weights.values()) == pytest.approx(1.0)
@@ -79,7 +79,7 @@ def test_no_composite_unless_the_scenario_asks() -> None:
 
 
 def test_weights_of_nothing_give_no_composite() -> None:
-    assert composite(Composite(gate_weight=0), (PASSED,), "pass") == (None, {})
+    assert composite(CompositeWeights(gate_weight=0), (PASSED,), "pass") == (None, {})
 
 
 JUDGE = JudgeCriteria(rubric=Rubric(criteria=(Criterion(id="a", weight=1),)), pass_threshold=0.5)
@@ -97,7 +97,9 @@ EVERY_LAYER = {
 
 
 def criteria(path: str) -> Criteria:
-    return Criteria(tool=Tool(binary="t"), gates=(FileExists(path=path),), judge=JUDGE, composite=Composite())
+    return Criteria(
+        tool=Tool(binary="t"), gates=(FileExists(path=path),), judge=JUDGE, composite=CompositeWeights()
+    )
 
 
 def test_it_runs_every_layer() -> None:
@@ -133,7 +135,7 @@ def test_every_layer_gets_its_part_of_the_criteria() -> None:
     assert done.outcome == "pass"
 
 
-def test_a_case_is_what_the_criteria_say() -> None:
+def test_a_case_copies_the_criteria() -> None:
     case = Criteria(**CASE, input_files=("a.csv",), guidelines=("b.prompt.md",)).case
     assert (case.question, case.expected_outcome) == (CASE["question"], CASE["expected_outcome"])
     assert (case.reference_answer, case.input_files, case.guidelines) == ("42", ("a.csv",), ("b.prompt.md",))
@@ -144,9 +146,7 @@ def test_a_case_is_what_the_criteria_say() -> None:
 
 
 @pytest.mark.parametrize(("path", "expected", "number"), [("a", "error", None), ("b", "fail", 0.0)])
-def test_a_layer_that_broke_is_told_also_where_the_trial_failed(
-    path: str, expected: str, number: float | None
-) -> None:
+def test_a_broken_layer_is_reported_in_a_failed_trial(path: str, expected: str, number: float | None) -> None:
     given = evidence(workspace=FakeWorkspace({"a": ""}), complete=FakeModel([CompletionError("Down.")]))
     done = evaluate(criteria(path), given)
     assert (done.outcome, done.error, done.composite) == (expected, "Down.", number)

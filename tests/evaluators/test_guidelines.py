@@ -32,7 +32,7 @@ from evaluators.guidelines import DEFAULT_PATTERNS, BadGlob, is_guideline, match
         pytest.param("./prompts/x", ["./prompts/**"], True, id="a leading dot"),
     ],
 )
-def test_it_tells_guidelines_by_their_path(path, patterns, expected):
+def test_it_recognizes_guidelines_by_path(path, patterns, expected):
     assert is_guideline(path, patterns) is expected
 
 

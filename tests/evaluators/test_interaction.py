@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from evaluators.interaction import RATES, Interaction, analyse, metrics, scores
 from evaluators.model import Event, Transcript
 from evaluators.tool import Tool
-from evaluators.tool_commands import Seen, numbered
+from evaluators.tool_commands import FoundCommand, number_commands
 from tests.evaluators.samples import events, shell_call
 
 TOOL = Tool(binary="t")
@@ -16,10 +16,12 @@ TOOL = Tool(binary="t")
 
 def seen(*commands: tuple[str, int | None]) -> Interaction:
     found = [
-        Seen(f"t {sub}", sub, code, failed=sub != "help" and code not in (None, 0), help=sub == "help")
+        FoundCommand(
+            f"t {sub}", sub, code, failed=sub != "help" and code not in (None, 0), help=sub == "help"
+        )
         for sub, code in commands
     ]
-    return metrics(numbered((one, None) for one in found), source="events", completed=True)
+    return metrics(number_commands((one, None) for one in found), source="events", completed=True)
 
 
 def told(*lines: tuple[str, int | None], tool: Tool | None = TOOL) -> Interaction:
@@ -106,7 +108,7 @@ def test_a_real_line_of_codex() -> None:
         (r"t\s+(?P<sub>\S+) (\S+)", "t add x", "add"),
     ],
 )
-def test_a_pattern_sees_the_line_without_what_wraps_it(pattern: str, line: str, expected: str) -> None:
+def test_a_pattern_matches_the_unwrapped_line(pattern: str, line: str, expected: str) -> None:
     (command,) = told((line, 0), tool=Tool(binary="other", command_pattern=pattern)).commands
     assert command.subcommand == expected
 
@@ -126,13 +128,13 @@ def test_events_are_preferred_over_text() -> None:
     assert (found.source, found.total_commands, found.error_count) == ("events", 1, 1)
 
 
-def test_text_is_read_where_events_hold_no_call() -> None:
+def test_text_is_read_if_events_have_no_call() -> None:
     transcript = Transcript(events=(Event("message", text="hi"),), source="events", text="t list")
     found = analyse(transcript, TOOL, completed=True)
     assert (found.source, found.total_commands) == ("transcript", 1)
 
 
-def test_calls_that_are_no_shell_lines_are_commands_by_their_tool() -> None:
+def test_other_tool_calls_are_commands_named_by_tool() -> None:
     transcript = Transcript(
         events=(
             Event("tool_call", id="1", name="search", input={"q": "a", "n": 1}),
@@ -153,7 +155,7 @@ def test_calls_that_are_no_shell_lines_are_commands_by_their_tool() -> None:
     assert (found.unique_commands, found.source) == (2, "trace")
 
 
-def test_other_calls_do_not_count_beside_shell_lines() -> None:
+def test_other_calls_do_not_count_next_to_shell_lines() -> None:
     transcript = Transcript(
         (Event("tool_call", name="read", input={"path": "x"}), *shell_call("t add")), "stream"
     )
@@ -161,12 +163,12 @@ def test_other_calls_do_not_count_beside_shell_lines() -> None:
 
 
 @pytest.mark.parametrize("tool", [None, Tool()], ids=["no tool", "a tool without name and pattern"])
-def test_without_calls_and_without_a_tool_there_is_nothing_to_find(tool: Tool | None) -> None:
+def test_without_calls_and_tool_nothing_is_found(tool: Tool | None) -> None:
     found = analyse(Transcript(source="transcript", text="t add"), tool, completed=True)
     assert (found.available, found.source, found.completed) == (False, "none", True)
 
 
-def test_a_bad_pattern_is_told() -> None:
+def test_a_bad_pattern_is_reported() -> None:
     found = told(("t add", 0), tool=Tool(command_pattern="t("))
     assert not found.available
     assert "not a regular expression" in found.problem
@@ -205,7 +207,7 @@ def test_a_command_of_a_text_knows_its_line() -> None:
     assert [command.event for command in found.commands] == [1, 3]
 
 
-def test_a_pattern_without_certain_characters_looks_at_every_line() -> None:
+def test_a_pattern_without_a_literal_checks_every_line() -> None:
     assert from_text("x add\ny list", Tool(command_pattern=r"^(?:x|y)\s+(\S+)")) == [("add", 0), ("list", 0)]
 
 
@@ -228,7 +230,7 @@ def test_its_json_leaves_the_commands_out() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "help"]), st.sampled_from([0, 1, None])), max_size=12))
-def test_metrics_hold_together(commands: list[tuple[str, int | None]]) -> None:
+def test_metrics_are_consistent(commands: list[tuple[str, int | None]]) -> None:
     found = seen(*commands)
     assert found.available is bool(commands)
     assert found.total_commands == len(commands)

@@ -52,5 +52,5 @@ def test_a_text_inside_an_object_is_quoted():
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
-def test_what_it_writes_reads_back_as_the_same_value(value):
+def test_written_values_read_back_equal(value):
     assert json.loads(json_of(value), parse_int=float) == value

@@ -91,7 +91,7 @@ def test_only_the_end_of_a_flood_is_looked_at() -> None:
     assert latest_call("events", lines(call("ls")) + other * MOST_LINES) == ""
 
 
-def test_nothing_is_told_of_nothing() -> None:
+def test_an_empty_text_has_no_tokens() -> None:
     assert CallsSoFar("events").told(b"") == CallsTold("", None)
 
 

@@ -25,12 +25,12 @@ def test_the_named_or_last_group_is_the_subcommand(pattern: str, expected: str |
     assert match.start == 2
 
 
-def test_it_finds_nothing_where_nothing_matches() -> None:
+def test_without_matches_nothing_is_found() -> None:
     assert compile_pattern("x+").search("abc") is None
 
 
 @pytest.mark.parametrize("pattern", ["t(", "*", "[a", "(?P<sub>x)(?P<sub>y)(?=z"])
-def test_it_refuses_what_is_no_pattern(pattern: str) -> None:
+def test_it_refuses_invalid_patterns(pattern: str) -> None:
     with pytest.raises(BadPattern, match=r"is not a regular expression: .*\.$"):
         compile_pattern(pattern)
 
@@ -43,7 +43,7 @@ def test_nested_repetition_takes_linear_time() -> None:
 
 
 @pytest.mark.hostile
-def test_what_is_not_linear_is_stopped() -> None:
+def test_a_slow_pattern_is_stopped() -> None:
     with pytest.raises(SlowPattern, match="was stopped"):
         compile_pattern(r"^(?!x)(a|aa)+\1$").search("a" * 60 + "!")
 
@@ -64,5 +64,5 @@ def test_what_is_not_linear_is_stopped() -> None:
         (r"x{0,3}yz", "yz"),
     ],
 )
-def test_it_knows_what_every_match_must_hold(pattern: str, expected: str) -> None:
+def test_it_finds_the_literal_of_every_match(pattern: str, expected: str) -> None:
     assert required_literal(pattern) == expected

@@ -6,20 +6,22 @@ from statistics import fmean, stdev
 
 import pytest
 
-from evaluators.over_runs import OverRuns
-from evaluators.power import Spread, smallest_change, spread_of
+from evaluators.aggregate import RunAggregate
+from evaluators.power import Spread, pass_rate_spread, smallest_change
 
 
 def passes(*by_run, trials):
     """Return a scenario over runs, from how many of its trials passed in each."""
     rates = [each / trials for each in by_run]
     total = float(sum(by_run))
-    return OverRuns(len(rates), trials * len(rates), total, sum(rates), sum(rate * rate for rate in rates))
+    return RunAggregate(
+        len(rates), trials * len(rates), total, sum(rates), sum(rate * rate for rate in rates)
+    )
 
 
 def whole_of(scenarios, trials):
     rates = [fmean(each[run] / trials for each in scenarios) for run in range(len(scenarios[0]))]
-    return OverRuns.of(rates)
+    return RunAggregate.of(rates)
 
 
 @pytest.mark.parametrize(
@@ -32,11 +34,11 @@ def whole_of(scenarios, trials):
         (Spread(0.25, 0.0), 100, 1, (1.984 + 0.845) * sqrt(0.5 / 100)),
     ],
 )
-def test_the_smallest_change_is_what_the_formula_says(spread, scenarios, trials, by_hand):
+def test_the_smallest_change_follows_the_formula(spread, scenarios, trials, by_hand):
     assert smallest_change(spread, scenarios, trials) == pytest.approx(by_hand, rel=0.005)
 
 
-def test_no_number_of_trials_shows_what_runs_hide():
+def test_more_trials_do_not_reduce_run_noise():
     assert smallest_change(Spread(0.16, 0.02), 20, 1000) == pytest.approx(
         (2.093 + 0.861) * sqrt(0.04 / 20), rel=0.01
     )
@@ -63,16 +65,16 @@ def test_a_change_of_that_size_is_seen_four_times_out_of_five(scenarios, trials)
 
 
 def test_a_scenario_that_always_passed_may_still_fail():
-    found = spread_of([passes(3, 3, 3, trials=3)] * 6, whole_of([(3, 3, 3)] * 6, 3))
+    found = pass_rate_spread([passes(3, 3, 3, trials=3)] * 6, whole_of([(3, 3, 3)] * 6, 3))
     # Beta(9.5, 0.5): 9.5 · 0.5 / (10 · 11).
     assert found.trial == pytest.approx(9.5 * 0.5 / 110)
     assert found.run == 0.0
 
 
-def test_what_trials_explain_is_no_variance_between_runs():
+def test_trial_noise_is_not_run_noise():
     rng = Random(8)
     counts = [[sum(rng.random() < 0.7 for _ in range(5)) for _ in range(20)] for _ in range(30)]
-    found = spread_of([passes(*each, trials=5) for each in counts], whole_of(counts, 5))
+    found = pass_rate_spread([passes(*each, trials=5) for each in counts], whole_of(counts, 5))
     assert found.trial == pytest.approx(0.21, abs=0.02)
     assert found.run < 0.004
 
@@ -84,16 +86,16 @@ def test_scenarios_that_go_their_own_ways_vary_between_runs():
         [sum(rng.random() < rate for _ in range(5)) for rate in rng.choices((0.3, 0.9), k=20)]
         for _ in range(40)
     ]
-    found = spread_of([passes(*each, trials=5) for each in counts], whole_of(counts, 5))
+    found = pass_rate_spread([passes(*each, trials=5) for each in counts], whole_of(counts, 5))
     assert found.run == pytest.approx(0.09, abs=0.02)
 
 
-def test_what_all_scenarios_share_is_no_variance_of_theirs():
+def test_a_common_change_is_not_scenario_noise():
     counts = [(5, 5, 1, 1)] * 10
-    assert spread_of([passes(*each, trials=5) for each in counts], whole_of(counts, 5)).run == 0.0
+    assert pass_rate_spread([passes(*each, trials=5) for each in counts], whole_of(counts, 5)).run == 0.0
 
 
-def test_one_run_says_nothing_of_runs():
-    found = spread_of([passes(2, trials=3)] * 5, whole_of([(2,)] * 5, 3))
+def test_one_run_shows_no_run_noise():
+    found = pass_rate_spread([passes(2, trials=3)] * 5, whole_of([(2,)] * 5, 3))
     assert found.run == 0.0
     assert found.trial > 0

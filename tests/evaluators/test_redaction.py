@@ -48,7 +48,7 @@ KEY = "a1B2c3D4e5F6g7H8i9J0k1L2"
         ),
     ],
 )
-def test_it_redacts_what_looks_secret(text: str, expected: str) -> None:
+def test_it_redacts_texts_that_look_secret(text: str, expected: str) -> None:
     assert redact_patterns(text) == expected
 
 
@@ -81,6 +81,6 @@ def test_it_masks_values_as_json_writes_them() -> None:
     assert mask_values(json.dumps({"a": value}, ensure_ascii=False), [value]) == '{"a": "[REDACTED]"}'
 
 
-def test_it_masks_bytes_that_are_no_text() -> None:
+def test_it_masks_binary_content() -> None:
     assert mask_values_in_bytes(b"\xff secret1 \x00", ["secret1"]) == b"\xff [REDACTED] \x00"
     assert mask_values_in_bytes(b"\xff", []) == b"\xff"

@@ -66,7 +66,7 @@ def test_it_splits_and_normalises(text: str, expected: list[str]) -> None:
         "! t add",
     ],
 )
-def test_it_opens_what_wraps_a_command(text: str) -> None:
+def test_it_opens_wrappers(text: str) -> None:
     assert lines(text) == ["t add"]
 
 
@@ -83,7 +83,7 @@ def test_it_takes_commands_out_of_loops() -> None:
     assert lines("for i in 1 2; do t add $i; done")[1] == "t add '$i'"
 
 
-def test_it_keeps_here_documents_apart_from_the_next_command() -> None:
+def test_a_here_document_ends_before_the_next_command() -> None:
     parts = segments("t import <<'EOF' && t list\nt add x\nEOF\nt show")
     assert [part.text for part in parts] == ["t import <<", "t list", "t show"]
     assert "t add x" in parts[1].line
@@ -97,7 +97,7 @@ def test_a_here_document_without_end_takes_the_rest() -> None:
     assert len(segments("t import <<EOF\nt add\nt list")) == 1
 
 
-def test_a_substitution_is_a_command_of_its_own() -> None:
+def test_a_substitution_is_a_separate_command() -> None:
     parts = segments('t add "$(t show | head)"')
     assert [(part.text, part.detached) for part in parts] == [
         ("t show", True),
@@ -138,7 +138,7 @@ U = None
         pytest.param("t a && t b", None, [U, U], id="nothing known"),
     ],
 )
-def test_it_says_what_an_exit_code_tells(text: str, code: int | None, expected: list[int | None]) -> None:
+def test_it_assigns_the_exit_code_of_a_line(text: str, code: int | None, expected: list[int | None]) -> None:
     parts = segments(text)
     own = [n for n, part in enumerate(parts) if part.words[0] == "t"]
     assert list(exit_codes(parts, own, code).values()) == expected

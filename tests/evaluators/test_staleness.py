@@ -87,7 +87,7 @@ def test_a_blank_key_is_not_compared(blank):
     assert (found.warnings, found.stale) == ((), False)
 
 
-def test_a_description_that_cannot_be_read_is_said_to_be_unchecked():
+def test_an_unreadable_description_is_reported_as_unchecked():
     found = check_staleness(metadata(), registry(description=None))
     assert not found.stale
     assert found.warnings == (
@@ -95,7 +95,7 @@ def test_a_description_that_cannot_be_read_is_said_to_be_unchecked():
     )
 
 
-def test_the_warnings_stand_in_the_order_of_the_contract():
+def test_warnings_are_in_the_contracts_order():
     found = check_staleness(
         metadata(descriptionHash="abc123", registrySize=2, toolVersion="2.0.0"), registry()
     )

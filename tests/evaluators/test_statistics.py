@@ -38,8 +38,8 @@ def test_without_trials_everything_is_possible():
 
 
 @pytest.mark.parametrize(("passes", "total"), [(3, 2), (-1, 2), (0, -1)])
-def test_it_refuses_what_is_no_rate(passes, total):
-    with pytest.raises(ValueError, match="is no rate"):
+def test_it_refuses_invalid_rates(passes, total):
+    with pytest.raises(ValueError, match="is not a rate"):
         wilson(passes, total)
 
 
@@ -63,5 +63,5 @@ def test_quantiles_are_students_within_a_hundredth(probability, freedom, publish
 
 
 def test_one_degree_of_freedom_is_refused():
-    with pytest.raises(ValueError, match="too few degrees"):
+    with pytest.raises(ValueError, match="degrees of freedom are too few"):
         student_quantile(0.975, 1)

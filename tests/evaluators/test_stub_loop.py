@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from evaluators.expectations import tool_calls
+from evaluators.assertions import tool_calls
 from evaluators.model import Usage
-from evaluators.stub_loop import MAX_TURNS, Message, ModelCall, ModelTurn, run_stubs
+from evaluators.stub_loop import MAX_TURNS, ModelCall, ModelTurn, StubMessage, run_stubs
 
 WEATHER = ModelCall("get_weather", {"city": "Paris"}, "tc_1")
 STUBS = {"get_weather": {"temperature": 18}}
@@ -26,9 +26,9 @@ def test_it_feeds_the_stubs_answer_back():
     model = Model(ModelTurn("Let me look.", (WEATHER,)), ModelTurn("18 degrees."))
     run_stubs("Weather?", STUBS, model)
     assert model.asked[1] == (
-        Message("user", "Weather?"),
-        Message("assistant", "Let me look.", (WEATHER,)),
-        Message("tool", '{"temperature":18}', call=WEATHER),
+        StubMessage("user", "Weather?"),
+        StubMessage("assistant", "Let me look.", (WEATHER,)),
+        StubMessage("tool", '{"temperature":18}', call=WEATHER),
     )
 
 
@@ -38,13 +38,13 @@ def test_it_stops_when_no_tool_is_called():
     assert done.tools_called == ("get_weather",)
 
 
-def test_the_answer_is_the_final_response_and_not_the_first_turns():
+def test_the_answer_is_the_final_response():
     done = run_stubs("m", STUBS, Model(ModelTurn("Let me look.", (WEATHER,)), ModelTurn("")))
     assert done.transcript.answer == ""
     assert done.transcript.text == "Let me look."
 
 
-def test_a_missing_stub_is_told_to_the_model_and_kept():
+def test_a_missing_stub_is_reported_to_the_model():
     model = Model(ModelTurn("", (ModelCall("gone"), ModelCall("gone"))), ModelTurn("Sorry."))
     done = run_stubs("m", STUBS, model)
     assert done.missing_stubs == ("gone", "gone")

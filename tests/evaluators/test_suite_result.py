@@ -1,9 +1,9 @@
 import pytest
 
+from evaluators.assertions import Expect
 from evaluators.criteria import Criteria
 from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
-from evaluators.expectations import Expect
 from evaluators.model import Score, Transcript
 from evaluators.suite_result import (
     Baseline,
@@ -116,7 +116,7 @@ def test_it_is_the_contracts_sample_field_by_field():
     }
 
 
-def test_the_contracts_fields_stand_in_its_order():
+def test_fields_are_in_the_contracts_order():
     contract = (
         "runId timestamp tier toolName agentEndpoint metadata stalenessWarnings cases summary "
         "baselineRunId regressions newPasses"
@@ -126,7 +126,7 @@ def test_the_contracts_fields_stand_in_its_order():
     assert list(result(case(FAILED))["cases"][0]) == told.split()
 
 
-def test_an_endpoint_that_is_down_is_a_failure_marked_as_infrastructure():
+def test_an_unreachable_endpoint_is_marked_infrastructure():
     (told,) = result(case(DOWN))["cases"]
     assert (told["passed"], told["error"]) == (False, "agent error: connection refused")
     assert told["details"]["infrastructure"] is True
@@ -160,12 +160,12 @@ def test_a_case_passed_when_every_trial_without_error_did(trials, passed):
     assert case(*trials).passed is passed
 
 
-def test_the_first_failing_trial_stands_for_the_case():
+def test_the_first_failed_trial_represents_the_case():
     (told,) = result(case(DOWN, PASSED, FAILED))["cases"]
     assert told["error"] == FAILED.error
 
 
-def test_later_failures_and_vacuous_passes_are_kept_in_the_details():
+def test_details_list_later_failures_and_vacuous_passes():
     (told,) = result(case(TrialResult("pass", vacuous=True)))["cases"]
     assert told["details"]["vacuous"] is True
     (told,) = result(case(TrialResult("fail", all_failures=("a: x", "b: y"))))["cases"]
@@ -203,7 +203,7 @@ def test_it_compares_by_id_in_the_order_of_the_current_run():
     assert compare_passes(before, after) == Comparison(("b", "c"), ("a",), ("new",), ("gone",))
 
 
-def test_a_trial_is_told_by_its_verdict():
+def test_a_trial_has_the_result_of_its_verdict():
     expect = Expect(response_contains=("{{seed:x}}", "Tokyo"), max_tokens=1)
     done = evaluate(Criteria(expect=expect), Evidence(Transcript(), answer="Paris"))
     found = trial_result(
@@ -227,7 +227,7 @@ def test_a_trial_is_told_by_its_verdict():
     )
 
 
-def test_a_trial_without_assertions_is_told_by_what_decided():
+def test_without_assertions_the_deciding_scores_count():
     scores = [
         Score("interaction", "total_commands", 3.0),
         Score("gates", "file_exists", 1.0, True, "a exists."),
@@ -238,7 +238,7 @@ def test_a_trial_without_assertions_is_told_by_what_decided():
     assert found.all_failures == ("script: It says no.",)
 
 
-def test_a_trial_that_is_an_error_says_why():
+def test_a_trial_with_an_error_has_a_reason():
     assert trial_result("error", [], error="connection refused").error == "connection refused"
 
 
@@ -246,7 +246,7 @@ def test_a_trial_that_is_an_error_says_why():
     ("seconds", "milliseconds", "total"),
     [((1.0, 2.0), 1500, 1500), ((1.0, None), 1000, 1000), ((None, None), None, None), ((0.0,), 0, 0)],
 )
-def test_a_time_that_nobody_told_is_null(seconds, milliseconds, total):
+def test_an_unknown_time_is_null(seconds, milliseconds, total):
     found = result(case(*(TrialResult("pass", each) for each in seconds)))
     (told,) = found["cases"]
     assert (told["durationMs"], found["summary"]["totalDurationMs"]) == (milliseconds, total)

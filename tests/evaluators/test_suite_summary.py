@@ -62,7 +62,7 @@ def stale(**changes):
     }
 
 
-def test_it_is_the_contracts_sample_with_its_columns_straightened():
+def test_it_matches_the_contracts_sample_with_aligned_columns():
     assert suite_summary(weather(**stale())) == SAMPLE
 
 
@@ -109,7 +109,7 @@ def test_an_endpoint_that_is_down_is_told():
     assert "    → agent error: refused\n" in suite_summary(run(down))
 
 
-def test_what_was_skipped_is_told_with_its_case():
+def test_skipped_values_are_shown_below_their_case():
     skipped = "responseContains: '{{seed:a}}' was skipped: {{seed:a}} unresolved."
     told = TrialResult("pass", 0, assertions_skipped=1, warnings=(skipped,), vacuous=True)
     lines = suite_summary(run(CaseResult("a", "", (told,)), case("b"))).splitlines()
@@ -128,7 +128,7 @@ def test_of_many_cases_those_that_passed_are_only_counted():
     assert "  2/3 passed | 1 failed" in text
 
 
-def test_a_time_that_nobody_told_is_not_zero():
+def test_an_unknown_time_is_not_zero():
     untimed = CaseResult("b", "", (TrialResult("pass"),))
     lines = suite_summary(run(case("a", "d", 12), untimed)).splitlines()
     assert lines[1].endswith("  12ms")

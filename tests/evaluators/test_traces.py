@@ -31,12 +31,10 @@ def test_it_knows_the_five_types(type_):
 
 
 @pytest.mark.parametrize("time", [None, 17, "yesterday", ""], ids=["missing", "a number", "no time", "empty"])
-def test_it_keeps_an_event_without_a_valid_time_and_says_so(time):
+def test_an_event_without_a_valid_time_is_reported(time):
     found = read_trace([{"type": "tool_call", "name": "a", "timestamp": time}])
     assert found.events[0].timestamp is None
-    assert found.problems == (
-        "Events of the trace without an ISO 8601 timestamp: 1. They are kept without a time.",
-    )
+    assert found.problems == ("Trace events without an ISO 8601 timestamp: 1. They have no time.",)
     assert summary(found.events).tool_calls_by_name == {"a": 1}
 
 
@@ -46,13 +44,13 @@ def test_it_keeps_an_unknown_type_raw_and_counts_it():
     assert found.unknown_events == 1
     assert summary(found.events).event_count == 1
     assert as_trace(found.events) == [item]
-    assert "unknown type: thought" in found.problems[0]
+    assert "Unknown event types in the trace: thought" in found.problems[0]
 
 
-def test_it_leaves_out_what_is_no_object_and_says_so():
+def test_entries_that_are_not_objects_are_reported():
     found = read_trace([{"type": "message", "timestamp": TIME}, "x", None])
     assert len(found.events) == 1
-    assert found.problems == ("Entries of the trace that are no objects: 2. They were left out.",)
+    assert found.problems == ("Trace entries that are not objects: 2. They were ignored.",)
 
 
 def test_it_does_not_count_calls_without_a_name_by_name():
@@ -88,7 +86,7 @@ def test_it_finds_the_command_line_of_a_shell_call(name, input, command):
     assert read_trace([{"type": "tool_call", "name": name, "input": input}]).events[0].command == command
 
 
-def test_an_event_known_only_by_its_command_line_shows_it_as_input():
+def test_a_command_line_is_shown_as_input():
     assert as_trace([Event("tool_call", name="bash", command="ls")])[0]["input"] == {"command": "ls"}
 
 

@@ -129,7 +129,7 @@ def test_an_empty_trace_is_a_trace() -> None:
     assert parse("trace", b"[]").source == "trace"
 
 
-def test_bad_lines_are_told_and_never_fatal() -> None:
+def test_bad_lines_are_reported_and_never_fatal() -> None:
     raw = b"oops\n\n" + lines(CALL) + b'\n[1]\n{"event": '
     found = parse("events", raw)
     assert len(found.events) == 1
@@ -150,7 +150,7 @@ def test_nothing_is_an_empty_transcript() -> None:
     assert parse("plain_text", b"").source == "none"
 
 
-def test_output_that_is_no_json_is_unreadable() -> None:
+def test_invalid_json_output_is_unreadable() -> None:
     with pytest.raises(UnreadableTranscript, match="None of the lines is a JSON object"):
         parse("events", b"hello\nworld")
 

@@ -14,7 +14,7 @@ UNMET = (
     "jsonpath_ng",
     "json_repair",
     "regex",
-    "scenarios.formats.tool_forge.files",
+    "scenarios.formats.tool_forge.case_files",
     "runs.providers.claude_code",
     "runs.providers.codex",
     "runs.providers.http",

@@ -134,12 +134,12 @@ def test_the_folder_at_the_top_is_the_bundle(data):
     assert "b/c" in bundle.executables
 
 
-def test_without_a_folder_at_the_top_the_archive_names_the_bundle():
+def test_without_a_top_folder_the_archive_names_the_bundle():
     bundle = read_archive("tasks.tar.gz", tarred(("a.yaml", b"x"), ("b/c", b"y"), pack=bytes))
     assert (bundle.name, sorted(bundle.files)) == ("tasks", ["a.yaml", "b/c"])
 
 
-def test_what_file_managers_leave_is_left_out():
+def test_files_of_file_managers_are_ignored():
     data = zipped(
         ("s/a.yaml", "x"), ("__MACOSX/s/._a.yaml", "x"), ("s/.DS_Store", "x"), ("s/.git/config", "x")
     )

@@ -4,8 +4,8 @@ import pytest
 
 from scenarios.bundle_limits import MAX_FILE_BYTES
 from scenarios.bundles import read_path
-from scenarios.checking import check_paths
 from scenarios.formats.problems import ScenarioFileError
+from scenarios.management.commands.check_scenarios import check_paths
 
 SCENARIO = """\
 name: a
@@ -41,7 +41,7 @@ def id_of(path):
     return caught.value.problems[0].id
 
 
-def test_a_folder_gives_its_files_and_its_name(folder):
+def test_a_folder_is_read_with_its_name(folder):
     (folder / "templates/x/f").chmod(0o755)
     (folder / ".git").mkdir()
     (folder / ".git/config").write_text("x")
@@ -53,7 +53,7 @@ def test_a_folder_gives_its_files_and_its_name(folder):
     assert bundle.executables == {"templates/x/f"}
 
 
-def test_a_file_alone_comes_with_what_it_names(folder):
+def test_a_single_file_brings_its_referenced_files(folder):
     bundle = read_path(folder / "a.yaml")
     assert (bundle.name, sorted(bundle.files)) == ("a", ["a.yaml", "rubrics/r.yaml", "templates/x/f"])
 
@@ -106,7 +106,7 @@ def test_an_empty_folder_is_refused(tmp_path):
     assert id_of(tmp_path) == "bundle/no-files"
 
 
-def test_checking_tells_every_problem_of_every_path(folder, tmp_path):
+def test_checking_reports_every_problem_of_every_path(folder, tmp_path):
     (folder / "rubrics/r.yaml").write_text("criteria: [{id: a, weight: 2}]\n")
     problems = check_paths([folder / "a.yaml", folder, tmp_path / "none"])
     assert {problem.id for problem in problems} == {

@@ -52,12 +52,12 @@ def content(sha256: str, *parts: str) -> Content:
     ],
     ids=["prompt", "gate", "words"],
 )
-def test_it_says_which_part_of_a_scenario_changed(old, new, parts):
+def test_it_names_the_changed_parts_of_a_scenario(old, new, parts):
     (changed,) = compared(FILE.replace(old, new)).scenarios
     assert (changed.how, changed.parts) == ("changed", parts)
 
 
-def test_it_counts_what_is_no_longer_comparable():
+def test_it_counts_scenarios_that_are_not_comparable():
     before = {"same": content("1"), "words": content("2"), "gate": content("3"), "gone": content("4")}
     after = {
         "same": content("1"),
@@ -73,15 +73,15 @@ def test_it_counts_what_is_no_longer_comparable():
         ("gone", "retired"),
     ]
     assert (found.incomparable, found.common) == (1, 3)
-    assert found.words == "1 added, 2 changed, 1 retired"
+    assert found.summary == "1 added, 2 changed, 1 retired"
 
 
 def test_equal_versions_differ_in_nothing():
     found = compared(FILE)
-    assert (found.scenarios, found.words) == ((), "nothing changed")
+    assert (found.scenarios, found.summary) == ((), "nothing changed")
 
 
-def test_the_lines_of_a_prompt_are_told_apart():
+def test_the_lines_of_a_prompt_are_compared():
     (changed,) = compared(FILE.replace(b"All of them.", b"Every one.")).scenarios
     assert changed.text is not None
     lines = [(line.look, line.text.strip()) for hunk in changed.text.hunks for line in hunk]
@@ -89,12 +89,12 @@ def test_the_lines_of_a_prompt_are_told_apart():
     assert ("", "List the files.") in lines
 
 
-def test_where_a_scenario_stands_in_its_file_is_no_difference():
+def test_a_moved_scenario_is_unchanged():
     assert compared(b"# moved down\n\n" + FILE).scenarios == ()
 
 
 @pytest.mark.django_db
-def test_what_is_stored_is_what_was_parsed():
+def test_stored_content_equals_parsed_content():
     (stored,) = import_files(Bundle("basics", {"list.yaml": FILE}), project=make_project(), by=None)
     (kept,), fresh = contents_of(stored.version), parsed_contents(parsed())
     assert difference(kept, fresh).scenarios == ()

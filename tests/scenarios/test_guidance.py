@@ -47,7 +47,7 @@ def test_a_fixture_is_split():
     assert (rest, guidance) == (files(**{"a.txt": "2"}), files(**{"AGENTS.md": "1"}))
 
 
-def test_guidance_that_all_workspaces_share_has_its_own_path():
+def test_shared_guidance_has_its_own_path():
     fixture = files(**{"AGENTS.md": "1"})
     assert suite_guidance(suite({"x": fixture, "y": fixture})) == fixture
 
@@ -65,7 +65,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize(("fixtures", "paths", "empty"), DIFFERENT.values(), ids=DIFFERENT)
-def test_where_workspaces_differ_the_fixture_is_named(fixtures, paths, empty):
+def test_the_fixture_is_named_if_workspaces_differ(fixtures, paths, empty):
     made = {name: files(**contents) for name, contents in fixtures.items()}
     assert [file.path for file in suite_guidance(suite(made, empty=empty))] == paths
 

@@ -33,13 +33,13 @@ def test_guidelines_are_the_guidance_of_their_suite():
     ]
 
 
-def test_another_guideline_is_the_same_suite_version_and_another_input_is_not():
+def test_guideline_changes_keep_the_version_input_changes_do_not():
     before, named = suite(), named_guidelines(suite())
     assert suite_hash(suite(style=b"long"), named) == suite_hash(before, named)
     assert suite_hash(suite(data=b"2"), named) != suite_hash(before, named)
 
 
-def test_the_target_and_the_conversation_are_no_part_of_the_task():
+def test_target_and_conversation_are_not_part_of_the_task():
     (spec,) = suite().scenarios
     assert task_hash(spec.model_copy(update={"target": "t", "conversation": "c"})) == task_hash(spec)
     assert task_hash(spec.model_copy(update={"agent_prompt": "other"})) != task_hash(spec)

@@ -1,8 +1,8 @@
 import pytest
 
 from evaluators.criteria import Criteria
-from evaluators.gates.files import FileExists
-from evaluators.judging.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.gates.file_gates import FileExists
+from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.tool import Tool
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.hashing import (
@@ -70,7 +70,7 @@ def test_another_fixture_is_another_task():
     assert task_hash(SPEC, "1") != task_hash(SPEC, "2")
 
 
-def test_gates_rubric_and_judge_are_told_apart():
+def test_gates_rubric_and_judge_have_separate_hashes():
     other_gates = CRITERIA.model_copy(update={"gates": ()})
     other_judge = JUDGE.model_copy(update={"pass_threshold": 0.6})
     other_rubric = RUBRIC.model_copy(update={"criteria": (Criterion(id="a", weight=2),)})
@@ -91,7 +91,7 @@ def test_a_fixture_is_hashed_without_its_guidance():
     assert guidance_hash(rest) == guidance_hash((FixtureFile("a.sh", b"x"),))
 
 
-def test_a_scenario_version_leaves_out_where_it_was_read():
+def test_a_scenario_version_ignores_file_and_line():
     assert scenario_hash(spec(file="b.yaml", line=7)) == scenario_hash(SPEC)
     assert scenario_hash(spec(tags=("t",))) != scenario_hash(SPEC)
 
@@ -104,7 +104,7 @@ def suite(scenarios=TWO, **more):
     return ParsedSuite("s", "llm_tool_test", scenarios, **({"fixtures": fixtures} | more))
 
 
-def test_an_upload_that_differs_only_in_guidance_is_the_same_suite_version():
+def test_changed_guidance_keeps_the_suite_version():
     other = {"f": (FixtureFile("AGENTS.md", b"2"), FixtureFile("a", b"1"))}
     assert suite_hash(suite(fixtures=other)) == suite_hash(suite())
 

@@ -57,7 +57,7 @@ def test_an_earlier_guidance_is_recognised(project):
     assert not again.new_guidance
 
 
-def test_a_changed_scenario_is_a_new_version_and_the_other_is_shared(project):
+def test_only_changed_scenarios_get_a_new_version(project):
     first = imported(project)
     second = imported(project, one_yaml=scenario("one", "Do it well.", "box"))
     assert second.version.number == 2
@@ -96,7 +96,7 @@ def test_nothing_is_stored_when_there_is_a_problem(project):
     assert not Suite.objects.exists()
 
 
-def test_equal_fixtures_of_projects_are_kept_apart(project):
+def test_projects_do_not_share_fixtures(project):
     imported(project)
     imported(make_project("others"))
     assert Fixture.objects.count() == 2
@@ -109,7 +109,7 @@ def test_it_is_noted_who_uploaded(project):
     assert Upload.objects.get().created_by == ada
 
 
-def test_guidance_that_no_database_holds_is_stored_readably(project):
+def test_guidance_with_a_nul_is_stored_readably(project):
     result = imported(project, templates__box__AGENTS_md=b"caf\xe9 \x00 end\n")
     assert [file.content.decode() for file in guidance_files(result.guidance)] == ["caf\ufffd \ufffd end\n"]
 

@@ -16,7 +16,7 @@ FILE = b"task: {prompt: 5}\ngates:\n  - {type: file_exist, path: x}\n"
         pytest.param(
             3,
             "gates[0].type",
-            "There is no gate called 'file_exist'.",
+            "Unknown gate 'file_exist'.",
             ("  - {type: ", "file_exist", ", path: x}"),
             id="quoted",
         ),
@@ -24,7 +24,7 @@ FILE = b"task: {prompt: 5}\ngates:\n  - {type: file_exist, path: x}\n"
         pytest.param(2, "other[0]", "It is missing.", ("gates:", "", ""), id="not known"),
     ],
 )
-def test_the_spot_is_what_is_quoted_else_the_last_key(line, where, what, parts):
+def test_the_spot_is_the_quoted_text_else_the_last_key(line, where, what, parts):
     (found,) = quoted([Problem("a.yaml", line, where, what)], {"a.yaml": FILE})
     (here,) = [each for each in found.lines if each.here]
     assert here.parts == parts

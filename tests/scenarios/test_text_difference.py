@@ -6,21 +6,21 @@ import time
 
 import pytest
 
-from scenarios.text_difference import MOST_LINES, MOST_SHOWN, Line, lines_of, text_difference
+from scenarios.text_difference import MOST_LINES, MOST_SHOWN, DiffLine, lines_of, text_difference
 
 TEN = [f"line {n}" for n in range(1, 11)]
 
 
-def test_a_change_stands_between_the_lines_around_it():
+def test_a_change_is_shown_with_surrounding_lines():
     found = text_difference(TEN, [*TEN[:4], "new", *TEN[5:]])
     assert found is not None
     (hunk,) = found.hunks
     assert [line.look for line in hunk] == ["", "", "", "removed", "added", "", "", ""]
-    assert hunk[3:5] == (Line(5, None, "line 5"), Line(None, 5, "new"))
+    assert hunk[3:5] == (DiffLine(5, None, "line 5"), DiffLine(None, 5, "new"))
     assert (found.added, found.removed, found.is_cut) == (1, 1, False)
 
 
-def test_changes_far_from_each_other_are_told_apart():
+def test_distant_changes_are_separate_hunks():
     many = [f"line {n}" for n in range(40)]
     found = text_difference(many, ["first", *many, "last"])
     assert found is not None

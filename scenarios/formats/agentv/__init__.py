@@ -1,4 +1,4 @@
-"""Eval files of AgentV: YAML with `evalcases`, or JSONL datasets, each file a suite."""
+"""Eval files of AgentV: YAML with `evalcases` or JSONL datasets. Each file is a suite."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from evaluators.model import Json
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem
-from scenarios.formats.targets_file import TARGETS_FILES
-from scenarios.formats.upload import Format, Parsed, Upload
+from scenarios.formats.upload import TARGETS_FILES, Format, Parsed, UploadedFiles
 
 NAME = "agentv"
 _NAMES_A_FILE = frozenset(("prompt", "value", "path", "cwd"))
 
 
 def matches(path: str, value: Json) -> bool:
-    """Tell an eval file by its cases or its schema, a dataset by what its lines look like."""
+    """Return whether a document is an eval file, by its cases or schema, or a dataset, by its lines."""
     if path.lower().endswith(".jsonl"):
         return isinstance(value, list) and any(map(_is_case, value))
     if not path.lower().endswith((".yaml", ".yml")) or not isinstance(value, dict):
@@ -30,10 +29,10 @@ def _is_case(value: Json) -> bool:
     return isinstance(value, dict) and "id" in value and "input_messages" in value
 
 
-def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
-    """Read each eval file as a suite of its own."""
-    # Here and below: loaded for the first eval file, for what reads one takes longer to load than to work.
-    from scenarios.formats.agentv.files import read_file
+def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
+    """Parse each eval file as one suite."""
+    # Imported here and below because importing takes longer than parsing.
+    from scenarios.formats.agentv.eval_files import read_file
 
     evals = frozenset(document.file for document in documents)
     names = _names(documents, upload)
@@ -49,8 +48,8 @@ def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
     return Parsed(suites=tuple(suites))
 
 
-def _names(documents: Sequence[Document], upload: Upload) -> dict[str, str]:
-    """Name each suite after its file, by its whole path where two files share a name."""
+def _names(documents: Sequence[Document], upload: UploadedFiles) -> dict[str, str]:
+    """Name each suite after its file, with the path if two files share a name."""
     if len(upload.files) == 1:
         return {document.file: upload.name for document in documents}
     stems = {document.file: posixpath.splitext(document.file)[0] for document in documents}
@@ -68,8 +67,8 @@ def _same_names(suites: Sequence[ParsedSuite], documents: Sequence[Document]) ->
     return [
         document.problem(
             ("dataset",),
-            f"Another eval file of the upload makes a suite called '{suite.name}' as well.",
-            fix="Give each file a 'dataset:' of its own.",
+            f"Another eval file of the upload also has the suite name '{suite.name}'.",
+            fix="Give each file its own 'dataset:'.",
             id="format/duplicate-suite",
         )
         for suite, document in zip(suites, documents, strict=True)
@@ -77,15 +76,15 @@ def _same_names(suites: Sequence[ParsedSuite], documents: Sequence[Document]) ->
     ]
 
 
-def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[str]:
-    """Return none: what came with an eval file lies apart from the workspace."""
+def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
+    """Return none: files of an eval file are not in the workspace."""
     return frozenset()
 
 
 def companions(document: Document) -> tuple[str, ...]:
-    """Return what an eval file names beside itself, for a file that is read alone."""
-    from scenarios.formats.agentv.files import sidecar
-    from scenarios.formats.agentv.settings import ABOVE, BESIDE
+    """Return the paths that an eval file references, to read a single file."""
+    from scenarios.formats.agentv.eval_files import sidecar
+    from scenarios.formats.agentv.guideline_settings import ABOVE, BESIDE
 
     named = dict.fromkeys(_named_files(document.value))
     return (*named, BESIDE, ABOVE, *TARGETS_FILES, posixpath.basename(sidecar(document.file)))
@@ -98,7 +97,7 @@ def _named_files(value: Json) -> Iterator[str]:
     elif isinstance(value, dict):
         for key, item in value.items():
             if key == "script" and isinstance(item, str):
-                from scenarios.formats.agentv.judges import script_files
+                from scenarios.formats.agentv.judge_files import script_files
 
                 yield from script_files(item)
             elif key in _NAMES_A_FILE and isinstance(item, str) and _may_be_path(item):

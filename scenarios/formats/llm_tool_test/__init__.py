@@ -1,4 +1,4 @@
-"""Scenario files of llm-tool-test: one YAML file each, with templates, rubrics and settings beside them."""
+"""Scenario files of llm-tool-test: one YAML file each, with templates, rubrics and settings."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from evaluators.model import Json
-from scenarios.formats.llm_tool_test.paths import candidates, find_folder, holds, is_outside
-from scenarios.formats.llm_tool_test.scenario import Reading, read_scenario
-from scenarios.formats.llm_tool_test.settings import FILE_NAME, FIXTURE_FOLDERS, read_settings
+from scenarios.formats.llm_tool_test.config_file import FILE_NAME, FIXTURE_FOLDERS, read_settings
+from scenarios.formats.llm_tool_test.fixture_paths import candidates, contains_file, find_folder, is_outside
+from scenarios.formats.llm_tool_test.scenario_reader import Reading, read_scenario
 from scenarios.formats.parsed import Fixture, ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem
-from scenarios.formats.targets_file import TARGETS_FILES, find_targets_file
-from scenarios.formats.upload import Format, Parsed, Upload, in_fixture
+from scenarios.formats.upload import (
+    TARGETS_FILES,
+    Format,
+    Parsed,
+    UploadedFiles,
+    find_targets_file,
+    in_fixture,
+)
 from scenarios.spec import ScenarioSpec
 
 NAME = "llm_tool_test"
@@ -23,9 +29,9 @@ _SHARED_KEYS = {"name", "task", "target", "gates", "setup", "scripts", "tier", "
 
 
 def matches(path: str, value: Json) -> bool:
-    """Tell whether a document is meant as a scenario: a key of its own and another, or three that others share.
+    """Return whether a document is a scenario: one unique key and another, or three shared keys.
 
-    A rubric (`criteria`), a targets file and the settings of other programs are none.
+    Rubrics (`criteria`), targets files and settings of other programs do not match.
     """
     if not path.endswith((".yaml", ".yml")) or not isinstance(value, dict):
         return False
@@ -33,8 +39,8 @@ def matches(path: str, value: Json) -> bool:
     return (bool(own) and len(own | shared) > 1) or len(shared) > 2 or {"task", "gates"} <= shared
 
 
-def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
-    """Read all scenarios of an upload as one suite, which has the upload's name."""
+def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
+    """Parse all scenarios of an upload as one suite with the upload's name."""
     settings, problems = read_settings(upload)
     readings = [read_scenario(document, upload, settings) for document in documents]
     for reading in readings:
@@ -62,8 +68,8 @@ def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
     return Parsed(suites=(suite,))
 
 
-def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[str]:
-    """Return the folders that scenarios use as fixtures; what lies in one of them names no further ones."""
+def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
+    """Return the folders used as fixtures, ignoring scenarios inside a fixture."""
     settings, _ = read_settings(upload)
     found: set[str] = set()
     for document in documents:
@@ -71,13 +77,13 @@ def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[
         if in_fixture(document.file, found) or not isinstance(name, str) or is_outside(name):
             continue
         folder = find_folder(upload, document.file, name.rstrip("/"), settings.fixture_folders)
-        if folder is not None and not holds(folder, document.file):
+        if folder is not None and not contains_file(folder, document.file):
             found.add(folder)
     return frozenset(found)
 
 
 def companions(document: Document) -> tuple[str, ...]:
-    """Return what a scenario names beside itself, for a file that is read alone."""
+    """Return the paths that a scenario references, to read a single file."""
     value = document.value if isinstance(document.value, dict) else {}
     judge = (
         (value.get("evaluation") or {}).get("judge") if isinstance(value.get("evaluation"), dict) else None
@@ -100,22 +106,22 @@ def _repeated_names(readings: Sequence[Reading]) -> list[Problem]:
             continue
         earlier = first.setdefault(reading.spec.key, reading.document)
         if earlier is not reading.document:
-            problems.append(_twice(reading, earlier))
+            problems.append(_duplicate_scenario(reading, earlier))
     return problems
 
 
-def _twice(reading: Reading, earlier: Document) -> Problem:
+def _duplicate_scenario(reading: Reading, earlier: Document) -> Problem:
     name = reading.spec.key if reading.spec else ""
     return reading.document.problem(
         ("name",),
-        f"The scenario '{name}' stands in {earlier.file} as well.",
-        fix="Give each scenario of a suite a name of its own.",
+        f"Duplicate scenario '{name}', also in {earlier.file}.",
+        fix="Give each scenario of a suite a unique name.",
         id="format/duplicate-scenario",
     )
 
 
 def _fixture_names(readings: Sequence[Reading]) -> Mapping[str, str]:
-    """Name each fixture's folder as its scenarios do; by its whole path where two folders share that name."""
+    """Return fixture names by folder: as written in scenarios, with the path if two folders share a name."""
     names: dict[str, str] = {}
     for reading in readings:
         if reading.fixture_folder is not None:
@@ -124,7 +130,7 @@ def _fixture_names(readings: Sequence[Reading]) -> Mapping[str, str]:
     return {folder: folder if counts[name] > 1 or name in names else name for folder, name in names.items()}
 
 
-def _fixture(upload: Upload, folder: str) -> Fixture:
+def _fixture(upload: UploadedFiles, folder: str) -> Fixture:
     return tuple(file for file in upload.below(folder) if "scenarios" not in file.path.split("/")[:-1])
 
 

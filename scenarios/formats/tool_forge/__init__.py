@@ -1,4 +1,4 @@
-"""Eval files of tool-forge: golden, labeled, regression and perturbation cases in JSON, each file a suite."""
+"""Eval files of tool-forge: golden, labeled, regression and perturbation cases in JSON. Each file is a suite."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from evaluators.model import Json
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem
-from scenarios.formats.tool_forge.names import suite_names, tier_in_name
-from scenarios.formats.upload import Format, Parsed, Upload
+from scenarios.formats.tool_forge.suite_naming import suite_names, tier_in_name
+from scenarios.formats.upload import Format, Parsed, UploadedFiles
 
 NAME = "tool_forge"
 GROUPS = ("shouldRouteIdentically", "shouldRouteDifferently")
@@ -17,17 +17,17 @@ _CASE_KEYS = {"expect", "expectedTool", "expectedTools", "checks", "stubs"}
 
 
 def matches(path: str, value: Json) -> bool:
-    """Tell an eval file by its name (`weather.golden.json`), or by what its cases look like."""
+    """Return whether a document is an eval file, by its name (`weather.golden.json`) or its cases."""
     if not path.lower().endswith(".json") or not isinstance(value, dict | list):
         return False
     if tier_in_name(path):
         return True
     if isinstance(value, dict):
-        return any(group in value for group in GROUPS) or _holds_case(value.get("cases"))
-    return _holds_case(value)
+        return any(group in value for group in GROUPS) or _contains_case(value.get("cases"))
+    return _contains_case(value)
 
 
-def _holds_case(items: Json) -> bool:
+def _contains_case(items: Json) -> bool:
     return isinstance(items, list) and any(map(_is_case, items))
 
 
@@ -37,10 +37,10 @@ def _is_case(item: Json) -> bool:
     return "message" in item["input"] or bool(_CASE_KEYS & item.keys())
 
 
-def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
-    """Read each eval file as a suite of its own."""
-    # Loaded for the first eval file, for what reads one takes longer to load than to work.
-    from scenarios.formats.tool_forge.files import read_file
+def parse(upload: UploadedFiles, documents: Sequence[Document]) -> Parsed:
+    """Parse each eval file as one suite."""
+    # Imported here because importing takes longer than parsing.
+    from scenarios.formats.tool_forge.case_files import read_file
 
     alone = upload.name if len(upload.files) == 1 else ""
     names = suite_names([document.file for document in documents], alone=alone)
@@ -55,14 +55,14 @@ def parse(upload: Upload, documents: Sequence[Document]) -> Parsed:
     return Parsed(suites=tuple(suites))
 
 
-def fixture_folders(upload: Upload, documents: Sequence[Document]) -> frozenset[str]:
-    """Return none: a case has no workspace to start from."""
+def fixture_folders(upload: UploadedFiles, documents: Sequence[Document]) -> frozenset[str]:
+    """Return none: cases have no workspace."""
     return frozenset()
 
 
 def companions(document: Document) -> tuple[str, ...]:
-    """Return the places of the seed manifest, for a file that is read alone."""
-    from scenarios.formats.tool_forge.seed import PLACES
+    """Return the paths of the seed manifest, to read a single file."""
+    from scenarios.formats.tool_forge.seed_manifest import PLACES
 
     return PLACES
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from evaluators.assertions import Expect
 from evaluators.criteria import Criteria
 from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
-from evaluators.expectations import Expect
 from evaluators.transcripts import parse
 from runs.providers import make_provider
 from runs.providers.base import Invocation, Provider, Recording

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from evaluators.expectations import ToolCall, tool_calls
+from evaluators.assertions import ToolCall, tool_calls
 from evaluators.model import Usage
 from evaluators.transcripts import parse
 from runs.providers import make_provider

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.power import smallest_change, spread_of
+from evaluators.power import pass_rate_spread, smallest_change
 from runs.options import RunOptions, Selection
 from runs.planning import Request, plan
 from runs.requests.estimating import OFFERED, estimated
@@ -143,7 +143,7 @@ def test_the_smallest_change_comes_from_the_scenarios_of_past_runs(version):
         past_run(version, outcomes(*failing))
     found = reckoned(version, trials=3)
     (run,) = found.runs
-    spread = spread_of(
+    spread = pass_rate_spread(
         [run.past.scenarios["pass"][each.scenario_id] for each in run.run.scenarios], run.past.whole["pass"]
     )
     assert found.chosen.change == pytest.approx(smallest_change(spread, 6, 3))

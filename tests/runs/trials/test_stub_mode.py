@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.expectations import ToolCall, tool_calls
+from evaluators.assertions import ToolCall, tool_calls
 from evaluators.model import Usage
 from evaluators.staleness import RegisteredTool, Registry
-from evaluators.stub_loop import Message, ModelCall, ModelTurn
+from evaluators.stub_loop import ModelCall, ModelTurn, StubMessage
 from evaluators.transcripts import parse
 from runs.providers.base import Invocation, ProviderError
 from runs.providers.language_model import stub_model
@@ -42,9 +42,9 @@ class Scripted:
         self.turns = list(turns)
         self.seconds = seconds
         self.limits: list[float] = []
-        self.heard: list[Sequence[Message]] = []
+        self.heard: list[Sequence[StubMessage]] = []
 
-    def __call__(self, messages: Sequence[Message]) -> ModelTurn:
+    def __call__(self, messages: Sequence[StubMessage]) -> ModelTurn:
         self.heard.append(messages)
         self.limits.append(self.invocation.timeout_seconds)
         time.sleep(self.seconds)

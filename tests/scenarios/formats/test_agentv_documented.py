@@ -8,15 +8,15 @@ from pathlib import Path
 from pydantic import AliasChoices
 
 from evaluators.guidelines import DEFAULT_PATTERNS
-from evaluators.scoring import EVALUATORS
-from scenarios.formats.agentv import mirror
-from scenarios.formats.agentv.evaluators import ALIASES
+from evaluators.scores import EVALUATORS
+from scenarios.formats.agentv import eval_models
+from scenarios.formats.agentv.evaluator_reader import ALIASES
 
 TEXT = (Path(__file__).parents[3] / "docs/formats/agentv.md").read_text()
 
 
 def names_of_fields() -> set[str]:
-    models = [model for model in vars(mirror).values() if hasattr(model, "model_fields")]
+    models = [model for model in vars(eval_models).values() if hasattr(model, "model_fields")]
     found: set[str] = set()
     for name, field in (item for model in models for item in model.model_fields.items()):
         alias = field.validation_alias

@@ -23,7 +23,7 @@ def test_it_reads_a_jsonl_dataset_with_the_line_of_each_case():
     assert [(one.key, one.line) for one in found.scenarios] == [("a", 1), ("b", 3)]
 
 
-def test_a_sidecar_says_what_holds_for_a_dataset():
+def test_a_sidecar_sets_the_defaults_of_a_dataset():
     beside = (
         "dataset: questions\ndescription: d\nevaluator: llm_judge\nexecution: {target: t, threshold: 0.5}\n"
     )
@@ -36,7 +36,7 @@ def test_a_sidecar_says_what_holds_for_a_dataset():
     assert found.fixtures == {}
 
 
-def test_logs_in_jsonl_are_no_dataset():
+def test_jsonl_logs_are_not_datasets():
     files = {**case("note: x"), "log.jsonl": b'{"type": "tool_call"}\n', "broken.jsonl": b"{\n"}
     assert [one.name for one in parse_files(files, name="b")] == ["one"]
 
@@ -47,7 +47,7 @@ def test_each_eval_file_is_a_suite_named_after_it():
     assert [one.name for one in found] == ["a/x", "b/x", "y.eval"]
 
 
-def test_eval_files_hold_answers_and_are_not_carried():
+def test_eval_files_are_never_given_to_agents():
     text = next(iter(case("note: x").values()))
     found = parse_files({"x.yaml": text, "y.yaml": text, "z.txt": b"z"}, name="b")
     assert [[file.path for file in one.fixtures["files"]] for one in found] == [["z.txt"], ["z.txt"]]
@@ -63,11 +63,11 @@ def test_eval_files_hold_answers_and_are_not_carried():
         ("x.yaml", "$schema: agentv-config-v2", False),
     ],
 )
-def test_it_is_told_by_its_cases_or_its_schema(path, text, expected):
+def test_it_is_recognized_by_cases_or_schema(path, text, expected):
     assert agentv.matches(path, decode_file(path, text.encode()).value) is expected
 
 
-def test_it_names_what_belongs_to_a_file_that_is_read_alone():
+def test_a_single_file_names_its_companions():
     named = companions("sums.yaml", EVAL.encode())
     assert {"data/table.csv", "docs/style.instructions.md", "prompts-for-judges/strict.md", "judges"} <= set(
         named
@@ -90,11 +90,11 @@ def test_it_names_what_belongs_to_a_file_that_is_read_alone():
         (upload(**{"evals/.agentv.yaml": "guideline_patterns: ['**/*.md']\nmore: 1\n"}), "format/unknown-key"),
     ],
 )  # fmt: skip
-def test_it_lints_what_is_hardly_meant(files, id):
+def test_probable_mistakes_are_lints(files, id):
     assert id in lints(files)
 
 
-def test_a_file_that_is_no_text_is_named_in_the_prompt():
+def test_a_binary_file_is_named_in_the_prompt():
     found = spec(upload(**{"evals/data/table.csv": b"\xff\xfe"}))
     assert found.prompt.endswith('<file: path="data/table.csv">')
     assert found.input_files == ("evals/data/table.csv",)

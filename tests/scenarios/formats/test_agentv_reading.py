@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from agentv_files import case, spec, suite
 
+from evaluators.assertions.expected_messages import ExpectedMessages
+from evaluators.assertions.tool_trajectory import ToolTrajectory
 from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
-from evaluators.scoring.code_judge import CodeJudge
-from evaluators.scoring.composite import CodeAggregator, Composite, LlmAggregator
-from evaluators.scoring.expected_messages import ExpectedMessages
-from evaluators.scoring.llm_judge import LlmJudge
-from evaluators.scoring.rubric import RubricJudge
-from evaluators.scoring.tool_trajectory import ToolTrajectory
+from evaluators.judges.checklist_judge import ChecklistJudge
+from evaluators.judges.code_judge import CodeJudge
+from evaluators.judges.llm_judge import LlmJudge
+from evaluators.scores.composite_evaluator import CodeAggregator, CompositeEvaluator, LlmAggregator
 from evaluators.traces import read_trace
 from scenarios.spec import ScenarioSpec
 
@@ -48,20 +48,20 @@ def test_it_reads_a_case():
     )
 
 
-def test_a_prompt_holds_the_files_and_one_for_agents_names_them():
+def test_prompts_include_files_and_agent_prompts_name_them():
     found = spec()
     assert found.prompt == 'What is in the table?\n\n<file path="data/table.csv">\na,b\n6,7\n</file>'
     assert found.agent_prompt == 'What is in the table?\n\n<file: path="data/table.csv">'
 
 
-def test_files_and_guidelines_are_told_apart_by_their_path():
+def test_guidelines_are_recognized_by_path():
     found = spec()
     assert found.input_files == ("evals/data/table.csv",)
     assert found.guidelines == ("docs/style.instructions.md",)
     assert "Write well" not in found.prompt
 
 
-def test_a_conversation_is_marked_by_role_and_kept_for_chat_models():
+def test_a_conversation_is_marked_by_role_and_kept_for_chat():
     found = spec(key="script")
     assert found.prompt == "@[System]:\nBe brief.\n\n@[User]:\nAdd 1 and 2."
     assert found.messages == (
@@ -71,7 +71,7 @@ def test_a_conversation_is_marked_by_role_and_kept_for_chat_models():
     assert spec().messages == ()
 
 
-def test_what_came_with_the_file_is_carried_and_nothing_else():
+def test_only_referenced_files_reach_the_worker():
     found = suite()
     assert [file.path for file in found.fixtures["files"]] == [
         "docs/style.instructions.md",
@@ -82,12 +82,12 @@ def test_what_came_with_the_file_is_carried_and_nothing_else():
     assert {one.bundle for one in found.scenarios} == {"files"}
 
 
-def test_a_file_alone_carries_nothing():
+def test_a_single_file_has_no_fixture():
     found = suite(case("note: x"))
     assert (found.name, found.fixtures, found.scenarios[0].bundle) == ("bundle", {}, None)
 
 
-def test_a_case_inherits_the_suites_evaluators_with_the_prompt_of_a_file():
+def test_a_case_inherits_evaluators_with_prompt_files():
     judge, calls = spec().criteria.evaluators
     assert isinstance(judge, LlmJudge)
     assert (judge.prompt, judge.prompt_file) == (
@@ -97,7 +97,7 @@ def test_a_case_inherits_the_suites_evaluators_with_the_prompt_of_a_file():
     assert isinstance(calls, ExpectedMessages)
 
 
-def test_its_own_evaluators_and_threshold_go_before_the_suites():
+def test_own_evaluators_and_threshold_override_the_suites():
     criteria = spec(key="script").criteria
     code, trajectory = criteria.evaluators
     assert isinstance(code, CodeJudge)
@@ -154,7 +154,7 @@ def test_a_case_has_evaluators(text, expected):
     assert kinds(case(text)) == expected
 
 
-def test_evaluators_that_are_put_together_have_names_of_their_own():
+def test_combined_evaluators_have_unique_names():
     text = "rubrics: [Is short]\nevaluators: [{type: rubric, rubrics: [x]}]"
     assert [one.label for one in spec(case(text), "one").criteria.evaluators] == ["rubric", "rubric 2"]
 
@@ -176,7 +176,7 @@ def test_execution_of_the_case_goes_before_its_evaluators():
 def test_rubrics_are_texts_or_mappings():
     text = "rubrics:\n- Is short\n- {id: polite, description: Is polite, weight: 2.5, required: false}"
     (rubric,) = spec(case(text), "one").criteria.evaluators
-    assert isinstance(rubric, RubricJudge)
+    assert isinstance(rubric, ChecklistJudge)
     assert rubric.label == "rubric"
     assert [(item.id, item.description, item.weight, item.required) for item in rubric.rubrics] == [
         ("rubric-1", "Is short", 1.0, True),
@@ -192,7 +192,7 @@ def test_an_llm_judge_with_rubrics_checks_them():
     ]
 
 
-def test_a_judge_may_have_a_prompt_in_place_a_model_and_the_trace():
+def test_a_judge_may_have_inline_prompt_model_and_trace():
     text = (
         "evaluators: [{type: llm_judge, prompt: 'Grade {{candidate_answer}}', model: m, include_trace: true}]"
     )
@@ -212,16 +212,16 @@ def test_composites_nest_and_aggregate():
   aggregator: {type: code_judge, path: [node, sum.js], cwd: .}"""
     found = suite(case(text))
     (outer,) = found.scenarios[0].criteria.evaluators
-    assert isinstance(outer, Composite)
+    assert isinstance(outer, CompositeEvaluator)
     assert isinstance(outer.aggregator, CodeAggregator)
     assert outer.aggregator.path == "node sum.js"
     (inner,) = outer.evaluators
-    assert isinstance(inner, Composite)
+    assert isinstance(inner, CompositeEvaluator)
     assert isinstance(inner.aggregator, LlmAggregator)
     assert [one.label for one in inner.evaluators] == ["llm_judge", "llm_judge 2"]
 
 
-def test_what_is_read_is_the_same_after_it_was_stored():
+def test_read_values_survive_storage():
     for one in suite().scenarios:
         assert ScenarioSpec.model_validate(one.model_dump(mode="json", exclude_defaults=True)) == one
 

@@ -37,10 +37,10 @@ class TestGuidelinePatternConfiguration:
         assert is_guideline("a/b/c.md", ["a/**/*.md"]) is True
 
     @pytest.mark.parametrize("place", [".agentv/config.yaml", "evals/.agentv/config.yaml"])
-    def test_a_config_of_the_repository_gives_patterns_too(self, place):
+    def test_a_repository_config_defines_patterns(self, place):
         assert read(**{place: "guideline_patterns: ['**/*.csv']\n"}) == ((TABLE,), (STYLE,))
 
-    def test_the_file_beside_goes_before_those_above_and_the_nearest_of_these_first(self):
+    def test_the_nearest_pattern_file_wins(self):
         config = {
             ".agentv/config.yaml": "guideline_patterns: [a]\n",
             "evals/.agentv/config.yaml": "guideline_patterns: ['**/*.csv']\n",
@@ -60,7 +60,7 @@ class TestGuidelinePatternConfiguration:
             ("a: [\n", 2, "format/not-yaml"),
         ],
     )
-    def test_a_broken_config_is_told_with_its_line(self, text, line, id):
+    def test_a_broken_config_is_reported_with_its_line(self, text, line, id):
         with pytest.raises(ScenarioFileError) as refused:
             read(**{"evals/.agentv.yaml": text})
         told = [(one.file, one.line, one.id) for one in refused.value.problems]

@@ -113,7 +113,7 @@ def test_any_damage_to_a_scenario(start, length, text):
 
 @CALM
 @given(st.integers(0, len(RUBRIC) - 1), st.integers(0, 40), st.binary(max_size=5), st.binary(max_size=40))
-def test_any_damage_beside_a_scenario(start, length, noise, settings_file):
+def test_damaged_files_next_to_a_scenario_never_crash(start, length, noise, settings_file):
     rubric = RUBRIC.encode()
     damaged = rubric[:start] + noise + rubric[start + length :]
     parses_or_refuses(upload() | {"rubrics/style.yaml": damaged, "llm-tool-test-config.toml": settings_file})

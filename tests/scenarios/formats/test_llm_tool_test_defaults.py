@@ -3,7 +3,7 @@
 import pytest
 from llm_tool_test_files import CONFIG, SHORT, changed, read, read_one, upload
 
-from evaluators.judging.rubric import Criterion
+from evaluators.judges.rubric import Criterion
 from evaluators.tool import Tool
 
 SETTINGS = """\
@@ -53,7 +53,7 @@ def test_the_nearest_command_pattern_counts(target, settings, expected):
     assert read_one(files, command_pattern="project").criteria.tool.command_pattern == expected
 
 
-def test_a_rubric_may_stand_in_its_scenario():
+def test_a_rubric_may_be_inline():
     files = upload(
         changed("rubric: rubrics/style.yaml", "rubric: {name: own, criteria: [{id: a, weight: 1}]}")
     )
@@ -62,7 +62,7 @@ def test_a_rubric_may_stand_in_its_scenario():
 
 
 @pytest.mark.parametrize("place", ["s/r.yaml", "r.yaml", "fixtures/r.yaml"])
-def test_a_rubric_is_found_beside_the_scenario_and_from_the_root(place):
+def test_a_rubric_is_found_from_scenario_or_root(place):
     scenario = SHORT + "evaluation: {judge: {rubric: r.yaml, pass_threshold: 0.5}}\n"
     files = {"s/a.yaml": scenario.encode(), place: b"criteria: [{id: a, weight: 1}]"}
     assert read_one(files).criteria.judge.rubric.name == place
@@ -84,7 +84,7 @@ def test_a_gates_limit_may_be_spelled_both_ways():
     assert spec.criteria.gates[0].timeout_seconds == 3
 
 
-def test_a_catastrophic_pattern_is_taken_as_it_cannot_hang():
+def test_a_catastrophic_pattern_is_accepted():
     files = {
         "a.yaml": SHORT.replace("file_exists, path: x", "file_matches, path: x, pattern: (a+)+$").encode()
     }

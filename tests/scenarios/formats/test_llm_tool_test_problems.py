@@ -42,8 +42,8 @@ REFUSED = {
     "a negative weight": (upload(changed("gate_weight: 0.5", "gate_weight: -1")), 37, "evaluation.composite.gate_weight", "must be at least 0", "format/out-of-range"),
     "an unknown word": (upload(changed("gates_pass", "sometimes")), 34, "evaluation.judge.when", "must be 'always' or 'gates_pass'.", "format/unknown-value"),
     "a long name": (upload(changed("add-task", "x" * 201)), 1, "name", "at most 200 characters.", "format/wrong-value"),
-    "a misspelled gate": (gate("type: file_exist"), 29, "evaluation.gates[1].type", "There is no gate called 'file_exist'. Did you mean 'file_exists'?", "format/unknown-gate"),
-    "an unheard-of gate": (gate("type: zzz"), 29, "evaluation.gates[1].type", "The kinds are command_succeeds,", "format/unknown-gate"),
+    "a misspelled gate": (gate("type: file_exist"), 29, "evaluation.gates[1].type", "Unknown gate 'file_exist'. Did you mean 'file_exists'?", "format/unknown-gate"),
+    "an unheard-of gate": (gate("type: zzz"), 29, "evaluation.gates[1].type", "Use one of command_succeeds,", "format/unknown-gate"),
     "a gate without a type": (gate("command: x"), 29, "evaluation.gates[1]", "The gate has no 'type'.", "format/missing-field"),
     "a gate whose type is a list": (gate("type: [x]"), 29, "evaluation.gates[1].type", "must be text, not a list.", "format/wrong-type"),
     "a gate that is a word": (gate("no_transcript_errors"), 29, "evaluation.gates[1]", "Write '- type: no_transcript_errors'.", "format/wrong-type"),
@@ -54,16 +54,16 @@ REFUSED = {
     "a bad JSONPath": (gate('{type: command_json_path, command: x, path: "$[", assertion: exists}'), 29, "evaluation.gates[1].path", "'$[' is not a JSONPath", "format/bad-json-path"),
     "a JSONPath with a pattern": (gate('{type: command_json_path, command: x, path: "$[?(@.a =~ \'(a+)+$\')]", assertion: exists}'), 29, "evaluation.gates[1].path", "is not allowed in a path.", "format/bad-json-path"),
     "a bad assertion": (gate('{type: command_json_path, command: x, path: "$", assertion: "len = 3"}'), 29, "evaluation.gates[1].assertion", "'len = 3' is not an assertion.", "format/bad-assertion"),
-    "gates in both places": (upload(SCENARIO + "gates: []\n"), 50, "gates", "stand both in 'gates' and in 'evaluation.gates'.", "format/gates-twice"),
+    "gates in both places": (upload(SCENARIO + "gates: []\n"), 50, "gates", "are in both 'gates' and 'evaluation.gates'.", "format/gates-twice"),
     "a secret by its name": (upload(changed("PORT: 8080", "API_KEY: hunter2")), 11, "target.env.API_KEY", "Write API_KEY: ${API_KEY}", "format/literal-secret"),
     "a secret by its value": (upload(changed("PORT: 8080", "X: sk-abcdefghijklmnopqrstuv")), 11, "target.env.X", "'X' looks like a credential", "format/literal-secret"),
-    "a missing fixture": (upload(changed("template_folder: basic", "template_folder: other")), 3, "template_folder", "There is no folder 'other'", "format/missing-fixture"),
-    "a fixture upwards": (upload(changed("template_folder: basic", "template_folder: ../basic")), 3, "template_folder", "'../basic' leads out of the upload.", "format/fixture-outside"),
-    "a fixture through '..'": (upload(changed("template_folder: basic", "template_folder: a/../basic")), 3, "template_folder", "leads out of the upload.", "format/fixture-outside"),
-    "an absolute fixture": (upload(changed("template_folder: basic", "template_folder: /etc")), 3, "template_folder", "'/etc' leads out of the upload.", "format/fixture-outside"),
-    "a fixture around its scenario": ({"add-task.yaml": changed("template_folder: basic", "template_folder: .").encode(), "rubrics/style.yaml": RUBRIC.encode()}, 3, "template_folder", "holds the scenario file itself", "format/fixture-holds-scenario"),
-    "a missing rubric": (upload(changed("rubrics/style.yaml", "rubrics/none.yaml")), 31, "evaluation.judge.rubric", "There is no file 'rubrics/none.yaml'", "format/missing-rubric"),
-    "a rubric outside": (upload(changed("rubrics/style.yaml", "../../style.yaml")), 31, "evaluation.judge.rubric", "There is no file '../../style.yaml'", "format/missing-rubric"),
+    "a missing fixture": (upload(changed("template_folder: basic", "template_folder: other")), 3, "template_folder", "The upload has no folder 'other'", "format/missing-fixture"),
+    "a fixture upwards": (upload(changed("template_folder: basic", "template_folder: ../basic")), 3, "template_folder", "'../basic' is outside the upload.", "format/fixture-outside"),
+    "a fixture through '..'": (upload(changed("template_folder: basic", "template_folder: a/../basic")), 3, "template_folder", "is outside the upload.", "format/fixture-outside"),
+    "an absolute fixture": (upload(changed("template_folder: basic", "template_folder: /etc")), 3, "template_folder", "'/etc' is outside the upload.", "format/fixture-outside"),
+    "a fixture around its scenario": ({"add-task.yaml": changed("template_folder: basic", "template_folder: .").encode(), "rubrics/style.yaml": RUBRIC.encode()}, 3, "template_folder", "contains the scenario file", "format/fixture-holds-scenario"),
+    "a missing rubric": (upload(changed("rubrics/style.yaml", "rubrics/none.yaml")), 31, "evaluation.judge.rubric", "The file 'rubrics/none.yaml' is not in the upload", "format/missing-rubric"),
+    "a rubric outside": (upload(changed("rubrics/style.yaml", "../../style.yaml")), 31, "evaluation.judge.rubric", "The file '../../style.yaml' is not in the upload", "format/missing-rubric"),
     "a rubric that is a number": (upload(changed("rubrics/style.yaml", "7")), 31, "evaluation.judge.rubric", "must be a path or a mapping, not a number.", "format/wrong-type"),
     "a judge without rubric": (upload(changed("    rubric: rubrics/style.yaml\n", "")), 30, "evaluation.judge", "The judge has no 'rubric'.", "format/missing-field"),
     "a judge without threshold": (upload(changed("    pass_threshold: 0.7\n", "")), 30, "evaluation.judge", "The judge has no 'pass_threshold'.", "format/missing-field"),
@@ -86,10 +86,10 @@ REFUSED_ELSEWHERE = {
 LINTS = {
     "an unknown key": (upload(changed("health_check:", "helth_check:")), "target.helth_check", "Did you mean 'health_check'?", "format/unknown-key"),
     "an unknown key of a gate": (upload(changed("timeout_secs: 3", "timeout_sec: 3")), "evaluation.gates[0].timeout_sec", "Did you mean 'timeout_secs'?", "format/unknown-key"),
-    "a key like no other": (upload(SCENARIO + "zzz: 1\n"), "zzz", "It is ignored; remove it.", "format/unknown-key"),
-    "weights that are not one": (upload(rubric=RUBRIC.replace("0.4", "0.2")), "criteria", "sum to 0.8, not 1.", "format/rubric-weights"),
-    "nothing that decides": (upload("name: a\ntask: x\ntarget: {binary: t}\ngates: []\n"), "evaluation", "every trial passes.", "format/vacuous"),
-    "no tool": (upload("name: a\ntask: x\ngates: [{type: file_exists, path: x}]\n"), "target", "No tool is named", "format/no-tool"),
+    "a key like no other": (upload(SCENARIO + "zzz: 1\n"), "zzz", "The key is ignored. Remove it.", "format/unknown-key"),
+    "weights that are not one": (upload(rubric=RUBRIC.replace("0.4", "0.2")), "criteria", "add up to 0.8, not 1.", "format/rubric-weights"),
+    "nothing that decides": (upload("name: a\ntask: x\ntarget: {binary: t}\ngates: []\n"), "evaluation", "Every trial passes", "format/vacuous"),
+    "no tool": (upload("name: a\ntask: x\ngates: [{type: file_exists, path: x}]\n"), "target", "Without a tool", "format/no-tool"),
     "an evaluator's name twice": (upload(changed("      name: size\n", "      name: size\n    - {command: x, name: size}\n")), "scripts.evaluators[1].name", "'size'", "format/duplicate-evaluator"),
     "an empty matrix": (upload(changed("tool_matrix:\n  - tool: codex\n    models: [a, b]\n  - tool: claude\n", "tool_matrix: []\n")), "tool_matrix", "is empty", "format/empty-matrix"),
     "no composite": (upload(changed("gate_weight: 0.5", "{gate_weight: 0, judge_weight: 0, interaction_weight: 0}")), "evaluation.composite", "All weights are 0", "format/no-composite"),
@@ -126,14 +126,14 @@ def test_it_lints_and_accepts(files, where, sentence, id):
 
 
 @pytest.mark.parametrize("kind", FORMER)
-def test_a_former_gate_is_refused_with_what_replaces_it(kind):
+def test_a_legacy_gate_is_refused_with_its_replacement(kind):
     given, replacement = FORMER[kind]
     (problem,) = problems_of(gate(f"{{type: {kind}, {given}}}"))
     assert (problem.line, problem.id) == (29, "format/former-gate")
     assert replacement in problem.fix
 
 
-def test_all_problems_of_all_files_are_told_at_once():
+def test_all_problems_of_all_files_are_reported_at_once():
     broken = (
         SCENARIO.replace("tier: 2", "tier: -1")
         .replace("template_folder: basic", "template_folder: none")
@@ -165,6 +165,6 @@ def test_a_secret_is_never_repeated_in_a_message():
 def test_the_message_reads_as_promised():
     (problem,) = problems_of(gate("type: file_exist"))
     assert str(problem) == (
-        "add-task.yaml:29: evaluation.gates[1].type: There is no gate called 'file_exist'. "
+        "add-task.yaml:29: evaluation.gates[1].type: Unknown gate 'file_exist'. "
         "Did you mean 'file_exists'? [format/unknown-gate]"
     )

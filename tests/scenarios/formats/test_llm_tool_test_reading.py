@@ -3,18 +3,18 @@
 import pytest
 from llm_tool_test_files import CONFIG, SCENARIO, SHORT, read, read_one, upload
 
-from evaluators.criteria import Composite
-from evaluators.gates.commands import CommandSucceeds
-from evaluators.gates.transcript import NoTranscriptErrors
-from evaluators.judging.rubric import Criterion
-from evaluators.scripts import EvaluatorScript
+from evaluators.criteria import CompositeWeights
+from evaluators.gates.command_gates import CommandSucceeds
+from evaluators.gates.informing_scripts import EvaluatorScript
+from evaluators.gates.transcript_gate import NoTranscriptErrors
+from evaluators.judges.rubric import Criterion
 from evaluators.tool import Tool
 from scenarios.formats.llm_tool_test import matches
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import Cost, Limits, MatrixEntry, PostScript
 
 
-def test_every_field_is_taken_over():
+def test_every_field_is_read():
     spec = read_one(upload())
     assert (spec.key, spec.description, spec.prompt, spec.fixture) == (
         "add-task",
@@ -30,7 +30,7 @@ def test_every_field_is_taken_over():
     assert (spec.file, spec.line) == ("add-task.yaml", 1)
 
 
-def test_every_criterion_is_taken_over():
+def test_every_criterion_is_read():
     criteria = read_one(upload()).criteria
     assert criteria.tool == Tool(
         binary="taskmgr",
@@ -44,10 +44,10 @@ def test_every_criterion_is_taken_over():
         NoTranscriptErrors(),
     )
     assert criteria.scripts == (EvaluatorScript(command="./measure.sh", name="size"),)
-    assert criteria.composite == Composite(gate_weight=0.5, judge_weight=0.55, interaction_weight=0.10)
+    assert criteria.composite == CompositeWeights(gate_weight=0.5, judge_weight=0.55, interaction_weight=0.10)
 
 
-def test_the_judge_and_its_rubric_are_taken_over():
+def test_the_judge_and_its_rubric_are_read():
     judge = read_one(upload()).criteria.judge
     assert (judge.enabled, judge.pass_threshold, judge.model, judge.when, judge.judgings) == (
         True,
@@ -75,7 +75,7 @@ def test_a_folder_is_one_suite_with_its_fixtures():
     }
 
 
-def test_the_short_forms_are_taken():
+def test_short_forms_are_accepted():
     spec = read_one({"a.yaml": SHORT.encode()})
     assert (spec.prompt, spec.fixture, spec.matrix) == ("Do it.", None, None)
     assert [gate.type for gate in spec.criteria.gates] == ["file_exists"]
@@ -98,7 +98,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_template_is_found_beside_the_scenario_and_from_the_root(place):
+def test_a_template_is_found_from_scenario_or_root(place):
     files = {
         "s/a.yaml": (SHORT + "template_folder: x/\n").encode(),
         place: b"1",
@@ -118,7 +118,7 @@ def test_templates_of_the_same_name_in_two_places_stay_two():
     assert suite.fixtures["t/templates/x"] == (FixtureFile("f", b"t"),)
 
 
-def test_a_folder_called_scenarios_is_no_part_of_a_fixture():
+def test_a_scenarios_folder_is_not_part_of_a_fixture():
     files = {"x/scenarios/a.yaml": (SHORT + "template_folder: x\n").encode(), "x/f": b"1"}
     assert read(files).fixtures == {"x": (FixtureFile("f", b"1"),)}
 
@@ -134,13 +134,13 @@ OTHERS = {
 }
 
 
-def test_files_that_are_no_scenarios_are_left_alone():
+def test_other_files_are_ignored():
     suite = read(upload(**OTHERS))
     assert [scenario.key for scenario in suite.scenarios] == ["add-task"]
     assert suite.lints == ()
 
 
-def test_a_fixture_outside_templates_may_hold_broken_yaml_and_scenarios():
+def test_a_fixture_may_contain_broken_yaml_and_scenarios():
     files = {
         "a.yaml": (SHORT + "template_folder: work\n").encode(),
         "work/b.yaml": b"a: [",

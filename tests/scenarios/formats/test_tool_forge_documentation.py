@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.expectations import ASSERTIONS
-from scenarios.formats.tool_forge import mirror
+from evaluators.assertions import ASSERTIONS
+from scenarios.formats.tool_forge import case_models
 
 TEXT = (Path(__file__).parents[3] / "docs/formats/tool-forge.md").read_text()
-FIELDS = {field for model in vars(mirror).values() for field in getattr(model, "model_fields", ())}
+FIELDS = {field for model in vars(case_models).values() for field in getattr(model, "model_fields", ())}
 
 
 @pytest.mark.parametrize("field", sorted(FIELDS))
@@ -17,7 +17,7 @@ def test_every_field_is_documented(field):
     assert re.search(rf"`[^`\n]*\b{field}\b", TEXT)
 
 
-def test_the_assertions_stand_in_the_order_in_which_they_run():
+def test_assertions_are_listed_in_run_order():
     table = TEXT.partition("## The assertions")[2].partition("`toolParams` is a list")[0]
     documented = re.findall(r"^\| `(\w+)` \|", table, re.M)
     assert documented == [key for key in ASSERTIONS if key != "tool_called"]

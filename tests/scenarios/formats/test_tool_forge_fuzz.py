@@ -5,13 +5,13 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluators.assertions import ASSERTIONS, VERDICT
 from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
-from evaluators.expectations import ASSERTIONS, VERDICT
 from evaluators.model import Event, Transcript
 from scenarios.formats import parse_files
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.tool_forge import mirror
+from scenarios.formats.tool_forge import case_models
 from scenarios.spec import ScenarioSpec
 from tests.scenarios.formats.tool_forge_files import spec
 
@@ -31,7 +31,7 @@ PARAMS = st.fixed_dictionaries(
     optional={"value": VALUES},
 )
 EXPECTS = st.dictionaries(st.sampled_from([*ASSERTIONS]), VALUES | st.lists(PARAMS, max_size=2), max_size=4)
-CASES = st.dictionaries(st.sampled_from([*mirror.CaseFile.model_fields]), VALUES, max_size=5)
+CASES = st.dictionaries(st.sampled_from([*case_models.CaseFile.model_fields]), VALUES, max_size=5)
 GOOD = st.fixed_dictionaries(
     {"id": st.sampled_from("abc"), "input": st.just({"message": "m"})},
     optional={"expect": EXPECTS, "stubs": st.dictionaries(TEXTS, VALUES, max_size=2), "checks": VALUES},
@@ -59,7 +59,7 @@ def test_any_file_is_read_or_refused(value, strict):
 
 @CALM
 @given(st.lists(GOOD, min_size=1, max_size=1))
-def test_whatever_is_read_can_be_judged(cases):
+def test_every_parsed_scenario_can_be_judged(cases):
     for suite in read(cases):
         for scenario in suite.scenarios:
             done = evaluate(scenario.criteria, SEEN)
@@ -70,7 +70,7 @@ def test_whatever_is_read_can_be_judged(cases):
 
 @CALM
 @given(st.lists(GOOD, min_size=1, max_size=1))
-def test_whatever_is_read_can_be_kept_as_json(cases):
+def test_every_parsed_transcript_is_valid_json(cases):
     for suite in read(cases):
         for scenario in suite.scenarios:
             assert ScenarioSpec.model_validate_json(scenario.model_dump_json()) == scenario

@@ -88,7 +88,7 @@ from tests.scenarios.formats.tool_forge_files import PARAM, case, lints, parse
         ),
     ],
 )
-def test_what_is_hardly_meant_is_a_lint(expect, lint):
+def test_a_probable_mistake_is_a_lint(expect, lint):
     assert lint in lints(expect)
 
 
@@ -125,7 +125,7 @@ def test_what_is_hardly_meant_is_a_lint(expect, lint):
         ),
     ],
 )
-def test_a_case_that_is_hardly_meant_has_a_lint(more, lint):
+def test_a_probable_mistake_in_a_case_is_a_lint(more, lint):
     expect = more.pop("expect", {"responseNonEmpty": True})
     assert lint in lints(expect, **more)
 
@@ -141,7 +141,7 @@ def test_a_good_case_has_no_lint():
 
 
 @pytest.mark.parametrize("key", ["responseMatches", "maxTokens"])
-def test_what_the_contract_has_in_labeled_evals_is_a_lint_in_golden(key):
+def test_labeled_only_assertions_are_a_lint_in_golden(key):
     expect = {"responseMatches": ["a"], "maxTokens": 1}
     assert f"expect.{key} format/labeled-only" in lints(expect, file="a.golden.json")
 
@@ -176,11 +176,11 @@ def test_a_file_without_cases_is_a_lint(file):
     assert [lint.id for lint in suite.lints] == ["format/no-cases"]
 
 
-def test_an_unknown_key_is_shown_with_the_one_that_was_meant():
+def test_an_unknown_key_suggests_a_similar_one():
     (lint,) = parse([case(expect={"responseContain": ["a"]})]).lints
     assert lint.fix == "Did you mean 'responseContains'?"
 
 
-def test_a_key_of_the_program_alone_is_told_to_be_one():
+def test_a_key_outside_the_contract_is_named_as_such():
     (lint,) = parse([case(expect={"maxCost": 1, "responseNonEmpty": True})]).lints
-    assert lint.fix.startswith("It belongs to tool-forge's program")
+    assert lint.fix.startswith("It is not in tool-forge's contract")

@@ -111,7 +111,7 @@ def test_a_broken_assertion_is_refused_with_its_line(expect, where, id):
     assert found.line >= next(n for n, line in enumerate(text.splitlines(), 1) if f'"{key}"' in line)
 
 
-def test_every_problem_of_a_file_is_told_at_once():
+def test_every_problem_of_a_file_is_reported_at_once():
     broken = [case("a", expect={"maxTokens": -1, "noToolErrors": 3}), {"id": "b"}, case("a")]
     assert {found.where for found in refusals(json.dumps(broken))} >= {
         "[0].expect.maxTokens",
@@ -125,7 +125,7 @@ def test_a_repeated_id_on_one_line_is_refused():
     assert found.id == "format/duplicate-scenario"
 
 
-def test_problems_in_two_files_are_told_together():
+def test_problems_in_two_files_are_reported_together():
     files = {"a.golden.json": b'{"foo": 1}', "b.golden.json": b"[3]"}
     with pytest.raises(ScenarioFileError) as refused:
         parse_files(files, name="bundle")
@@ -144,7 +144,7 @@ def test_an_unreadable_seed_manifest_is_refused():
         parse_files(files, name="bundle")
 
 
-def test_a_group_that_is_no_list_is_refused():
+def test_a_group_that_is_not_a_list_is_refused():
     (found,) = refusals('{"expectedTool": "a",\n"shouldRouteDifferently": {"cases": 3}}')
     assert (found.line, found.where) == (2, "shouldRouteDifferently.cases")
 
@@ -163,5 +163,5 @@ def test_strict_mode_refuses_it(more):
     assert len(refusals(text, strict=True)) == 1
 
 
-def test_strict_mode_takes_what_is_only_a_lint():
+def test_strict_mode_accepts_other_lints():
     assert refusals(json.dumps([case(expect={"toolsCalled": "a"})]), strict=True) == []

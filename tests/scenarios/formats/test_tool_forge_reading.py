@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from evaluators.expectations import Expect, ToolParam
+from evaluators.assertions import Expect, ToolParam
 from scenarios.formats import companions, parse_files
 from scenarios.hashing import task_hash
 from tests.scenarios.formats.tool_forge_files import case, parse, spec
@@ -103,7 +103,7 @@ def test_a_bare_list_has_no_metadata(file):
     ],
     ids=["metadata", "placeholder", "file name", "perturbation", "id", "another id", "nothing"],
 )
-def test_the_tier_is_told_by_metadata_then_name_then_ids(file, metadata, id, tier):
+def test_the_tier_comes_from_metadata_then_name_then_ids(file, metadata, id, tier):
     assert parse({"metadata": metadata, "cases": [case(id)]}, file=file).settings["tier"] == tier
 
 
@@ -116,7 +116,7 @@ def test_the_tier_is_told_by_metadata_then_name_then_ids(file, metadata, id, tie
     ],
     ids=["metadata", "file name", "most often expected"],
 )
-def test_the_tool_is_told_by_metadata_then_name_then_expectations(file, metadata, tool):
+def test_the_tool_comes_from_metadata_name_or_expectations(file, metadata, tool):
     cases = [case("a", expect={"toolsCalled": ["called"]}), case("b", expect={"toolsCalled": []})]
     assert parse({"metadata": metadata, "cases": cases}, file=file).settings["tool"] == tool
 
@@ -147,7 +147,7 @@ def test_other_json_of_a_bundle_is_left_alone():
 @pytest.mark.parametrize(
     "place", ["seed-manifest.json", "evals/seed-manifest.json", "evals/deep/seed-manifest.json"]
 )
-def test_the_seed_manifest_is_found_beside_the_file_or_above(place):
+def test_the_nearest_seed_manifest_is_found(place):
     suite = parse([case()], file="evals/deep/a.golden.json", **{place: {"n": 1}})
     assert (suite.settings["seed"], suite.settings["seed_manifest"]) == ({"n": 1}, place)
 
@@ -198,7 +198,7 @@ def test_a_case_without_expect_asserts_nothing():
         ),
     ],
 )
-def test_a_scalar_where_a_list_belongs_is_wrapped(written, field, read):
+def test_a_scalar_is_wrapped_into_a_list(written, field, read):
     assert getattr(spec(expect=written).criteria.expect, field) == read
 
 

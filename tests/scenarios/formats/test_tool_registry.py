@@ -179,7 +179,7 @@ def test_an_entry_without_name_is_a_warning():
     )
 
 
-def test_a_name_that_stands_twice_is_a_warning():
+def test_a_duplicate_name_is_a_warning():
     found = registry_of([TOOL, {**TOOL, "version": "2.0.0"}])
     assert found.registry.tools["a"].version == "2.0.0"
     assert found.warnings == ("registry: The tool a stands in the registry twice; the later one counts.",)

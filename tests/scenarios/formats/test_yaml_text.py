@@ -6,7 +6,7 @@ import pytest
 
 from scenarios.formats.json_text import read_json
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.formats.text import MAX_BYTES
+from scenarios.formats.text_decoding import MAX_BYTES
 from scenarios.formats.toml_text import read_toml
 from scenarios.formats.yaml_text import read_yaml
 
@@ -90,7 +90,7 @@ def test_bad_toml_is_refused_with_its_line():
     assert (caught.value.problems[0].id, caught.value.problems[0].line) == ("format/not-toml", 2)
 
 
-def test_every_repeated_key_is_told():
+def test_every_duplicate_key_is_reported():
     with pytest.raises(ScenarioFileError) as caught:
         read_yaml(b"a: 1\na: 2\nb: {c: 1, c: 2}\n", "s.yaml")
     assert [problem.where for problem in caught.value.problems] == ["a", "b.c"]
@@ -115,12 +115,12 @@ WORDS = {
 
 
 @pytest.mark.parametrize(("written", "value"), WORDS.values(), ids=WORDS)
-def test_words_are_those_of_yaml_1_2(written, value):
+def test_scalars_follow_yaml_1_2(written, value):
     found = read_yaml(f"a: {written}\nb: 1\n".encode(), "s.yaml").value["a"]
     assert (found, type(found)) == (value, type(value))
 
 
-def test_keys_are_text_and_merges_are_taken():
+def test_keys_are_text_and_merges_work():
     document = read_yaml(b"m: &m {x: 1, 2: b}\nk:\n  <<: *m\n  x: 3\n", "s.yaml")
     assert document.value == {"m": {"x": 1, "2": "b"}, "k": {"x": 3, "2": "b"}}
 
@@ -145,5 +145,5 @@ def test_toml_keys_have_their_lines():
     assert [document.positions.line(at) for at in places] == [1, 2, 3, 4]
 
 
-def test_a_byte_order_mark_is_no_content():
+def test_a_byte_order_mark_is_not_content():
     assert read_yaml(b"\xef\xbb\xbfa: 1\n", "s.yaml").value == {"a": 1}

@@ -36,7 +36,7 @@ def test_errors_lead_to_the_failing_calls_of_the_subcommands_that_fail_most(sign
 
 
 def test_retries_lead_to_the_failing_calls_of_their_subcommand(signed_in, version):
-    said = "export: 4 of 9 calls follow a failure of it."
+    said = "export: 4 of 9 calls were retries."
     links, text = failing_calls(signed_in(), version, "retries-on-a-command", said)
     assert links == [("?failing=export", "3 of export")]
     assert "Shown when at least 2 calls and 30 % of calls are retries." in text

@@ -1,0 +1,41 @@
+"""The gate on the agent's commands."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from evaluators.evidence import Evidence
+from evaluators.gates.base_gate import BaseGate
+from evaluators.model import Score
+
+_SHOWN = 5
+
+
+class NoTranscriptErrors(BaseGate):
+    """None of the tool's commands failed."""
+
+    needs_workspace: ClassVar[bool] = False
+
+    type: Literal["no_transcript_errors"] = "no_transcript_errors"
+
+    def check(self, evidence: Evidence) -> Score:
+        if not evidence.transcript.events and not evidence.transcript.text.strip():
+            return self.score(False, "There is no transcript to check for errors.", source="none")
+        metrics = evidence.interaction
+        if metrics.problem:
+            return self.score(None, metrics.problem, error=metrics.problem, source=metrics.source)
+        failed = [command.line for command in metrics.commands if command.failed]
+        source = "structured events" if metrics.source == "events" else metrics.source
+        unknown = f"; {metrics.unknown_exit} with unknown exit code" if metrics.unknown_exit else ""
+        message = (
+            f"{metrics.error_count} of {metrics.total_commands} commands failed (source: {source}{unknown})."
+        )
+        return self.score(
+            metrics.error_count == 0,
+            message,
+            source=metrics.source,
+            expected=0,
+            actual=metrics.error_count,
+            unknown_exit=metrics.unknown_exit,
+            failed=failed[:_SHOWN],
+        )

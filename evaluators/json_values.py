@@ -1,0 +1,47 @@
+"""Decode and compare JSON from scripts and models."""
+
+from __future__ import annotations
+
+import json
+from typing import NoReturn
+
+from evaluators.model import Json
+
+
+class NoJson(ValueError):
+    """The text is not JSON."""
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Reject `NaN` and `Infinity`, which Python's decoder accepts. Raises `NoJson`."""
+    raise NoJson(f"{name} is not JSON.")
+
+
+def decode_json(text: str) -> Json:
+    """Decode a JSON text. Raises `NoJson`."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NoJson(str(error)) from None
+
+
+def json_output(stdout: str) -> Json:
+    """Decode the whole output, else its last non-empty line, else return None."""
+    lines = stdout.strip().splitlines()
+    for text in (stdout, lines[-1] if lines else ""):
+        try:
+            return decode_json(text)
+        except NoJson:
+            continue
+    return None
+
+
+def equal(left: Json, right: Json) -> bool:
+    """Compare JSON values: 3 equals 3.0, but true does not equal 1."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+    return bool(left == right)

@@ -1,0 +1,1 @@
+"""Judges: models and scripts that score an answer."""

@@ -1,0 +1,149 @@
+"""The rubric judge of llm-tool-test: a model scores a trial by a rubric (Layer 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+import msgspec
+
+from evaluators.evaluator import score_and_threshold
+from evaluators.evidence import Evidence
+from evaluators.judges.rubric import JudgeCriteria
+from evaluators.judges.rubric_prompt import SYSTEM, repair_prompt, user_prompt
+from evaluators.judges.rubric_reply import BadReply, Reply, read_reply
+from evaluators.model import (
+    Complete,
+    Completion,
+    CompletionError,
+    CompletionRequest,
+    Judging,
+    Score,
+    Usage,
+    same_model,
+)
+
+NAME = "judge"
+"""The score that decides. Each call adds a score `judging`, each criterion a score `criterion.<id>`."""
+
+
+def scores(wanted: JudgeCriteria | None, evidence: Evidence, so_far: Sequence[Score]) -> tuple[Score, ...]:
+    """Return the judge's verdict, its judgings and its criteria; nothing if the judge is off."""
+    if wanted is None or not wanted.enabled:
+        return ()
+    if wanted.when == "gates_pass" and any(
+        score.layer == "gates" and score.passed is False for score in so_far
+    ):
+        return (Score("judge", NAME, message="Not judged: a gate failed."),)
+    if evidence.complete is None:
+        sentence = "The judge has no model. Choose a judge, or turn it off."
+        return (Score("judge", NAME, message=sentence, error=sentence),)
+    judgings = [judge(wanted, evidence, evidence.complete) for _ in range(max(1, wanted.judgings))]
+    return verdict(wanted, judgings)
+
+
+def verdict(wanted: JudgeCriteria, judgings: Sequence[Judging]) -> tuple[Score, ...]:
+    """Return the scores of one or more judgings; their mean decides. Without a usable one, return an error."""
+    kept = tuple(Score("judge", "judging", one.score, message=one.error, judging=one) for one in judgings)
+    good = [one for one in judgings if one.score is not None]
+    if not good:
+        return (Score("judge", NAME, message=judgings[0].error, error=judgings[0].error), *kept)
+    # Without rounding, the mean of equal scores can be slightly below them.
+    mean = round(fmean(one.score for one in good if one.score is not None), 12)
+    passed = reaches(mean, wanted.pass_threshold)
+    message = f"Judge score {score_and_threshold(mean, wanted.pass_threshold, reached=passed)}."
+    return (Score("judge", NAME, mean, passed, message), *kept, *_criteria(wanted, good))
+
+
+def reaches(score: float, threshold: float) -> bool:
+    """Return whether a judge's score passes: it is at least the threshold."""
+    return score >= threshold
+
+
+def _criteria(wanted: JudgeCriteria, judgings: Sequence[Judging]) -> list[Score]:
+    found = []
+    for criterion in wanted.rubric.criteria:
+        values = [one.criteria[criterion.id] for one in judgings if criterion.id in one.criteria]
+        value = fmean(values) if values else None
+        found.append(
+            Score(
+                "judge",
+                f"criterion.{criterion.id}",
+                value,
+                message=criterion.description,
+                weight=criterion.weight,
+            )
+        )
+    return found
+
+
+def judge(wanted: JudgeCriteria, evidence: Evidence, complete: Complete) -> Judging:
+    """Ask the judge, and once more after an unusable answer. Never raises, whatever the model answers."""
+    prompt = user_prompt(wanted.rubric, evidence)
+    asked = Judging(model=wanted.model, system_prompt=SYSTEM, user_prompt=prompt)
+    answers: list[Completion] = []
+    try:
+        answers.append(complete(CompletionRequest(prompt, SYSTEM, wanted.model)))
+        try:
+            reply = read_reply(answers[0].text, wanted.rubric)
+        except BadReply as error:
+            repair = repair_prompt(answers[0].text, str(error), wanted.rubric)
+            answers.append(complete(CompletionRequest(repair, SYSTEM, wanted.model)))
+            reply = read_reply(answers[1].text, wanted.rubric)
+    except CompletionError as error:
+        return _answered(asked, answers, evidence, error=str(error))
+    except BadReply as error:
+        sentence = f"The judge's answer was unusable, even after one request to correct it. {error}"
+        return _answered(asked, answers, evidence, error=sentence)
+    return _judged(_answered(asked, answers, evidence), reply, wanted)
+
+
+def _answered(
+    asked: Judging, answers: Sequence[Completion], evidence: Evidence, *, error: str = ""
+) -> Judging:
+    """Return the judging with the cost of its answers, and a warning if the judge judges itself."""
+    if not answers:
+        return msgspec.structs.replace(asked, error=error)
+    model = answers[-1].model or asked.model
+    same = same_model(model, evidence.model)
+    costs = [answer.cost_usd for answer in answers if answer.cost_usd is not None]
+    usages = [answer.usage for answer in answers if answer.usage is not None]
+    return msgspec.structs.replace(
+        asked,
+        model=model,
+        raw_answer=answers[-1].text,
+        repaired=len(answers) > 1,
+        usage=_total(usages) if usages else None,
+        cost_usd=sum(costs) if costs else None,
+        price=answers[-1].price,
+        notes=tuple(note for answer in answers for note in answer.notes),
+        seconds=sum(answer.seconds for answer in answers),
+        error=error,
+        warnings=(f"The judge {model} is the model under test; models tend to favour themselves.",)
+        if same
+        else (),
+    )
+
+
+def _total(usages: Sequence[Usage]) -> Usage:
+    return Usage(
+        sum(usage.input for usage in usages),
+        sum(usage.output for usage in usages),
+        any(usage.estimated for usage in usages),
+    )
+
+
+def _judged(judging: Judging, reply: Reply, wanted: JudgeCriteria) -> Judging:
+    return msgspec.structs.replace(
+        judging,
+        score=reply.weighted_score,
+        passed=reaches(reply.weighted_score, wanted.pass_threshold),
+        recomputed=reply.recomputed,
+        mismatch=reply.mismatch,
+        criteria=reply.scores,
+        missing=reply.missing,
+        positives=reply.highlights,
+        negatives=reply.issues,
+        confidence=reply.confidence,
+        warnings=judging.warnings + reply.warnings,
+    )

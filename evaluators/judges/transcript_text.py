@@ -1,0 +1,56 @@
+"""Render a transcript for a judge: redacted and of limited length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from evaluators.model import Event, Json, Transcript
+from evaluators.redaction import redact_patterns
+
+MAX_CHARACTERS = 60_000
+"""Characters of transcript in a judge's prompt."""
+MAX_EVENT_CHARACTERS = 4_000
+"""Characters of one event, so that one long output leaves room for the rest."""
+
+
+def render_transcript(transcript: Transcript, *, longest: int = MAX_CHARACTERS) -> str:
+    """Return the events of a transcript as text, else its plain text, redacted and cut in the middle."""
+    lines = [_line(event) for event in transcript.events]
+    text = "\n".join(line for line in lines if line)
+    return cut_middle(redact_patterns(text or transcript.text), longest)
+
+
+def cut_middle(text: str, longest: int) -> str:
+    """Return the beginning and end of a long text, with the number of characters left out."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+
+
+def _line(event: Event) -> str:
+    text = cut_middle("\n".join(_parts(event)), MAX_EVENT_CHARACTERS)
+    return f"[{_label(event)}] {text}" if text else ""
+
+
+def _label(event: Event) -> str:
+    words = [event.role or event.type, event.name or ""]
+    if event.exit_code is not None:
+        words.append(f"exit {event.exit_code}")
+    elif event.success is False:
+        words.append("failed")
+    return " ".join(word for word in words if word)
+
+
+def _parts(event: Event) -> Iterator[str]:
+    if event.command is not None:
+        yield event.command
+    for value in (None if event.command else event.input, event.output, event.text):
+        if value is not None:
+            yield _text(value)
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")

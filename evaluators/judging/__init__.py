@@ -1,1 +1,0 @@
-"""Layer 3: what a model says of a trial by a rubric."""

@@ -1,0 +1,126 @@
+"""Read `llm-tool-test-config.toml` and the tool under test, which it may define."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evaluators.model import Json
+from evaluators.patterns import PatternError, compile_pattern
+from evaluators.tool import Tool
+from scenarios.formats.llm_tool_test.scenario_models import SettingsFile, Target
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.secrets import is_credential
+from scenarios.formats.toml_text import read_toml
+from scenarios.formats.upload import UploadedFiles
+from scenarios.formats.validation import validate
+
+FILE_NAME = "llm-tool-test-config.toml"
+FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
+"""The default folders of `templates/`: the first by llm-tool-test's code, the second by its manual."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of an upload, or the defaults."""
+
+    target: Target | None = None
+    fixture_folders: tuple[str, ...] = FIXTURE_FOLDERS
+    kept: Mapping[str, Json] = field(default_factory=dict)
+    """Tools, profiles and prices, for `ParsedSuite.settings`."""
+
+
+def read_settings(upload: UploadedFiles) -> tuple[Settings, list[Problem]]:
+    """Read the settings file nearest to the root of an upload."""
+    paths = [path for path in upload.files if posixpath.basename(path) == FILE_NAME]
+    if not paths:
+        return Settings(), []
+    path = min(paths, key=lambda path: (path.count("/"), path))
+    try:
+        document = read_toml(upload.files[path], path)
+    except ScenarioFileError as error:
+        return Settings(), list(error.problems)
+    found, problems = validate(SettingsFile, document.value, document)
+    if found is None:
+        return Settings(), problems
+    if found.target:
+        problems += target_problems(found.target, document, ("target",))
+    return _settings(found), problems
+
+
+def target_problems(target: Target, document: Document, at: Location) -> list[Problem]:
+    """Return the problems of a tool's pattern and environment."""
+    problems = [
+        document.problem(
+            (*at, "env", name),
+            f"'{name}' looks like a credential. Secrets are never stored.",
+            fix=f"Write {name}: ${{{name}}} and set the variable on the worker.",
+            id="format/literal-secret",
+        )
+        for name, value in target.env.items()
+        if is_credential(name, value)
+    ]
+    if target.command_pattern.strip():
+        problems += _pattern_problems(target.command_pattern, document, (*at, "command_pattern"))
+    return problems
+
+
+def _pattern_problems(pattern: str, document: Document, at: Location) -> list[Problem]:
+    try:
+        compile_pattern(pattern)
+    except PatternError as error:
+        return [
+            document.problem(
+                at,
+                str(error),
+                fix="Fix the pattern.",
+                id="format/bad-regex",
+            )
+        ]
+    return []
+
+
+def _settings(found: SettingsFile) -> Settings:
+    own = (found.fixtures_path.strip("/"),) if found.fixtures_path.strip("./") else ()
+    kept = {
+        name: {key: entry.model_dump(mode="json") for key, entry in entries.items()}
+        for name, entries in (("tools", found.tools), ("profiles", found.profiles), ("models", found.models))
+        if entries
+    }
+    return Settings(target=found.target, fixture_folders=(*own, *FIXTURE_FOLDERS), kept=kept)
+
+
+def read_tool(
+    own: Target | None, document: Document, upload: UploadedFiles, settings: Settings, *, from_config: bool
+) -> tuple[Tool | None, list[Problem]]:
+    """Return the tool of a scenario, or None without one.
+
+    The pattern is the scenario's, else that of the settings for the same tool, else the project's
+    (llm-tool-test evaluation, Command Identification).
+    """
+    if from_config and settings.target is None:
+        return None, [_no_settings(document)]
+    problems = target_problems(own, document, ("target",)) if own else []
+    target = own or settings.target or Target()
+    pattern = target.command_pattern or _shared_pattern(target, settings) or upload.command_pattern
+    if not target.binary.strip() and not pattern.strip():
+        return None, problems
+    return Tool(**target.model_dump(exclude={"command_pattern"}), command_pattern=pattern), problems
+
+
+def _shared_pattern(target: Target, settings: Settings) -> str:
+    shared = settings.target
+    if shared is None or (shared.binary and target.binary and shared.binary != target.binary):
+        return ""
+    return shared.command_pattern
+
+
+def _no_settings(document: Document) -> Problem:
+    return document.problem(
+        ("target",),
+        f"The upload has no {FILE_NAME} with a [target] table.",
+        fix="Add the file to the upload, or define the tool in the scenario.",
+        id="format/no-settings",
+    )

@@ -1,0 +1,109 @@
+"""Read `evaluation.judge` and its rubric."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
+from evaluators.model import Json
+from scenarios.formats.llm_tool_test.fixture_paths import find_file
+from scenarios.formats.llm_tool_test.scenario_models import Judge, RubricFile
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.upload import UploadedFiles
+from scenarios.formats.validation import kind, validate
+from scenarios.formats.yaml_text import read_yaml
+
+AT: Location = ("evaluation", "judge")
+
+
+def read_judge(
+    judge: Judge, document: Document, upload: UploadedFiles, fixture_folders: tuple[str, ...]
+) -> tuple[JudgeCriteria | None, list[Problem]]:
+    """Return the judge's criteria and all problems; for a disabled judge they are lints."""
+    rubric, problems = _read_rubric(judge.rubric, document, upload, fixture_folders)
+    if judge.pass_threshold is None:
+        problems.append(_missing(document, "pass_threshold", "a number from 0 to 1"))
+    if not judge.enabled:
+        problems = [replace(problem, lint=True) for problem in problems]
+    if rubric is None or judge.pass_threshold is None:
+        return None, problems
+    given = judge.model_dump(exclude={"rubric"})
+    return JudgeCriteria(rubric=rubric, **given), problems
+
+
+def _read_rubric(
+    value: Json, document: Document, upload: UploadedFiles, fixture_folders: tuple[str, ...]
+) -> tuple[Rubric | None, list[Problem]]:
+    at = (*AT, "rubric")
+    if isinstance(value, dict):
+        return _rubric(value, document, at, name="")
+    if value is None:
+        return None, [_missing(document, "rubric", "the path of a rubric, or an inline rubric")]
+    if not isinstance(value, str):
+        what = f"A rubric must be a path or a mapping, not {kind(value)}."
+        return None, [document.problem(at, what, fix="Write the rubric's path.", id="format/wrong-type")]
+    path = find_file(upload, document.file, value, fixture_folders)
+    if path is None:
+        return None, [_not_found(document, at, value)]
+    try:
+        found = read_yaml(upload.files[path], path)
+    except ScenarioFileError as error:
+        return None, list(error.problems)
+    return _rubric(found.value, found, (), name=path)
+
+
+def _missing(document: Document, key: str, value: str) -> Problem:
+    return document.problem(
+        AT, f"The judge has no '{key}'.", fix=f"Add '{key}:' with {value}.", id="format/missing-field"
+    )
+
+
+def _not_found(document: Document, at: Location, value: str) -> Problem:
+    return document.problem(
+        at,
+        f"The file '{value}' is not in the upload.",
+        fix="Upload the folder with the scenario and its rubric, or write the rubric inline.",
+        id="format/missing-rubric",
+    )
+
+
+def _rubric(
+    value: Json, document: Document, at: Location, *, name: str
+) -> tuple[Rubric | None, list[Problem]]:
+    found, problems = validate(RubricFile, value, document, at)
+    if found is None:
+        return None, problems
+    problems += _repeated(found, document, at) + _unbalanced(found, document, at)
+    criteria = tuple(Criterion(**entry.model_dump()) for entry in found.criteria)
+    fields = tuple(found.output.require_fields)
+    return Rubric(name=found.name or name, criteria=criteria, require_fields=fields), problems
+
+
+def _repeated(found: RubricFile, document: Document, at: Location) -> list[Problem]:
+    counts = Counter(entry.id for entry in found.criteria)
+    first = {entry.id: index for index, entry in reversed(list(enumerate(found.criteria)))}
+    return [
+        document.problem(
+            (*at, "criteria", index, "id"),
+            f"Duplicate criterion '{entry.id}' in the rubric.",
+            fix="Give each criterion a unique id.",
+            id="format/duplicate-criterion",
+        )
+        for index, entry in enumerate(found.criteria)
+        if counts[entry.id] > 1 and index > first[entry.id]
+    ]
+
+
+def _unbalanced(found: RubricFile, document: Document, at: Location) -> list[Problem]:
+    total = math.fsum(entry.weight for entry in found.criteria)
+    if total == 0:
+        what, fix = "All criteria have weight 0.", "Give at least one criterion a weight."
+        return [document.problem((*at, "criteria"), what, fix=fix, id="format/no-weight")]
+    if abs(total - 1) <= 1e-6:
+        return []
+    what = f"The rubric's weights add up to {total:g}, not 1."
+    fix = "They are scaled to 1. Write weights that add up to 1."
+    return [document.problem((*at, "criteria"), what, fix=fix, id="format/rubric-weights", lint=True)]

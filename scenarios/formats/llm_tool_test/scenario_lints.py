@@ -1,0 +1,70 @@
+"""Lints of scenarios: valid, but probably a mistake."""
+
+from __future__ import annotations
+
+from evaluators.criteria import Criteria
+from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem
+
+
+def lints(found: ScenarioFile, criteria: Criteria, document: Document) -> list[Problem]:
+    """Return the lints of a valid scenario."""
+    return [
+        *_vacuous(found, document),
+        *_without_tool(criteria, document),
+        *_repeated_evaluators(found, document),
+        *_empty_matrix(found, document),
+        *_no_composite(criteria, document),
+    ]
+
+
+def _lint(document: Document, at: Location, what: str, fix: str, id: str) -> Problem:
+    return document.problem(at, what, fix=fix, id=id, lint=True)
+
+
+def _vacuous(found: ScenarioFile, document: Document) -> list[Problem]:
+    judge = found.evaluation.judge
+    if found.evaluation.gates or found.gates or (judge and judge.enabled):
+        return []
+    what = "Every trial passes, because there is no gate and no judge."
+    return [_lint(document, ("evaluation",), what, "Add a gate or a judge.", "format/vacuous")]
+
+
+def _without_tool(criteria: Criteria, document: Document) -> list[Problem]:
+    if criteria.tool is not None:
+        return []
+    what = "Without a tool, interaction metrics need an agent that reports tool calls."
+    fix = "Add 'target:' with a binary or a command_pattern."
+    return [_lint(document, ("target",), what, fix, "format/no-tool")]
+
+
+def _repeated_evaluators(found: ScenarioFile, document: Document) -> list[Problem]:
+    names = [script.name for script in found.scripts.evaluators]
+    return [
+        _lint(
+            document,
+            ("scripts", "evaluators", index, "name"),
+            f"Another evaluator is also named '{name}', so their scores are mixed.",
+            "Give each evaluator a unique name.",
+            "format/duplicate-evaluator",
+        )
+        for index, name in enumerate(names)
+        if name in names[:index]
+    ]
+
+
+def _empty_matrix(found: ScenarioFile, document: Document) -> list[Problem]:
+    if found.tool_matrix is None or found.tool_matrix:
+        return []
+    what = "The tool_matrix is empty, so it runs nothing."
+    return [_lint(document, ("tool_matrix",), what, "Name a tool or remove the key.", "format/empty-matrix")]
+
+
+def _no_composite(criteria: Criteria, document: Document) -> list[Problem]:
+    weights = criteria.composite
+    if weights is None or any(weights.model_dump().values()):
+        return []
+    what = "All weights are 0, so there is no composite score."
+    at = ("evaluation", "composite")
+    return [_lint(document, at, what, "Give a weight above 0 or remove the section.", "format/no-composite")]

@@ -1,0 +1,180 @@
+"""The models of llm-tool-test's scenario, rubric and settings files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from evaluators.criteria import CompositeWeights
+from evaluators.model import Json
+from scenarios.formats.validation import Mirror
+
+Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+Key = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _scalars_as_text(value: Json) -> Json:
+    """Convert environment values such as `PORT: 8080` and `DEBUG: true` to text."""
+    if not isinstance(value, dict):
+        return value
+    return {key: _scalar_as_text(item) for key, item in value.items()}
+
+
+def _scalar_as_text(value: Json) -> Json:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _prompt_alone(value: Json) -> Json:
+    return {"prompt": value} if isinstance(value, str) else value
+
+
+Environment = Annotated[dict[str, str], BeforeValidator(_scalars_as_text)]
+
+
+class Target(Mirror):
+    """The tool under test: `target:` of a scenario and `[target]` of the settings."""
+
+    binary: str = ""
+    command_pattern: str = ""
+    health_check: str = ""
+    version_command: str = ""
+    env: Environment = Field(default_factory=dict)
+
+
+class Task(Mirror):
+    prompt: Text
+
+
+class Setup(Mirror):
+    commands: list[Text] = Field(default_factory=list)
+
+
+class PostScriptFile(Mirror):
+    command: Text
+    timeout_secs: Seconds = 30.0
+    network: bool = False
+
+
+class Evaluator(Mirror):
+    command: Text
+    name: Text
+    timeout_secs: Seconds = 60.0
+    network: bool = False
+
+
+class Scripts(Mirror):
+    post: list[PostScriptFile] = Field(default_factory=list)
+    evaluators: list[Evaluator] = Field(default_factory=list)
+
+
+class Judge(Mirror):
+    enabled: bool = True
+    rubric: Any = None
+    """A path or an inline rubric."""
+    pass_threshold: Share | None = None
+    model: str = ""
+    when: Literal["always", "gates_pass"] = "always"
+    judgings: Annotated[int, Field(ge=1, le=20)] = 1
+
+
+class Weights(Mirror):
+    """The weights of the composite score; each has llm-tool-test's default."""
+
+    gate_weight: Weight = CompositeWeights().gate_weight
+    judge_weight: Weight = CompositeWeights().judge_weight
+    interaction_weight: Weight = CompositeWeights().interaction_weight
+
+
+class Evaluation(Mirror):
+    gates: list[Any] | None = None
+    judge: Judge | None = None
+    composite: Weights | None = None
+
+
+class MatrixEntryFile(Mirror):
+    tool: Text
+    models: list[Text] = Field(default_factory=list)
+
+
+class RunLimits(Mirror):
+    timeout_secs: Seconds | None = None
+    max_turns: Annotated[int, Field(ge=1)] | None = None
+
+
+class CostFile(Mirror):
+    max_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    cache: bool = True
+
+
+class ScenarioFile(Mirror):
+    """One scenario file."""
+
+    name: Key
+    description: str = ""
+    template_folder: str = ""
+    target: Target | None = None
+    task: Annotated[Task, BeforeValidator(_prompt_alone)]
+    setup: Setup = Setup()
+    scripts: Scripts = Scripts()
+    evaluation: Evaluation = Evaluation()
+    gates: list[Any] | None = None
+    """An alias of `evaluation.gates`."""
+    tool_matrix: list[MatrixEntryFile] | None = None
+    run: RunLimits = RunLimits()
+    tags: list[Text] = Field(default_factory=list)
+    tier: Annotated[int, Field(ge=0, le=1000)] = 0
+    cost: CostFile = CostFile()
+
+
+class RubricCriterion(Mirror):
+    id: Text
+    weight: Weight
+    description: str = ""
+
+
+class RubricOutput(Mirror):
+    format: Literal["json"] = "json"
+    require_fields: list[Text] = Field(default_factory=list)
+
+
+class RubricFile(Mirror):
+    """One rubric, in its own file or inline."""
+
+    name: str = ""
+    description: str = ""
+    criteria: Annotated[list[RubricCriterion], Field(min_length=1)]
+    output: RubricOutput = RubricOutput()
+
+
+class ToolSettings(Mirror):
+    name: str = ""
+    command: str = ""
+    models: list[Text] = Field(default_factory=list)
+
+
+class ProfileSettings(Mirror):
+    name: str = ""
+    tools: list[Text] = Field(default_factory=list)
+    models: list[Text] = Field(default_factory=list)
+
+
+class ModelSettings(Mirror):
+    input_cost_per_1k_tokens: Weight | None = None
+    output_cost_per_1k_tokens: Weight | None = None
+
+
+class SettingsFile(Mirror):
+    """`llm-tool-test-config.toml`."""
+
+    target: Target | None = None
+    tools: dict[str, ToolSettings] = Field(default_factory=dict)
+    profiles: dict[str, ProfileSettings] = Field(default_factory=dict)
+    models: dict[str, ModelSettings] = Field(default_factory=dict)
+    fixtures_path: str = ""
+    results_path: str = ""

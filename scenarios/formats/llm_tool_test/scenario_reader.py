@@ -1,0 +1,198 @@
+"""Translate one scenario file of llm-tool-test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evaluators.criteria import CompositeWeights, Criteria
+from evaluators.gates import Gate
+from evaluators.gates.informing_scripts import EvaluatorScript
+from evaluators.judges.rubric import JudgeCriteria
+from evaluators.model import Json
+from scenarios.formats.llm_tool_test.config_file import Settings, read_tool
+from scenarios.formats.llm_tool_test.fixture_paths import contains_file, find_folder, is_outside
+from scenarios.formats.llm_tool_test.gate_reader import read_gates
+from scenarios.formats.llm_tool_test.rubric_reader import read_judge
+from scenarios.formats.llm_tool_test.scenario_lints import lints
+from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem
+from scenarios.formats.upload import UploadedFiles
+from scenarios.formats.validation import validate, without_wrong_parts
+from scenarios.spec import Cost, Limits, MatrixEntry, PostScript, ScenarioSpec
+
+_STAND_INS: dict[Location, Json] = {
+    ("name",): "?",
+    ("task",): "?",
+    ("evaluation", "judge", "pass_threshold"): 1.0,
+}
+"""Replacements for invalid parts, needed to check the others; they never reach a result."""
+
+
+@dataclass
+class Reading:
+    """One translated file. Without a `spec`, the problems say why."""
+
+    document: Document
+    spec: ScenarioSpec | None = None
+    fixture_folder: str | None = None
+    """The fixture's folder in the upload."""
+    template: str = ""
+    """The fixture's name in the file."""
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_scenario(document: Document, upload: UploadedFiles, settings: Settings) -> Reading:
+    """Translate one document, with all its problems."""
+    value, from_config = _plain(document.value)
+    found, problems = validate(ScenarioFile, value, document)
+    reading = Reading(document, problems=problems)
+    # The valid parts of a broken file are read too, to report all problems at once.
+    rest = found or without_wrong_parts(ScenarioFile, value, _STAND_INS)
+    if rest is None:
+        return reading
+    _find_fixture(reading, rest, upload, settings)
+    criteria = _criteria(reading, rest, upload, settings, from_config=from_config)
+    if found is not None:
+        reading.problems += lints(found, criteria, document)
+        reading.spec = _spec(found, criteria, document)
+    return reading
+
+
+def _plain(value: Json) -> tuple[Json, bool]:
+    """Return a document without empty keys, and whether its tool comes from the settings."""
+    value = _without_empty(value)
+    if value.get("target") != "from_config":
+        return value, False
+    return {key: item for key, item in value.items() if key != "target"}, True
+
+
+def _without_empty(value: Json) -> Json:
+    """Remove keys without a value, such as `tags:`."""
+    if isinstance(value, dict):
+        return {key: _without_empty(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_empty(item) for item in value]
+    return value
+
+
+def _find_fixture(reading: Reading, found: ScenarioFile, upload: UploadedFiles, settings: Settings) -> None:
+    name = found.template_folder.rstrip("/")
+    if not name.strip():
+        return
+    if is_outside(name):
+        reading.problems.append(_outside(reading.document, name))
+        return
+    folder = find_folder(upload, reading.document.file, name, settings.fixture_folders)
+    if folder is None:
+        reading.problems.append(_missing(reading.document, name))
+    elif contains_file(folder, reading.document.file):
+        reading.problems.append(_contains_scenario(reading.document, name))
+    else:
+        reading.fixture_folder, reading.template = folder, name
+
+
+def _outside(document: Document, name: str) -> Problem:
+    return document.problem(
+        ("template_folder",),
+        f"'{name}' is outside the upload.",
+        fix="Name a folder in the upload, without a leading slash or '..'.",
+        id="format/fixture-outside",
+    )
+
+
+def _missing(document: Document, name: str) -> Problem:
+    return document.problem(
+        ("template_folder",),
+        f"The upload has no folder '{name}' with files.",
+        fix=f"Upload the folder with the scenario and templates/{name}, or remove the key to start empty.",
+        id="format/missing-fixture",
+    )
+
+
+def _contains_scenario(document: Document, name: str) -> Problem:
+    return document.problem(
+        ("template_folder",),
+        f"The folder '{name}' contains the scenario file, so the agent could read its gates.",
+        fix="Move the fixture into its own folder.",
+        id="format/fixture-holds-scenario",
+    )
+
+
+def _criteria(
+    reading: Reading, found: ScenarioFile, upload: UploadedFiles, settings: Settings, *, from_config: bool
+) -> Criteria:
+    tool, problems = read_tool(found.target, reading.document, upload, settings, from_config=from_config)
+    reading.problems += problems
+    return Criteria(
+        tool=tool,
+        gates=_gates(reading, found, tool.binary if tool else ""),
+        scripts=tuple(_evaluators(found)),
+        judge=_judge(reading, found, upload, settings),
+        composite=CompositeWeights(**found.evaluation.composite.model_dump())
+        if found.evaluation.composite
+        else None,
+    )
+
+
+def _gates(reading: Reading, found: ScenarioFile, binary: str) -> tuple[Gate, ...]:
+    inner, outer = found.evaluation.gates, found.gates
+    if inner is not None and outer is not None:
+        what = "Gates are in both 'gates' and 'evaluation.gates'."
+        fix = "Keep only 'evaluation.gates'."
+        reading.problems.append(reading.document.problem(("gates",), what, fix=fix, id="format/gates-twice"))
+    at = ("evaluation", "gates") if inner is not None else ("gates",)
+    gates, problems = read_gates(
+        inner if inner is not None else outer or [], reading.document, at, binary=binary
+    )
+    reading.problems += problems
+    return gates
+
+
+def _judge(
+    reading: Reading, found: ScenarioFile, upload: UploadedFiles, settings: Settings
+) -> JudgeCriteria | None:
+    if found.evaluation.judge is None:
+        return None
+    judge, problems = read_judge(found.evaluation.judge, reading.document, upload, settings.fixture_folders)
+    reading.problems += problems
+    return judge
+
+
+def _evaluators(found: ScenarioFile) -> list[EvaluatorScript]:
+    return [
+        EvaluatorScript(
+            command=script.command,
+            name=script.name,
+            timeout_seconds=script.timeout_secs,
+            network=script.network,
+        )
+        for script in found.scripts.evaluators
+    ]
+
+
+def _spec(found: ScenarioFile, criteria: Criteria, document: Document) -> ScenarioSpec:
+    return ScenarioSpec(
+        key=found.name,
+        description=found.description,
+        prompt=found.task.prompt,
+        setup=tuple(found.setup.commands),
+        post=tuple(
+            PostScript(command=script.command, timeout_seconds=script.timeout_secs, network=script.network)
+            for script in found.scripts.post
+        ),
+        limits=Limits(timeout_seconds=found.run.timeout_secs, max_turns=found.run.max_turns),
+        tags=tuple(dict.fromkeys(found.tags)),
+        tier=found.tier,
+        cost=Cost(max_usd=found.cost.max_usd, cache=found.cost.cache),
+        matrix=_matrix(found),
+        criteria=criteria,
+        file=document.file,
+        line=document.positions.line(("name",)),
+    )
+
+
+def _matrix(found: ScenarioFile) -> tuple[MatrixEntry, ...] | None:
+    if found.tool_matrix is None:
+        return None
+    return tuple(MatrixEntry(target=entry.tool, models=tuple(entry.models)) for entry in found.tool_matrix)

@@ -1,0 +1,147 @@
+"""Read one eval file of tool-forge: an envelope, a plain list or a perturbation file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from evaluators.assertions.expect import Expect
+from evaluators.model import Json
+from evaluators.staleness import HASH_DIGITS, is_placeholder
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.positions import Document, Location
+from scenarios.formats.problems import Problem
+from scenarios.formats.tool_forge import GROUPS, NAME
+from scenarios.formats.tool_forge.case_models import Envelope, PerturbationFile
+from scenarios.formats.tool_forge.case_reader import CaseContext, CaseReading, read_case
+from scenarios.formats.tool_forge.seed_manifest import find_seed
+from scenarios.formats.tool_forge.suite_naming import tier_of, tool_of
+from scenarios.formats.upload import UploadedFiles
+from scenarios.formats.validation import kind, validate
+
+
+@dataclass
+class _Cases:
+    """The cases of a file, each with its location and implied assertions."""
+
+    metadata: dict[str, Json] | None = None
+    items: list[tuple[Location, Json, Expect | None]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def ids(self) -> list[str]:
+        """The valid ids."""
+        values = [value for _, value, _ in self.items if isinstance(value, dict)]
+        return [value["id"] for value in values if isinstance(value.get("id"), str)]
+
+
+def read_file(document: Document, upload: UploadedFiles, name: str) -> tuple[ParsedSuite, list[Problem]]:
+    """Read one eval file as the suite `name`; return it with all problems and lints."""
+    cases = _cases_of(document)
+    seed = find_seed(upload, document.file)
+    tier = tier_of(document.file, cases.metadata, cases.ids)
+    readings = [
+        read_case(value, CaseContext(document, at, tier, seed.value is not None, upload.strict, implied))
+        for at, value, implied in cases.items
+    ]
+    problems = [*cases.problems, *seed.problems, *(one for read in readings for one in read.problems)]
+    problems += _repeated_ids(document, cases, readings)
+    specs = tuple(reading.spec for reading in readings if reading.spec is not None)
+    suite = ParsedSuite(
+        name=name,
+        format=NAME,
+        scenarios=specs,
+        lints=tuple(sorted(problem for problem in problems if problem.lint)),
+        settings={
+            "metadata": cases.metadata,
+            "tier": tier,
+            "tool": tool_of(document.file, cases.metadata, specs),
+            "eval_file_hash": sha256(upload.files[document.file]).hexdigest()[:HASH_DIGITS],
+            "seed": seed.value,
+            "seed_manifest": seed.file,
+        },
+    )
+    return suite, problems
+
+
+def _cases_of(document: Document) -> _Cases:
+    value = document.value
+    if isinstance(value, list):
+        return _listed(document, None, value, ())
+    if isinstance(value, dict) and any(group in value for group in GROUPS):
+        return _perturbations(document, value)
+    if not isinstance(value, dict):
+        what = f"An eval file must be an object or a list of cases, not {kind(value)}."
+        fix = 'Write {"metadata": null, "cases": []}, or the list of cases alone.'
+        return _Cases(problems=[document.problem((), what, fix=fix, id="format/wrong-type")])
+    envelope, problems = validate(Envelope, value, document)
+    if envelope is None:
+        return _Cases(problems=problems)
+    cases = _listed(document, envelope.metadata, envelope.cases, ("cases",))
+    cases.problems += [*problems, *_placeholders(document, envelope.metadata)]
+    return cases
+
+
+def _listed(document: Document, metadata: dict[str, Json] | None, cases: list[Json], at: Location) -> _Cases:
+    found = _Cases(metadata, [((*at, index), case, None) for index, case in enumerate(cases)])
+    if not cases:
+        what = "The file has no cases."
+        fix = "Add a case or remove the file."
+        found.problems.append(document.problem(at, what, fix=fix, id="format/no-cases", lint=True))
+    return found
+
+
+def _placeholders(document: Document, metadata: dict[str, Json] | None) -> list[Problem]:
+    return [
+        document.problem(
+            ("metadata", key),
+            f"{value} is an unfilled placeholder, so it is not compared with the registry.",
+            fix="Write the value or remove the key.",
+            id="format/placeholder",
+            lint=True,
+        )
+        for key, value in (metadata or {}).items()
+        if is_placeholder(value)
+    ]
+
+
+def _perturbations(document: Document, value: dict[str, Json]) -> _Cases:
+    found, problems = validate(PerturbationFile, value, document)
+    if found is None:
+        return _Cases(problems=problems)
+    cases = _Cases(found.metadata or {"toolName": found.expectedTool}, problems=problems)
+    tool = (found.expectedTool,)
+    for group, items, implied in (
+        (GROUPS[0], found.shouldRouteIdentically, Expect(tools_called=tool)),
+        (GROUPS[1], found.shouldRouteDifferently, Expect(tools_not_called=tool)),
+    ):
+        _add_group(document, cases, group, items, implied)
+    return cases
+
+
+def _add_group(document: Document, cases: _Cases, group: str, items: Json, implied: Expect) -> None:
+    at: Location = (group, "cases") if isinstance(items, dict) else (group,)
+    listed = items.get("cases") if isinstance(items, dict) else items
+    if listed is None:
+        return
+    if not isinstance(listed, list):
+        what = f"The cases must be a list, not {kind(listed)}."
+        cases.problems.append(
+            document.problem(at, what, fix='Write {"cases": [...]}.', id="format/wrong-type")
+        )
+        return
+    cases.items += [((*at, index), case, implied) for index, case in enumerate(listed)]
+
+
+def _repeated_ids(document: Document, cases: _Cases, readings: list[CaseReading]) -> list[Problem]:
+    first: dict[str, Location] = {}
+    problems = []
+    for (at, _, _), reading in zip(cases.items, readings, strict=True):
+        if reading.spec is None:
+            continue
+        earlier = first.setdefault(reading.spec.key, at)
+        if earlier != at:
+            what = f"Duplicate id '{reading.spec.key}', first in line {document.positions.line(earlier)}."
+            fix = "Give each case of a file a unique id."
+            problems.append(document.problem((*at, "id"), what, fix=fix, id="format/duplicate-scenario"))
+    return problems

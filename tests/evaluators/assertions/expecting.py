@@ -1,0 +1,59 @@
+"""Cases and what was seen, in few words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluators.assertions import (
+    VERDICT,
+    CaseVerdict,
+    Expect,
+    Facts,
+    ToolCall,
+    ToolParam,
+    case_verdict,
+    check_assertions,
+)
+from evaluators.criteria import Criteria
+from evaluators.evaluate import Evaluation, evaluate
+from evaluators.evidence import Evidence
+from evaluators.model import Event, Score, Transcript
+from evaluators.template_tokens import Sources
+
+
+def seen(answer: str = "", *calls: str | ToolCall, **more: Any) -> Facts:
+    """Facts with an answer and calls, those given by name alone without a word on their success."""
+    made = tuple(ToolCall(call) if isinstance(call, str) else call for call in calls)
+    if "seed" in more or "snapshot" in more:
+        more["sources"] = Sources(more.pop("seed", None), more.pop("snapshot", None))
+    return Facts(answer, made, **more)
+
+
+def judged(facts: Facts, **expect: Any) -> CaseVerdict:
+    return case_verdict(check_assertions(Expect(**expect), facts))
+
+
+def failures(facts: Facts, **expect: Any) -> tuple[str, ...]:
+    return judged(facts, **expect).all_failures
+
+
+def param(assertion: str, value: Any = "", *, name: str = "p") -> tuple[ToolParam, ...]:
+    return (ToolParam(tool="t", param=name, assertion=assertion, value=value),)  # type: ignore[arg-type]
+
+
+def call_events(name: str, success: bool | None = None, **input: Any) -> tuple[Event, Event]:
+    return Event("tool_call", name=name, input=input), Event("tool_result", name=name, success=success)
+
+
+def evaluated(expect: Expect | None, *calls: tuple[Event, Event], **given: Any) -> Evaluation:
+    events = tuple(event for pair in calls for event in pair)
+    return evaluate(Criteria(expect=expect), Evidence(Transcript(events=events), **given))
+
+
+def asserted(evaluation: Evaluation) -> dict[str, Score]:
+    """The scores of the layer by their key."""
+    return {score.name: score for score in evaluation.scores if score.layer == "assertions"}
+
+
+def of_case(evaluation: Evaluation) -> Score:
+    return asserted(evaluation)[VERDICT]

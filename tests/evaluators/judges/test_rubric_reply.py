@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from evaluators.judges.rubric import Criterion, Rubric
+from evaluators.judges.rubric_reply import BadReply, first_object, read_reply, validated_reply
+
+RUBRIC = Rubric(
+    criteria=(
+        Criterion(id="a", weight=0.3),
+        Criterion(id="b", weight=0.4),
+        Criterion(id="c", weight=0.3),
+    )
+)
+
+
+def reply(**changes: Any) -> dict[str, Any]:
+    return {
+        "scores": {"a": 0.85, "b": 0.9, "c": 0.7},
+        "weighted_score": 0.83,
+        "confidence": 0.8,
+        "issues": ["i"],
+        "highlights": ["h"],
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param('{"a": 1}', {"a": 1}, id="whole"),
+        pytest.param('Here:\n```json\n{"a": 1}\n```\nbye', {"a": 1}, id="fenced"),
+        pytest.param('{"a": 1} and {"a": 2}', {"a": 1}, id="the first"),
+        pytest.param('a {brace} then {"a": 1}', {"a": 1}, id="behind a brace"),
+        pytest.param('{"a": NaN} {"a": Infinity} {"a": 1}', {"a": 1}, id="behind what no JSON has"),
+        pytest.param("{'a': 1, b: 2,}", {"a": 1, "b": 2}, id="mended"),
+        pytest.param('{"a": 1', {"a": 1}, id="cut off"),
+        pytest.param("no object", None, id="none"),
+        pytest.param("[1]", None, id="list"),
+        pytest.param("", None, id="empty"),
+    ],
+)
+def test_it_finds_the_first_object(text: str, expected: Any) -> None:
+    assert first_object(text) == expected
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("text", ["{" * 50_000, '{"a":' * 5_000, '{"a": "' + "{" * 50_000])
+def test_hostile_answers_end_soon(text: str) -> None:
+    started = time.thread_time()
+    first_object(text)
+    assert time.thread_time() - started < 1
+
+
+def test_reported_and_computed_score_are_both_stored() -> None:
+    found = validated_reply(reply(), RUBRIC)
+    assert (found.weighted_score, found.mismatch, found.missing) == (0.83, False, ())
+    assert found.recomputed == pytest.approx(0.825)
+
+
+@pytest.mark.parametrize(("reported", "mismatch"), [(0.845, False), (0.846, True), (0.5, True)])
+def test_a_difference_above_two_hundredths_is_flagged(reported: float, mismatch: bool) -> None:
+    assert validated_reply(reply(weighted_score=reported), RUBRIC).mismatch is mismatch
+
+
+def test_missing_criteria_are_listed_and_weights_scaled() -> None:
+    found = validated_reply(reply(scores={"a": 1.0, "b": 0.3}), RUBRIC)
+    assert found.missing == ("c",)
+    assert found.recomputed == pytest.approx(0.6)
+
+
+def test_other_criteria_are_left_out_with_a_warning() -> None:
+    found = validated_reply(reply(scores={"a": 1, "b": 1, "c": 1, "z": 7}), RUBRIC)
+    assert set(found.scores) == {"a", "b", "c"}
+    assert found.warnings == ("'z' is not a criterion of the rubric and was ignored.",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"scores": {"a": 4}}, "'scores.a' is 4, outside 0 to 1"),
+        ({"scores": {"a": -0.1}}, "outside 0 to 1"),
+        ({"scores": {"a": float("nan")}}, "outside 0 to 1"),
+        ({"scores": {"a": "1"}}, "'scores.a' is not a number"),
+        ({"scores": {"a": True}}, "'scores.a' is not a number"),
+        ({"scores": [1]}, "'scores' must map criteria to numbers"),
+        ({"scores": {"z": 1}}, "No criterion has a score: a, b, c"),
+        ({"weighted_score": 1.2}, "'weighted_score' is 1.2"),
+        ({"weighted_score": None}, "lacks weighted_score"),
+        ({"confidence": None, "issues": None}, "lacks confidence, issues"),
+        ({"issues": 3}, "'issues' is not a list"),
+    ],
+)
+def test_it_refuses_answers_that_do_not_fit_the_rubric(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(BadReply, match=complaint):
+        read_reply(json.dumps(reply(**changes)), RUBRIC)
+
+
+def test_a_rubric_may_ask_for_less() -> None:
+    lenient = Rubric(criteria=RUBRIC.criteria, require_fields=("scores",))
+    found = validated_reply(
+        {"scores": {"a": 1, "b": 1, "c": 1}, "weighted_score": 1, "issues": "one"}, lenient
+    )
+    assert (found.confidence, found.issues, found.highlights) == (None, ("one",), ())
+
+
+def test_it_reports_a_missing_object() -> None:
+    with pytest.raises(BadReply, match="no JSON object"):
+        read_reply("I cannot judge this.", RUBRIC)
