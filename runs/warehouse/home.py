@@ -15,13 +15,15 @@ from runs.models.comparison import AlertState
 from runs.models.trial import TrialState
 from runs.warehouse.attention import MOST_ALERTS, Attention, OpenAlert, attention, open_alerts
 from runs.warehouse.filters import OPEN
-from runs.warehouse.history import RunRow, rows, runs_of
+from runs.warehouse.history import RunRow, rows
 from runs.warehouse.listing import listed_runs
 from runs.warehouse.progress import Progress, progress
 from runs.warehouse.rates import Rate
 
 RECENT = 400
 """Runs looked through for the sparks of suites and targets."""
+UNSHOWN = ("options", "fingerprint", "warnings", "target__definition", "guidance__files")
+"""Columns of an open run that the home does not show."""
 LAST = 20
 """Runs of a spark."""
 MOST_RUNNING = 5
@@ -165,5 +167,8 @@ def running_now(project: Project) -> list[tuple[Run, Progress]]:
     """Return the open runs with their counters, without what their trials do. One query."""
     trials = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.RUNNING).order_by()
     at_work = Subquery(trials.values("run").annotate(n=Count("pk")).values("n"))
-    found = runs_of(project).filter(state__in=OPEN).annotate(at_work=at_work).order_by("-pk")
-    return [(run, progress(run, vars(run)["at_work"] or 0)) for run in found[:MOST_RUNNING]]
+    runs = Run.objects.filter(project=project, state__in=OPEN).annotate(at_work=at_work)
+    found = runs.select_related("suite", "target", "guidance").defer(*UNSHOWN).order_by("-pk")[:MOST_RUNNING]
+    for run in found:
+        run.project = project
+    return [(run, progress(run, vars(run)["at_work"] or 0)) for run in found]
