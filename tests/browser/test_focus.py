@@ -16,9 +16,7 @@ def test_removing_a_member_is_said_and_keeps_the_place(
     make_member(project, "viewer", "grace")
     as_admin.goto(f"{live_server.url}/p/tools/settings/")
     as_admin.get_by_role("button", name="Remove grace").press("Enter")
-    expect(as_admin.locator("#said")).to_have_text(
-        "grace is no member any more, and tokens of theirs are refused."
-    )
+    expect(as_admin.locator("#said")).to_have_text("Removed grace. Their tokens no longer work.")
     expect(as_admin.locator("#members")).to_be_focused()
 
 

@@ -58,7 +58,7 @@ def test_two_ticked_runs_are_compared(as_admin: Page, live_server: Any, project:
         as_admin.get_by_label(f"Select run {run.pk}").check()
     as_admin.get_by_role("button", name="Compare selected").click()
     expect(as_admin.get_by_role("heading", level=1)).to_have_text(
-        f"Run {runs[1].pk} against run {runs[0].pk}"
+        f"Run {runs[1].pk} compared with run {runs[0].pk}"
     )
 
 

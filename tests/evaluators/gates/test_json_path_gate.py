@@ -56,8 +56,8 @@ def test_json_path(stdout: str, path: str, assertion: str, passed: bool) -> None
 
 
 def test_json_path_messages_show_the_found_value() -> None:
-    assert on_json('{"a": 4}', "$.a", "equals 3").message.endswith("expected 'equals 3' at $.a, found 4.")
-    assert on_json("{}", "$.a", "exists").message.endswith("expected 'exists' at $.a, found nothing.")
+    assert on_json('{"a": 4}', "$.a", "equals 3").message.endswith("expected 3 at $.a, found 4.")
+    assert on_json("{}", "$.a", "exists").message.endswith("expected a value at $.a, found nothing.")
     assert on_json("oops", "$.a", "exists").message.endswith("its output is not JSON.")
 
 
