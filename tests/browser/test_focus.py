@@ -66,7 +66,7 @@ def test_what_filters_leave_is_said(as_admin: Page, live_server: Any, project: A
     expect(as_admin.locator("#said")).to_have_text("No matches")
 
 
-def test_a_tab_of_a_transcript_keeps_the_focus_and_is_there_after_a_reload(
+def test_a_transcript_tab_keeps_focus_and_survives_a_reload(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
     trial = fill(project)["trial"]

@@ -62,7 +62,7 @@ def test_two_ticked_runs_are_compared(as_admin: Page, live_server: Any, project:
     )
 
 
-def test_a_comparisons_chips_swap_its_scenarios_and_keep_the_address(
+def test_comparison_chips_swap_scenarios_and_the_address(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
     version = make_suite(project, ("create", "export"))

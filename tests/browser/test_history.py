@@ -31,7 +31,7 @@ def test_back_and_forward_show_the_filters_that_are_in_force(
     expect(rows).to_have_count(1)
 
 
-def test_nothing_of_a_page_is_kept_for_who_comes_after_signing_out(
+def test_signing_out_clears_what_the_browser_kept(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
     make_run(make_suite(project, name="Secret"))

@@ -42,7 +42,7 @@ def test_a_running_run_refreshes_itself_once_it_is_over(
     expect(as_admin.locator("#progress")).to_have_count(0)
 
 
-def test_a_running_run_tells_what_its_agents_do_and_keeps_the_focus(
+def test_a_running_run_updates_and_keeps_the_focus(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
     run = make_run(make_suite(project), state="running", started=timezone.now())
@@ -64,7 +64,7 @@ def test_cancelling_is_one_press(as_admin: Page, live_server: Any, project: Any)
     assert Run.objects.get(pk=run.pk).state == "cancelled"
 
 
-def test_choosing_a_version_swaps_its_difference_and_keeps_the_address(
+def test_choosing_a_version_swaps_its_changes_and_address(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
     suite = make_suite(project, ("create",), name="Basics").suite

@@ -140,9 +140,7 @@ def test_short_addresses_require_sign_in(addresses):
     ],
     ids=["its page", "another site", "no page", "by htmx", "another site by htmx"],
 )
-def test_whoever_signs_in_again_comes_back_to_the_page_and_not_to_where_it_sent(
-    client, project, headers, back
-):
+def test_signing_in_again_returns_to_the_page_not_the_form(client, project, headers, back):
     response = client.post("/p/tools/settings/members/", headers=headers)
     to = response.headers["HX-Redirect"] if "HX-Request" in headers else response.url
     assert to == f"/sign-in/?next={back}"

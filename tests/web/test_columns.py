@@ -40,7 +40,7 @@ def test_values_beyond_the_scale_stop_at_its_edge():
     assert (rect.get("y"), rect.get("height")) == ("8", "94.0")
 
 
-def test_what_regressed_has_a_shape_and_is_a_stop_of_the_keyboard():
+def test_a_regressed_column_has_a_mark_and_takes_focus():
     text, root = drawn((0.5, 0.4, 0.6, False), (0.2, 0.1, 0.3, True))
     assert text.count('class="change-text"') == 1
     assert [each.get("tabindex") for each in root.iter("a")] == ["-1", None]

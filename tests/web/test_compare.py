@@ -63,7 +63,7 @@ def test_chips_count_scenarios_and_narrow_them_by_the_address(signed_in, version
 
 
 @pytest.mark.parametrize("outcomes", [("pass", "error"), ("error", "pass"), ("error", "error")])
-def test_a_scenario_of_which_a_side_has_errors_alone_is_not_compared(signed_in, version, outcomes):
+def test_a_scenario_with_errors_only_is_not_compared(signed_in, version, outcomes):
     runs = [make_run(version) for _ in outcomes]
     for run, outcome in zip(runs, outcomes, strict=True):
         make_trial(run, "create", outcome=outcome)
@@ -120,7 +120,7 @@ def test_measures_have_base_new_difference_and_n(signed_in, version):
     assert "worse" in cells[2].classes
 
 
-def test_measures_that_one_looks_at_first_have_a_heading_of_their_own(signed_in, version):
+def test_headline_measures_have_their_own_heading(signed_in, version):
     scores = [score("judge", "judge", 0.5), score("interaction", "error_rate", 0.5)]
     runs = [make_run(version) for _ in range(2)]
     for run in runs:
@@ -145,7 +145,7 @@ def test_a_part_that_neither_fingerprint_tells_is_left_out(signed_in, version):
     assert [(row.label, row.before, row.after) for row in rows] == [("Judge", "j", "")]
 
 
-def test_a_target_whose_definition_was_edited_differs_where_both_runs_know_it(signed_in, version):
+def test_an_edited_target_definition_is_a_difference(signed_in, version):
     def differing(before: str, after: str) -> list[tuple[str, str, str]]:
         told = [{"target": "agent", "target_sha256": each} for each in (before, after)]
         base, new = (ran(version, fingerprint=each) for each in told)
@@ -204,7 +204,7 @@ def test_the_fingerprint_is_compared_before_any_number(signed_in, version):
     assert text.count(">differs<") == 1
 
 
-def test_scenarios_with_other_gates_or_of_one_run_are_not_comparable(signed_in, version):
+def test_scenarios_with_changed_gates_are_not_comparable(signed_in, version):
     base = ran(version)
     new = ran(version, keys=("create", "export"))
     trial = new.trial_set.get(scenario__key="export")

@@ -112,7 +112,7 @@ def test_health_says_that_the_broker_is_away(client, db, settings):
 
 
 @pytest.mark.parametrize("address", ["/p/tools/settings/tokens/", "/sign-out/"])
-def test_an_address_that_only_takes_forms_has_a_page_that_says_so(signed_in, project, address):
+def test_a_form_only_address_explains_itself(signed_in, project, address):
     response = signed_in().get(address)
     assert (response.status_code, "POST" in response["Allow"]) == (405, True)
     assert "This address only accepts form submissions." in parse(response)

@@ -128,6 +128,6 @@ def test_both_pages_open_with_the_suite_that_was_run_last(signed_in, version):
     assert opened(signed_in(), "reviews") == "zebra"
 
 
-def test_a_project_in_which_nothing_was_judged_opens_with_its_newest_run(signed_in, version):
+def test_without_judgments_reviews_open_with_the_newest_run(signed_in, version):
     close(make_run(make_suite(version.suite.project, ["create"], name="zebra")))
     assert opened(signed_in(), "reviews") == "zebra"

@@ -49,7 +49,7 @@ def test_what_nobody_touched_is_left_as_somebody_else_made_it(client, alert):
         ("due", "2026-12-01", "2027-01-01"),
     ],
 )
-def test_what_both_changed_is_refused_once_and_taken_when_it_is_sent_again(client, alert, name, theirs, mine):
+def test_a_conflicting_change_is_refused_once_then_saved(client, alert, name, theirs, mine):
     sent = drawn(client)
     Alert.objects.update(**{name: theirs})
     refused = client.post(f"{ADDRESS}{alert.pk}/", {**sent, name: mine}, headers=HTMX)

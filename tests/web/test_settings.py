@@ -35,7 +35,7 @@ def test_it_shows_everybody_and_what_roles_may(signed_in, project):
     assert 'name="command_pattern"' not in text and "Remove</button>" not in text
 
 
-def test_no_two_fields_share_an_id_so_that_labels_lead_to_their_own(signed_in, project):
+def test_field_ids_are_unique(signed_in, project):
     text = signed_in().get(ADDRESS).content.decode()
     ids = re.findall(r'\bid="([^"]+)"', text)
     assert {"id_name", "member-name", "token-name", "member-role", "token-role"} <= set(ids)

@@ -76,7 +76,7 @@ def address(ada, settings):
     return f"/sign-in/link/{SignInLink.issue(ada)}/"
 
 
-def test_a_link_shows_one_button_and_stays_unused_until_it_is_pressed(client, address):
+def test_a_sign_in_link_is_used_only_by_its_button(client, address):
     for _ in range(2):
         page = client.get(address)
         assert page.content.decode().count("<button") == 1

@@ -89,7 +89,7 @@ def test_what_is_called_gets_its_arguments(call, shown, rf):
     assert page.render(context, request).replace('"', "&#34;") == shown
 
 
-def test_addresses_of_a_page_are_below_the_prefix_it_is_served_at(rf):
+def test_addresses_start_with_the_script_prefix(rf):
     page = engines["jinja2"].from_string("{{ url('run-list', 'one') }}")
     set_script_prefix("/below/")
     try:

@@ -97,9 +97,7 @@ def test_chips_follow_the_suite(signed_in, version, large):
     assert "smoke 2" in chips.links
 
 
-def test_the_target_that_a_suite_ran_on_last_is_chosen_unless_the_address_says_another(
-    signed_in, version, project
-):
+def test_the_last_target_is_selected_unless_the_address_has_one(signed_in, version, project):
     codex, claude = make_target(project, "codex"), make_target(project, "claude")
     for target in (codex, claude):
         past_run(version, target=target)

@@ -117,7 +117,7 @@ def test_nothing_of_another_project_can_be_run(signed_in, version, field):
     assert not Run.objects.exists()
 
 
-def test_a_mistake_stands_beside_its_field_when_the_plan_is_fetched(signed_in, version):
+def test_a_fetched_plan_shows_errors_beside_their_fields(signed_in, version):
     response = signed_in().post(ADDRESS, given(trials="0", tier="x"), headers=FETCHED)
     assert response.status_code == 200
     notes = {each["id"]: each.text for each in parse(response).all("small[hx-swap-oob=true]")}

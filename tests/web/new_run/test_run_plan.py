@@ -43,7 +43,7 @@ def test_the_page_has_its_plan_at_once(signed_in, large):
     assert "Estimated cost $1.80" in text
 
 
-def test_each_number_of_trials_has_its_cost_and_is_one_press_away(signed_in, large):
+def test_each_number_of_trials_has_a_cost_and_a_button(signed_in, large):
     plan = parse(signed_in().post(ADDRESS, given(suite="large"), headers=FETCHED))
     rows = plan.table("Detectable change by number of trials").rows
     buttons = [row.all("button")[0] for row in rows]

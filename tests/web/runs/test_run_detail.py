@@ -73,7 +73,7 @@ def test_it_says_what_was_lost_since_the_baseline(signed_in, version):
 
 
 @pytest.mark.parametrize(("before", "now"), [("pass", "error"), ("error", "pass")])
-def test_a_scenario_with_errors_alone_has_no_verdict_anywhere_on_the_page(signed_in, version, before, now):
+def test_a_scenario_with_errors_only_has_no_verdict(signed_in, version, before, now):
     baseline = make_run(version)
     run = make_run(version, baseline=baseline)
     make_trial(baseline, "create", outcome=before, error="Asleep." if before == "error" else "")
@@ -99,7 +99,7 @@ def test_it_says_why_a_run_could_not_be_prepared(signed_in, version):
     assert "No executable 'codex' on PATH." in text
 
 
-def test_a_run_that_could_not_be_prepared_tells_nothing_of_its_trials(signed_in, version):
+def test_an_unprepared_run_shows_no_trial_results(signed_in, version):
     run = make_run(version, error="The target is asleep.", outcome="error")
     make_trial(run, outcome="", state="cancelled", seconds=None)
     run.outcome = "error"
@@ -155,9 +155,7 @@ def test_it_makes_as_many_queries_for_many_trials_as_for_few(
         client.get(address(run))
 
 
-def test_a_run_with_a_baseline_that_is_one_takes_at_most_ten_queries(
-    signed_in, version, django_assert_max_num_queries
-):
+def test_a_pinned_run_with_a_baseline_takes_ten_queries(signed_in, version, django_assert_max_num_queries):
     before = make_run(version)
     make_trial(before, "create")
     run = make_run(version, baseline=close(before))
@@ -181,7 +179,7 @@ def test_it_shows_what_each_evaluator_scores(signed_in, version):
     assert "Evaluator scores (mean)" in page(signed_in(), run)
 
 
-def test_the_fingerprint_stands_in_two_columns_and_holds_every_part(signed_in, version):
+def test_the_fingerprint_shows_every_part_in_two_columns(signed_in, version):
     told = {"tool": "taskmgr 2.4.0", "guidance": "a41f7d20", "judge": "judge-1"}
     fingerprint = page(signed_in(), make_run(version, fingerprint=told)).region("Fingerprint")
     assert [len(column.facts) for column in fingerprint.all("dl")] == [2, 1]
@@ -190,7 +188,7 @@ def test_the_fingerprint_stands_in_two_columns_and_holds_every_part(signed_in, v
     assert len(one.region("Fingerprint").all("dl")) == 1
 
 
-def test_hashes_in_the_fingerprint_stand_beside_the_names_of_what_they_are_of(signed_in, version):
+def test_the_fingerprint_shows_names_before_hashes(signed_in, version):
     told = {
         "suite_version": 7,
         "suite_sha256": "c91e04b7" * 8,
@@ -212,13 +210,13 @@ def test_hashes_in_the_fingerprint_stand_beside_the_names_of_what_they_are_of(si
     assert older.facts["Fixture"] == "70b2d9e1"
 
 
-def test_a_run_that_was_not_prepared_says_that_its_fingerprint_is_not_known(signed_in, version):
+def test_an_unprepared_run_has_no_fingerprint(signed_in, version):
     client = signed_in()
     assert "Available once the run is prepared." in page(client, make_run(version, state="queued"))
     assert "the run was not prepared" in page(client, make_run(version, outcome="error"))
 
 
-def test_a_run_that_is_over_leads_to_its_comparison_with_the_baseline(signed_in, version):
+def test_a_finished_run_links_to_its_baseline_comparison(signed_in, version):
     before = make_run(version)
     make_trial(before, "create")
     run = make_run(version, baseline=close(before))

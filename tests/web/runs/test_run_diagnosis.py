@@ -24,7 +24,7 @@ def failing_calls(client, version, pattern, *evidence):
     return [(each["hx-get"], each.text) for each in links], shown
 
 
-def test_errors_lead_to_the_failing_calls_of_the_subcommands_that_fail_most(signed_in, version):
+def test_errors_link_to_the_most_failing_subcommands(signed_in, version):
     links, text = failing_calls(signed_in(), version, "errors-without-help")
     assert "Errors without help" in text.headings
     assert links == [

@@ -138,7 +138,7 @@ def test_more_than_it_shows_is_counted(signed_in, version):
     assert "more" not in panel(signed_in(), run, "list")
 
 
-def test_without_a_transcript_the_command_is_led_to_by_its_number(signed_in, version):
+def test_without_a_transcript_links_use_command_numbers(signed_in, version):
     run = make_run(version)
     trial = make_trial(run)
     make_command(trial, 0, "tool list", exit_code=0)

@@ -111,14 +111,14 @@ def test_tool_versions_to_choose_are_the_newest_first(signed_in, version):
     assert (field.value, list(field.choices)) == ("2.9", ["", "2.9", "2.10"])
 
 
-def test_a_tool_version_in_force_is_chosen_though_no_recent_run_has_it(signed_in, version):
+def test_an_unlisted_tool_version_stays_selected(signed_in, version):
     make_run(version, tool_version="2.4.0")
     page = parse(signed_in().get(ADDRESS, {"tool_version": "<b>1.0"}))
     assert page.field("Tool version").value == "<b>1.0"
     assert "No run matches tool version “<b>1.0”. Found 1 run without tool version." in page
 
 
-def test_a_model_in_force_is_chosen_though_no_recent_run_has_it(signed_in, version):
+def test_an_unlisted_model_stays_selected(signed_in, version):
     make_run(version, model="small")
     field = parse(signed_in().get(ADDRESS, {"model": "<b>large"})).field("Model")
     assert (field.value, list(field.choices)) == ("<b>large", ["", "<b>large", "small"])

@@ -33,7 +33,7 @@ def test_completed_is_told_as_a_share_of_the_trials(signed_in, version):
     assert table.row("Completed").cell("Mean").text == "67 % 2/3"
 
 
-def test_the_interaction_says_how_many_trials_had_structured_events(signed_in, version):
+def test_the_interaction_layer_names_its_source(signed_in, version):
     run = judged_run(version)
     assert "Source: structured events (3 of 3 trials)" in page(signed_in(), run)
     make_trial(run, "export", detail={"interaction": {"available": True, "source": "transcript"}})
@@ -78,9 +78,7 @@ def first_try(run, **values):
     ],
     ids=["removed", "added", "unmeasured", "same"],
 )
-def test_means_are_held_against_those_of_the_scenarios_that_both_runs_have(
-    signed_in, version, before, after, change
-):
+def test_means_are_compared_over_shared_scenarios(signed_in, version, before, after, change):
     run = make_run(version, baseline=first_try(make_run(version), **before))
     table = page(signed_in(), first_try(run, **after)).table("1 Interaction")
     assert table.row("First-try success").cell("Compared with baseline").text == change
@@ -93,7 +91,7 @@ def test_a_mean_that_is_held_against_nothing_has_no_empty_column(signed_in, vers
     assert table.row("First-try success").texts == ["First-try success", "0.50"]
 
 
-def test_one_mean_that_is_held_against_nothing_beside_others_says_so(signed_in, version):
+def test_a_mean_without_a_counterpart_is_not_comparable(signed_in, version):
     run = first_try(make_run(version), create=0.5)
     new = make_run(version, baseline=run)
     told = [score("interaction", name, 0.5) for name in ("first_try_success_rate", "error_rate")]
@@ -154,7 +152,7 @@ def test_judgings_without_any_score_are_not_left_without_a_word(signed_in, versi
     assert "The judge gave no score." in page(signed_in(), close(run))
 
 
-def test_commands_that_only_texts_tell_are_not_said_to_be_of_events(signed_in, version):
+def test_text_only_commands_name_the_transcript(signed_in, version):
     run = make_run(version)
     scores = [score("interaction", "total_commands", 0.0)]
     make_trial(run, scores=scores, detail={"interaction": {"available": False, "source": "transcript"}})

@@ -77,7 +77,7 @@ def test_a_run_that_lost_a_scenario_says_how_much_that_is(signed_in, version):
     assert (oldest.state, oldest.change) == ("pass", None)
 
 
-def test_a_rate_that_stands_is_no_worse_though_a_scenario_was_lost(signed_in, version):
+def test_an_equal_rate_is_not_worse_with_a_lost_scenario(signed_in, version):
     set_baseline(tried(version, "fail", "pass"), by=None)
     tried(version, "pass", "fail")
     newest = signed_in().get(ADDRESS).context["rows"][0]

@@ -38,7 +38,7 @@ def test_progress_is_a_fragment(signed_in, running):
     assert response.content.decode().lstrip().startswith("<section")
 
 
-def test_it_says_what_runs_for_how_long_and_where_and_what_its_agent_did_last(signed_in, running):
+def test_a_running_trial_shows_time_worker_and_last_command(signed_in, running):
     started = timezone.now() - timedelta(seconds=42)
     trial = running.trial_set.get(state="running")
     Trial.objects.filter(pk=trial.pk).update(
@@ -122,9 +122,7 @@ def test_what_an_agent_did_last_may_be_long_and_is_shown_whole(signed_in, runnin
     assert row_of(page(signed_in(), running)).cell("Last command").text == "x" * 200
 
 
-def test_all_running_trials_are_counted_and_those_that_began_first_are_listed(
-    signed_in, version, django_assert_num_queries
-):
+def test_running_trials_are_counted_and_the_oldest_listed(signed_in, version, django_assert_num_queries):
     run = make_run(version, state="running", started=timezone.now())
     for n in range(33):
         at = timezone.now() - timedelta(seconds=n)

@@ -73,7 +73,7 @@ def cells(shown):
     return [table.columns, *(row.texts for row in table.rows)]
 
 
-def test_a_scenario_stands_with_the_means_of_its_first_tries_and_commands(signed_in, version):
+def test_a_scenario_shows_mean_first_try_rate_and_commands(signed_in, version):
     run = make_run(version)
     for rate, commands in ((0.25, 4.0), (1.0, 1203.0)):
         told = [score("interaction", "first_try_success_rate", rate)]
@@ -121,7 +121,7 @@ def test_a_run_of_an_older_digest_lacks_what_it_does_not_tell(signed_in, version
     assert cells(page(signed_in(), run))[0][-2:] == ["Judge", "Time"]
 
 
-def test_a_scenario_that_passed_in_the_baseline_and_lost_all_trials_says_so(signed_in, version):
+def test_a_scenario_that_lost_all_trials_is_marked(signed_in, version):
     before = make_run(version)
     for key, outcomes in (("create", "pass pass"), ("export", "pass fail")):
         for outcome in outcomes.split():
@@ -150,9 +150,7 @@ def test_a_scenario_that_passed_in_the_baseline_and_lost_all_trials_says_so(sign
         ("error", "error", "–"),
     ],
 )
-def test_passes_that_were_lost_are_counted_where_as_many_trials_decided(
-    signed_in, version, before, now, said
-):
+def test_lost_passes_are_counted_for_equal_trial_numbers(signed_in, version, before, now, said):
     baseline = make_run(version)
     for outcome in before.split():
         make_trial(baseline, "create", outcome=outcome)

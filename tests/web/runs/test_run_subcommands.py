@@ -17,7 +17,7 @@ def subcommand(shown, name):
     return [each.removesuffix(" of calls failed") for each in texts]
 
 
-def test_a_subcommand_says_how_often_it_was_tried_and_what_went_wrong(signed_in, version):
+def test_a_subcommand_shows_attempts_and_errors(signed_in, version):
     run = make_run(version)
     counts = {"name": "export", "calls": 8, "errors": 4, "first_tries": 2}
     make_trial(
@@ -49,7 +49,7 @@ def test_a_subcommand_stands_against_the_baselines(signed_in, version):
     assert (cell.text, cell.classes) == ("▲ 0.30", {"p2", "worse"})
 
 
-def test_rates_are_held_against_those_of_the_scenarios_that_both_runs_have(signed_in, version):
+def test_rates_are_compared_over_shared_scenarios(signed_in, version):
     before, run = make_run(version), make_run(version)
     for each, key, errors in ((before, "create", 4), (before, "export", 0), (run, "create", 5)):
         rows = [{"name": "list", "calls": 10, "errors": errors}]

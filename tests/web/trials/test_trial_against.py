@@ -37,7 +37,7 @@ def test_a_trial_leads_to_the_baselines_trial_of_its_scenario(signed_in, run, ba
     assert text.link("Compare with a baseline trial").address == address(trial, f"against/{base.pk}/")
 
 
-def test_without_a_baseline_or_before_its_end_a_trial_leads_nowhere(signed_in, run, base):
+def test_a_trial_without_a_finished_baseline_has_no_link(signed_in, run, base):
     client = signed_in()
     assert "Compare with a baseline trial" not in page(client, make_trial(run, outcome="fail"))
     Run.objects.filter(pk=run.pk).update(baseline=base.run)
@@ -142,7 +142,7 @@ def test_what_agents_say_and_do_is_shown_as_text(signed_in, run, base):
     assert text.all("script") == []
 
 
-def test_only_two_trials_of_one_scenario_in_the_project_are_shown(signed_in, run, base):
+def test_only_trials_of_one_scenario_are_compared(signed_in, run, base):
     client, new = signed_in(), make_trial(run)
     other = make_trial(make_run(make_suite(run.project, ("list",), name="Other")), "list")
     stranger = make_trial(make_run(make_suite(make_project("other"), ("export",))), "export")

@@ -11,7 +11,7 @@ from tests.web.trials.cited import LINK, cited, gate, with_commands
 from tests.web.trials.pages import HOSTILE, page
 
 
-def test_what_is_shown_in_its_plain_form_is_found_as_it_was_typed(signed_in, run):
+def test_a_normalised_command_is_cited_as_typed(signed_in, run):
     trial = make_trial(run, outcome="fail", scores=[gate("file_exists", detail={"path": "out.json"})])
     make_transcript(trial, shell("cd shop && ./tool list --all > out.json"))
     make_command(trial, 0, "tool list --all", exit_code=0, event=0)
@@ -33,7 +33,7 @@ def test_what_is_shown_in_its_plain_form_is_found_as_it_was_typed(signed_in, run
         ("Did not read the documentation.", "no command cited", []),
     ],
 )
-def test_a_statement_of_the_judge_leads_to_the_commands_it_quotes(signed_in, run, statement, told, addresses):
+def test_a_judge_statement_links_to_quoted_commands(signed_in, run, statement, told, addresses):
     trial = with_commands(run)
     make_judging(trial, content={"negatives": [statement], "positives": []})
     (issue,) = page(signed_in(), trial).all("li.is-issue")
@@ -119,7 +119,7 @@ def test_every_judging_has_its_citations(signed_in, run):
     assert f"jq length {LINK.format(4)}" in text
 
 
-def test_a_command_that_is_quoted_whole_is_not_taken_for_longer_ones(signed_in, run):
+def test_a_quoted_command_does_not_match_longer_ones(signed_in, run):
     trial = make_trial(run, outcome="fail")
     lines = ("./tool list --all", "./tool list --format json", "./tool list")
     make_transcript(trial, [event for n, line in enumerate(lines) for event in shell(line, number=n)])

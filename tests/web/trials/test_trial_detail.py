@@ -45,7 +45,7 @@ def test_it_works(signed_in, run):
         assert expected in text
 
 
-def test_a_running_trial_says_who_carries_it_and_what_its_agent_did_last(signed_in, run):
+def test_a_running_trial_shows_its_worker_and_last_command(signed_in, run):
     trial = make_trial(
         run, outcome="", state="running", worker="eval-1:7", doing=HOSTILE, calls_so_far=7, doing_exit=2
     )
@@ -144,7 +144,7 @@ def test_the_page_takes_at_most_twelve_queries(signed_in, run, django_assert_max
         page(client, trial)
 
 
-def test_only_the_first_failed_command_is_open_and_failures_are_marked(signed_in, run):
+def test_only_the_first_failed_command_is_expanded(signed_in, run):
     trial = make_trial(run)
     make_transcript(trial, [each for n in range(3) for each in shell(f"run {n}", f"out {n}", min(n, 1), n)])
     steps = page(signed_in(), trial).all("li.event")
@@ -162,7 +162,7 @@ def test_an_answer_that_was_said_last_stands_once(signed_in, run, part):
     assert "Messages 2" in text.links
 
 
-def test_an_answer_that_nothing_said_is_counted_with_the_messages(signed_in, run):
+def test_an_unspoken_answer_counts_as_a_message(signed_in, run):
     trial = make_trial(run, answer="Done.")
     make_transcript(trial, [Event("message", role="assistant", text="I begin."), *shell("ls")])
     text = page(signed_in(), trial)
@@ -174,7 +174,7 @@ def test_it_counts_first_tries_among_the_commands(signed_in, run):
     assert page(signed_in(), make_trial(run)).facts["first-try success"] == "2/4"
 
 
-def test_confidence_stands_beside_the_score_and_criteria_have_shares(signed_in, run):
+def test_the_judge_shows_confidence_and_criterion_weights(signed_in, run):
     trial = make_trial(run)
     trial.scores.append({"layer": "judge", "name": "criterion.quick", "value": 0.5, "weight": 3.0})
     trial.save()
@@ -281,7 +281,7 @@ def test_a_judge_that_only_informs_is_not_said_to_be_left_out(signed_in, run):
     assert "not run" not in judge
 
 
-def test_only_commands_that_were_found_in_a_text_say_what_told_them(signed_in, run):
+def test_commands_from_transcript_text_name_their_source(signed_in, run):
     client = signed_in()
     assert "Source" not in page(client, make_trial(run)).facts
     trial = make_trial(run)

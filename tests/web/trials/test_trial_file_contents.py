@@ -84,7 +84,7 @@ def test_a_line_of_a_megabyte_is_not_put_into_the_page(signed_in, project):
     assert reader.LARGE in text
 
 
-def test_what_looks_like_a_key_is_redacted_also_over_several_lines(signed_in, project):
+def test_keys_over_several_lines_are_redacted(signed_in, project):
     key = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0c2VjcmV0\n-----END PRIVATE KEY-----\n"
     text = page(signed_in(), trial_of(project, kept=START | {"id_rsa": key.encode()}))
     assert "id_rsa" in text
@@ -122,7 +122,7 @@ def test_the_page_of_a_trial_names_what_changed(signed_in, project):
     assert "Files 3" in page.links
 
 
-def test_a_changed_file_says_its_lines_and_leads_to_its_difference(signed_in, project):
+def test_a_changed_file_counts_lines_and_links_to_its_diff(signed_in, project):
     path = f"{HOSTILE}.json"
     files = [
         {"path": path, "change": "changed", "size": 12, "added": 1118, "removed": 4},

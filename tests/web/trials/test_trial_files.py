@@ -88,7 +88,7 @@ def test_a_workspace_that_was_emptied_lost_everything(signed_in, project):
     assert len(found) == 3
 
 
-def test_a_workspace_whose_file_was_pruned_is_not_taken_for_an_empty_one(signed_in, project):
+def test_a_pruned_workspace_is_not_shown_as_empty(signed_in, project):
     told = {"added": 1, "changed": 0, "removed": 0, "files": [], "left_out": []}
     trial = trial_of(project, kept=START | {"new.txt": b"x"}, detail={"workspace": told})
     trial.artifacts.all().delete()
@@ -99,7 +99,7 @@ def test_nothing_changed_is_said(signed_in, project):
     assert "No files changed." in page(signed_in(), trial_of(project, kept=START))
 
 
-def test_what_was_too_large_to_keep_is_neither_removed_nor_compared(signed_in, project):
+def test_files_too_large_to_store_are_not_compared(signed_in, project):
     told = {"added": 1, "changed": 1, "removed": 0, "files": [], "left_out": ["old.txt", "huge.bin"]}
     kept = {name: content for name, content in START.items() if name != "old.txt"}
     client = signed_in()

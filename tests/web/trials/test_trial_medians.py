@@ -18,7 +18,7 @@ def usual(client, trial):
     return {each.label: tuple(each.usual) for each in page.metrics}["Error rate"]
 
 
-def test_a_measure_stands_beside_the_median_of_its_scenario_before(signed_in, project):
+def test_a_measure_shows_the_median_of_earlier_trials(signed_in, project):
     version = make_suite(project, ("create", "export"))
     for value in (0.0, 0.25, 0.75):
         make_trial(make_run(version), "export", **interaction(value))
@@ -30,13 +30,13 @@ def test_a_measure_stands_beside_the_median_of_its_scenario_before(signed_in, pr
     assert (row.cell("This trial").text, row.cell("Earlier median").text) == ("1.00", "0.25 3 trials")
 
 
-def test_the_median_is_of_the_last_twenty_and_of_what_was_measured(signed_in, run):
+def test_the_median_covers_the_last_twenty_measured_trials(signed_in, run):
     for value in [9.0] * 5 + [1.0] * 11 + [None] * 5 + [3.0] * 4:
         make_trial(run, **interaction(value))
     assert usual(signed_in(), make_trial(run, **interaction(2.0))) == (1.0, 15)
 
 
-def test_errors_branches_targets_and_other_scenarios_are_not_usual(signed_in, project):
+def test_the_median_ignores_errors_and_unlike_trials(signed_in, project):
     version = make_suite(project, ("create", "export"))
     mine = make_run(version, branch="main")
     make_trial(mine, "create", **interaction(0.5))
