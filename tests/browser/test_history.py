@@ -31,9 +31,7 @@ def test_back_and_forward_show_the_filters_that_are_in_force(
     expect(rows).to_have_count(1)
 
 
-def test_signing_out_clears_what_the_browser_kept(
-    as_admin: Page, live_server: Any, project: Any
-) -> None:
+def test_signing_out_clears_what_the_browser_kept(as_admin: Page, live_server: Any, project: Any) -> None:
     make_run(make_suite(project, name="Secret"))
     as_admin.goto(f"{live_server.url}/p/tools/runs/")
     as_admin.locator("input[name=q]").nth(1).press_sequentially("sec")

@@ -42,9 +42,7 @@ def test_a_running_run_refreshes_itself_once_it_is_over(
     expect(as_admin.locator("#progress")).to_have_count(0)
 
 
-def test_a_running_run_updates_and_keeps_the_focus(
-    as_admin: Page, live_server: Any, project: Any
-) -> None:
+def test_a_running_run_updates_and_keeps_the_focus(as_admin: Page, live_server: Any, project: Any) -> None:
     run = make_run(make_suite(project), state="running", started=timezone.now())
     trial = make_trial(run, outcome="", state="running", started=timezone.now(), worker="eval-1:7")
     as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
