@@ -141,14 +141,14 @@ def _migrations() -> str:
 def port_number(text: str) -> int:
     """Return a port that was typed in. Raises ArgumentTypeError, which ends a command with a sentence."""
     if not text.isdecimal() or not 1 <= int(text) <= HIGHEST_PORT:
-        raise ArgumentTypeError(f"{text} is no port: give a number from 1 to {HIGHEST_PORT}.")
+        raise ArgumentTypeError(f"{text} is not a port: give a number from 1 to {HIGHEST_PORT}.")
     return int(text)
 
 
 def number_of_days(text: str) -> int:
     """Return a number of days that was typed in. Raises ArgumentTypeError, which ends a command with a sentence."""
     if not text.isdecimal() or not 1 <= int(text) <= MOST_DAYS:
-        raise ArgumentTypeError(f"{text} is no number of days: give one from 1 to {MOST_DAYS}.")
+        raise ArgumentTypeError(f"{text} is not a number of days: give one from 1 to {MOST_DAYS}.")
     return int(text)
 
 
@@ -157,5 +157,5 @@ def fitting(model: type[Model], field: str, typed: str) -> str:
     try:
         cleaned: str = model._meta.get_field(field).clean(typed, None)  # type: ignore[union-attr]  # every name is a column's
     except ValidationError as error:
-        raise Refused(f"The {field} '{typed[:40]}' cannot be taken. {' '.join(error.messages)}") from error
+        raise Refused(f"The {field} '{typed[:40]}' is not valid. {' '.join(error.messages)}") from error
     return cleaned

@@ -52,7 +52,9 @@ def read_config(path: Path) -> RunnerConfig:
     except ValueError as error:
         raise RequestError(f"{path}: The configuration is not JSON: {error}. Correct it.") from error
     if not isinstance(value, dict):
-        raise RequestError(f"{path}: The configuration is no JSON object. Write {{…}} around its settings.")
+        raise RequestError(
+            f"{path}: The configuration is not a JSON object. Write {{…}} around its settings."
+        )
     return _Reader(path, value).config()
 
 
@@ -91,7 +93,7 @@ class _Reader:
     def _object(self, name: str) -> Mapping[str, Any]:
         value = self.value.get(name) or {}
         if not isinstance(value, dict):
-            raise RequestError(f"{self.path}: '{name}' is no object. Write {{…}} there.")
+            raise RequestError(f"{self.path}: '{name}' is not an object. Write {{…}} there.")
         return value
 
     def _text(self, name: str) -> str:
@@ -112,5 +114,5 @@ class _Reader:
         if value is None or value == "":
             return None
         if not isinstance(value, str):
-            raise RequestError(f"{self.path}: {value!r} is no path. Write it as text.")
+            raise RequestError(f"{self.path}: {value!r} is not a path. Write it as text.")
         return self.path.resolve().parent / value

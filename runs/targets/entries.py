@@ -161,7 +161,7 @@ class Entry:
             if location[0] not in options.opaque_fields and "${{" in text and not reference(text):
                 yield self._problem_at(
                     location,
-                    "A reference to a variable stands for a whole value, and here it is a part of one.",
+                    "A variable reference must be a whole value; here it is part of one.",
                     "Let the variable hold the whole value.",
                     "targets/partial-reference",
                 )

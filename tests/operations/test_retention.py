@@ -142,5 +142,5 @@ def test_pruning_again_finds_nothing():
 
 @pytest.mark.parametrize("days", ["0", "-1", "999999", "9" * 30, "x"])
 def test_it_refuses_an_age_that_is_none(days):
-    with pytest.raises(CommandError, match=f"{days} is no number of days: give one from 1 to 36500."):
+    with pytest.raises(CommandError, match=f"{days} is not a number of days: give one from 1 to 36500."):
         call_command("prune", f"--older-than={days}")

@@ -37,7 +37,7 @@ def test_signin_link_prints_one_for_this_machine_only(settings):
 
 @pytest.mark.parametrize("port", ["0", "-1", "65536", "99999999", "x"])
 def test_signin_link_refuses_what_is_no_port(port):
-    with pytest.raises(CommandError, match="is no port: give a number from 1 to 65535"):
+    with pytest.raises(CommandError, match="is not a port: give a number from 1 to 65535"):
         call_command("signin_link", "--port", port)
 
 
@@ -60,10 +60,10 @@ def test_create_user_makes_a_project_that_is_missing(monkeypatch):
     ("name", "project", "password", "said"),
     [
         pytest.param("ada", None, "1234", "too short", id="password"),
-        pytest.param("", None, SECRET, "The username '' cannot be taken.", id="no name"),
-        pytest.param("a b", None, SECRET, "The username 'a b' cannot be taken.", id="name"),
+        pytest.param("", None, SECRET, "The username '' is not valid.", id="no name"),
+        pytest.param("a b", None, SECRET, "The username 'a b' is not valid.", id="name"),
         pytest.param("x" * 200, None, SECRET, "at most 150 characters", id="long name"),
-        pytest.param("ada", "Bad slug!", SECRET, "The slug 'Bad slug!' cannot be taken.", id="slug"),
+        pytest.param("ada", "Bad slug!", SECRET, "The slug 'Bad slug!' is not valid.", id="slug"),
     ],
 )
 def test_create_user_refuses_and_makes_nobody(monkeypatch, name, project, password, said):
@@ -96,10 +96,10 @@ def test_create_token_prints_the_secret_once():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        pytest.param(["", "--user", "ada"], "The name '' cannot be taken.", id="no name"),
+        pytest.param(["", "--user", "ada"], "The name '' is not valid.", id="no name"),
         pytest.param(["x" * 81, "--user", "ada"], "at most 80 characters", id="long name"),
         pytest.param(["ci", "--user", "ada", "--role", "admin"], "Choose a lower role.", id="role"),
-        pytest.param(["ci", "--user", "eve"], "eve is no member of a project 'default'", id="no member"),
+        pytest.param(["ci", "--user", "eve"], "eve is not a member of project 'default'", id="no member"),
         pytest.param(["ci", "--user", "bob"], "There is no user 'bob'.", id="no user"),
     ],
 )
@@ -120,7 +120,7 @@ def test_create_token_asks_on_a_server_whose_it_is(settings):
 
 @pytest.mark.parametrize("days", ["0", "-3", "99999999999", "x"])
 def test_create_token_refuses_what_is_no_number_of_days(days):
-    with pytest.raises(CommandError, match="is no number of days: give one from 1 to 36500"):
+    with pytest.raises(CommandError, match="is not a number of days: give one from 1 to 36500"):
         call_command("create_token", "ci", "--days", days)
 
 

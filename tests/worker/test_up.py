@@ -232,7 +232,7 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path):
 
 
 def test_a_port_that_cannot_be_is_told_in_a_sentence(tmp_path: Path):
-    assert "99999 is no port: give a number from 1 to 65535." in refused(tmp_path / "data", 99_999)
+    assert "99999 is not a port: give a number from 1 to 65535." in refused(tmp_path / "data", 99_999)
 
 
 def test_a_data_directory_that_cannot_be_made_is_told_in_a_sentence(tmp_path: Path):

@@ -36,7 +36,7 @@ class Command(PlainCommand):
         )
         access = of_user(owner, slug)
         if access is None:
-            raise Refused(f"{owner} is no member of a project '{slug}'. Use 'manage.py create_user' first.")
+            raise Refused(f"{owner} is not a member of project '{slug}'. Use 'manage.py create_user' first.")
         expires = timezone.now() + timedelta(days=days) if days else None
         try:
             _, secret = issue_token(access, name=name, role=role, expires=expires)
