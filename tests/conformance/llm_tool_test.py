@@ -154,7 +154,7 @@ AREAS: dict[str, Callable[[Any], Any]] = {
     "llm_tool_test.judge.weighted": _weighted,
     "llm_tool_test.judge.pass": _passes,
     "llm_tool_test.judge.parse": lambda given: (
-        first_object(given["text"]) or {"error": "There is not a JSON object."}
+        first_object(given["text"]) or {"error": "There is no JSON object."}
     ),
     "llm_tool_test.outcome": _outcome,
     "llm_tool_test.gate": _gate,
