@@ -1,10 +1,12 @@
-"""What can be wrong with a request, as one tree.
+"""What can be wrong with a request or a target.
 
 RequestError             the request cannot be carried out as it stands; the message says what to do
 ├── NothingToRun         no scenario is left after choosing
 ├── UnknownTarget        a name that is no target of the project
 ├── NoWorker             nobody is there to carry it
-└── NotWritable          a file for what comes of it cannot be written
+└── NotWritable          a file for its results cannot be written
+
+ProviderError            a target could not do its task; the trial is an error, not a failure
 """
 
 
@@ -36,3 +38,15 @@ class NotWritable(RequestError):
     """A file that results were to be written to cannot be."""
 
     id = "request/not-writable"
+
+
+class ProviderError(Exception):
+    """The target could not do the task for a reason that is not the agent's: the trial is an error, not a fail.
+
+    `kind` is a stable word for machines: start, command, setup, configuration, endpoint,
+    attachment, timeout, cancelled, memory.
+    """
+
+    def __init__(self, message: str, *, kind: str = "start") -> None:
+        super().__init__(message)
+        self.kind = kind

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 
 from evalhub.teams.models import Project
 from evalhub.web import example_agent
-from runs import launching, waiting
+from runs import launching, run_here, waiting
 from runs.models import Run
 from runs.models.run import RunState, Trigger
 from runs.options import RunOptions
@@ -78,7 +78,7 @@ def run_example(example: Example, project: Project, *, by: User | None, now: boo
     )
     launch = request_runs(project, request, by=by, trigger=Trigger.CLI, wake=not now)
     if now:
-        launching.carry_here(launch)
+        run_here.carry_here(launch)
     else:
         waiting.wait_for(launch)
     return list(launch.runs.order_by("pk"))

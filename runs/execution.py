@@ -11,7 +11,8 @@ from django.conf import settings
 from django.db import Error
 
 from evaluators.redaction import mask_values
-from runs.providers.base import Look, ProviderError
+from runs.errors import ProviderError
+from runs.providers.base import Look
 from runs.queue.claims import Claim
 from runs.queue.disk import check_room_for_agents, disk_full
 from runs.queue.retrying import is_connection_lost, retry_when_lost

@@ -13,13 +13,12 @@ from django.utils import timezone
 from evaluators.redaction import mask_values
 from evaluators.tool import Tool
 from runs import recording
-from runs.errors import RequestError
+from runs.errors import ProviderError, RequestError
 from runs.fingerprint import fingerprint
 from runs.models import Run, Target, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.providers import MODELS
-from runs.providers.base import ProviderError
 from runs.queue import claims
 from runs.queue.disk import DiskFull, disk_full, room
 from runs.queue.heartbeat import heartbeat

@@ -9,10 +9,10 @@ from django.conf import settings
 from django.utils import timezone
 
 from runs.errors import NoWorker
-from runs.launching import POLL_SECONDS, Ended, Ends, open_runs
 from runs.models import Launch, Worker
 from runs.queue import claims
-from runs.warehouse.progress import workers_here
+from runs.queue.presence import workers_online
+from runs.run_here import POLL_SECONDS, Ended, Ends, open_runs
 
 WAIT_LIMIT_SECONDS = 300.0
 """How long nobody may be there to carry a launch before waiting for it ends."""
@@ -66,7 +66,7 @@ class _Alone:
 
     def _tell_of_full_disk(self) -> None:
         """Say once why the workers that are there begin nothing."""
-        problem = workers_here()[1] if self._say_full is not None else ""
+        problem = workers_online()[1] if self._say_full is not None else ""
         if problem and self._say_full is not None:
             self._say_full(problem)
             self._say_full = None

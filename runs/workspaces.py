@@ -13,7 +13,7 @@ from evaluators.redaction import mask_values
 from runs.containment.beneath import LeadsOutside, exists_beneath, read_beneath
 from runs.containment.profiles import AGENT, COMMAND, Profile
 from runs.containment.sandbox import Containment, Sandbox
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.providers.process import ProcessResult, run_process
 from scenarios.formats.parsed import FixtureFile
 from scenarios.spec import PostScript

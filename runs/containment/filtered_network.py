@@ -30,7 +30,7 @@ from runs.containment.egress import (
     worker_addresses,
 )
 from runs.containment.helpers import HELPER_ENV, memory_file
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 
 PROGRAMS = ("slirp4netns", "nft", "ip", "unshare", "nsenter")
 PACKAGES = "slirp4netns, nftables, iproute2 and util-linux"

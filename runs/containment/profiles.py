@@ -5,8 +5,9 @@ from __future__ import annotations
 import resource
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, Protocol
 
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 
 _MB = 1 << 20
 AGENT_PROCESSES = 512
@@ -33,6 +34,19 @@ class Limits:
 
 
 UNLIMITED = Limits()
+
+
+class TargetLimits(Protocol):
+    """What a target may ask for; None leaves it to the worker's own."""
+
+    @property
+    def max_processes(self) -> int | None: ...
+
+    @property
+    def max_memory_mb(self) -> int | None: ...
+
+    @property
+    def egress(self) -> Literal["none", "internet", "full"] | None: ...
 
 
 @dataclass(frozen=True)

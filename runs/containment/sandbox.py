@@ -21,14 +21,13 @@ from runs.containment.beneath import make_folder_beneath
 from runs.containment.cgroups import GroupLimits
 from runs.containment.egress import Allowed, Egress
 from runs.containment.path_use import Use
-from runs.containment.profiles import AGENT, COMMAND, Caps, Limits, Profile, limited
+from runs.containment.profiles import AGENT, COMMAND, Caps, Limits, Profile, TargetLimits, limited
 from runs.containment.readable_folders import readable_folders
 from runs.containment.starting import Bubblewrap, Spawn, Starter
 from runs.containment.system_files import gathered
 from runs.containment.target_roots import PathRefused, TargetRoots
 from runs.containment.variables import refuse_loader_variables
-from runs.providers.base import ProviderError
-from runs.providers.options import Options
+from runs.errors import ProviderError
 from runs.providers.outbound import Outbound
 
 HOME = bubblewrap.HOME
@@ -164,7 +163,7 @@ class Containment:
             raise ProviderError(self.agent_problem, kind="configuration")
         return Egress.FULL if self._unenforceable else self.egress
 
-    def for_target(self, options: Options) -> Containment:
+    def for_target(self, options: TargetLimits) -> Containment:
         """Return the containment of a target's trials.
 
         Raises `ProviderError` (kind `configuration`) where the target asks for more than the operator allows.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runs.containment.beneath import create_beneath, make_folder_beneath, read_beneath
 from runs.containment.path_use import Use
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 
 SYSTEM_PROGRAMS = (Path("/usr"), Path("/bin"), Path("/sbin"))
 REMEDY = "Give a path beneath one that EVALHUB_TARGET_ROOTS lists, or list it there"

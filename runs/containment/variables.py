@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 
 Rule = tuple[str, str]
 """Project and variable; `*` is every one."""

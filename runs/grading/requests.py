@@ -11,11 +11,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalhub.teams.models import Project
-from runs.errors import RequestError
+from runs.errors import ProviderError, RequestError
 from runs.grading.evidence import Grading
 from runs.grading.grade import grade_in_workspace
 from runs.models.grading import GradeRequest
-from runs.providers.base import ProviderError
 from runs.queue import wakeups
 from runs.queue.statements import storable_json
 from runs.settings_of_worker import containment

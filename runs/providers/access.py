@@ -8,7 +8,7 @@ from socket import SOCK_STREAM, gaierror, getaddrinfo
 from urllib.parse import urlsplit
 
 from evaluators.model import Json, Price
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.providers.litellm import (
     AnthropicOptions,
     AzureOptions,

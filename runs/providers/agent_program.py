@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from runs.containment.path_use import Use
 from runs.containment.profiles import AGENT
 from runs.containment.trees import temporary_folders
+from runs.errors import ProviderError
 from runs.providers.agent_log import AgentLog, LogFormat, log_name
-from runs.providers.base import Availability, Invocation, ProviderError
+from runs.providers.base import Availability, Invocation
 from runs.providers.options import ResolvedTarget
 from runs.providers.process import ProcessResult, run_process
 from runs.providers.streams import Sink

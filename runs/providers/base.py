@@ -83,18 +83,6 @@ class Recording:
     notes: tuple[str, ...] = ()
 
 
-class ProviderError(Exception):
-    """The target could not do the task for a reason that is not the agent's: the trial is an error, not a fail.
-
-    `kind` is a stable word for machines: start, command, setup, configuration, endpoint,
-    attachment, timeout, cancelled, memory.
-    """
-
-    def __init__(self, message: str, *, kind: str = "start") -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
 @dataclass(frozen=True)
 class Availability:
     """Whether a target can work here, and what to do if not; `version` is the provider program's own."""

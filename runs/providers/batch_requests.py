@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from evaluators.model import Json
+from runs.errors import ProviderError
 from runs.providers.access import ModelAccess
-from runs.providers.base import Invocation, ProviderError
+from runs.providers.base import Invocation
 from runs.providers.chat import messages_of
 from runs.providers.completion import Asking, ModelFailed, offered
 from runs.providers.stub_chat import schemas_of

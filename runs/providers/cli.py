@@ -16,7 +16,8 @@ from evaluators.transcripts.latest import CallsSoFar
 from runs.containment.beneath import read_beneath
 from runs.containment.path_use import Use
 from runs.containment.profiles import AGENT
-from runs.providers.base import Availability, Invocation, ProviderError, Recording
+from runs.errors import ProviderError
+from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.cli_answer import read_answer
 from runs.providers.cli_files import CliFiles, as_run
 from runs.providers.command_template import TemplateValues, quote, render, uses

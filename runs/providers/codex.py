@@ -10,9 +10,10 @@ from pydantic import AliasChoices, Field
 from runs.containment.beneath import write_beneath
 from runs.containment.path_use import Use
 from runs.containment.trees import is_empty
+from runs.errors import ProviderError
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import hold, prompt_of
-from runs.providers.base import Availability, Invocation, ProviderError, Recording
+from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import Options, ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package

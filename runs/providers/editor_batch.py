@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from evaluators.model import Json
 from runs.containment.beneath import make_folder_beneath, read_beneath, write_beneath
-from runs.providers.base import BatchedAnswer, BatchProgress, Invocation, ProviderError, Recording
+from runs.errors import ProviderError
+from runs.providers.base import BatchedAnswer, BatchProgress, Invocation, Recording
 from runs.providers.editor_exchange import Exchange, batch_text, made_root, request_text
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package

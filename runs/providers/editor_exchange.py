@@ -12,7 +12,7 @@ from uuid import uuid4
 from evaluators.model import Json
 from runs.containment.beneath import exists_beneath, make_folder_beneath, read_beneath, write_beneath
 from runs.containment.target_roots import Place
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.providers.preread import link
 
 LOOK_SECONDS = 0.1

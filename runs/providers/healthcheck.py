@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from runs.containment.profiles import AGENT
 from runs.containment.trees import temporary_folders
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.providers.command_template import TemplateValues, refuse_unsupported, render
 from runs.providers.options import Settings
 from runs.providers.outbound import AddressRefused, Outbound

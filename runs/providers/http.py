@@ -14,7 +14,8 @@ from evaluators.model import Json
 from evaluators.transcripts import chat
 from evaluators.transcripts.paths import placed, steps
 from evaluators.transcripts.reading import UnreadableTranscript
-from runs.providers.base import Availability, Invocation, ProviderError, Recording
+from runs.errors import ProviderError
+from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import Options, ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package, and httpx takes a tenth of a second

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Usage
 from evaluators.stub_loop import ModelTurn, StubMessage
+from runs.errors import ProviderError
 from runs.providers.access import ModelAccess, access_of
-from runs.providers.base import Availability, Batching, Invocation, ProviderError, Recording
+from runs.providers.base import Availability, Batching, Invocation, Recording
 from runs.providers.batches import batching_of
 from runs.providers.chat import messages_of, recording_of
 from runs.providers.completion import Answer, Message, ModelFailed, ask

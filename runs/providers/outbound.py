@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 
 Address = IPv4Address | IPv6Address
 

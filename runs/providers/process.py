@@ -17,7 +17,7 @@ from typing import Protocol
 
 from runs.containment.profiles import UNLIMITED, Limits
 from runs.containment.starting import Spawn, Started, started
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.providers.conversation import Conversation, Stop
 from runs.providers.process_tree import MARKER
 from runs.providers.streams import Sink

@@ -10,7 +10,8 @@ from evaluators.model import Json
 from runs.containment.beneath import read_beneath
 from runs.containment.path_use import Use
 from runs.containment.target_roots import PathRefused, Place
-from runs.providers.base import Availability, Invocation, ProviderError, Recording
+from runs.errors import ProviderError
+from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import Options, ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package

@@ -14,8 +14,9 @@ from pydantic import AliasChoices, Field
 
 from runs.containment.path_use import Use
 from runs.containment.target_roots import Place
+from runs.errors import ProviderError
 from runs.providers.agent_program import AgentProgram
-from runs.providers.base import Availability, Batching, Invocation, ProviderError, Recording
+from runs.providers.base import Availability, Batching, Invocation, Recording
 from runs.providers.editor_batch import EditorBatches
 from runs.providers.editor_exchange import Exchange, made_root, request_text, workspace_text
 from runs.providers.options import Options, ResolvedTarget

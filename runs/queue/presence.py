@@ -12,7 +12,7 @@ from django.db import Error, connections
 from django.utils import timezone
 
 from runs.models import Worker
-from runs.queue.disk import least_free_bytes, room
+from runs.queue.disk import least_free_bytes, room, shortage
 from runs.queue.heartbeat import heartbeat
 from runs.queue.worker_name import worker_name
 from runs.settings_of_worker import containment
@@ -83,3 +83,9 @@ def _wait_for_news(stop: threading.Event) -> None:
         # How much room is missing changes all the time.
         if bool(room.problem()) != bool(said):
             return
+
+
+def workers_online() -> tuple[int, str]:
+    """Return how many workers were heard of lately, and why they start nothing, as when a disk is full. One query."""
+    problems = list(Worker.heard(now=timezone.now()).values_list("problem", flat=True))
+    return len(problems), next(filter(None, problems), "") or shortage()

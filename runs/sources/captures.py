@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -11,17 +12,18 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from evaluators.model import Json
-from runs.errors import RequestError
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError, RequestError
 from runs.sources import mcp_stdio
-from runs.sources.reading import registry_from, run_for_json
+from runs.sources.reading import registry_from
 from runs.trials.context import RunContext
 from runs.trials.folder import trial_folder
+from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import FixtureFile
 
 if TYPE_CHECKING:  # httpx takes a tenth of a second
     import httpx
 
+COMMAND_SECONDS = 60.0
 FETCH_SECONDS = 30.0
 SPEAKER = ".evalhub-mcp.py"
 """Name of the program in a command's folder that speaks MCP with it."""
@@ -92,3 +94,23 @@ def _tools(http: httpx.Client, url: str) -> Json:
         if error.response.status_code not in _ONLY_POST:
             raise
         return fetch_tools(http, url)
+
+
+def run_for_json(command: str, workspace: LocalWorkspace, what: str, *, shown: str = "") -> Json:
+    """Return what a command prints as JSON. Raises `RequestError` where it fails or prints something else.
+
+    `shown` is how people know the command, where it is wrapped in another.
+    """
+    result = workspace.run(command, timeout_seconds=COMMAND_SECONDS, network=True)
+    if result.exit_code != 0:
+        said = (result.stderr or result.stdout or result.error).strip()[-300:]
+        ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
+        raise RequestError(
+            f"The command for {what}, '{shown or command}', {ended}: {said or 'it said nothing'}. Correct it."
+        )
+    try:
+        return json.loads(result.stdout)
+    except ValueError as error:
+        raise RequestError(
+            f"The command for {what}, '{shown or command}', printed no JSON: {error}. Correct it."
+        ) from error

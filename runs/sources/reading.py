@@ -10,11 +10,9 @@ import msgspec
 from evaluators.model import Json
 from evaluators.staleness import Registry
 from runs.errors import RequestError
-from runs.workspaces import LocalWorkspace
 from scenarios.bundle_limits import read_whole
 from scenarios.formats.tool_registry import read_registry, registry_of
 
-COMMAND_SECONDS = 60.0
 _SOURCE_FILES = ("*.json", "*.ts", "*.js", "*.mts", "*.mjs", "*.cts", "*.cjs")
 MOST_SOURCE_FILES = 5000
 
@@ -55,26 +53,6 @@ def read_registry_file(path: Path) -> Json:
 def registry_json(registry: Registry) -> Json:
     """Return a registry as it is kept with a run."""
     return msgspec.to_builtins(registry)
-
-
-def run_for_json(command: str, workspace: LocalWorkspace, what: str, *, shown: str = "") -> Json:
-    """Return what a command prints as JSON. Raises `RequestError` where it fails or prints something else.
-
-    `shown` is how people know the command, where it is wrapped in another.
-    """
-    result = workspace.run(command, timeout_seconds=COMMAND_SECONDS, network=True)
-    if result.exit_code != 0:
-        said = (result.stderr or result.stdout or result.error).strip()[-300:]
-        ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
-        raise RequestError(
-            f"The command for {what}, '{shown or command}', {ended}: {said or 'it said nothing'}. Correct it."
-        )
-    try:
-        return json.loads(result.stdout)
-    except ValueError as error:
-        raise RequestError(
-            f"The command for {what}, '{shown or command}', printed no JSON: {error}. Correct it."
-        ) from error
 
 
 def registry_from(value: Json, source: str) -> Json:

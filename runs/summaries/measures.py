@@ -61,3 +61,15 @@ def measure_id(layer: str, name: str) -> int:
 def forget() -> None:
     """Forget the keys that are remembered; for tests, which empty the tables."""
     _ids.clear()
+
+
+INTERACTION = {
+    "first_try_success_rate": "First-try success",
+    "error_rate": "Error rate",
+    "retry_rate": "Retry rate",
+    "help_seeking": "Help opened",
+    "total_commands": "Commands",
+    "iteration_ratio": "Iteration ratio",
+    "completed": "Completed",
+}
+"""Measures of layer 1 in the order of pages, with their labels."""

@@ -10,9 +10,10 @@ from django.utils import timezone
 
 from evalhub.teams.models import note
 from evaluators.redaction import mask_values
+from runs.errors import ProviderError
 from runs.models import Target, TargetCheck
 from runs.providers import make_provider
-from runs.providers.base import Availability, ProviderError
+from runs.providers.base import Availability
 from runs.queue import wakeups
 from runs.queue.statements import storable
 from runs.settings_of_worker import containment, variables_of

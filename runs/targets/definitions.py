@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from evaluators.model import Json
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.targets.entries import Entry, TargetDefinition, reference, told
 from scenarios.formats.positions import Document, Location, Positions, where

@@ -8,7 +8,7 @@ from pathlib import Path
 from evaluators.model import Json
 from runs.containment.path_use import Use
 from runs.containment.target_roots import PathRefused, TargetRoots, refuse_climbing
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.targets.entries import TargetDefinition, reference
 from scenarios.formats.problems import Problem, ScenarioFileError
 

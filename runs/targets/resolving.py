@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from runs.errors import ProviderError
 from runs.models import Target, TargetVersion
 from runs.models.price import prices_of
 from runs.providers import MODELS
-from runs.providers.base import ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.settings_of_worker import containment
 from runs.targets.definitions import define, resolve

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from evaluators.stub_loop import MAX_TURNS
-from runs.providers.base import Invocation, ProviderError, Recording
+from runs.errors import ProviderError
+from runs.providers.base import Invocation, Recording
 from runs.trials.offered_tools import tools_of
 from runs.trials.task import Task
 

@@ -11,11 +11,12 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from evaluators.redaction import mask_values
+from runs.errors import ProviderError
 from runs.models import BatchAnswer, ProviderBatch, Run, Trial
 from runs.models.batch import BatchState
 from runs.models.run import RunState
 from runs.models.trial import TrialState
-from runs.providers.base import BatchedAnswer, Batching, Invocation, ProviderError
+from runs.providers.base import BatchedAnswer, Batching, Invocation
 from runs.queue.claims import Claim
 from runs.queue.clock import DatabaseNow, database_now
 from runs.queue.retrying import retry_when_lost

@@ -13,10 +13,11 @@ import msgspec
 from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
 from evaluators.tool import Tool
+from runs.errors import ProviderError
 from runs.models import Run
 from runs.options import RunOptions
 from runs.providers import make_provider
-from runs.providers.base import Provider, ProviderError
+from runs.providers.base import Provider
 from runs.providers.options import ResolvedTarget
 from runs.providers.outbound import Outbound
 from runs.queue import statements

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runs.containment.beneath import write_beneath
 from runs.containment.trees import remove
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.trials.work_area import own_area
 from runs.workspaces import fill, fresh_folder
 from scenarios.formats.parsed import FixtureFile

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
 from evaluators.redaction import mask_values
+from runs.errors import ProviderError
 from runs.models import Run, Target, TargetVersion
 from runs.models.price import prices_of
 from runs.options import RunOptions
 from runs.providers import MODELS
-from runs.providers.base import ProviderError
 from runs.providers.options import ResolvedTarget
 from runs.queue.retrying import retry_when_lost
 from runs.settings_of_worker import containment

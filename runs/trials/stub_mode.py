@@ -12,7 +12,8 @@ from typing import Protocol
 
 from evaluators.stub_loop import MAX_TURNS, ModelTurn, StubMessage, StubRun, run_stubs
 from evaluators.transcripts.chat import as_lines
-from runs.providers.base import Invocation, ProviderError, Recording
+from runs.errors import ProviderError
+from runs.providers.base import Invocation, Recording
 
 
 class Model(Protocol):

@@ -16,6 +16,7 @@ from evalhub.web.paging import key_of
 from runs.charts.recent import recent_figures
 from runs.comparing import incomparable
 from runs.models import Run, Trial
+from runs.queue.presence import workers_online
 from runs.recording import cancel_run
 from runs.reports.exports import EXPORTS
 from runs.requests.again import again, parts_again
@@ -29,7 +30,7 @@ from runs.warehouse.history import page_of_runs
 from runs.warehouse.history import rows as rows_of
 from runs.warehouse.layers import layers_of
 from runs.warehouse.no_match import no_match
-from runs.warehouse.progress import progress_of, workers_here
+from runs.warehouse.progress import progress_of
 from runs.warehouse.run_detail import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.warehouse.run_trials import trials_of
 from runs.warehouse.strips import recent_runs
@@ -144,7 +145,7 @@ def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
 
 def _progress(run: Run) -> dict[str, Any]:
     """Return how far a run is, and while it is open how many workers there are."""
-    workers, problem = workers_here() if run.is_open else (0, "")
+    workers, problem = workers_online() if run.is_open else (0, "")
     return {"progress": progress_of(run, limits=True), "workers": workers, "disk_problem": problem}
 
 

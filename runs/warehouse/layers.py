@@ -15,22 +15,12 @@ from evaluators.evaluator import LAYER as SCORING
 from evaluators.scores.weighted_score import NAME as AGGREGATE
 from runs.models import Run, RunMeasure
 from runs.summaries.layer_totals import CRITERION, GateKind, LayerTotals
-from runs.summaries.measures import unit_of
+from runs.summaries.measures import INTERACTION, unit_of
 from runs.summaries.rollups import so_far
 from runs.summaries.said import Statement
 from runs.warehouse.run_trials import RunTrials
 
 LAYER = "interaction"
-INTERACTION = {
-    "first_try_success_rate": "First-try success",
-    "error_rate": "Error rate",
-    "retry_rate": "Retry rate",
-    "help_seeking": "Help opened",
-    "total_commands": "Commands",
-    "iteration_ratio": "Iteration ratio",
-    "completed": "Completed",
-}
-"""Measures of layer 1 in the order of the page, with their names for people."""
 
 
 @dataclass(frozen=True)

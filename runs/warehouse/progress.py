@@ -10,10 +10,9 @@ from django.db.models import Count, QuerySet, Window
 from django.utils import timezone
 
 from evalhub.web.numbers import counted
-from runs.models import Run, Trial, Worker
+from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.options import RunOptions
-from runs.queue.disk import shortage
 from runs.targets.limits import agent_limit
 
 MOST_RUNNING = 20
@@ -112,12 +111,6 @@ def progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
         cost_usd=run.cost_usd,
         now=list(now),
     )
-
-
-def workers_here() -> tuple[int, str]:
-    """Return how many workers were heard of lately, and why they start nothing, as when a disk is full. One query."""
-    problems = list(Worker.heard(now=timezone.now()).values_list("problem", flat=True))
-    return len(problems), next(filter(None, problems), "") or shortage()
 
 
 def _limits(run: Run, of_scenarios: set[float | None]) -> dict[float | None, float | None]:

@@ -15,7 +15,7 @@ from evaluators.statistics import Z_95
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import RunState
 from runs.summaries.layer_totals import CRITERION
-from runs.warehouse.layers import INTERACTION
+from runs.summaries.measures import INTERACTION
 from scenarios.models import Suite
 
 MOST_RUNS = 100

@@ -10,7 +10,7 @@ from evalhub.teams.models import Project
 from evaluators.model import Transcript
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
 from runs.summaries.layer_totals import CRITERION, DECIDING, is_single
-from runs.warehouse.layers import INTERACTION
+from runs.summaries.measures import INTERACTION
 from runs.warehouse.rates import Rate
 from runs.warehouse.steps import Step
 from runs.warehouse.strips import Sibling, Strip, strip_around

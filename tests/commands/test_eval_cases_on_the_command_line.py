@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runs import launching, waiting
+from runs import run_here, waiting
 from runs.models import Run
 from runs.reports.document import run_digest
 from runs.reports.terminal import Terminal, printed, terminal_of
@@ -141,7 +141,7 @@ def test_whoever_asks_is_told_of_each_run_once_and_before_the_last_has_ended() -
     Run.objects.filter(pk=quick.pk).update(state="finished")
 
     def ended(run_id: int) -> None:
-        told.append((run_id, launching.open_runs(started).exists()))
+        told.append((run_id, run_here.open_runs(started).exists()))
         Run.objects.filter(pk=slow.pk).update(state="finished")
 
     waiting.wait_for(started, ended)

@@ -15,7 +15,7 @@ from evaluators.model import Completion, Score, Transcript
 from evaluators.scores import EVALUATORS
 from evaluators.scores.weighted_score import aggregate
 from evaluators.traces import read_trace, summary
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.providers.cli_files import output_name
 from runs.providers.command_template import TemplateValues, render
 from runs.providers.retry import JITTER, Backoff, Failure, RequestFailed, delay_ms, is_retryable, with_retry

@@ -14,9 +14,9 @@ import openai
 import pytest
 
 from evaluators.model import CompletionError, CompletionRequest
+from runs.errors import ProviderError
 from runs.providers import make_provider
 from runs.providers.access import access_of
-from runs.providers.base import ProviderError
 from runs.providers.batches import batching_of
 from runs.providers.completion import loaded_litellm
 from runs.providers.failures import refusal_in

@@ -24,8 +24,8 @@ from runs.containment import filtered_network
 from runs.containment.egress import Allowed, Egress, parse_allowed, resolver_settings
 from runs.containment.profiles import AGENT, COMMAND
 from runs.containment.sandbox import Containment, Level
+from runs.errors import ProviderError
 from runs.providers import OPTIONS
-from runs.providers.base import ProviderError
 from runs.providers.process import run_process
 from runs.workspaces import LocalWorkspace
 from tests.containment.small_world import PORT, PRIVATE, PUBLIC, WORKER

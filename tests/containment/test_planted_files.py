@@ -11,7 +11,7 @@ import pytest
 
 from evalhub.teams.models import Project
 from evaluators.model import FileUnavailable
-from runs import launching
+from runs import run_here
 from runs.containment.beneath import (
     create_beneath,
     exists_beneath,
@@ -23,8 +23,8 @@ from runs.containment.beneath import (
 )
 from runs.containment.sandbox import Level
 from runs.containment.trees import disk_usage, entries_beneath, remove
+from runs.errors import ProviderError
 from runs.models import Trial
-from runs.providers.base import ProviderError
 from runs.storage.workspace_contents import archive, changed_files
 from runs.workspaces import LocalWorkspace
 from scenarios.formats.parsed import FixtureFile
@@ -212,7 +212,7 @@ def carried(project: Project, prompt: str, **content: object) -> Trial:
     version = suite_of(project, attack={"prompt": prompt, **content})
     run = running(version, targets=["shell"])
     began = time.monotonic()
-    launching.carry_here(run.launch)
+    run_here.carry_here(run.launch)
     assert time.monotonic() - began < QUICK_SECONDS
     return run.trial_set.get()
 

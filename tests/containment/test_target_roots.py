@@ -12,8 +12,8 @@ from evalhub.teams.models import Project
 from runs.containment.path_use import Use
 from runs.containment.sandbox import Level
 from runs.containment.target_roots import PathRefused, TargetRoots
+from runs.errors import ProviderError
 from runs.models import Target
-from runs.providers.base import ProviderError
 from runs.settings_of_worker import containment
 from runs.targets.accepting import take_over
 from runs.targets.edits import rewrite

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs import lanes, launching
+from runs import lanes, run_here
 from runs.models import Run, Target
 from runs.trials.work_area import own_area
 from tests.kept_files import path_of
@@ -58,7 +58,7 @@ def test_an_agent_that_cannot_start_is_an_error_of_the_target(project):
     Target.objects.filter(name="shell").delete()
     shell_target(project, command_template="no-such-agent {PROMPT}")
     run = launch(suite_of(project, bad=GOOD), targets=["shell"]).runs.get()
-    launching.carry_here(run.launch)
+    run_here.carry_here(run.launch)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "start")
     assert "no-such-agent" in trial.error
@@ -159,7 +159,7 @@ def test_a_transcript_that_cannot_be_read_is_an_error_and_is_kept(project, tmp_p
         project=project, name="tape", provider="replay", definition=definition, base_folder=str(tmp_path)
     )
     run = launch(suite_of(project, bad=GOOD), targets=["tape"]).runs.get()
-    launching.carry_here(run.launch)
+    run_here.carry_here(run.launch)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "transcript")
     assert path_of(trial.artifacts.get(name="transcript").sha256).read_text() == "this is no stream at all\n"
@@ -197,7 +197,7 @@ def test_a_stream_of_another_program_is_an_error_and_passes_no_gate(project, tmp
     )
     version = suite_of(project, played={**GOOD, **gate(type="no_transcript_errors")})
     run = launch(version, targets=["played"]).runs.get()
-    launching.carry_here(run.launch)
+    run_here.carry_here(run.launch)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "transcript")
     assert "The output is no stream of Codex" in trial.error

@@ -9,7 +9,7 @@ import time
 import pytest
 from django.db import connection, transaction
 
-from runs import lanes, launching, recording
+from runs import lanes, recording, run_here
 from runs.models import Run, Target, Trial
 from tests.builders import make_guidance, make_project, make_suite, make_target
 from tests.runs.carrying import (
@@ -49,7 +49,7 @@ def test_a_lane_whose_time_is_over_says_that_work_is_left():
 
 def test_a_launch_is_carried_to_its_end_in_this_process():
     started = launch(trials=10, concurrency=4)
-    launching.carry_here(started)
+    run_here.carry_here(started)
     run = started.runs.get()
     assert (run.state, run.outcome, run.passed) == ("finished", "pass", 20)
     assert run.fingerprint["target"] == "local"
@@ -60,7 +60,7 @@ def test_cancelling_ends_a_running_agent_within_seconds():
     project = make_project()
     shell_target(project)
     run = launch(suite_of(project, a={"prompt": "sleep 60"}), targets=["shell"]).runs.get()
-    with beside(lambda: launching.carry_here(run.launch)):
+    with beside(lambda: run_here.carry_here(run.launch)):
         until(Trial.objects.filter(run=run, state="running").exists)
         began = time.monotonic()
         recording.cancel_run(run.pk)
@@ -81,7 +81,7 @@ def test_ctrl_c_cancels_what_runs_in_this_process():
 
     began = time.monotonic()
     with beside(interrupt), pytest.raises(KeyboardInterrupt):
-        launching.carry_here(run.launch)
+        run_here.carry_here(run.launch)
     assert time.monotonic() - began < 30
     run.refresh_from_db()
     assert (run.state, run.trial_set.get().state) == ("cancelled", "cancelled")
@@ -96,7 +96,7 @@ def test_ctrl_c_in_the_midst_of_a_transaction_leaves_nothing_of_it():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        launching.carry_here(started, interrupted)
+        run_here.carry_here(started, interrupted)
     assert not connection.in_atomic_block
     assert started.runs.get().tool_version == ""
 
@@ -109,6 +109,6 @@ def test_a_target_with_one_place_runs_one_trial_at_a_time_over_all_runs():
     version = make_suite(project, **NO_GATES)
     guidance = [make_guidance(version.suite, name) for name in ("a", "b")]
     started = launch(version, targets=["slow"], guidance=guidance, trials=2, concurrency=2)
-    launching.carry_here(started)
+    run_here.carry_here(started)
     spans = sorted(Trial.objects.values_list("started", "finished"))
     assert all(spans[n][1] <= spans[n + 1][0] for n in range(len(spans) - 1)), spans

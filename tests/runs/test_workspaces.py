@@ -10,7 +10,7 @@ import pytest
 from evaluators.model import FileUnavailable
 from runs.containment.sandbox import Level
 from runs.containment.trees import remove
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.storage.workspace_contents import ChangedFile, archive, changed_files
 from runs.trials.folder import trial_folder
 from runs.trials.work_area import own_area

@@ -8,9 +8,8 @@ from typing import Any
 from django.conf import settings
 from pydantic import ValidationError
 
-from runs.errors import RequestError
+from runs.errors import ProviderError, RequestError
 from runs.grading import Grading, grade_in_workspace
-from runs.providers.base import ProviderError
 from runs.settings_of_worker import containment
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, read_bytes
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
-from runs import launching, waiting
+from runs import launching, run_here, waiting
 from runs.baselines import check_choice
 from runs.errors import RequestError
 from runs.models import Launch, Run
@@ -65,7 +65,7 @@ class Command(EvalhubCommand):
     def _carry(self, launch: Launch, options: dict[str, Any]) -> Result:
         ended = _writer(options["output_dir"])
         if options["now"]:
-            launching.carry_here(launch, ended)
+            run_here.carry_here(launch, ended)
         elif options["wait"]:
             limit = options["wait_limit"] or None
             waiting.wait_for(launch, ended, limit_seconds=limit, say=self.stderr.write)
@@ -81,7 +81,7 @@ class Command(EvalhubCommand):
         return Result(text, {"launch": launch.pk, "runs": documents}, _exit_code(runs, digests, options))
 
 
-def _writer(folder: str | None) -> launching.Ended | None:
+def _writer(folder: str | None) -> run_here.Ended | None:
     """Return what writes each run's EvalSuiteResult as soon as it has ended; None without a folder."""
 
     if not folder:
@@ -97,7 +97,7 @@ def _writer(folder: str | None) -> launching.Ended | None:
 def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
     if options["fail_on_regression"] and any(digest["run"]["regressions"] for digest in digests):
         return REGRESSED
-    return launching.exit_code(runs)
+    return run_here.exit_code(runs)
 
 
 def _add_what(parser: ArgumentParser) -> None:

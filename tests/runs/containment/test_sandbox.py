@@ -12,7 +12,7 @@ import pytest
 
 from runs.containment.profiles import AGENT, COMMAND
 from runs.containment.sandbox import Containment, Level, Machine, Policy, Sandbox
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.providers.process import run_process
 from tests.runs.containments import PATH, containment
 from tests.runs.processes import nothing_left, pids_with

@@ -13,8 +13,9 @@ from evaluators.traces import as_trace
 from evaluators.transcripts import parse
 from evaluators.transcripts.latest import CallsTold
 from runs.containment.sandbox import Level
+from runs.errors import ProviderError
 from runs.providers import make_provider
-from runs.providers.base import Invocation, Look, Provider, ProviderError
+from runs.providers.base import Invocation, Look, Provider
 from runs.providers.cli_answer import read_answer
 from runs.providers.cli_judge import complete_through_command
 from runs.providers.command_template import TemplateValues, render

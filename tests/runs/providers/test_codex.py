@@ -10,9 +10,10 @@ import pytest
 
 from evaluators.transcripts import UnreadableTranscript, parse
 from runs.containment.sandbox import Level
+from runs.errors import ProviderError
 from runs.providers import make_provider
 from runs.providers.agent_log import AgentLog
-from runs.providers.base import ProviderError, Recording
+from runs.providers.base import Recording
 from runs.providers.preread import preread_prompt
 from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment

@@ -8,7 +8,8 @@ import pytest
 
 from evaluators.transcripts import parse
 from evaluators.transcripts.latest import CallsTold
-from runs.providers.base import Look, ProviderError
+from runs.errors import ProviderError
+from runs.providers.base import Look
 from tests.runs.providers.agents import agent, beside, invocation
 
 QUESTION = "[[ ## user_query ## ]]\n\nImplement it."

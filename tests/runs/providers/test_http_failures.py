@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.providers.outbound import Outbound
 from runs.targets.definitions import define
 from scenarios.formats.problems import ScenarioFileError

@@ -7,8 +7,8 @@ import pytest
 from evaluators.model import Price, Usage
 from evaluators.transcripts import parse
 from runs.containment.sandbox import Containment, Policy, look_at_machine
+from runs.errors import ProviderError
 from runs.providers.access import access_of, azure_address, with_key
-from runs.providers.base import ProviderError
 from runs.providers.language_model import LanguageModel
 from runs.providers.litellm import LitellmOptions
 from runs.providers.options import ResolvedTarget

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.model import CompletionRequest, Usage
+from runs.errors import ProviderError
 from runs.providers import make_provider
-from runs.providers.base import Invocation, Provider, ProviderError
+from runs.providers.base import Invocation, Provider
 from runs.providers.mock import complete_with_mock
 from runs.targets.definitions import define, resolve
 from tests.runs.containments import containment

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from tests.model_server import Answer, Broken, Failure
 from tests.runs.providers.model_targets import KEY, KINDS, asked, provider_of
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from tests.runs.processes import ENV, open_descriptors, run
 
 

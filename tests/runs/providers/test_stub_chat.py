@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evaluators.stub_loop import run_stubs
-from runs.providers.base import ProviderError
+from runs.errors import ProviderError
 from runs.providers.language_model import stub_model
 from runs.providers.stub_chat import ToolSchema
 from tests.model_server import Answer, Failure

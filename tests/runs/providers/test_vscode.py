@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from runs.containment.sandbox import Level
-from runs.providers.base import Batching, CanBatch, ProviderError
+from runs.errors import ProviderError
+from runs.providers.base import Batching, CanBatch
 from runs.providers.vscode import Vscode
 from tests.runs.providers.agents import FILES, agent, beside, invocation
 

@@ -6,8 +6,8 @@ import errno
 
 import pytest
 
-from runs import lanes, launching, preparation
-from runs.providers.base import ProviderError
+from runs import lanes, preparation, run_here
+from runs.errors import ProviderError
 from runs.queue import claims, disk
 from runs.queue.disk import DiskFull, disk_full
 from tests.runs.carrying import beside, claimed, launch, running, until
@@ -73,7 +73,7 @@ def test_nothing_is_claimed_while_there_is_too_little_room(settings):
 def test_a_run_in_this_process_says_once_what_it_waits_for(settings, caplog):
     settings.MIN_FREE_MB = ENOUGH_FOR_NOBODY
     started = launch(trials=1)
-    with beside(lambda: launching.carry_here(started)):
+    with beside(lambda: run_here.carry_here(started)):
         try:
             until(lambda: "Disk full at " in caplog.text)
         finally:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from runs.containment.variables import allowed, parse_rules
+from runs.errors import ProviderError
 from runs.providers import ALIASES, OPTIONS, PROVIDERS, make_provider
-from runs.providers.base import ProviderError
 from runs.targets.definitions import TargetDefinition, define, read_targets, resolve
 from scenarios.formats.problems import Problem, ScenarioFileError
 from tests.runs.containments import containment

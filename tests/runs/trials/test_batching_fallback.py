@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from runs import lanes, launching, preparation, recording
+from runs import lanes, preparation, recording, run_here
 from runs.models import BatchAnswer, ProviderBatch
 from runs.trials import batching
 from runs.trials.batch_answers import batching_of
@@ -160,7 +160,7 @@ def test_ctrl_c_cancels_the_batch(models):
 
     threading.Thread(target=interrupt_once, args=(models.script,), daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        launching.carry_here(run.launch)
+        run_here.carry_here(run.launch)
     assert len(models.script.requests("/cancel")) == 1
     run.refresh_from_db()
     assert run.state == "cancelled"
@@ -169,7 +169,7 @@ def test_ctrl_c_cancels_the_batch(models):
 def test_a_run_in_this_process_waits_for_its_batch(models):
     models.script.looks_until_done = 1
     run = batch_run(models)
-    launching.carry_here(run.launch)
+    run_here.carry_here(run.launch)
     run.refresh_from_db()
     assert (run.state, run.outcome, run.warnings) == ("finished", "pass", [])
     # Handed in, looked at twice, fetched.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs import lanes, launching, preparation
+from runs import lanes, preparation, run_here
 from runs.models import Run, Target
 from runs.trials.context import forget
 from scenarios.models import SuiteVersion
@@ -68,7 +68,7 @@ def test_a_judge_is_asked_as_it_was_when_the_run_was_prepared(criteria: dict[str
     lanes.work(run.pk)
     assert _judged(run) == [1.0]
     again = launch(version, targets=["shell"]).runs.get()
-    launching.carry_here(again.launch)
+    run_here.carry_here(again.launch)
     assert _judged(again) == [0.0]
     assert [each.definition for each in again.judge_versions.all()] == [judge.definition]
     assert judge.versions.count() == 2

@@ -12,7 +12,8 @@ from evaluators.model import Usage
 from evaluators.staleness import RegisteredTool, Registry
 from evaluators.stub_loop import ModelCall, ModelTurn, StubMessage
 from evaluators.transcripts import parse
-from runs.providers.base import Invocation, ProviderError
+from runs.errors import ProviderError
+from runs.providers.base import Invocation
 from runs.providers.language_model import stub_model
 from runs.providers.stub_chat import ToolSchema
 from runs.trials.offered_tools import parameters_of, tools_of
