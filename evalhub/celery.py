@@ -56,18 +56,18 @@ class Lanes(bootsteps.StartStopStep):
         return LANES in parent.app.amqp.queues.consume_from
 
     def start(self, parent: Any) -> None:
-        from runs.lane_pool import lane_pool
+        from runs.execution.lane_pool import lane_pool
 
         lane_pool.start(settings.WORKER_THREADS)
 
     def stop(self, parent: Any) -> None:
         """Wait for the trials that are running now."""
-        from runs.lane_pool import lane_pool
+        from runs.execution.lane_pool import lane_pool
 
         lane_pool.stop()
 
     def terminate(self, parent: Any) -> None:
-        from runs.lane_pool import lane_pool
+        from runs.execution.lane_pool import lane_pool
 
         lane_pool.stop(wait=False)
 
@@ -91,15 +91,15 @@ _leaving = threading.Event()
 @worker_ready.connect
 def say_hello(**_: object) -> None:
     """Let people see this worker, from now until it ends."""
-    from runs.queue import presence
+    from runs.queue import worker_registry
 
-    presence.keep_saying(_leaving)
+    worker_registry.keep_saying(_leaving)
 
 
 @worker_shutting_down.connect
 def finish_up(**_: object) -> None:
     """Let the lanes end with the trial that they carry now; what is queued waits for the next worker."""
-    from runs import lanes
+    from runs.execution import lanes
 
     _leaving.set()
     lanes.stop()

@@ -2,31 +2,70 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
 from django.template import defaultfilters
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 from django_htmx.jinja import htmx_script
 from jinja2 import ChainableUndefined, Environment
 
-from evalhub.web import words
-from evalhub.web.anchors import anchor
-from evalhub.web.coded import coded
-from runs.warehouse.alerts import untriaged
+from evalhub.web import template_filters
+from runs.pages.regressions.alerts import untriaged
+
+# What is escaped before holds no backtick that was none. Fences of several backticks stay as they are.
+_SPAN = re.compile(r"(?<!`)`(?!`)([^`\n]+)`(?!`)")
+
+
+def coded(text: str) -> SafeString:
+    """Return a text escaped, what stands between two backticks on one line as code; a single backtick stays.
+
+    The text has to be made visible before, as by `line` or `cut`.
+    """
+    escaped = escape(text)
+    return mark_safe(_SPAN.sub(r"<code>\1</code>", escaped)) if "`" in escaped else escaped  # noqa: S308
+
+
+def anchor(text: str) -> str:
+    """Return a short name for a text that may hold anything, a secret or a megabyte; equal texts have one name."""
+    return f"{crc32(text.encode(errors='surrogatepass')):08x}"
+
 
 FILTERS: tuple[Callable[..., Any], ...] = (
-    *(words.badge, words.cut, words.dots, words.format_name, words.line, words.urlencode, words.visible),
-    *(words.ago, words.timed, words.when),
-    *(words.decimals, words.duration, words.file_size, words.integer),
-    *(words.measured, words.money, words.percent, words.points),
-    *(words.in_json, words.json_script),
+    *(
+        template_filters.badge,
+        template_filters.cut,
+        template_filters.dots,
+        template_filters.format_name,
+        template_filters.line,
+        template_filters.urlencode,
+        template_filters.visible,
+    ),
+    *(template_filters.ago, template_filters.timed, template_filters.when),
+    *(
+        template_filters.decimals,
+        template_filters.duration,
+        template_filters.file_size,
+        template_filters.integer,
+    ),
+    *(template_filters.measured, template_filters.money, template_filters.percent, template_filters.points),
+    *(template_filters.in_json, template_filters.json_script),
     *(anchor, coded),
     *(defaultfilters.date, defaultfilters.linebreaksbr, defaultfilters.pluralize),
 )
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(words.current, words.interval, words.length_bar, words.progress_bar, words.rate),
-    *(words.score_bar, words.share_bar),
-    *(words.spark, words.static, words.url),
+    *(
+        template_filters.current,
+        template_filters.interval,
+        template_filters.length_bar,
+        template_filters.progress_bar,
+        template_filters.rate,
+    ),
+    *(template_filters.score_bar, template_filters.share_bar),
+    *(template_filters.spark, template_filters.static, template_filters.url),
     *(htmx_script, untriaged),
 )
 
@@ -40,5 +79,5 @@ def environment(**options: Any) -> Environment:
     made = Environment(**options | {"undefined": ChainableUndefined})  # noqa: S701
     made.filters |= {each.__name__: each for each in FILTERS}
     made.globals |= {each.__name__: each for each in FUNCTIONS}
-    made.tests["none"] = words.is_nothing
+    made.tests["none"] = template_filters.is_nothing
     return made

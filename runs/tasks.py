@@ -5,15 +5,14 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from runs import preparation
-from runs.grading.requests import carry_out
-from runs.lane_pool import lane_pool
+from runs.execution import batches, preparation
+from runs.execution.grading.requests import run_request
+from runs.execution.lane_pool import lane_pool
+from runs.execution.reaper import reap
 from runs.models import GradeRequest, Run, TargetCheck
 from runs.models.run import RunState
 from runs.queue import wakeups
-from runs.reaping import reap
-from runs.targets.checking import carry_out_check
-from runs.trials import batching
+from runs.targets.check import run_check
 
 MOST_WOKEN = 100
 """Runs whose preparation one tick asks for; the next tick goes on."""
@@ -36,7 +35,7 @@ def wake_lanes() -> None:
 @shared_task(name="runs.tasks.look_at_batch")
 def look_at_batch(run_id: int) -> None:
     """Ask a provider how far a run's batch is; its trials begin when it has ended."""
-    if not batching.waits(run_id):
+    if not batches.waits(run_id):
         lane_pool.wake()
         wakeups.lanes()
 
@@ -44,13 +43,13 @@ def look_at_batch(run_id: int) -> None:
 @shared_task(name="runs.tasks.grade")
 def grade(request_id: int) -> None:
     """Grade evidence with commands untriaged who waits."""
-    carry_out(request_id)
+    run_request(request_id)
 
 
 @shared_task(name="runs.tasks.check_target")
 def check_target(check_id: int) -> None:
     """Look whether a target can work on this machine, untriaged who waits."""
-    carry_out_check(check_id)
+    run_check(check_id)
 
 
 @shared_task(name="runs.tasks.tick")
@@ -59,7 +58,7 @@ def tick() -> None:
     reap()
     queued = Run.objects.filter(state=RunState.QUEUED, cancel_requested=False)
     wakeups.prepare(list(queued.order_by("pk").values_list("pk", flat=True)[:MOST_WOKEN]))
-    for run_id in batching.due_runs():
+    for run_id in batches.due_runs():
         wakeups.look_at_batch(run_id)
     _look_after_questions()
 

@@ -4,65 +4,70 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs.views import (
-    baselines,
-    compare,
-    home,
-    over_runs,
-    prices,
-    regressions,
-    results,
-    run_new,
-    runs,
-    search,
-    suites,
-    targets,
-    trial_against,
-    trials,
-    uploads,
+from runs.pages.compare.views import compare
+from runs.pages.home.views import home, project_home, project_list, project_running
+from runs.pages.new_run.views import run_new
+from runs.pages.prices.views import price_list, price_remove
+from runs.pages.regressions.views import alert_triage, regressions
+from runs.pages.results.views import run_download, run_import
+from runs.pages.run.baseline_views import baseline_set, baseline_unset
+from runs.pages.run.views import run_cancel, run_detail, run_list, run_progress, short_run, short_trial
+from runs.pages.search.search_results import search
+from runs.pages.suites.upload_views import suite_upload
+from runs.pages.suites.views import suite_detail, suite_difference, suite_list
+from runs.pages.targets.views import (
+    suite_targets,
+    target_accept,
+    target_check,
+    target_edit,
+    target_import,
+    target_list,
+    target_remove,
 )
+from runs.pages.trends.views import reviews, trends
+from runs.pages.trial.views import artifact, transcript_text, trial_against, trial_detail, workspace_file
 
 project_urls = [
-    path("", home.project_home, name="project-home"),
-    path("running/", home.project_running, name="project-running"),
-    path("upload/", uploads.suite_upload, name="suite-upload"),
-    path("suites/", suites.suite_list, name="suite-list"),
-    path("suites/<slug:suite>/", suites.suite_detail, name="suite-detail"),
-    path("suites/<slug:suite>/difference/", suites.suite_difference, name="suite-difference"),
-    path("runs/", runs.run_list, name="run-list"),
-    path("runs/new/", run_new.run_new, name="run-new"),
-    path("runs/import/", results.run_import, name="run-import"),
-    path("runs/<int:pk>/", runs.run_detail, name="run-detail"),
-    path("runs/<int:pk>/baseline/", baselines.baseline_set, name="baseline-set"),
-    path("runs/<int:pk>/download/<slug:name>/", results.run_download, name="run-download"),
-    path("baselines/<int:pk>/unset/", baselines.baseline_unset, name="baseline-unset"),
-    path("runs/<int:pk>/progress/", runs.run_progress, name="run-progress"),
-    path("runs/<int:pk>/cancel/", runs.run_cancel, name="run-cancel"),
-    path("trials/<int:pk>/", trials.trial_detail, name="trial-detail"),
-    path("trials/<int:pk>/against/<int:base>/", trial_against.trial_against, name="trial-against"),
-    path("trials/<int:pk>/transcript/", trials.transcript_text, name="trial-transcript"),
-    path("trials/<int:pk>/artifacts/<str:name>/", trials.artifact, name="trial-artifact"),
-    path("trials/<int:pk>/files/<int:number>/", trials.workspace_file, name="trial-file"),
-    path("targets/", targets.target_list, name="target-list"),
-    path("targets/import/", targets.target_import, name="target-import"),
-    path("targets/<int:pk>/", targets.target_edit, name="target-edit"),
-    path("targets/<int:pk>/check/", targets.target_check, name="target-check"),
-    path("targets/<int:pk>/accept/", targets.target_accept, name="target-accept"),
-    path("targets/<int:pk>/remove/", targets.target_remove, name="target-remove"),
-    path("suites/<slug:suite>/targets/", targets.suite_targets, name="suite-targets"),
-    path("regressions/", regressions.regressions, name="regressions"),
-    path("regressions/<int:pk>/", regressions.alert_triage, name="alert-triage"),
-    path("compare/", compare.compare, name="compare"),
-    path("settings/prices/", prices.price_list, name="price-list"),
-    path("settings/prices/<int:pk>/remove/", prices.price_remove, name="price-remove"),
-    path("search/", search.search, name="search"),
-    path("trends/", over_runs.trends, name="trends"),
-    path("reviews/", over_runs.reviews, name="reviews"),
+    path("", project_home, name="project-home"),
+    path("running/", project_running, name="project-running"),
+    path("upload/", suite_upload, name="suite-upload"),
+    path("suites/", suite_list, name="suite-list"),
+    path("suites/<slug:suite>/", suite_detail, name="suite-detail"),
+    path("suites/<slug:suite>/difference/", suite_difference, name="suite-difference"),
+    path("runs/", run_list, name="run-list"),
+    path("runs/new/", run_new, name="run-new"),
+    path("runs/import/", run_import, name="run-import"),
+    path("runs/<int:pk>/", run_detail, name="run-detail"),
+    path("runs/<int:pk>/baseline/", baseline_set, name="baseline-set"),
+    path("runs/<int:pk>/download/<slug:name>/", run_download, name="run-download"),
+    path("baselines/<int:pk>/unset/", baseline_unset, name="baseline-unset"),
+    path("runs/<int:pk>/progress/", run_progress, name="run-progress"),
+    path("runs/<int:pk>/cancel/", run_cancel, name="run-cancel"),
+    path("trials/<int:pk>/", trial_detail, name="trial-detail"),
+    path("trials/<int:pk>/against/<int:base>/", trial_against, name="trial-against"),
+    path("trials/<int:pk>/transcript/", transcript_text, name="trial-transcript"),
+    path("trials/<int:pk>/artifacts/<str:name>/", artifact, name="trial-artifact"),
+    path("trials/<int:pk>/files/<int:number>/", workspace_file, name="trial-file"),
+    path("targets/", target_list, name="target-list"),
+    path("targets/import/", target_import, name="target-import"),
+    path("targets/<int:pk>/", target_edit, name="target-edit"),
+    path("targets/<int:pk>/check/", target_check, name="target-check"),
+    path("targets/<int:pk>/accept/", target_accept, name="target-accept"),
+    path("targets/<int:pk>/remove/", target_remove, name="target-remove"),
+    path("suites/<slug:suite>/targets/", suite_targets, name="suite-targets"),
+    path("regressions/", regressions, name="regressions"),
+    path("regressions/<int:pk>/", alert_triage, name="alert-triage"),
+    path("compare/", compare, name="compare"),
+    path("settings/prices/", price_list, name="price-list"),
+    path("settings/prices/<int:pk>/remove/", price_remove, name="price-remove"),
+    path("search/", search, name="search"),
+    path("trends/", trends, name="trends"),
+    path("reviews/", reviews, name="reviews"),
 ]
 
 urlpatterns = [
-    path("", home.home, name="home"),
-    path("projects/", home.project_list, name="project-list"),
-    path("runs/<int:pk>/", runs.short_run, name="run-short"),
-    path("trials/<int:pk>/", runs.short_trial, name="trial-short"),
+    path("", home, name="home"),
+    path("projects/", project_list, name="project-list"),
+    path("runs/<int:pk>/", short_run, name="run-short"),
+    path("trials/<int:pk>/", short_trial, name="trial-short"),
 ]

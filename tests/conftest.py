@@ -49,8 +49,8 @@ def _nothing_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
     """Forget cached rows: after a rollback their keys belong to others."""
     yield
     if needs_database(request.node):
-        from runs.summaries import measures
-        from runs.trials import context
+        from runs.execution import context
+        from runs.warehouse import measures
 
         context.forget()
         measures.forget()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -16,6 +17,29 @@ ORDER = ("evaluators", "scenarios", "runs", "evalhub")
 """From the bottom to the top: a package imports only from those before it."""
 LEAVES = ("evalhub.web", "evalhub.teams")
 """Parts of evalhub that scenarios and runs may import, and that import neither."""
+ROOMS = (
+    "errors",
+    "containment",
+    "providers",
+    "models",
+    "worker_settings",
+    "queue",
+    "targets",
+    "sources",
+    "warehouse",
+    "charts",
+    "reports",
+    "planning",
+    "execution",
+    "demo_data",
+    "pages",
+    "api",
+    "tasks",
+    "management",
+    "urls",
+    "apps",
+)
+"""Folders and modules of runs: each imports only from those before it."""
 PURE = ("evaluators", "scenarios/formats", "scenarios/spec.py")
 IMPURE_MODULES = ("django", "celery", "litellm", "subprocess", "socket", "httpx")
 IMPURE_NAMES = (
@@ -120,6 +144,17 @@ def rooms(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
     return {name: others - {name} for name, others in found.items()}
 
 
+def wrong_way(found: Mapping[str, set[str]]) -> list[str]:
+    """Return the imports of a room that is not below."""
+    place = {f"runs.{name}": number for number, name in enumerate(ROOMS)}
+    return [
+        f"{name} imports {other}"
+        for name, others in sorted(found.items())
+        for other in sorted(others)
+        if name in place and place[other] >= place[name]
+    ]
+
+
 def room(name: str) -> str:
     return ".".join(name.split(".")[:2])
 
@@ -176,11 +211,19 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circle(graph) == []
 
 
-def test_the_folders_of_runs_import_each_other_in_no_circle() -> None:
+def test_rooms_of_runs_import_only_from_rooms_below_them() -> None:
     found = rooms(neighbours({dotted(path): read(path) for path in modules("runs")}))
-    # A sandbox wraps a provider's process and raises its errors (docs/decisions/0009-modules-of-runs-lie-by-topic.md).
-    found["runs.containment"].remove("runs.providers")
-    assert circle(found) == []
+    assert wrong_way(found) == []
+
+
+def test_rooms_are_in_the_order_of_the_architecture_page() -> None:
+    section = (ROOT / "docs/architecture.md").read_text().split("## Inside `runs`")[1].split("\n## ")[0]
+    named = re.findall(
+        r"`runs/(\w+)(?:/|\.py)`", "\n".join(re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE))
+    )
+    assert [name for name in named if name != "migrations"] == [
+        name for name in ROOMS if name not in ("worker_settings", "urls", "apps")
+    ]
 
 
 def test_folders_of_evaluators_import_in_no_circle() -> None:
@@ -222,10 +265,9 @@ def test_it_would_see_a_circle(first: str, second: str) -> None:
     assert set(circle(graph)) == {"p.a", "p.b"}
 
 
-def test_it_would_see_a_circle_of_folders() -> None:
-    graph = {"p.a.x": {"p.b.y"}, "p.b.y": set[str](), "p.b.z": {"p.a.x", "p.b.y"}}
-    assert circle(graph) == []
-    assert set(circle(rooms(graph))) == {"p.a", "p.b"}
+def test_it_would_see_an_import_from_a_room_above() -> None:
+    assert wrong_way({"runs.queue": {"runs.models"}, "runs.pages": {"runs.queue"}}) == []
+    assert wrong_way({"runs.queue": {"runs.pages"}}) == ["runs.queue imports runs.pages"]
 
 
 def test_what_a_function_imports_makes_no_circle() -> None:

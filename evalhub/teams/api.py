@@ -14,10 +14,10 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import ApiToken, Project
 from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
-from evalhub.web.moments import moment
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.timestamps import moment
 
 router = Router(tags=["projects"])
 tokens = Router(tags=["tokens"])

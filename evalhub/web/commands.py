@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
@@ -14,11 +15,33 @@ from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, OutputWrapper
 from django.db import OperationalError, ProgrammingError
 from django.db.models import Model
 
-from evalhub.web.printing import NotPrinted, tell
+
+class NotPrinted(Exception):
+    """What a command found out could not be printed; the message says why."""
+
+
+def tell(stream: OutputWrapper, text: str) -> None:
+    """Print a text to its end; a reader who leaves early, such as `head`, has what it wants. Raises `NotPrinted`."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        _let_go(stream)
+    except OSError as error:
+        _let_go(stream)
+        raise NotPrinted(f"The output cannot be written: {error.strerror}. Send it elsewhere.") from error
+
+
+def _let_go(stream: OutputWrapper) -> None:
+    """Let what is left go nowhere: Python would try to print it once more at its end, and complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
 
 PASSED, FAILED, WRONG_USE, REGRESSED = 0, 1, 2, 3
 """Exit codes of every command."""

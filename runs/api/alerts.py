@@ -10,15 +10,15 @@ from ninja import Path, Query, Router, Schema
 from pydantic import Field, HttpUrl
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.moments import moment
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from runs.api.finding import find_run
+from evalhub.web.timestamps import moment
+from runs.api.lookup import find_run
 from runs.models import Alert, Change
 from runs.models.comparison import AlertState, Verdict
-from runs.triage import triage
 from runs.warehouse.alert_filters import NOBODY, Filters
+from runs.warehouse.triage import triage
 
 router = Router()
 

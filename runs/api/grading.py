@@ -11,10 +11,10 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
 from evalhub.web.rest.given import Key
 from runs.api.schemas import GradedOut
-from runs.grading import Grading, grade_by_files
-from runs.grading.evidence import chosen_scenario
-from runs.grading.grade import runs_commands
-from runs.grading.requests import ask_worker, wait_for_result
+from runs.execution.grading import Grading, grade_by_files
+from runs.execution.grading.evidence import chosen_scenario
+from runs.execution.grading.grade import runs_commands
+from runs.execution.grading.requests import ask_worker, wait_for_result
 from runs.models import GradeRequest
 
 router = Router(tags=["grade"])

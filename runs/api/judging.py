@@ -9,17 +9,17 @@ from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.moments import moment
 from evalhub.web.rest.errors import answers, not_found
 from evalhub.web.rest.given import Given, Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.timestamps import moment
 from evaluators.redaction import redact_json
-from runs.api.finding import find_trial
+from runs.api.lookup import find_trial
 from runs.api.schemas import JudgingContentOut
 from runs.models import JudgingRecord, Review
 from runs.models.judging import Word
 from runs.reports.document import judging_json
-from runs.triage import review
+from runs.warehouse.triage import review
 
 router = Router()
 

@@ -9,14 +9,14 @@ from ninja import Path, Query, Router, Schema
 from pydantic import BaseModel, Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.moments import moment
 from evalhub.web.rest.errors import ApiError, answers
 from evalhub.web.rest.given import Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
-from runs.api.finding import find_run, find_runs, find_suite
+from evalhub.web.timestamps import moment
+from runs.api.lookup import find_run, find_runs, find_suite
 from runs.api.schemas import RunRowOut
 from runs.models import Measure, RunMeasure
-from runs.warehouse.listing import listed_runs
+from runs.warehouse.run_rows import listed_runs
 from runs.warehouse.side_by_side import Cell, side_by_side
 from runs.warehouse.trends import trend
 

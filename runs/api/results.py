@@ -10,9 +10,9 @@ from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, answers
 from evalhub.web.rest.given import Key
 from evaluators.suite_result import suite_result
-from runs.api.finding import find_run
+from runs.api.lookup import find_run
 from runs.reports.suite_result import suite_run
-from runs.storage.importing import import_results
+from runs.warehouse.import_results import import_results
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
 
 router = Router(tags=["results"])

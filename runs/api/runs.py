@@ -10,24 +10,24 @@ from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import note
-from evalhub.web.moments import moment
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
-from runs.api.finding import find_run
+from evalhub.web.timestamps import moment
+from runs.api.lookup import find_run
 from runs.api.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
-from runs.baselines import check_choice
 from runs.errors import RequestError
-from runs.launching import newest_version
+from runs.execution.recording import cancel_run
 from runs.models import Launch, Run
 from runs.models.run import Trigger
-from runs.options import RunOptions, Selection
-from runs.planning import Request, request_runs
-from runs.recording import cancel_run
+from runs.models.run_options import RunOptions, Selection
+from runs.planning.inputs import newest_version
+from runs.planning.request import Request, request_runs
 from runs.reports.document import run_document, run_json
 from runs.sources.reading import registry_from
-from runs.warehouse.filters import Filters
-from runs.warehouse.history import page_of_runs
+from runs.warehouse.baselines import check_choice
+from runs.warehouse.run_filters import Filters
+from runs.warehouse.run_list import page_of_runs
 from scenarios.models import Guidance, SuiteVersion
 
 router = Router(tags=["runs"])

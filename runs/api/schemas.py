@@ -6,7 +6,7 @@ from typing import Any
 
 from ninja import Schema
 
-from runs.warehouse.listing import ListedRun, Tokens
+from runs.warehouse.run_rows import ListedRun, Tokens
 
 
 class TokensOut(Tokens):

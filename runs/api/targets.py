@@ -8,14 +8,14 @@ from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.moments import moment
 from evalhub.web.rest.errors import answers, not_found
 from evalhub.web.rest.given import Given, Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
+from evalhub.web.timestamps import moment
 from evaluators.redaction import redact_json
-from runs.api.finding import find_run
-from runs.baselines import set_baseline, unset_baseline
+from runs.api.lookup import find_run
 from runs.models import Baseline, Target
+from runs.warehouse.baselines import set_baseline, unset_baseline
 
 router = Router()
 

@@ -15,12 +15,12 @@ from evalhub.web.rest.given import Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evaluators.model import Transcript
 from evaluators.redaction import redact_json
-from runs.api.finding import find_run, find_trial
+from runs.api.lookup import find_run, find_trial
 from runs.api.schemas import ScoresOut, TrialOut, TrialRowOut, UsageOut
 from runs.models import Artifact, CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import json_of
 from runs.reports.document import scores_json, trial_facts, trial_json
-from runs.storage.artifacts import FileUnavailable, open_kept
+from runs.warehouse.artifacts import FileUnavailable, open_kept
 
 router = Router(tags=["trials"])
 

@@ -11,7 +11,7 @@ from ninja import File, Schema, Status, UploadedFile
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, ProblemOut, answers
 from runs.api.targets import TargetOut, target_json
-from runs.targets.accepting import take_over_brought
+from runs.targets.import_targets import import_uploaded_targets
 from scenarios.api import suites
 from scenarios.api.schemas import ImportedOut, imported_json
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
@@ -57,7 +57,7 @@ def upload_suites(request: ApiRequest, file: File[list[UploadedFile]]) -> Status
     imported = import_files(form.bundle(), project=access.project, by=access.user)
     versions = [each.version for each in imported]
     # An upload is no acceptance, not even an admin's: on the page it takes a click of its own.
-    brought = take_over_brought(versions, by=access.user, accepted=settings.EMBEDDED)
+    brought = import_uploaded_targets(versions, by=access.user, accepted=settings.EMBEDDED)
     whole = access.may("manage")
     answer = {
         "suites": [imported_json(each) for each in imported],

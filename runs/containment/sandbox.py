@@ -20,15 +20,35 @@ from runs.containment import bubblewrap, filtered_network, landlock
 from runs.containment.beneath import make_folder_beneath
 from runs.containment.cgroups import GroupLimits
 from runs.containment.egress import Allowed, Egress
+from runs.containment.outbound import Outbound
 from runs.containment.path_use import Use
 from runs.containment.profiles import AGENT, COMMAND, Caps, Limits, Profile, TargetLimits, limited
-from runs.containment.readable_folders import readable_folders
 from runs.containment.starting import Bubblewrap, Spawn, Starter
 from runs.containment.system_files import gathered
 from runs.containment.target_roots import PathRefused, TargetRoots
 from runs.containment.variables import refuse_loader_variables
 from runs.errors import ProviderError
-from runs.providers.outbound import Outbound
+
+
+@cache
+def readable_folders(path: str, read: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the interpreter's, the environment's, those of a PATH and the further ones, none below another."""
+    folders = [Path(sys.base_prefix), Path(sys.prefix), *read]
+    folders += [_with_what_it_starts(Path(name)) for name in path.split(":") if name.startswith("/")]
+    further = {folder for folder in folders if _is_further(folder)}
+    # One below another is there already, and every mount costs a sandbox time.
+    return tuple(sorted(folder for folder in further if further.isdisjoint(folder.parents)))
+
+
+def _with_what_it_starts(folder: Path) -> Path:
+    """Version managers put shims on PATH, which start what lies beside their folder."""
+    return folder.parent if folder.name == "shims" else folder
+
+
+def _is_further(folder: Path) -> bool:
+    known = folder == Path("/") or str(folder) in bubblewrap.SYSTEM or folder.is_relative_to("/usr")
+    return not known and folder.is_dir()
+
 
 HOME = bubblewrap.HOME
 WORKSPACE = "/workspace"

@@ -22,7 +22,7 @@ class GradeRequest(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="grade_requests")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     request = models.JSONField()
-    """`runs.grading.Grading` as JSON."""
+    """`runs.execution.grading.Grading` as JSON."""
     started = models.DateTimeField(null=True)
     result = models.JSONField(null=True)
     """The graded trial, or the shape of an error with its `status`."""

@@ -83,7 +83,7 @@ class SubcommandMeasure(models.Model):
 
 
 class RunDigest(models.Model):
-    """What a closed run's page says of its trials; written with the rollups, in the manner of `runs.summaries.digests`."""
+    """What a closed run's page says of its trials; written with the rollups, in the manner of `runs.warehouse.digests`."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="digest")
     content = models.BinaryField()

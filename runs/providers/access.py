@@ -8,6 +8,7 @@ from socket import SOCK_STREAM, gaierror, getaddrinfo
 from urllib.parse import urlsplit
 
 from evaluators.model import Json, Price
+from runs.containment.outbound import AddressRefused, Outbound, parsed
 from runs.errors import ProviderError
 from runs.providers.litellm import (
     AnthropicOptions,
@@ -17,7 +18,6 @@ from runs.providers.litellm import (
     ModelOptions,
 )
 from runs.providers.options import ResolvedTarget
-from runs.providers.outbound import AddressRefused, Outbound, parsed
 from runs.providers.retry import Backoff
 
 _KEYS: Mapping[str, str] = {

@@ -11,8 +11,8 @@ from typing import Literal
 
 from evaluators.model import Json
 from evaluators.redaction import mask_values
+from runs.containment.capture import Capture
 from runs.providers.base import Invocation
-from runs.providers.capture import Capture
 
 LogFormat = Literal["summary", "json"]
 LONGEST_KEPT = 16 << 20

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runs.containment.path_use import Use
+from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT
+from runs.containment.streams import Sink
 from runs.containment.trees import temporary_folders
 from runs.errors import ProviderError
 from runs.providers.agent_log import AgentLog, LogFormat, log_name
 from runs.providers.base import Availability, Invocation
 from runs.providers.options import ResolvedTarget
-from runs.providers.process import ProcessResult, run_process
-from runs.providers.streams import Sink
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from evaluators.transcripts import UnreadableTranscript, parse
 from evaluators.transcripts.latest import CallsSoFar
+from runs.containment.process import ProcessResult
 from runs.providers.agent_log import AgentLog
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Invocation, Recording
 from runs.providers.preread import preread_prompt
-from runs.providers.process import ProcessResult
 from runs.providers.recent_lines import PrintedLines
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package

@@ -15,6 +15,7 @@ from evaluators.model import Json
 from evaluators.transcripts.latest import CallsSoFar
 from runs.containment.beneath import read_beneath
 from runs.containment.path_use import Use
+from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT
 from runs.errors import ProviderError
 from runs.providers.base import Availability, Invocation, Recording
@@ -29,7 +30,6 @@ from runs.providers.healthcheck import (
     ask_command,
 )
 from runs.providers.options import Options, ResolvedTarget, spellings_given
-from runs.providers.process import ProcessResult, run_process
 from runs.providers.recent_lines import WrittenLines
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package

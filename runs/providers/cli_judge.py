@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
+from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT
 from runs.containment.trees import temporary_folders
 from runs.errors import ProviderError
@@ -12,7 +13,6 @@ from runs.providers.cli import CliOptions
 from runs.providers.cli_answer import read_answer
 from runs.providers.command_template import TemplateValues, render
 from runs.providers.options import ResolvedTarget
-from runs.providers.process import ProcessResult, run_process
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment

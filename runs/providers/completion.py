@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from evaluators.model import Json, Price, Usage
 from evaluators.stub_loop import ModelCall
+from runs.containment.outbound import AddressRefused
 from runs.providers.access import ModelAccess
 from runs.providers.failures import advice, described, failure_of, refusal_in
-from runs.providers.outbound import AddressRefused
 from runs.providers.prices import cost_of, litellm_cost, litellm_price, project_price, told
 from runs.providers.retry import Failure, RequestFailed, with_retry
 from runs.providers.waiting import Cancelled, OutOfTime, Patience, within

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evaluators.redaction import mask_values, redact_patterns
-from runs.providers.outbound import AddressRefused
+from runs.containment.outbound import AddressRefused
 from runs.providers.retry import Failure, retry_after_seconds
 
 LONGEST = 500

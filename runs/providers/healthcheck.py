@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from runs.containment.outbound import AddressRefused, Outbound
+from runs.containment.process import run_process
 from runs.containment.profiles import AGENT
 from runs.containment.trees import temporary_folders
 from runs.errors import ProviderError
 from runs.providers.command_template import TemplateValues, refuse_unsupported, render
 from runs.providers.options import Settings
-from runs.providers.outbound import AddressRefused, Outbound
-from runs.providers.process import run_process
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment
@@ -50,7 +50,7 @@ def ask_address(url: str, timeout_seconds: float, outbound: Outbound) -> str:
     # Imported here, for it takes a tenth of a second that few commands need.
     import httpx
 
-    from runs.providers.outbound_http import OutOfTime, Patience, client
+    from runs.containment.outbound_http import OutOfTime, Patience, client
 
     try:
         with client(outbound, Patience(timeout_seconds), follow_redirects=True) as asking:

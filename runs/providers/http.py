@@ -85,7 +85,7 @@ class Http:
         An answer that takes too long is a recording that is timed out. Raises `ProviderError` (kind
         `endpoint`) where the endpoint cannot be reached, answers other than 2xx, or what nobody can read.
         """
-        from runs.providers.outbound_http import OutOfTime, Stopped
+        from runs.containment.outbound_http import OutOfTime, Stopped
 
         limit = self._limit(invocation)
         began = time.monotonic()
@@ -107,7 +107,7 @@ class Http:
     def _asked(self, invocation: Invocation, limit: float) -> bytes:
         import httpx
 
-        from runs.providers.outbound_http import Patience, client
+        from runs.containment.outbound_http import Patience, client
 
         request = self._request(invocation)
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Usage
 from evaluators.stub_loop import ModelTurn, StubMessage
+from runs.containment.outbound import AddressRefused, Outbound
 from runs.errors import ProviderError
 from runs.providers.access import ModelAccess, access_of
 from runs.providers.base import Availability, Batching, Invocation, Recording
@@ -15,7 +16,6 @@ from runs.providers.batches import batching_of
 from runs.providers.chat import messages_of, recording_of
 from runs.providers.completion import Answer, Message, ModelFailed, ask
 from runs.providers.options import ResolvedTarget
-from runs.providers.outbound import AddressRefused, Outbound
 from runs.providers.stub_chat import ToolSchema, chat_of, schemas_of
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package

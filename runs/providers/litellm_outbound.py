@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import httpx
 
-from runs.providers.outbound import Outbound
-from runs.providers.outbound_http import Backend, Resolve, Transport, resolved
+from runs.containment.outbound import Outbound
+from runs.containment.outbound_http import Backend, Resolve, Transport, resolved
 
 T = TypeVar("T")
 

@@ -54,7 +54,7 @@ class MessageBatches:
     def _sent(self, method: str, path: str, body: Json = None) -> Any:
         import httpx
 
-        from runs.providers.outbound_http import OutOfTime, Patience, client
+        from runs.containment.outbound_http import OutOfTime, Patience, client
 
         connection = self.access.connection
         address = str(connection.get("api_base") or ADDRESS).rstrip("/")

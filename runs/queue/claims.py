@@ -7,6 +7,8 @@ a worker that was thought lost cannot overwrite its successor's work.
 
 from __future__ import annotations
 
+import os
+import socket
 import uuid
 from dataclasses import dataclass
 
@@ -20,15 +22,21 @@ from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.queue import statements
 from runs.queue.clock import DatabaseNow
-from runs.queue.retrying import retry_when_lost
-from runs.queue.worker_name import worker_name
-from runs.queue.writing import one_writer, write_transaction
+from runs.queue.retry import retry_when_lost
+from runs.queue.transactions import one_writer, write_transaction
 
 MOST_STARTS = 5
 """What lost its worker so often, a trial or the preparation of a run, is an error: something about it ends workers."""
 
 MOST_PUT_BACK = 3
 """What met a full disk more often than this is an error."""
+
+LONGEST_NAME = 200
+
+
+def worker_name() -> str:
+    """Return this process's name: its host and process number."""
+    return f"{socket.gethostname()}:{os.getpid()}"[:LONGEST_NAME]
 
 
 def new_token() -> str:

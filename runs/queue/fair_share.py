@@ -14,8 +14,8 @@ from runs.models import Run, RunSlot, TargetSlot
 from runs.queue import claims
 from runs.queue.claims import Place
 from runs.queue.clock import DatabaseNow, database_now
-from runs.queue.retrying import retry_when_lost
-from runs.queue.writing import write_transaction
+from runs.queue.retry import retry_when_lost
+from runs.queue.transactions import write_transaction
 
 CHOOSING = 4_220_731
 """Number of PostgreSQL's advisory lock: one lane at a time chooses, so that each counts the places of all others."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import Error, connections
 
 from evaluators.transcripts.latest import CallsTold
-from runs.queue import claims
-from runs.queue.telling import Doing, tell
+from runs.queue import claims, statements
+from runs.queue.transactions import write_transaction
 
 logger = logging.getLogger(__name__)
 
@@ -156,3 +156,23 @@ def _has_news(watched: Watched) -> bool:
 
 heartbeat = Heartbeat()
 """The process's own."""
+
+
+@dataclass(frozen=True)
+class Doing:
+    """What is known of an agent's calls in a trial that is held by this token."""
+
+    trial_id: int
+    token: str
+    last: str
+    calls: int | None
+    exit_code: int | None = None
+    """Of the last one."""
+
+
+def tell(calls: Sequence[Doing]) -> None:
+    """Write down what agents do, where the tokens still stand."""
+    with write_transaction():
+        for each in calls:
+            values = {"doing": each.last, "calls_so_far": each.calls, "doing_exit": each.exit_code}
+            statements.write_trial(each.trial_id, each.token, values)

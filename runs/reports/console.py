@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluators.regression import named
-from runs.summaries.reasons import reasons_of
+from runs.warehouse.failure_reasons import reasons_of
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}

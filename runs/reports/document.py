@@ -8,9 +8,9 @@ from typing import Any
 from django.db.models import QuerySet, Sum
 
 from evaluators.redaction import redact_json
-from runs.comparing import comparison_of
 from runs.models import JudgingRecord, Run, Trial
-from runs.warehouse.listing import listed_runs
+from runs.warehouse.comparison import comparison_of
+from runs.warehouse.run_rows import listed_runs
 
 _CONTENT = (
     "recomputed",

@@ -9,9 +9,9 @@ import msgspec
 from evaluators.model import Outcome, Score
 from evaluators.redaction import redact_json, redact_patterns
 from evaluators.suite_result import Baseline, CaseResult, SuiteRun, TrialResult, trial_result
-from runs.comparing import incomparable, passes
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
+from runs.warehouse.comparison import incomparable, passes
 
 TIER = "golden"
 """Of suites whose format knows no tiers."""

@@ -10,9 +10,9 @@ from evalhub.teams.models import note
 from runs.errors import RequestError
 from runs.models import Target
 from runs.queue.claims import sync_target_slots
-from runs.settings_of_worker import containment
 from runs.targets.definitions import read_target
 from runs.targets.paths import refuse_saving
+from runs.worker_settings import containment
 from scenarios.formats.problems import Problem, ScenarioFileError
 
 

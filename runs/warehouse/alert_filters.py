@@ -12,7 +12,7 @@ from evalhub.teams.models import Project
 from runs.models import Alert, Change
 from runs.models.comparison import Verdict
 from runs.warehouse.address_filters import AddressFilters
-from runs.warehouse.filters import WORDS, InForce
+from runs.warehouse.run_filters import WORDS, InForce
 
 NOBODY = "(nobody)"
 """Stands for no assignee; no user's name has brackets."""

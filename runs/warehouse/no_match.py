@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evalhub.web.numbers import counted
-from evalhub.web.words import line
+from evalhub.web.template_filters import line
 
 
 def no_match(noun: str, filters: Iterable[tuple[str, str, int | None]], *, older: bool = False) -> str:

@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
-from runs.summaries.digests import Digest, DigestedTrial, by_key, digest_of, digests_of
-from runs.summaries.subcommands import SubcommandTotal
+from runs.warehouse.digests import Digest, DigestedTrial, by_key, digest_of, digests_of
+from runs.warehouse.subcommand_totals import SubcommandTotal
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runs.comparing import passes
 from runs.models import Measure, Run, RunMeasure
+from runs.warehouse.comparison import passes
 
 
 @dataclass(frozen=True)

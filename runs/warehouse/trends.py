@@ -14,8 +14,8 @@ from django.db.models.functions import Coalesce
 from evaluators.statistics import Z_95
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import RunState
-from runs.summaries.layer_totals import CRITERION
-from runs.summaries.measures import INTERACTION
+from runs.warehouse.layer_totals import CRITERION
+from runs.warehouse.measures import INTERACTION
 from scenarios.models import Suite
 
 MOST_RUNS = 100

@@ -6,7 +6,7 @@ from typing import Any
 
 from evalhub.teams.models import ApiToken, Project
 from runs.models import Alert, Artifact, Baseline, Change, GradeRequest, Measure, ModelPrice
-from runs.storage import artifacts
+from runs.warehouse import artifacts
 from scenarios.models import Rubric
 from tests.builders import close, make_guidance, make_member, make_run, make_suite, make_trial
 from tests.trial_parts import make_command, make_judging, make_transcript, make_workspace, shell

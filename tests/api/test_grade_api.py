@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from runs.grading.requests import carry_out
+from runs.execution.grading.requests import run_request
 from runs.models import GradeRequest
 from runs.tasks import tick
 from tests.greeting import EXISTS, SUCCEEDS, greeting
@@ -22,7 +22,7 @@ class Worker:
 
     def send_task(self, name: str, args: tuple[int, ...]) -> None:
         assert name == "runs.tasks.grade"
-        carry_out(*args)
+        run_request(*args)
 
 
 class Nobody:
@@ -83,14 +83,14 @@ def test_it_gives_an_address_when_it_takes_long(api, without_worker):
     assert response.status_code == 202
     address = response.json()["url"].removeprefix("/api/v1")
     assert author.get(address).status_code == 202
-    carry_out(response.json()["id"])
+    run_request(response.json()["id"])
     assert author.get(address).json()["outcome"] == "pass"
 
 
 def test_a_request_is_carried_out_once(api, without_worker):
     made = api("author").post("/grade?wait=0", given(COMMAND)).json()["id"]
     GradeRequest.objects.update(started=timezone.now())
-    carry_out(made)
+    run_request(made)
     assert GradeRequest.objects.get().result is None
 
 

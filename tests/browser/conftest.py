@@ -16,7 +16,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from pytest_django.live_server_helper import LiveServer
 
-from runs.summaries import measures
+from runs.warehouse import measures
 from tests.builders import make_member, make_project
 
 # Playwright's synchronous interface keeps an event loop in this thread, at which Django would refuse to query.

@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from evalhub.teams.models import ApiToken, Project, note
 from evaluators.model import Event
-from runs.comparing import compare_with_baseline
 from runs.models import Artifact, Baseline, ModelPrice, Run, Target, TargetCheck, Trial, Worker
-from runs.storage.artifacts import keep
+from runs.warehouse.artifacts import keep
+from runs.warehouse.comparison import compare_with_baseline
 from scenarios.formats.parsed import FixtureFile
 from scenarios.storing import keep_fixture
 from tests.builders import (

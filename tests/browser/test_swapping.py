@@ -7,9 +7,9 @@ from typing import Any
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from runs.execution.recording import close_if_done
 from runs.models import Run, TargetCheck, Trial
-from runs.recording import close_if_done
-from runs.targets.checking import carry_out_check
+from runs.targets.check import run_check
 from tests.browser.history import fill
 from tests.builders import make_member, make_run, make_suite, make_target, make_trial, make_version
 
@@ -157,7 +157,7 @@ def test_a_check_is_polled_until_a_worker_has_answered(
     as_admin.goto(f"{live_server.url}/p/tools/targets/")
     as_admin.get_by_role("button", name="Check local").click()
     expect(as_admin.get_by_text("checking")).to_be_visible()
-    carry_out_check(TargetCheck.objects.get().pk)
+    run_check(TargetCheck.objects.get().pk)
     expect(as_admin.get_by_text("ready")).to_be_visible()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runs import run_here, waiting
+from runs.execution import run_here, wait
 from runs.models import Run
 from runs.reports.document import run_digest
 from runs.reports.terminal import Terminal, printed, terminal_of
@@ -144,7 +144,7 @@ def test_whoever_asks_is_told_of_each_run_once_and_before_the_last_has_ended() -
         told.append((run_id, run_here.open_runs(started).exists()))
         Run.objects.filter(pk=slow.pk).update(state="finished")
 
-    waiting.wait_for(started, ended)
+    wait.wait_for(started, ended)
     assert told == [(quick.pk, True), (slow.pk, False)]
 
 

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 from django.utils import timezone
 
-from runs import run_here
+from runs.execution import run_here
 from runs.models import Launch, Run, Worker
 from tests.commands.calling import call
 
@@ -53,7 +53,7 @@ def carry_late(seconds: float) -> None:
     while not Launch.objects.exists():
         time.sleep(0.05)
     time.sleep(seconds)
-    run_here.carry_here(Launch.objects.get())
+    run_here.run_here(Launch.objects.get())
 
 
 def test_without_a_worker_it_says_so_once_and_stops_waiting(arguments):

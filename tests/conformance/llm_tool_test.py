@@ -26,7 +26,7 @@ from evaluators.tool import Tool
 from evaluators.tool_commands import FoundCommand, number_commands
 from evaluators.transcripts import parse
 from runs.containment.sandbox import Containment, Policy, look_at_machine
-from runs.workspaces import LocalWorkspace, fill, fresh_folder
+from runs.execution.workspace import LocalWorkspace, fill, fresh_folder
 from scenarios.formats.json_text import read_json
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
 from scenarios.formats.parsed import FixtureFile

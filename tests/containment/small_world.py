@@ -148,8 +148,8 @@ def probes() -> str:
 def main(asked: dict[str, Any]) -> None:
     """Try every address from the worker and from a sandbox."""
     from runs.containment.egress import Egress, parse_allowed
+    from runs.containment.process import run_process
     from runs.containment.profiles import AGENT
-    from runs.providers.process import run_process
     from tests.runs.containments import containment
 
     with tempfile.TemporaryDirectory() as folder:

@@ -14,6 +14,8 @@ import openai
 import pytest
 
 from evaluators.model import CompletionError, CompletionRequest
+from runs.containment.outbound import AddressRefused, Outbound
+from runs.containment.outbound_http import Backend, Patience, Transport, client
 from runs.errors import ProviderError
 from runs.providers import make_provider
 from runs.providers.access import access_of
@@ -22,8 +24,6 @@ from runs.providers.completion import loaded_litellm
 from runs.providers.failures import refusal_in
 from runs.providers.language_model import LanguageModel, complete_through_model
 from runs.providers.litellm_outbound import calling
-from runs.providers.outbound import AddressRefused, Outbound
-from runs.providers.outbound_http import Backend, Patience, Transport, client
 from tests.containment.test_one_door import ROOT
 from tests.model_server import Answer, serving
 from tests.runs.providers.model_targets import CONTAINMENT, KINDS, asked, target_of

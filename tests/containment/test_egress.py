@@ -22,12 +22,12 @@ import pytest
 
 from runs.containment import filtered_network
 from runs.containment.egress import Allowed, Egress, parse_allowed, resolver_settings
+from runs.containment.process import run_process
 from runs.containment.profiles import AGENT, COMMAND
 from runs.containment.sandbox import Containment, Level
 from runs.errors import ProviderError
+from runs.execution.workspace import LocalWorkspace
 from runs.providers import OPTIONS
-from runs.providers.process import run_process
-from runs.workspaces import LocalWorkspace
 from tests.containment.small_world import PORT, PRIVATE, PUBLIC, WORKER
 from tests.requirements import missing
 from tests.runs.containments import containment
@@ -188,7 +188,7 @@ def test_a_network_goes_with_a_killed_worker(folders):
         "from tests.runs.containments import containment\n"
         "from runs.containment.egress import Egress\n"
         "from runs.containment.profiles import AGENT\n"
-        "from runs.providers.process import run_process\n"
+        "from runs.containment.process import run_process\n"
         "contained = replace(containment(), egress=Egress.INTERNET)\n"
         "sandbox = contained.around(Path(sys.argv[1]), Path(sys.argv[2]), profile=AGENT)\n"
         "run_process('sleep 64.5', cwd=sandbox.workspace, env={}, timeout_seconds=60, sandbox=sandbox)\n"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from runs import run_here
+from runs.containment.process import run_process
 from runs.containment.sandbox import Level
 from runs.errors import ProviderError
-from runs.grading import Grading, grade_in_workspace
-from runs.providers.process import run_process
+from runs.execution import run_here
+from runs.execution.grading import Grading, grade_in_workspace
 from tests.builders import make_project
 from tests.greeting import greeting
 from tests.runs import carried
@@ -198,7 +198,7 @@ def test_a_key_of_a_running_trial_is_in_no_argument_list(monkeypatch):
             seen.extend(argument_lists())
 
     with beside(watch):
-        run_here.carry_here(run.launch)
+        run_here.run_here(run.launch)
         carried_out.set()
     trial = run.trial_set.get()
     assert trial.answer.strip() == "has", trial.error

@@ -11,7 +11,6 @@ import pytest
 
 from evalhub.teams.models import Project
 from evaluators.model import FileUnavailable
-from runs import run_here
 from runs.containment.beneath import (
     create_beneath,
     exists_beneath,
@@ -24,9 +23,10 @@ from runs.containment.beneath import (
 from runs.containment.sandbox import Level
 from runs.containment.trees import disk_usage, entries_beneath, remove
 from runs.errors import ProviderError
+from runs.execution import run_here
+from runs.execution.workspace import LocalWorkspace
 from runs.models import Trial
-from runs.storage.workspace_contents import archive, changed_files
-from runs.workspaces import LocalWorkspace
+from runs.warehouse.workspace_archive import archive, changed_files
 from scenarios.formats.parsed import FixtureFile
 from tests.containment.planted import NAMES, SECRET, SHELL, planting, plants, victim
 from tests.kept_files import path_of
@@ -212,7 +212,7 @@ def carried(project: Project, prompt: str, **content: object) -> Trial:
     version = suite_of(project, attack={"prompt": prompt, **content})
     run = running(version, targets=["shell"])
     began = time.monotonic()
-    run_here.carry_here(run.launch)
+    run_here.run_here(run.launch)
     assert time.monotonic() - began < QUICK_SECONDS
     return run.trial_set.get()
 

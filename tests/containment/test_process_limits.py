@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from runs.containment.memory import memory_of_machine
+from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT, Caps
 from runs.containment.sandbox import Containment, Level
 from runs.errors import ProviderError
 from runs.providers import OPTIONS
-from runs.providers.process import ProcessResult, run_process
 from tests.runs import carried
 from tests.runs.carrying import shell_target
 from tests.runs.containments import containment

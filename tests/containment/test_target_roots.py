@@ -14,10 +14,10 @@ from runs.containment.sandbox import Level
 from runs.containment.target_roots import PathRefused, TargetRoots
 from runs.errors import ProviderError
 from runs.models import Target
-from runs.settings_of_worker import containment
-from runs.targets.accepting import take_over
 from runs.targets.edits import rewrite
-from runs.targets.resolving import resolve_target
+from runs.targets.import_targets import import_targets
+from runs.targets.resolve import resolve_target
+from runs.worker_settings import containment
 from scenarios.formats.problems import ScenarioFileError
 from tests.builders import make_project
 from tests.runs.containments import containment as at_level
@@ -161,7 +161,7 @@ def team(settings: Any, world: Path) -> Project:
 def test_a_target_that_names_another_path_is_not_saved(team, settings, fields, path):
     named = str(settings.DATA_DIR) if path == "data" else path
     with pytest.raises(ScenarioFileError) as caught:
-        take_over(team, yaml(filled(fields, named)), "targets.yaml", by=None)
+        import_targets(team, yaml(filled(fields, named)), "targets.yaml", by=None)
     (problem,) = caught.value.problems
     assert (problem.file, problem.id) == ("targets.yaml", "targets/path")
     assert problem.line == len(fields) + 2
@@ -193,7 +193,7 @@ def test_rewriting_a_target_is_checked_as_well(team):
 
 @pytest.mark.django_db
 def test_programs_on_path_need_no_list(team):
-    take_over(team, b"targets:\n  - {name: t, provider: codex}\n  - {name: u, provider: codex, executable: /usr/bin/codex}\n", "t.yaml", by=None)  # fmt: skip
+    import_targets(team, b"targets:\n  - {name: t, provider: codex}\n  - {name: u, provider: codex, executable: /usr/bin/codex}\n", "t.yaml", by=None)  # fmt: skip
     assert Target.objects.count() == 2
 
 

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from runs.storage.artifacts import keep
+from runs.warehouse.artifacts import keep
 from tests.builders import make_project
 from tests.commands.calling import call
 

@@ -18,8 +18,8 @@ from moto.server import ThreadedMotoServer
 
 from evalhub import environment
 from runs.models import Artifact, Trial
-from runs.storage.artifacts import FileUnavailable, keep, name_of, open_kept, opened, store
-from runs.storage.retention import prune_files
+from runs.warehouse.artifacts import FileUnavailable, keep, name_of, open_kept, opened, store
+from runs.warehouse.retention import prune_files
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
 from runs.models import Artifact, Baseline, Run, TranscriptRecord, Trial
-from runs.storage.artifacts import keep
+from runs.warehouse.artifacts import keep
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.kept_files import path_of
 from tests.trial_parts import make_command, make_transcript, shell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalhub.teams.models import Project
-from runs import run_here
+from runs.execution import run_here
 from runs.models import Trial
 from tests.builders import make_project
 from tests.runs.carrying import launch, shell_target, suite_of
@@ -24,7 +24,7 @@ def carried(project: Project, **contents: dict[str, Any]) -> dict[str, Trial]:
     """Carry these scenarios one after another in one lane, and then a good one; return the trials by key."""
     version = suite_of(project, **contents, zz_afterwards=GOOD)
     run = launch(version, targets=["shell"]).runs.get()
-    run_here.carry_here(run.launch)
+    run_here.run_here(run.launch)
     run.refresh_from_db()
     assert run.state == "finished", run.error
     trials = {trial.scenario.key: trial for trial in run.trial_set.select_related("scenario")}

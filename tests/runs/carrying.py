@@ -11,14 +11,14 @@ from typing import Any
 from django.db import connections
 
 from evalhub.teams.models import Project
-from runs import lanes, recording
+from runs.execution import lanes, recording
+from runs.execution.reaper import reap
+from runs.execution.trial_result import TrialResult
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import RunState, Trigger
-from runs.options import RunOptions
-from runs.planning import Request, request_runs
+from runs.models.run_options import RunOptions
+from runs.planning.request import Request, request_runs
 from runs.queue import claims
-from runs.reaping import reap
-from runs.trial_result import TrialResult
 from scenarios.models import SuiteVersion
 from tests.builders import make_project, make_suite, make_target, spec_content
 
@@ -130,7 +130,7 @@ def beside(work: Callable[[], object]) -> Iterator[None]:
 @contextmanager
 def carrying(run: Run) -> Iterator[None]:
     """Carry a run's trials meanwhile; the block cancels it."""
-    with beside(lambda: lanes.work(run.pk)):
+    with beside(lambda: lanes.run_lane(run.pk)):
         try:
             yield
         finally:

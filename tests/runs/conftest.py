@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs.summaries import measures
+from runs.warehouse import measures
 from scenarios.models import SuiteVersion
 from tests.builders import make_project, make_suite
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from runs.providers.process import ProcessResult, run_process
+from runs.containment.process import ProcessResult, run_process
 
 ENV = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
 

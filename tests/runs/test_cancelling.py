@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from runs import preparation, recording
+from runs.execution import preparation, recording
+from runs.execution.reaper import reap
+from runs.execution.trial_result import TrialResult
 from runs.models import Run
 from runs.queue import claims
-from runs.reaping import reap
-from runs.trial_result import TrialResult
 from tests.runs.carrying import claimed, lapse, launch, lose, lose_preparations, passed, running
 
 pytestmark = pytest.mark.django_db

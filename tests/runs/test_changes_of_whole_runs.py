@@ -7,8 +7,8 @@ from importlib import import_module
 import pytest
 from django.apps import apps
 
-from runs.comparing import compare_with_baseline
 from runs.models import Alert, Change, Run
+from runs.warehouse.comparison import compare_with_baseline
 from tests.builders import make_compared, make_project, make_run, make_suite
 
 pytestmark = pytest.mark.django_db

@@ -6,11 +6,11 @@ import pytest
 from django.test import Client
 
 from evaluators.suite_summary import suite_summary
-from runs.comparing import comparison_of
 from runs.models import Alert, Run
 from runs.reports.console import summary
 from runs.reports.document import run_digest, run_document
 from runs.reports.suite_result import suite_run
+from runs.warehouse.comparison import comparison_of
 from scenarios.models import Rubric, ScenarioVersion, SuiteVersion
 from tests.builders import make_compared, make_member, make_project, make_suite, make_version
 from tests.commands.calling import call

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent, Project
-from runs.baselines import check_choice, set_baseline, unset_baseline
-from runs.comparing import compare_with_baseline, comparison_of, passes
 from runs.errors import RequestError
 from runs.models import Alert, Change, Run
+from runs.warehouse.baselines import check_choice, set_baseline, unset_baseline
+from runs.warehouse.comparison import compare_with_baseline, comparison_of, passes
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_member, make_project, make_run, make_suite, make_target, make_trial
 

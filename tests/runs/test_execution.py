@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs import lanes, run_here
+from runs.execution import lanes, run_here
+from runs.execution.work_area import own_area
 from runs.models import Run, Target
-from runs.trials.work_area import own_area
 from tests.kept_files import path_of
 from tests.runs.carried import GOOD, carried, one, shell_project
 from tests.runs.carrying import launch, shell_target, suite_of
@@ -58,7 +58,7 @@ def test_an_agent_that_cannot_start_is_an_error_of_the_target(project):
     Target.objects.filter(name="shell").delete()
     shell_target(project, command_template="no-such-agent {PROMPT}")
     run = launch(suite_of(project, bad=GOOD), targets=["shell"]).runs.get()
-    run_here.carry_here(run.launch)
+    run_here.run_here(run.launch)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "start")
     assert "no-such-agent" in trial.error
@@ -159,7 +159,7 @@ def test_a_transcript_that_cannot_be_read_is_an_error_and_is_kept(project, tmp_p
         project=project, name="tape", provider="replay", definition=definition, base_folder=str(tmp_path)
     )
     run = launch(suite_of(project, bad=GOOD), targets=["tape"]).runs.get()
-    run_here.carry_here(run.launch)
+    run_here.run_here(run.launch)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "transcript")
     assert path_of(trial.artifacts.get(name="transcript").sha256).read_text() == "this is no stream at all\n"
@@ -172,7 +172,7 @@ def test_a_mistake_of_evalhub_itself_is_an_error_with_its_traceback(project):
     scenario_version.content = {"key": "bad", "prompt": "true", "no_such_field": 1}
     scenario_version.save()
     Run.objects.filter(pk=run.pk).update(state="running")
-    lanes.work(run.pk)
+    lanes.run_lane(run.pk)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "internal")
     assert "no_such_field" in trial.detail["traceback"]
@@ -197,7 +197,7 @@ def test_a_stream_of_another_program_is_an_error_and_passes_no_gate(project, tmp
     )
     version = suite_of(project, played={**GOOD, **gate(type="no_transcript_errors")})
     run = launch(version, targets=["played"]).runs.get()
-    run_here.carry_here(run.launch)
+    run_here.run_here(run.launch)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "transcript")
     assert "The output is no stream of Codex" in trial.error

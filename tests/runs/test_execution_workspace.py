@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs import run_here
+from runs.execution import run_here
 from scenarios.formats.parsed import FixtureFile
 from scenarios.storing import keep_fixture
 from tests.runs.carried import one, shell_project
@@ -24,7 +24,7 @@ def test_it_is_told_how_the_workspace_differs_from_its_fixture(project):
     version = suite_of(project, edits={"prompt": "echo two >> notes.txt; rm old.txt; echo x > new.txt"})
     version.scenario_versions.update(fixture=keep_fixture(project, files))
     run = launch(version, targets=["shell"]).runs.get()
-    run_here.carry_here(run.launch)
+    run_here.run_here(run.launch)
     assert run.trial_set.get().detail["workspace"] == {
         "added": 1,
         "changed": 1,
@@ -43,7 +43,7 @@ def test_an_emptied_workspace_is_told_to_be_empty(project):
     version = suite_of(project, empties={"prompt": "rm notes.txt"})
     version.scenario_versions.update(fixture=keep_fixture(project, (FixtureFile("notes.txt", b"x"),)))
     run = launch(version, targets=["shell"]).runs.get()
-    run_here.carry_here(run.launch)
+    run_here.run_here(run.launch)
     trial = run.trial_set.get()
     assert (trial.detail["workspace"]["removed"], trial.detail["workspace"]["empty"]) == (1, True)
     assert "workspace" not in trial.artifacts.values_list("name", flat=True)

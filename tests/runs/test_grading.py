@@ -10,10 +10,10 @@ import pytest
 
 from evaluators.transcripts import PARSERS
 from runs.errors import RequestError
-from runs.grading import Grading, grade_by_files, grade_in_workspace
-from runs.grading.evidence import Parser
-from runs.settings_of_worker import containment
-from runs.trials.work_area import own_area
+from runs.execution.grading import Grading, grade_by_files, grade_in_workspace
+from runs.execution.grading.evidence import Parser
+from runs.execution.work_area import own_area
+from runs.worker_settings import containment
 from scenarios.formats.problems import ScenarioFileError
 from tests.greeting import CONTAINS, SUCCEEDS, greeting
 

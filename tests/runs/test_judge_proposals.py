@@ -8,8 +8,8 @@ from django.test import Client
 from evalhub.teams.models import ApiToken
 from runs.errors import UnknownTarget
 from runs.models import Run
-from runs.options import RunOptions
-from runs.planning import Request, plan
+from runs.models.run_options import RunOptions
+from runs.planning.request import Request, plan
 from tests.builders import make_member, make_project, make_suite, make_target
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 

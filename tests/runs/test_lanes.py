@@ -9,7 +9,7 @@ import time
 import pytest
 from django.db import connection, transaction
 
-from runs import lanes, recording, run_here
+from runs.execution import lanes, recording, run_here
 from runs.models import Run, Target, Trial
 from tests.builders import make_guidance, make_project, make_suite, make_target
 from tests.runs.carrying import (
@@ -32,7 +32,7 @@ def test_the_runs_of_a_launch_take_turns():
     started = launch(version, guidance=guidance, trials=3)
     Run.objects.filter(launch=started).update(state="running")
     first = started.runs.order_by("pk").first()
-    lanes.work(first.pk)
+    lanes.run_lane(first.pk)
     order = list(Trial.objects.filter(run__launch=started).order_by("started").values_list("run", flat=True))
     assert len(order) == 12
     assert all(order[n] != order[n + 1] for n in range(11)), order
@@ -40,16 +40,16 @@ def test_the_runs_of_a_launch_take_turns():
 
 def test_a_lane_whose_time_is_over_says_that_work_is_left():
     run = running(trials=5)
-    assert lanes.work(run.pk, until=time.monotonic())
+    assert lanes.run_lane(run.pk, until=time.monotonic())
     assert run.trial_set.filter(state="finished").count() == 1
-    assert not lanes.work(run.pk)
+    assert not lanes.run_lane(run.pk)
     run.refresh_from_db()
     assert run.state == "finished"
 
 
 def test_a_launch_is_carried_to_its_end_in_this_process():
     started = launch(trials=10, concurrency=4)
-    run_here.carry_here(started)
+    run_here.run_here(started)
     run = started.runs.get()
     assert (run.state, run.outcome, run.passed) == ("finished", "pass", 20)
     assert run.fingerprint["target"] == "local"
@@ -60,7 +60,7 @@ def test_cancelling_ends_a_running_agent_within_seconds():
     project = make_project()
     shell_target(project)
     run = launch(suite_of(project, a={"prompt": "sleep 60"}), targets=["shell"]).runs.get()
-    with beside(lambda: run_here.carry_here(run.launch)):
+    with beside(lambda: run_here.run_here(run.launch)):
         until(Trial.objects.filter(run=run, state="running").exists)
         began = time.monotonic()
         recording.cancel_run(run.pk)
@@ -81,7 +81,7 @@ def test_ctrl_c_cancels_what_runs_in_this_process():
 
     began = time.monotonic()
     with beside(interrupt), pytest.raises(KeyboardInterrupt):
-        run_here.carry_here(run.launch)
+        run_here.run_here(run.launch)
     assert time.monotonic() - began < 30
     run.refresh_from_db()
     assert (run.state, run.trial_set.get().state) == ("cancelled", "cancelled")
@@ -96,7 +96,7 @@ def test_ctrl_c_in_the_midst_of_a_transaction_leaves_nothing_of_it():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_here.carry_here(started, interrupted)
+        run_here.run_here(started, interrupted)
     assert not connection.in_atomic_block
     assert started.runs.get().tool_version == ""
 
@@ -109,6 +109,6 @@ def test_a_target_with_one_place_runs_one_trial_at_a_time_over_all_runs():
     version = make_suite(project, **NO_GATES)
     guidance = [make_guidance(version.suite, name) for name in ("a", "b")]
     started = launch(version, targets=["slow"], guidance=guidance, trials=2, concurrency=2)
-    run_here.carry_here(started)
+    run_here.run_here(started)
     spans = sorted(Trial.objects.values_list("started", "finished"))
     assert all(spans[n][1] <= spans[n + 1][0] for n in range(len(spans) - 1)), spans

@@ -22,7 +22,7 @@ UNMET = (
 )
 EVERYTHING = """
 import django; django.setup()
-import evalhub.urls, evalhub.celery, runs.tasks, runs.trials.batching, runs.launching, runs.providers
+import evalhub.urls, evalhub.celery, runs.tasks, runs.execution.batches, runs.planning.inputs, runs.providers
 from django.urls import get_resolver; get_resolver().url_patterns
 """
 MOCK_RUN = """

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from pytest_django import DjangoDbBlocker
 
 from evalhub.teams.models import Project
-from runs.made_up.story import chapters
+from runs.demo_data.story import chapters
 from runs.models import Artifact, Baseline, Change, CommandRecord, JudgingRecord, Run, RunMeasure, Trial
 from scenarios.models import Suite
 from tests.builders import make_project

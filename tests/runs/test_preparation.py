@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import Project
-from runs import lanes, preparation, run_here
+from runs.execution import lanes, preparation, run_here
+from runs.execution.context import forget
 from runs.models import Run, Trial
 from runs.targets.versions import definition_hash
-from runs.trials.context import forget
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Rubric
 from scenarios.storing import keep_fixture
@@ -34,12 +34,12 @@ def test_the_fingerprint_names_fixtures_and_rubrics_beside_their_hashes():
         stored[key].fixture, stored[key].rubric = fixture, rubric if key == "a" else None
         stored[key].save()
     started = launch(version)
-    run_here.carry_here(started)
+    run_here.run_here(started)
     told = started.runs.get().fingerprint
     assert told["names"] == {"fixture": "garden, shop", "rubric": "capture"}
     assert told["rubric"] == rubric.sha256
     plain = launch(make_suite(project, **NO_GATES))
-    run_here.carry_here(plain)
+    run_here.run_here(plain)
     assert plain.runs.get().fingerprint["names"] == {}
 
 
@@ -49,7 +49,7 @@ def test_the_fingerprint_changes_with_what_a_target_asks_and_not_with_how_many_a
 
     def told() -> str:
         started = launch(version, targets=["shell"])
-        run_here.carry_here(started)
+        run_here.run_here(started)
         return str(started.runs.get().fingerprint["target_sha256"])
 
     def edited(**changes: object) -> str:
@@ -84,7 +84,7 @@ def test_the_fingerprint_names_the_judge_that_is_asked(
     run = launched.runs.get()
     run.options = {**run.options, "judge_model": asked}
     run.save()
-    run_here.carry_here(launched)
+    run_here.run_here(launched)
     run.refresh_from_db()
     assert run.fingerprint["judge"] == judge
 
@@ -100,7 +100,7 @@ def test_the_fingerprint_changes_with_the_judges_definition_and_knows_who_is_not
         run = launched.runs.get()
         run.options = {**run.options, "judge": asks}
         run.save()
-        run_here.carry_here(launched)
+        run_here.run_here(launched)
         run.refresh_from_db()
         return run.fingerprint["judge"], run.fingerprint["judge_sha256"]
 
@@ -121,12 +121,12 @@ def test_trials_ask_as_their_run_was_prepared_whoever_edits_the_target_meanwhile
     target.save()
     # Another process begins with this run.
     forget()
-    lanes.work(run.pk)
+    lanes.run_lane(run.pk)
     run.refresh_from_db()
     assert run.trial_set.get().exit_code == 0
     assert run.target_version.sha256 == run.fingerprint["target_sha256"]
     again = launch(run.suite_version, targets=["shell"]).runs.get()
-    run_here.carry_here(again.launch)
+    run_here.run_here(again.launch)
     assert again.trial_set.get().exit_code == 7
     assert target.versions.count() == 2
 

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from evalhub.web import numbers
-from runs.charts.recent import Recent, drawn_figures
-from runs.warehouse.history import Held, Spread
+from runs.charts.recent_runs import Recent, drawn_figures
+from runs.warehouse.run_list import Held, Spread
 
 AT = datetime(2026, 11, 9, 12, tzinfo=UTC)
 

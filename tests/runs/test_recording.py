@@ -8,11 +8,11 @@ import pytest
 
 from evaluators.evaluate import Evaluation
 from evaluators.model import Score, Transcript, Usage
-from runs import recording
+from runs.execution import recording
+from runs.execution.reaper import reap
 from runs.models import Run, RunMeasure, RunSlot, Trial
 from runs.models.trial import SHORT, TranscriptRecord
 from runs.queue import claims
-from runs.reaping import reap
 from tests.runs.carrying import claimed, launch, passed, running
 
 pytestmark = pytest.mark.django_db

@@ -11,10 +11,10 @@ from evaluators.model import FileUnavailable
 from runs.containment.sandbox import Level
 from runs.containment.trees import remove
 from runs.errors import ProviderError
-from runs.storage.workspace_contents import ChangedFile, archive, changed_files
-from runs.trials.folder import trial_folder
-from runs.trials.work_area import own_area
-from runs.workspaces import LocalWorkspace, fill, fresh_folder
+from runs.execution.trial_folder import trial_folder
+from runs.execution.work_area import own_area
+from runs.execution.workspace import LocalWorkspace, fill, fresh_folder
+from runs.warehouse.workspace_archive import ChangedFile, archive, changed_files
 from scenarios.formats.parsed import FixtureFile
 from scenarios.guidance import lay_over
 from scenarios.spec import PostScript
@@ -232,7 +232,7 @@ def test_it_removes_what_was_made_read_only(tmp_path):
         "remove(root); remove(root); print(root.exists())\n"
     )
     root = Path(__file__).parents[2]
-    code = f"import sys; sys.path.insert(0, {str(root)!r}); import runs.workspaces\n{program}"
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); import runs.execution.workspace\n{program}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/", check=False)
     assert done.stdout == "False\n", done.stderr
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from evalhub.teams.audit_words import DONE, sentence
+from evalhub.teams.models import DONE, sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from evalhub.teams.models import Project
-from runs.summaries import measures
+from runs.warehouse import measures
 from scenarios.models import SuiteVersion
 from tests.builders import make_member, make_project, make_suite
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture

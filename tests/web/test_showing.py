@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.template import engines
 
-from evalhub.web import drawing, numbers, words
-from evalhub.web.coded import coded
-from evalhub.web.visible import cut, visible
+from evalhub.template_engine import coded
+from evalhub.web import drawing, numbers, template_filters
+from evalhub.web.sanitize import cut, visible
 
 NOW = datetime(2026, 11, 9, 12, 0, tzinfo=UTC)
 
@@ -168,7 +168,7 @@ def test_templates_say_it_with_a_word(template, shown):
 
 def test_data_for_a_script_is_json_that_no_text_can_end():
     given = {"text": "</script><!-- & '\"", "values": [1, 0.5, None, float("nan")], "<": "é"}
-    shown = words.json_script(given, "figure")
+    shown = template_filters.json_script(given, "figure")
     begin, end = '<script id="figure" type="application/json">', "</script>"
     assert shown.startswith(begin) and shown.endswith(end)
     text = shown[len(begin) : -len(end)]

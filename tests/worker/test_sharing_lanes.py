@@ -50,6 +50,9 @@ def test_a_free_worker_finds_work_while_the_broker_is_away(stand: Stand, tmp_pat
     kill_group(stand.broker)
     number = start_run(stand, tmp_path, "one", trials=1, delay_ms=1, lanes=1)
     stand.manage(
-        "shell", "--no-imports", "-c", f"from runs.preparation import prepare_run; prepare_run({number})"
+        "shell",
+        "--no-imports",
+        "-c",
+        f"from runs.execution.preparation import prepare_run; prepare_run({number})",
     )
     stand.until(lambda: stand.one(f"SELECT state FROM runs_run WHERE id = {number}") == "finished", 30)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalhub.web.numbers import file_size
-from runs.storage.backup import BackupFailed, back_up
+from runs.warehouse.backup import BackupFailed, back_up
 from scenarios.commands import EvalhubCommand, Refused, Result
 
 

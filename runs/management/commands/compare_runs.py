@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from evaluators.regression import named
-from runs.comparing import comparison_between
 from runs.models import Run
+from runs.warehouse.comparison import comparison_between
 from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result
 
 

@@ -9,8 +9,8 @@ from django.conf import settings
 from pydantic import ValidationError
 
 from runs.errors import ProviderError, RequestError
-from runs.grading import Grading, grade_in_workspace
-from runs.settings_of_worker import containment
+from runs.execution.grading import Grading, grade_in_workspace
+from runs.worker_settings import containment
 from scenarios.commands import FAILED, EvalhubCommand, Refused, Result, read_bytes
 
 SIGNS = {True: "✓", False: "✗", None: "–"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from runs.errors import RequestError
 from runs.models import Run
-from runs.storage.importing import import_results
+from runs.warehouse.import_results import import_results
 from scenarios.commands import (
     EvalhubCommand,
     Refused,

@@ -11,7 +11,7 @@ from django.db import transaction
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs.models import Target
-from runs.targets.accepting import Brought, folder_on_disk, take_over_brought
+from runs.targets.import_targets import Brought, folder_on_disk, import_uploaded_targets
 from scenarios.bundles import Bundle, read_path
 from scenarios.commands import (
     FAILED,
@@ -56,7 +56,7 @@ def _take(
     imported = import_files(bundle, project=project, by=by, strict=strict)
     versions = [each.version for each in imported]
     folder = next((folder_on_disk(path, each.targets_file) for each in versions if each.targets_text), "")
-    return imported, take_over_brought(versions, by=by, base_folder=folder)
+    return imported, import_uploaded_targets(versions, by=by, base_folder=folder)
 
 
 def _lines(imported: tuple[Imported, ...], brought: Brought) -> list[str]:

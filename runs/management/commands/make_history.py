@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import Membership, Project
 from evalhub.teams.roles import Role
-from runs.made_up.storing import make_runs, make_stage
+from runs.demo_data.storing import make_runs, make_stage
 from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 MARK = "Made up"

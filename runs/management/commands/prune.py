@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from evalhub.web.commands import number_of_days
 from evalhub.web.numbers import file_size
-from runs.storage.retention import Pruned, prune_files, prune_runs
+from runs.warehouse.retention import Pruned, prune_files, prune_runs
 from scenarios.commands import EvalhubCommand, Result, acting_user
 
 

@@ -12,19 +12,20 @@ from pydantic import ValidationError
 
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
-from runs import launching, run_here, waiting
-from runs.baselines import check_choice
 from runs.errors import RequestError
+from runs.execution import run_here, wait
 from runs.models import Launch, Run
 from runs.models.run import Trigger
-from runs.options import RunOptions, Selection
-from runs.planning import PlannedRun, Request, plan, request_runs
+from runs.models.run_options import RunOptions, Selection
+from runs.planning import inputs
+from runs.planning.option_files import apply_config, given_sources
+from runs.planning.request import PlannedRun, Request, plan, request_runs
 from runs.reports.console import MOST_TRIALS
 from runs.reports.document import run_digest, run_document
 from runs.reports.files import check_places, write_files, write_suite_result
 from runs.reports.suite_result import suite_run
 from runs.reports.terminal import printed, terminal_of
-from runs.requests.typed_options import apply_config, given_sources
+from runs.warehouse.baselines import check_choice
 from scenarios.commands import (
     REGRESSED,
     EvalhubCommand,
@@ -65,10 +66,10 @@ class Command(EvalhubCommand):
     def _carry(self, launch: Launch, options: dict[str, Any]) -> Result:
         ended = _writer(options["output_dir"])
         if options["now"]:
-            run_here.carry_here(launch, ended)
+            run_here.run_here(launch, ended)
         elif options["wait"]:
             limit = options["wait_limit"] or None
-            waiting.wait_for(launch, ended, limit_seconds=limit, say=self.stderr.write)
+            wait.wait_for(launch, ended, limit_seconds=limit, say=self.stderr.write)
         else:
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
@@ -142,7 +143,7 @@ def _add_how(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--wait-limit",
         type=_seconds,
-        default=waiting.WAIT_LIMIT_SECONDS,
+        default=wait.WAIT_LIMIT_SECONDS,
         metavar="S",
         help="with --wait: seconds to wait while no worker is running (default: %(default)g; 0: no limit)",
     )
@@ -181,15 +182,15 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     by = acting_user()
     apply_config(project, options)
     if options["targets"]:
-        launching.take_targets_file(project, Path(options["targets"]), by=by)
+        inputs.import_targets_file(project, Path(options["targets"]), by=by)
     check_choice(project.pk, options["baseline"])
-    versions = launching.suite_versions(project, options["suites"], by=by, strict=options["strict"])
+    versions = inputs.suite_versions(project, options["suites"], by=by, strict=options["strict"])
     selection, run_options = _selection_and_options(options)
     return Request(
         suite_versions=versions,
         targets=options["target"],
         models=options["model"],
-        guidance=launching.chosen_guidance(versions, options["guidance"], by=by),
+        guidance=inputs.chosen_guidance(versions, options["guidance"], by=by),
         selection=selection,
         options=run_options,
         tool_version=options["tool_version"],

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from runs.containment.process import run_process
 from runs.containment.profiles import AGENT
 from runs.containment.sandbox import Containment, Level
 from runs.containment.system_files import KEPT_SECONDS, gathered
-from runs.providers.process import run_process
 from tests.runs.containments import containment
 
 

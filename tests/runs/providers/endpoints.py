@@ -10,9 +10,9 @@ from evaluators.criteria import Criteria
 from evaluators.evaluate import evaluate
 from evaluators.evidence import Evidence
 from evaluators.transcripts import parse
+from runs.containment.outbound import Outbound
 from runs.providers import make_provider
 from runs.providers.base import Invocation, Provider, Recording
-from runs.providers.outbound import Outbound
 from runs.targets.definitions import define, resolve
 from tests.runs.containments import LOOPBACK, containment
 from tests.runs.servers import Reply, Request, serving

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.model import Price
+from runs.containment.outbound import Outbound
 from runs.containment.sandbox import Containment, Policy, look_at_machine
 from runs.providers import OPTIONS
 from runs.providers.base import Invocation
 from runs.providers.language_model import LanguageModel
 from runs.providers.options import ResolvedTarget
-from runs.providers.outbound import Outbound
 from tests.model_server import ModelServer
 
 KEY = "sk-of-the-tests-0123456789"

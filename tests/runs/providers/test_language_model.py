@@ -6,13 +6,13 @@ import pytest
 
 from evaluators.model import Price, Usage
 from evaluators.transcripts import parse
+from runs.containment.outbound import Outbound
 from runs.containment.sandbox import Containment, Policy, look_at_machine
 from runs.errors import ProviderError
 from runs.providers.access import access_of, azure_address, with_key
 from runs.providers.language_model import LanguageModel
 from runs.providers.litellm import LitellmOptions
 from runs.providers.options import ResolvedTarget
-from runs.providers.outbound import Outbound
 from tests.model_server import Answer
 from tests.runs.providers.model_targets import KEY, KINDS, asked, provider_of, target_of
 

@@ -7,9 +7,9 @@ from ipaddress import ip_address
 import httpx
 import pytest
 
+from runs.containment.outbound import AddressRefused, Outbound
+from runs.containment.outbound_http import OutOfTime, Patience, Stopped, client
 from runs.providers.healthcheck import ask_address
-from runs.providers.outbound import AddressRefused, Outbound
-from runs.providers.outbound_http import OutOfTime, Patience, Stopped, client
 from tests.runs.servers import Reply, serving
 
 CLOSED = Outbound()

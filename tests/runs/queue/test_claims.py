@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from runs import recording
+from runs.execution import recording
+from runs.execution.reaper import reap
 from runs.models import Run, RunSlot, TargetSlot, Trial
 from runs.queue import claims
-from runs.queue.telling import Doing, tell
-from runs.queue.worker_name import worker_name
-from runs.reaping import reap
+from runs.queue.heartbeat import Doing, tell
+from runs.queue.worker_registry import worker_name
 from tests.builders import make_project, make_suite, make_target
 from tests.runs.carrying import NO_GATES, claimed, lapse, launch, lose, lose_preparations, passed, running
 

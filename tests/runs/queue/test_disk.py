@@ -6,8 +6,8 @@ import errno
 
 import pytest
 
-from runs import lanes, preparation, run_here
 from runs.errors import ProviderError
+from runs.execution import lanes, preparation, run_here
 from runs.queue import claims, disk
 from runs.queue.disk import DiskFull, disk_full
 from tests.runs.carrying import beside, claimed, launch, running, until
@@ -63,7 +63,7 @@ def test_the_fourth_full_disk_is_an_error_that_says_so():
 def test_nothing_is_claimed_while_there_is_too_little_room(settings):
     settings.MIN_FREE_MB = ENOUGH_FOR_NOBODY
     run, queued = running(trials=1), launch().runs.get()
-    lanes.work(run.pk)
+    lanes.run_lane(run.pk)
     assert not preparation.prepare_run(queued.pk)
     assert not run.trial_set.exclude(state="queued").exists()
     queued.refresh_from_db()
@@ -73,7 +73,7 @@ def test_nothing_is_claimed_while_there_is_too_little_room(settings):
 def test_a_run_in_this_process_says_once_what_it_waits_for(settings, caplog):
     settings.MIN_FREE_MB = ENOUGH_FOR_NOBODY
     started = launch(trials=1)
-    with beside(lambda: run_here.carry_here(started)):
+    with beside(lambda: run_here.run_here(started)):
         try:
             until(lambda: "Disk full at " in caplog.text)
         finally:

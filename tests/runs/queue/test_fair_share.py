@@ -8,7 +8,7 @@ from threading import Barrier, Thread
 import pytest
 from django.db import connections
 
-from runs import lanes
+from runs.execution import lanes
 from runs.models import Run, RunSlot, Target
 from runs.queue import claims, fair_share
 from runs.queue.claims import Place
@@ -135,7 +135,7 @@ def test_lanes_that_choose_at_once_count_each_other():
 
 def test_a_lane_of_a_launch_leaves_other_launches_alone():
     mine, other = in_project("mine", trials=1), in_project("other", trials=1)
-    lanes.work(mine.pk)
+    lanes.run_lane(mine.pk)
     other.refresh_from_db()
     assert (other.state, other.open) == ("running", 2)
 

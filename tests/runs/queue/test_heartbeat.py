@@ -7,12 +7,12 @@ import time
 import pytest
 
 from evaluators.transcripts.latest import CallsTold
-from runs import recording
+from runs.execution import recording
 from runs.models import Trial
 from runs.queue import heartbeat as heartbeat_module
 from runs.queue.claims import expired_trials
 from runs.queue.heartbeat import Heartbeat
-from runs.queue.worker_name import worker_name
+from runs.queue.worker_registry import worker_name
 from tests.builders import make_project
 from tests.runs.carrying import (
     carrying,

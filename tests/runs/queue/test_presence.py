@@ -8,36 +8,36 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from runs.execution.reaper import reap
 from runs.models import Worker
-from runs.queue import presence
+from runs.queue import worker_registry
 from runs.queue.heartbeat import heartbeat
-from runs.queue.worker_name import worker_name
-from runs.reaping import reap
+from runs.queue.worker_registry import worker_name
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_worker_is_listed_with_what_it_does_and_how_it_contains() -> None:
     with heartbeat.holding("a-place", "place"):
-        presence.say()
+        worker_registry.heartbeat_worker()
     worker = Worker.objects.get(name=worker_name())
     assert worker.lanes == 1
     assert worker.sandbox in ("bwrap", "landlock", "limits", "off")
-    presence.say()
+    worker_registry.heartbeat_worker()
     assert Worker.objects.get().lanes == 0
 
 
 def test_one_that_was_silent_for_a_day_is_forgotten() -> None:
     Worker.objects.create(name="old:1", seen=timezone.now() - timedelta(hours=2))
     Worker.objects.create(name="other:1", seen=timezone.now() - timedelta(minutes=30))
-    presence.say()
+    worker_registry.heartbeat_worker()
     reap()
     assert set(Worker.objects.values_list("name", flat=True)) == {"other:1", worker_name()}
 
 
 def test_one_that_ends_in_order_is_gone() -> None:
     stop = threading.Event()
-    thread = presence.keep_saying(stop)
+    thread = worker_registry.keep_saying(stop)
     stop.set()
     thread.join(10)
     assert not Worker.objects.exists()

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import pytest
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, connections
 
-from runs import recording
+from runs.execution import recording
 from runs.models import Run, Trial
 from runs.queue import claims
-from runs.queue.retrying import is_connection_lost, retry_when_lost
+from runs.queue.retry import is_connection_lost, retry_when_lost
 from tests.runs.carrying import claimed, passed, running
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from evaluators.power import pass_rate_spread, smallest_change
-from runs.options import RunOptions, Selection
-from runs.planning import Request, plan
-from runs.requests.estimating import OFFERED, estimated
-from runs.summaries import measures
-from runs.warehouse.past import past_of
+from runs.models.run_options import RunOptions, Selection
+from runs.planning.estimate import OFFERED, estimated
+from runs.planning.request import Request, plan
+from runs.planning.run_history import past_of
+from runs.warehouse import measures
 from tests.builders import make_project, make_suite, make_target
 from tests.runs.past_runs import past_run
 

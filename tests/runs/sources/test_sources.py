@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runs.errors import RequestError
-from runs.requests.runner_config import read_config
+from runs.planning.runner_config import read_config
 from runs.sources.reading import read_json_file, read_registry_file, registry_from
 
 

@@ -11,12 +11,12 @@ from django.db import connections
 
 from evalhub.teams.models import Project
 from evaluators.suite_summary import suite_summary
-from runs.choosing import find_target
 from runs.errors import RequestError
 from runs.models import Run, RunMeasure
+from runs.planning.selection import find_target
 from runs.reports.exports import exported
 from runs.reports.suite_result import suite_run
-from runs.storage.importing import import_results
+from runs.warehouse.import_results import import_results
 from scenarios.models import Suite
 from tests.builders import make_project, make_run, make_suite, make_trial
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from runs.models import Target, TargetCheck
 from runs.providers.base import Availability
-from runs.targets.checking import ask_check, carry_out_check, keep_found
+from runs.targets.check import ask_check, keep_found, run_check
 from tests.builders import make_project, make_target
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,7 @@ def changed(definition: dict) -> Target:
 
 def checked(target: Target) -> TargetCheck:
     check = ask_check(target, by=None)
-    carry_out_check(check.pk)
+    run_check(check.pk)
     check.refresh_from_db()
     return check
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runs import lanes
+from runs.execution import lanes
 from runs.models import ProviderBatch, Run, Target
 from tests.builders import make_project
 from tests.runs.carrying import launch, suite_of
@@ -41,7 +41,7 @@ def carried(run: Run) -> Run:
     """Carry the run to where its batch ended."""
     for _ in range(5):
         let_a_look_be_due(run)
-        lanes.work(run.pk)
+        lanes.run_lane(run.pk)
     return Run.objects.get(pk=run.pk)
 
 

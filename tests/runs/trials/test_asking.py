@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from runs import lanes, preparation
+from runs.execution import lanes, preparation
 from runs.models import Run, Target
 from runs.models.run import Trigger
-from runs.options import RunOptions
-from runs.planning import Request, request_runs
+from runs.models.run_options import RunOptions
+from runs.planning.request import Request, request_runs
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project
@@ -33,7 +33,7 @@ def carried(case: dict[str, Any], target: dict[str, Any], **options: Any) -> Run
     request = Request([imported.version], options=RunOptions(**options))
     run = request_runs(project, request, by=None, trigger=Trigger.CLI, wake=False).runs.get()
     assert preparation.prepare_run(run.pk)
-    lanes.work(run.pk)
+    lanes.run_lane(run.pk)
     return Run.objects.get(pk=run.pk)
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runs import lanes, preparation
+from runs.execution import batches, lanes, preparation
 from runs.models import ProviderBatch, Run
-from runs.trials import batching
 from tests.model_server import Answer, serving
 from tests.runs.trials.batches import CITIES, KEY, KINDS, answers, batch_run, carried, let_a_look_be_due
 
@@ -98,7 +97,7 @@ def test_nothing_starts_while_the_batch_is_under_way(models, kind):
     run = batch_run(models, kind)
     preparation.prepare_run(run.pk)
     let_a_look_be_due(run)
-    assert not lanes.work(run.pk)
+    assert not lanes.run_lane(run.pk)
     assert run.trial_set.filter(state="queued").count() == 3
     assert carried(run).state == "finished"
 
@@ -107,15 +106,15 @@ def test_the_batch_is_not_looked_at_before_a_look_is_due(models):
     models.script.looks_until_done = 9
     run = batch_run(models)
     preparation.prepare_run(run.pk)
-    assert batching.due_runs() == []
+    assert batches.due_runs() == []
     for _ in range(20):
-        lanes.work(run.pk)
+        lanes.run_lane(run.pk)
     assert models.script.batches["batch_1"].looks == 1  # that of handing it in
     let_a_look_be_due(run)
-    assert batching.due_runs() == [run.pk]
-    lanes.work(run.pk)
+    assert batches.due_runs() == [run.pk]
+    lanes.run_lane(run.pk)
     assert models.script.batches["batch_1"].looks == 2
-    assert batching.due_runs() == []
+    assert batches.due_runs() == []
 
 
 def test_a_batch_whose_id_is_known_is_never_submitted_again(models):

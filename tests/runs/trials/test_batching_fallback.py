@@ -11,11 +11,10 @@ import time
 
 import pytest
 
-from runs import lanes, preparation, recording, run_here
+from runs.execution import batches, lanes, preparation, recording, run_here
+from runs.execution.batch_answers import batching_of
+from runs.execution.context import load_run
 from runs.models import BatchAnswer, ProviderBatch
-from runs.trials import batching
-from runs.trials.batch_answers import batching_of
-from runs.trials.context import load_run
 from tests.model_server import Answer, Broken, Failure, serving
 from tests.runs.trials.batches import (
     CITIES,
@@ -110,7 +109,7 @@ def test_a_provider_that_is_away_for_a_while_is_asked_later(models):
     preparation.prepare_run(run.pk)
     kept = models.script.batches.pop("batch_1")
     let_a_look_be_due(run)
-    lanes.work(run.pk)
+    lanes.run_lane(run.pk)
     assert run.trial_set.filter(state="queued").count() == 3
     models.script.batches["batch_1"] = kept
     run = carried(run)
@@ -140,11 +139,11 @@ def test_a_cancelled_run_cancels_its_batch(models):
     preparation.prepare_run(run.pk)
     recording.cancel_run(run.pk)
     let_a_look_be_due(run)
-    assert batching.due_runs() == [run.pk]
-    lanes.work(run.pk)
+    assert batches.due_runs() == [run.pk]
+    lanes.run_lane(run.pk)
     assert len(models.script.requests("/cancel")) == 1
     assert ProviderBatch.objects.get(run=run).state == "cancelled"
-    assert batching.due_runs() == []
+    assert batches.due_runs() == []
 
 
 def interrupt_once(script) -> None:
@@ -160,7 +159,7 @@ def test_ctrl_c_cancels_the_batch(models):
 
     threading.Thread(target=interrupt_once, args=(models.script,), daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
-        run_here.carry_here(run.launch)
+        run_here.run_here(run.launch)
     assert len(models.script.requests("/cancel")) == 1
     run.refresh_from_db()
     assert run.state == "cancelled"
@@ -169,7 +168,7 @@ def test_ctrl_c_cancels_the_batch(models):
 def test_a_run_in_this_process_waits_for_its_batch(models):
     models.script.looks_until_done = 1
     run = batch_run(models)
-    run_here.carry_here(run.launch)
+    run_here.run_here(run.launch)
     run.refresh_from_db()
     assert (run.state, run.outcome, run.warnings) == ("finished", "pass", [])
     # Handed in, looked at twice, fetched.
@@ -182,7 +181,7 @@ def test_a_preparation_that_was_thought_lost_takes_its_batch_back(models):
     context = load_run(run.pk)
     row = ProviderBatch.objects.create(run=run, state="failed", token="mine", detail={"reason": "lost."})
     # Nothing public hands in a batch that was thought lost.
-    batching._hand_in(row, batching_of(context.provider), context)  # noqa: SLF001
+    batches._hand_in(row, batching_of(context.provider), context)  # noqa: SLF001
     assert len(models.script.requests("/cancel")) == 1
     row.refresh_from_db()
     assert (row.state, row.external_id) == ("failed", "")
@@ -193,7 +192,7 @@ def test_no_secret_is_kept_of_a_batch(models):
     run = batch_run(models)
     preparation.prepare_run(run.pk)
     let_a_look_be_due(run)
-    batching.waits(run.pk)
+    batches.waits(run.pk)
     kept = [json.loads(bytes(row.data)) for row in BatchAnswer.objects.all()]
     texts = [text for each in kept for text in (each["answer"], base64.b64decode(each["raw"]).decode())]
     assert texts == ["The key is [REDACTED]."] * 6

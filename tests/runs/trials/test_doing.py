@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evaluators.transcripts.latest import CallsTold
+from runs.execution.activity import storable_call, storable_calls
 from runs.models.trial import LONGEST_DOING
-from runs.trials.doing import storable, storable_call
 
 SECRET = "sesame-open-wide"
 
@@ -47,10 +47,10 @@ def test_a_value_longer_than_what_is_kept_is_masked():
 
 
 def test_of_what_is_told_the_call_is_made_storable_and_the_count_stays():
-    assert storable(CallsTold(f"login {SECRET}", 3), (SECRET,)) == CallsTold("login [REDACTED]", 3)
-    assert storable(CallsTold(), (SECRET,)) == CallsTold()
+    assert storable_calls(CallsTold(f"login {SECRET}", 3), (SECRET,)) == CallsTold("login [REDACTED]", 3)
+    assert storable_calls(CallsTold(), (SECRET,)) == CallsTold()
 
 
 @pytest.mark.parametrize(("code", "kept"), [(0, 0), (-9, -9), (2**31, None), (-(10**30), None), (None, None)])
 def test_an_exit_code_that_no_column_holds_is_not_known(code, kept):
-    assert storable(CallsTold("ls", 1, code), ()).exit_code == kept
+    assert storable_calls(CallsTold("ls", 1, code), ()).exit_code == kept

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from evaluators.model import CompletionError, CompletionRequest, Price, Usage
-from runs import lanes, preparation
+from runs.execution import lanes, preparation
+from runs.execution.judges import judge_of
 from runs.models import ModelPrice, Target
-from runs.options import RunOptions
+from runs.models.run_options import RunOptions
 from runs.providers.mock import MockOptions
 from runs.providers.options import ResolvedTarget
-from runs.trials.judges import judge_of
 from tests.builders import make_project, make_suite, make_target
 from tests.model_server import Answer, Broken, Failure, serving
 from tests.runs.carrying import launch, running
@@ -124,7 +124,7 @@ def test_the_judge_of_a_trial_is_kept_with_its_price_and_what_it_cost(models):
     run.options = {**run.options, "judge_model": "judge"}
     run.save()
     assert preparation.prepare_run(run.pk)
-    lanes.work(run.pk)
+    lanes.run_lane(run.pk)
     trial = run.trial_set.get()
     judging = trial.judgings.get()
     assert (trial.outcome, trial.error) == ("pass", "")

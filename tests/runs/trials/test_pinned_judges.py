@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from evalhub.teams.models import Project
-from runs import lanes, preparation, run_here
+from runs.execution import lanes, preparation, run_here
+from runs.execution.context import forget
 from runs.models import Run, Target
-from runs.trials.context import forget
 from scenarios.models import SuiteVersion
 from tests.builders import make_project
 from tests.runs.carrying import launch, shell_target, suite_of
@@ -65,10 +65,10 @@ def test_a_judge_is_asked_as_it_was_when_the_run_was_prepared(criteria: dict[str
     run = launch(version, targets=["shell"]).runs.get()
     assert preparation.prepare_run(run.pk)
     _edit(judge)
-    lanes.work(run.pk)
+    lanes.run_lane(run.pk)
     assert _judged(run) == [1.0]
     again = launch(version, targets=["shell"]).runs.get()
-    run_here.carry_here(again.launch)
+    run_here.run_here(again.launch)
     assert _judged(again) == [0.0]
     assert [each.definition for each in again.judge_versions.all()] == [judge.definition]
     assert judge.versions.count() == 2
@@ -82,10 +82,10 @@ def test_one_that_an_evaluator_alone_names_is_asked_as_the_first_trial_did() -> 
     assert preparation.prepare_run(run.pk)
     assert not run.judge_versions.exists()
     # One trial, as time is over after it.
-    lanes.work(run.pk, until=time.monotonic())
+    lanes.run_lane(run.pk, until=time.monotonic())
     assert _judged(run) == [1.0]
     _edit(judge)
-    lanes.work(run.pk)
+    lanes.run_lane(run.pk)
     assert _judged(run) == [1.0, 1.0]
 
 

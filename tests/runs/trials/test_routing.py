@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from runs import preparation
+from runs.execution import preparation
 from runs.models import Run, Target
 from runs.models.run import Trigger
-from runs.options import RunOptions
-from runs.planning import Request, request_runs
+from runs.models.run_options import RunOptions
+from runs.planning.request import Request, request_runs
 from scenarios.bundles import Bundle
 from scenarios.imports import import_files
 from tests.builders import make_project

@@ -13,11 +13,11 @@ from evaluators.staleness import RegisteredTool, Registry
 from evaluators.stub_loop import ModelCall, ModelTurn, StubMessage
 from evaluators.transcripts import parse
 from runs.errors import ProviderError
+from runs.execution.offered_tools import parameters_of, tools_of
+from runs.execution.stubs import converse
 from runs.providers.base import Invocation
 from runs.providers.language_model import stub_model
 from runs.providers.stub_chat import ToolSchema
-from runs.trials.offered_tools import parameters_of, tools_of
-from runs.trials.stub_mode import converse
 from tests.model_server import Answer, serving
 from tests.runs.containments import LOOPBACK
 from tests.runs.providers.model_targets import target_of

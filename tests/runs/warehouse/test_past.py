@@ -6,9 +6,8 @@ import pytest
 
 from runs.models import Run
 from runs.models.run import MAINLINE
-from runs.warehouse import past
-from runs.warehouse.past import FEWEST, LAST, Past, past_of
-from runs.warehouse.past_rows import COST, LOOKED_AT, PASS, SECONDS
+from runs.planning import run_history
+from runs.planning.run_history import COST, FEWEST, LAST, LOOKED_AT, PASS, SECONDS, Past, past_of
 from tests.builders import make_project, make_run, make_suite, make_target
 from tests.runs.past_runs import past_run
 
@@ -134,7 +133,7 @@ def test_the_last_twenty_runs_count(version, target):
 
 
 def test_many_targets_share_what_is_read(version, project):
-    targets = [make_target(project, f"t{number}") for number in range(past.MOST // FEWEST + 1)]
+    targets = [make_target(project, f"t{number}") for number in range(run_history.MOST // FEWEST + 1)]
     for target in targets:
         for _ in range(FEWEST + 1):
             past_run(version, {"create": ("pass",)}, target=target)

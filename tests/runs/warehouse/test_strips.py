@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Run, RunDigest, Trial
-from runs.warehouse.strips import strip_around, strips
-from runs.warehouse.usual import usual
+from runs.pages.trial.typical_values import usual
+from runs.warehouse.outcome_history import strip_around, strips
 from tests.builders import make_guidance, make_run, make_target, make_trial
 from tests.runs.warehouse.finished_runs import history
 

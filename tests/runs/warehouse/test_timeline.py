@@ -6,8 +6,8 @@ import pytest
 
 from evaluators.model import Event, Transcript
 from runs.models import CommandRecord
-from runs.warehouse.steps import text_of
-from runs.warehouse.timeline import timeline
+from runs.pages.trial.steps import text_of
+from runs.pages.trial.timeline import timeline
 from tests.trial_parts import shell
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from runs.baselines import set_baseline
 from runs.models import Change
 from runs.queue.claims import MOST_STARTS
 from runs.reports.console import summary
 from runs.reports.document import run_digest
+from runs.warehouse.baselines import set_baseline
 from tests.builders import INTERACTION, close, make_run, make_target, make_trial, used
 from tests.runs.carrying import launch, lose_preparations
 from tests.trial_parts import make_judging

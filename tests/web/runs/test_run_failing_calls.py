@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from evaluators.model import Event
-from runs.warehouse.failing_calls import LARGEST, LARGEST_STORED, MOST
+from runs.pages.run.failing_calls import LARGEST, LARGEST_STORED, MOST
 from tests.builders import close, make_project, make_run, make_trial, used
 from tests.trial_parts import make_command, make_transcript, shell
 from tests.web.html import parse

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run, Target, Trial, Worker
-from runs.warehouse.progress import progress_of
+from runs.pages.run.progress import progress_of
 from tests.builders import make_project, make_run, make_trial
 from tests.web.html import parse
 from tests.web.runs.pages import address, page

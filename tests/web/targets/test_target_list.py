@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import TargetCheck, Worker
-from runs.targets.checking import carry_out_check
+from runs.targets.check import run_check
 from tests.builders import make_project, make_run, make_suite, make_target, make_trial
 from tests.web.html import parse
 from tests.web.targets.pages import ADDRESS
@@ -57,7 +57,7 @@ def test_a_check_waits_for_a_worker_and_shows_its_answer(signed_in, project):
     htmx = {"HX-Request": "true"}
     waiting = client.post(f"{ADDRESS}{target.pk}/check/", headers=htmx).content.decode()
     assert 'hx-trigger="every 1s"' in waiting
-    carry_out_check(TargetCheck.objects.get().pk)
+    run_check(TargetCheck.objects.get().pk)
     text = client.get(f"{ADDRESS}{target.pk}/check/", headers=htmx).content.decode()
     assert "ready" in text and "hx-trigger" not in text
 

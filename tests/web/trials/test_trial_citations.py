@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.warehouse.citations import MOST_IN_PROSE, MOST_QUOTED
+from runs.pages.trial.citations import MOST_IN_PROSE, MOST_QUOTED
 from tests.builders import make_trial
 from tests.trial_parts import make_command, make_judging, make_transcript, shell
 from tests.web.trials.cited import LINK, cited, gate, with_commands

@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.model import Event
 from runs.models import Artifact
-from runs.storage.artifacts import keep
+from runs.warehouse.artifacts import keep
 from tests.builders import make_project, make_trial
 from tests.trial_parts import make_transcript, shell
 from tests.web.trials.pages import address, page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.warehouse import workspace_changes as reader
+from runs.pages.trial import workspace_changes as reader
 from tests.builders import make_project
 from tests.web.html import parse
 from tests.web.trials.pages import address

@@ -1,0 +1,143 @@
+"""The newest runs of a list in three figures: pass rate, first-try success, cost of what passed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.utils.safestring import SafeString
+
+from evalhub.web import numbers
+from evalhub.web.columns import Column, columns
+from evaluators.statistics import Z_95
+from runs.warehouse.rates import Rate
+from runs.warehouse.run_list import Held, RunRow, Spread
+
+MOST = 20
+STEPS = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
+FEWEST = 2
+"""Runs without which nothing is drawn: a number in a table says it better."""
+
+
+class Recent(NamedTuple):
+    """What is drawn of one run."""
+
+    run: int
+    at: datetime | None
+    passed: int
+    n: int
+    cost_usd: float | None
+    first_try: Spread | None
+    regressed: bool
+
+
+class Figure(NamedTuple):
+    """One of the three, ready for the page."""
+
+    title: str
+    now: str
+    drawing: SafeString
+
+
+class Figures(NamedTuple):
+    """The figures of some runs, and the baseline that is dotted in them."""
+
+    runs: int
+    baseline: int | None
+    drawn: tuple[Figure, ...]
+
+    @property
+    def tells_costs(self) -> bool:
+        """Whether the last, of costs, has columns."""
+        return bool(self.drawn[-1].drawing)
+
+
+def recent_figures(rows: Sequence[RunRow]) -> Figures | None:
+    """Return the figures of the newest runs that ended with a result; None with fewer than two.
+
+    `rows` are a list's, newest first. The baseline is that of the newest which has one, and only where all are of
+    one suite on one target: another's says nothing of them.
+    """
+    told = [row for row in rows if row.run.passed + row.run.failed and not row.run.is_open][:MOST]
+    if len(told) < FEWEST:
+        return None
+    held = next((row.baseline for row in told if row.baseline), None)
+    alike = len({(row.run.suite, row.run.target) for row in told}) == 1
+    return drawn_figures(tuple([_recent(row) for row in reversed(told)]), held if alike else None)
+
+
+def _recent(row: RunRow) -> Recent:
+    run, n = row.run, row.run.passed + row.run.failed
+    return Recent(run.id, run.finished, run.passed, n, run.cost_usd, row.first_try, row.state == "regressed")
+
+
+def drawn_figures(runs: tuple[Recent, ...], baseline: Held | None) -> Figures:
+    """Return the figures of runs, oldest first, with a baseline dotted where there is one."""
+    held = Rate(baseline.passed, baseline.passed + baseline.failed) if baseline else Rate(0, 0)
+    spent = _cost(baseline.cost_usd, held) if baseline else None
+    tried = baseline.first_try.mean if baseline and baseline.first_try else None
+    figures = (
+        _figure("Pass rate", [_passed(run) for run in runs], held.share if held.n else None, _percent, 1.0),
+        _figure("First-try success", [_first_try(run) for run in runs], tried, numbers.decimals, 1.0),
+        _figure("Cost per passed trial", [_costly(run) for run in runs], spent, numbers.money),
+    )
+    return Figures(len(runs), baseline.pk if baseline else None, figures)
+
+
+def _figure(
+    title: str,
+    drawn: list[Column],
+    baseline: float | None,
+    show: Callable[[float], str],
+    end: float | None = None,
+) -> Figure:
+    known = [each.value for each in drawn if each.value is not None]
+    if not known:
+        return Figure(title, numbers.UNMEASURED, SafeString(""))
+    end = end or _round(1.1 * max(known if baseline is None else [*known, baseline]))
+    newest = drawn[-1].value
+    now = numbers.UNMEASURED if newest is None else show(newest)
+    return Figure(title, now, columns(drawn, end=end, baseline=baseline, show=show))
+
+
+def _percent(share: float) -> str:
+    return numbers.percent(share)
+
+
+def _round(value: float) -> float:
+    """Return a number not far above of which half is round, too; 1 for nothing."""
+    if value <= 0 or not math.isfinite(value):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in STEPS if step * power >= value)
+
+
+def _passed(run: Recent) -> Column:
+    rate = Rate(run.passed, run.n)
+    return Column(run.run, run.at, rate.share, rate.low, rate.high, run.regressed)
+
+
+def _first_try(run: Recent) -> Column:
+    if run.first_try is None:
+        return Column(run.run, run.at, None)
+    n, mean, m2 = run.first_try
+    half = Z_95 * math.sqrt(m2 / (n - 1) / n) if n > 1 else None
+    ends = (None, None) if half is None else (max(0.0, mean - half), min(1.0, mean + half))
+    return Column(run.run, run.at, mean, *ends)
+
+
+def _cost(cost_usd: float | None, rate: Rate) -> float | None:
+    return None if cost_usd is None or not rate.passed else cost_usd / rate.passed
+
+
+def _costly(run: Recent) -> Column:
+    """Return what a passed trial cost; what was spent is known, so its interval is that of the pass rate."""
+    rate = Rate(run.passed, run.n)
+    value = _cost(run.cost_usd, rate)
+    if value is None or run.cost_usd is None:
+        return Column(run.run, run.at, None)
+    return Column(
+        run.run, run.at, value, run.cost_usd / (run.n * rate.high), run.cost_usd / (run.n * rate.low)
+    )

@@ -1,0 +1,244 @@
+"""HTTP over connections whose address was checked when they were made.
+
+The check is where the connection is made, behind the resolver: a name that leads elsewhere the second time,
+a redirect, and an address in an unusual notation all come past it. Imported only where a request is made,
+for httpx takes a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from socket import SOCK_STREAM, getaddrinfo
+from typing import Any
+
+import httpcore
+import httpx
+
+from runs.containment.outbound import AddressRefused, Outbound, parsed
+
+CONNECT_SECONDS = 10.0
+LOOK_SECONDS = 0.2
+REDIRECTS = 5
+
+
+class OutOfTime(Exception):
+    """The whole exchange took longer than it may."""
+
+
+class Stopped(Exception):
+    """Somebody asked to stop meanwhile."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long one exchange may take from its making on, in seconds, and whether it is still wanted."""
+
+    seconds: float
+    stopped: Callable[[], bool] = lambda: False
+    _began: float = field(default_factory=time.monotonic)
+
+    def left(self) -> float:
+        """Return the seconds left. Raises `OutOfTime` or `Stopped`."""
+        if self.stopped():
+            raise Stopped
+        left = self._began + self.seconds - time.monotonic()
+        if left <= 0:
+            raise OutOfTime
+        return left
+
+
+Resolve = Callable[[str, int], list[str]]
+"""Returns the addresses of a host, as texts. Raises `OSError`."""
+
+
+def resolved(host: str, port: int) -> list[str]:
+    """Return what the system's resolver knows of a host."""
+    found = getaddrinfo(host, port, type=SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def client(
+    outbound: Outbound, patience: Patience, *, follow_redirects: bool = False, resolve: Resolve = resolved
+) -> httpx.Client:
+    """Return a client for one exchange.
+
+    Its requests raise `AddressRefused`, `OutOfTime` and `Stopped` beside httpx's own errors.
+    """
+    return httpx.Client(
+        transport=Transport(Backend(lambda: outbound, resolve, patience)),
+        trust_env=False,
+        timeout=None,  # noqa: S113  # patience bounds the whole
+        follow_redirects=follow_redirects,
+        max_redirects=REDIRECTS,
+    )
+
+
+class Transport(httpx.BaseTransport):
+    """httpx's requests over httpcore's connections, which are made by a backend of ours."""
+
+    def __init__(self, backend: httpcore.NetworkBackend) -> None:
+        self._pool = httpcore.ConnectionPool(ssl_context=_context(), network_backend=backend)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request. Raises what the backend raises, and httpx's errors."""
+        url = request.url
+        asked = httpcore.Request(
+            method=request.method,
+            url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+            headers=request.headers.raw,
+            content=request.stream,
+            extensions=request.extensions,
+        )
+        with _as_httpx(request):
+            answer = self._pool.handle_request(asked)
+        return httpx.Response(
+            status_code=answer.status,
+            headers=answer.headers,
+            stream=_Body(answer, request),
+            extensions=answer.extensions,
+        )
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, answer: httpcore.Response, request: httpx.Request) -> None:
+        self._answer = answer
+        self._request = request
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _as_httpx(self._request):
+            yield from self._answer.iter_stream()
+
+    def close(self) -> None:
+        self._answer.close()
+
+
+@contextmanager
+def _as_httpx(request: httpx.Request) -> Iterator[None]:
+    """Turn errors of httpcore into those of httpx, which have the same names."""
+    try:
+        yield
+    except tuple(_ERRORS) as error:
+        kind = next(known for known in _ERRORS if isinstance(error, known))
+        raise _ERRORS[kind](str(error), request=request) from error
+
+
+_ERRORS: Mapping[type[Exception], type[httpx.RequestError]] = {
+    httpcore.ConnectTimeout: httpx.ConnectTimeout,
+    httpcore.ReadTimeout: httpx.ReadTimeout,
+    httpcore.WriteTimeout: httpx.WriteTimeout,
+    httpcore.PoolTimeout: httpx.PoolTimeout,
+    httpcore.TimeoutException: httpx.TimeoutException,
+    httpcore.ConnectError: httpx.ConnectError,
+    httpcore.ReadError: httpx.ReadError,
+    httpcore.WriteError: httpx.WriteError,
+    httpcore.NetworkError: httpx.NetworkError,
+    httpcore.UnsupportedProtocol: httpx.UnsupportedProtocol,
+    httpcore.LocalProtocolError: httpx.LocalProtocolError,
+    httpcore.RemoteProtocolError: httpx.RemoteProtocolError,
+    httpcore.ProtocolError: httpx.ProtocolError,
+}
+"""The particular before the general."""
+
+
+@cache
+def _context() -> ssl.SSLContext:
+    # Made once: reading the certificates takes longer than a request.
+    return httpx.create_ssl_context(trust_env=False)
+
+
+class Backend(httpcore.NetworkBackend):
+    """Connects to addresses that were checked: a name is resolved once for each connection."""
+
+    def __init__(
+        self,
+        outbound: Callable[[], Outbound],
+        resolve: Resolve = resolved,
+        patience: Patience | None = None,
+    ) -> None:
+        """Take what is allowed from `outbound` whenever a connection is made; without patience the client's timeouts hold."""
+        self._outbound = outbound
+        self._resolve = resolve
+        self._patience = patience
+        self._inner = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Connect to the first address that may be called and answers. Raises `AddressRefused`."""
+        outbound = self._outbound()
+        failure: Exception | None = None
+        for address in self._addresses(host, port):
+            if refusal := outbound.refusal(host, parsed(address)):
+                failure = failure or AddressRefused(refusal)
+                continue
+            try:
+                stream = self._inner.connect_tcp(
+                    address, port, self._wait(timeout), local_address, socket_options
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+            else:
+                return _Stream(stream, self._patience) if self._patience else stream
+        raise failure or httpcore.ConnectError(f"{host} has no address")
+
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> httpcore.NetworkStream:
+        raise httpcore.ConnectError("sockets of this machine are not called")
+
+    def _addresses(self, host: str, port: int) -> list[str]:
+        try:
+            return self._resolve(host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
+
+    def _wait(self, timeout: float | None) -> float:
+        asked = CONNECT_SECONDS if timeout is None else min(timeout, CONNECT_SECONDS)
+        return min(self._patience.left(), asked) if self._patience else asked
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection on which every wait is short enough to notice the end of patience."""
+
+    def __init__(self, inner: httpcore.NetworkStream, patience: Patience) -> None:
+        self._inner = inner
+        self._patience = patience
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        while True:
+            try:
+                return self._inner.read(max_bytes, min(self._patience.left(), LOOK_SECONDS))
+            except httpcore.ReadTimeout:
+                continue
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        try:
+            self._inner.write(buffer, self._patience.left())
+        except httpcore.WriteTimeout as error:
+            raise OutOfTime from error
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        wait = min(self._patience.left(), CONNECT_SECONDS)
+        return _Stream(self._inner.start_tls(ssl_context, server_hostname, wait), self._patience)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)

@@ -1,0 +1,161 @@
+"""Runs one command to its end, whatever the command does.
+
+The command is the leader of its own session. Its output is drained while it runs, its end is seen at
+once (a pidfd, no polling), and nothing that it started is left when `run_process` returns. The caller's
+thread waits: the kernel's parent-death signal of a sandbox belongs to the thread that started it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from runs.containment.process_io import Conversation, Stop
+from runs.containment.process_tree import MARKER
+from runs.containment.profiles import UNLIMITED, Limits
+from runs.containment.starting import Spawn, Started, started
+from runs.containment.streams import Sink
+from runs.containment.watchdog import too_much_memory
+from runs.errors import ProviderError
+
+OUTPUT_LIMIT = 10 << 20
+FLOOD_LIMIT = 256 << 20
+SHELL = "/bin/sh"
+
+
+class Wrapper(Protocol):
+    """A sandbox, as far as starting a command is concerned."""
+
+    def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Spawn: ...
+
+
+@dataclass(frozen=True)
+class ProcessResult:
+    """How a process ended and what it printed; the bytes need not be UTF-8."""
+
+    exit_code: int | None
+    """Negative for the signal that ended it; None where it did not end although killed."""
+    stdout: bytes = b""
+    """With merged streams everything is here."""
+    stderr: bytes = b""
+    output: bytes = b""
+    """Both, in the order in which they arrived."""
+    timed_out: bool = False
+    cancelled: bool = False
+    truncated: bool = False
+    seconds: float = 0.0
+    error: str = ""
+    """Why it was ended, in a sentence; empty where it ended by itself."""
+    left_behind: int = 0
+    """Processes that it left and that were ended."""
+
+    @property
+    def said(self) -> str:
+        """The end of what it printed, or why it was ended, without a full stop."""
+        text = (self.stderr or self.stdout).decode("utf-8", "replace").strip()
+        return text[-500:].rstrip(".") or self.error.rstrip(".") or "it said nothing"
+
+
+def run_process(
+    command: Sequence[str] | str,
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout_seconds: float,
+    stdin: bytes | None = None,
+    output_limit: int = OUTPUT_LIMIT,
+    flood_limit: int = FLOOD_LIMIT,
+    merge_stderr: bool = False,
+    stream_to: Path | None = None,
+    sinks: Sequence[Sink] = (),
+    cancelled: Callable[[], bool] | None = None,
+    limits: Limits = UNLIMITED,
+    sandbox: Wrapper | None = None,
+    grace_seconds: float = 0.25,
+) -> ProcessResult:
+    """Run a list of arguments, or a text through the shell, and return how it ended.
+
+    Past `output_limit` bytes a stream keeps its head and tail, past `flood_limit` the command is ended.
+    Timeout and cancellation send SIGTERM and, `grace_seconds` later, SIGKILL to all of it; limits send both at once.
+    `env` is the whole environment. Raises `ProviderError`: of kind `start` where nothing could be started, of
+    kind `memory` where it was ended because the commands of this worker together used too much.
+    """
+    argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
+    spawn = sandbox.wrap(argv, cwd=cwd, env=env) if sandbox else Spawn(argv, cwd, env)
+    marker = "" if spawn.contained else secrets.token_hex(8)
+    if marker:
+        spawn = replace(spawn, env={**spawn.env, MARKER: marker})
+    with _started(spawn, piped_stdin=stdin is not None, merge_stderr=merge_stderr) as begun:
+        conversation = Conversation(
+            begun.process,
+            marker=marker,
+            stdin=stdin,
+            output_limit=output_limit,
+            stop=Stop(timeout_seconds, grace_seconds, flood_limit, cancelled, limits),
+            stream_to=stream_to,
+            sinks=sinks,
+        )
+        conversation.hold()
+        if begun.out_of_memory and limits.rss_bytes is not None:
+            conversation.reason, conversation.sentence = "limits", too_much_memory(limits.rss_bytes)
+    if conversation.reason == "worker":
+        raise ProviderError(conversation.sentence, kind="memory")
+    return _result(conversation)
+
+
+@contextmanager
+def _started(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator[Started]:
+    if not spawn.cwd.is_dir():
+        raise ProviderError(
+            f"The command cannot start: its working directory {spawn.cwd} does not exist. "
+            "Create it on the worker or correct `cwd`."
+        )
+    with ExitStack() as stack:
+        try:
+            begun = stack.enter_context(
+                started(
+                    spawn,
+                    stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
+                    start_new_session=True,
+                    bufsize=0,
+                )
+            )
+        except (OSError, ValueError) as error:
+            raise ProviderError(_cannot_start(spawn.argv[0], error)) from error
+        yield begun
+
+
+def _cannot_start(program: str, error: OSError | ValueError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"The command cannot start: there is no program {program}. Install it on the worker or correct its path."
+    if isinstance(error, PermissionError):
+        return f"The command cannot start: {program} may not be executed. Make it executable on the worker."
+    if isinstance(error, OSError) and error.errno == 7:
+        return (
+            "The command cannot start: its arguments are longer than the system allows. "
+            "Let it read the prompt from a file or from standard input."
+        )
+    return f"The command cannot start: {program}: {error}. Correct the command."
+
+
+def _result(conversation: Conversation) -> ProcessResult:
+    streams = conversation.streams
+    return ProcessResult(
+        exit_code=conversation.exit_code,
+        stdout=streams.stdout.content(),
+        stderr=streams.stderr.content(),
+        output=streams.merged.content(),
+        timed_out=conversation.reason == "timeout",
+        cancelled=conversation.reason == "cancelled",
+        truncated=streams.truncated,
+        seconds=conversation.seconds,
+        error=conversation.sentence,
+        left_behind=conversation.left_behind,
+    )

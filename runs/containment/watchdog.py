@@ -1,0 +1,79 @@
+"""Looks after what resource limits of single processes cannot: a whole tree's memory, number and disk use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+
+import psutil
+
+from runs.containment.process_tree import Process
+from runs.containment.profiles import Limits
+from runs.containment.trees import disk_usage
+
+INTERVAL_SECONDS = 0.2
+
+
+class WorkerMemory:
+    """What each command of this worker uses, as it was last looked at."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._used: dict[int, int] = {}
+
+    def exceeded(self, root: int, used: int, limit: int) -> str:
+        """Note what the command `root` uses. Return why it has to end, empty unless it is the largest of too many."""
+        with self._lock:
+            self._used[root] = used
+            together = sum(self._used.values()) + psutil.Process().memory_info().rss
+            if together <= limit or used < max(self._used.values()):
+                return ""
+        return (
+            f"The commands of this worker used more than {_megabytes(limit)} of memory together. "
+            f"This one used the most, {_megabytes(used)}, and was ended."
+        )
+
+    def forget(self, root: int) -> None:
+        """Forget a command that has ended."""
+        with self._lock:
+            self._used.pop(root, None)
+
+
+def exceeded(limits: Limits, tree: Sequence[Process]) -> str:
+    """Return in a sentence which limit is exceeded, or an empty text."""
+    if limits.processes is not None and len(tree) > limits.processes:
+        return f"The command ran more than {limits.processes} processes at once and was ended."
+    if limits.rss_bytes is not None and resident(tree, enough=limits.rss_bytes) > limits.rss_bytes:
+        return too_much_memory(limits.rss_bytes)
+    if _disk_exceeded(limits):
+        return f"The command wrote more than {_megabytes(limits.disk_bytes or 0)} to the workspace and was ended."
+    return ""
+
+
+def too_much_memory(limit: int) -> str:
+    """Return the sentence for a command over its limit of memory."""
+    return f"The command used more than {_megabytes(limit)} of memory and was ended."
+
+
+def resident(tree: Sequence[Process], *, enough: int) -> int:
+    """Return the memory of processes; shared pages count once where that decides about `enough`."""
+    used = sum(process.rss_bytes for process in tree)
+    return used if used <= enough else sum(map(_own_share, tree))
+
+
+def _own_share(process: Process) -> int:
+    try:
+        return int(process.process.memory_full_info().pss)
+    except (psutil.Error, AttributeError):
+        # Of another user's process, and on other systems, only this is known.
+        return process.rss_bytes
+
+
+def _disk_exceeded(limits: Limits) -> bool:
+    if limits.disk_bytes is None or limits.disk is None:
+        return False
+    return disk_usage(limits.disk, enough=limits.disk_bytes) > limits.disk_bytes
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / (1 << 20):,.0f} MB"

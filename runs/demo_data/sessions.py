@@ -1,0 +1,92 @@
+"""Transcripts of agents that never ran: calls with outputs, failures, help and retries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+
+from evaluators.attempts import attempts
+from evaluators.diagnosis import diagnose
+from evaluators.evidence import Evidence
+from evaluators.interaction import Interaction, scores
+from evaluators.model import Event, Json, Score, Transcript
+from evaluators.tool import Tool
+from runs.demo_data.catalogue import TOOLS, MadeTool
+from runs.models import TranscriptRecord
+from runs.models.trial import json_of
+from runs.warehouse.artifacts import Kept, keep
+
+VARIANTS = 6
+"""Sessions of each scenario and way to go: trials share them, as their bytes need not differ."""
+_UNKNOWN_FLAG = "error: unexpected argument '{}' found\n\n  tip: a similar argument exists: '--format'\n"
+
+
+@dataclass(frozen=True)
+class Session:
+    """A transcript with what follows from it, computed once for all trials that share it."""
+
+    packed: bytes
+    events: int
+    interaction: Interaction
+    scores: tuple[Score, ...]
+    """Of layer 1."""
+    told: Json
+    diagnosis: Json
+    attempts: Json
+    answer: str
+    kept: Kept
+
+
+@cache
+def session(tool: int, place: int, failures: int, passed: bool, variant: int) -> Session:
+    """Return a session of a scenario in which so many commands fail first."""
+    made = TOOLS[tool]
+    rng = Random(f"{tool} {place} {failures} {passed} {variant}")  # noqa: S311 (no secret)
+    events = tuple(_events(made, place, failures, passed, rng))
+    answer = f"The {made.key(place)} task is done." if passed else "I could not finish the last step."
+    transcript = Transcript(events=events, source="events", answer=answer)
+    evidence = Evidence(transcript, tool=Tool(binary=made.binary), exit_code=0)
+    interaction = evidence.interaction
+    return Session(
+        packed=TranscriptRecord.pack(transcript),
+        events=len(events),
+        interaction=interaction,
+        scores=tuple(scores(interaction)),
+        told=interaction.as_json(),
+        diagnosis=json_of(diagnose(interaction)),
+        attempts=json_of(attempts(transcript, interaction.commands)),
+        answer=answer,
+        kept=keep(
+            "transcript", "\n".join(event.command or str(event.output or "") for event in events).encode()
+        ),
+    )
+
+
+def _events(tool: MadeTool, place: int, failures: int, passed: bool, rng: Random) -> Iterator[Event]:
+    verb, _, noun = tool.key(place).partition("-")
+    yield Event("message", role="assistant", text=f"I will {verb} the {noun} as the guide says.")
+    yield from _call(
+        "c0", "cat AGENTS.md", f"# Working with {tool.binary}\n" + "- one line of advice\n" * 12, 0
+    )
+    for number in range(failures):
+        flag = rng.choice(("--output-format", "--all-records", "--as"))
+        yield from _call(f"f{number}", f"{tool.binary} {verb} {flag} json", _UNKNOWN_FLAG.format(flag), 2)
+        if rng.random() < 0.6:
+            help_text = (
+                f"Usage: {tool.binary} {verb} [OPTIONS]\n" + "      --option <VALUE>  what it sets\n" * 9
+            )
+            yield from _call(f"h{number}", f"{tool.binary} {verb} --help", help_text, 0)
+    for number in range(rng.randint(1, 4)):
+        name = verb if number == 0 else rng.choice(tool.subcommands)
+        code = 0 if passed or number else 1
+        listing = "".join(f"{n:>4}  {noun}  open\n" for n in range(rng.randint(3, 14)))
+        yield from _call(
+            f"d{number}", f"{tool.binary} {name} --format json --limit {rng.randint(5, 50)}", listing, code
+        )
+
+
+def _call(id: str, command: str, output: str, code: int) -> Iterator[Event]:
+    yield Event("tool_call", id=id, name="bash", command=command)
+    yield Event("tool_result", id=id, output=output, exit_code=code, seconds=0.1 + len(output) / 4000)

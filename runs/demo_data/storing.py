@@ -1,0 +1,217 @@
+"""Stores the made-up history: rows in bulk, rollups and comparisons by the code that every real run goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from random import Random
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalhub.teams.models import Project
+from runs.demo_data.catalogue import JUDGE, SCENARIOS, TAGS, TARGETS, TOOLS, bundle
+from runs.demo_data.sessions import Session
+from runs.demo_data.story import GUIDANCE_STEPS, Chapter, chapters, difficulties
+from runs.demo_data.trials import MadeTrial, made_trial
+from runs.execution.trial_result import columns, command_row, judging_row, total_cost
+from runs.models import Artifact, CommandRecord, JudgingRecord, Launch, Run, Target, TranscriptRecord, Trial
+from runs.models.run import RunState, Trigger
+from runs.models.run_options import RunOptions
+from runs.queue import statements
+from runs.targets.import_targets import import_targets
+from runs.warehouse.baselines import set_baseline
+from runs.warehouse.comparison import compare_with_baseline
+from runs.warehouse.rollups import write_rollups
+from scenarios.imports import Imported, import_files
+from scenarios.models import Guidance, ScenarioVersion
+
+RUNS_AT_ONCE = 20
+"""Runs of one transaction."""
+PIN_EVERY = 96
+"""Runs after which every suite and target gets a new baseline."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the runs refer to; everything is indexed as chapters say it."""
+
+    project: Project
+    uploads: dict[tuple[int, int], Imported]
+    """By tool and suite version."""
+    guidance: dict[tuple[int, int], Guidance]
+    scenarios: dict[int, list[ScenarioVersion]]
+    """By suite version's key, in order."""
+    targets: list[Target]
+    difficulties: list[list[float]]
+
+
+def make_stage(project: Project, *, seed: int, by: User | None) -> Stage:
+    """Store suites in two versions, guidance in eight, and targets; nothing twice."""
+    uploads: dict[tuple[int, int], Imported] = {}
+    guidance: dict[tuple[int, int], Guidance] = {}
+    for place, tool in enumerate(TOOLS):
+        for number in range(len(GUIDANCE_STEPS)):
+            version = 1 if number < len(GUIDANCE_STEPS) * 0.6 else 2
+            (stored,) = import_files(
+                bundle(tool, version=version, guidance=number + 1), project=project, by=by
+            )
+            uploads[place, version] = stored
+            if stored.guidance is not None:
+                guidance[place, number] = stored.guidance
+    scenarios = {
+        stored.version.pk: [
+            entry.scenario_version
+            for entry in stored.version.entries.select_related("scenario_version").order_by("position")
+        ]
+        for stored in uploads.values()
+    }
+    hard = [difficulties(place, seed=seed) for place in range(len(TOOLS))]
+    return Stage(project, uploads, guidance, scenarios, _targets(project, by), hard)
+
+
+def _targets(project: Project, by: User | None) -> list[Target]:
+    lines = [
+        f"  - {{name: '{name}', provider: mock, response: made up, workers: 4}}" for name, _, _ in TARGETS
+    ]
+    import_targets(project, "\n".join(("targets:", *lines)).encode(), "targets.yaml", by=by)
+    named = {target.name: target for target in Target.objects.filter(project=project)}
+    return [named[name] for name, _, _ in TARGETS]
+
+
+def make_runs(
+    stage: Stage,
+    *,
+    runs: int,
+    trials: int,
+    seed: int,
+    by: User | None,
+    now: datetime,
+    told: Callable[[int], None],
+) -> None:
+    """Store so many runs of so many trials each; `told` hears after each batch how many there are."""
+    rng = Random(seed)  # noqa: S311 (no secret)
+    story = chapters(runs, seed=seed, now=now)
+    done = 0
+    while batch := list(islice(story, RUNS_AT_ONCE)):
+        with transaction.atomic():
+            for chapter in batch:
+                _store_run(stage, chapter, trials, rng, by)
+        done += len(batch)
+        told(done)
+
+
+def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: User | None) -> Run:
+    stored = stage.uploads[chapter.tool, chapter.version]
+    versions = stage.scenarios[stored.version.pk]
+    made = [
+        made_trial(chapter, at % SCENARIOS, stage.difficulties[chapter.tool][at % SCENARIOS], rng)
+        for at in range(number)
+    ]
+    run = _run(stage, chapter, made, rng, by)
+    keys = _store_trials(run, versions, made)
+    _store_parts(list(zip(keys, made, strict=True)))
+    write_rollups(run)
+    compare_with_baseline(run)
+    if chapter.number % PIN_EVERY < len(TOOLS) * len(TARGETS):
+        set_baseline(run, by=by)
+    return run
+
+
+def _run(stage: Stage, chapter: Chapter, made: Sequence[MadeTrial], rng: Random, by: User | None) -> Run:
+    name, model, _ = TARGETS[chapter.target]
+    stored = stage.uploads[chapter.tool, chapter.version]
+    guidance = stage.guidance[chapter.tool, chapter.guidance]
+    launch = Launch.objects.create(
+        project=stage.project,
+        by=by,
+        trigger=Trigger.CLI,
+        request={"targets": [name]},
+        created=chapter.created,
+    )
+    return Run.objects.create(
+        project=stage.project,
+        launch=launch,
+        suite_version=stored.version,
+        suite=stored.suite,
+        target=stage.targets[chapter.target],
+        model=model,
+        guidance=guidance,
+        tool_version=chapter.tool_version,
+        options=RunOptions(trials=max(1, len(made) // SCENARIOS)).model_dump(mode="json"),
+        fingerprint={
+            "tool": chapter.tool_version,
+            "guidance": guidance.sha256[:8],
+            "judge": JUDGE,
+            "made_up": True,
+        },
+        branch="" if rng.random() < 0.8 else "feature/clearer-flags",
+        commit=f"{rng.getrandbits(160):040x}",
+        tags=rng.sample(TAGS, rng.randint(0, 2)),
+        by=by,
+        trigger=Trigger.CLI,
+        created=chapter.created,
+        started=chapter.created + timedelta(seconds=2),
+        finished=chapter.created
+        + timedelta(seconds=2 + sum(each.result.seconds or 0.0 for each in made) / 8),
+        **_totals(made),
+    )
+
+
+def _totals(made: Sequence[MadeTrial]) -> dict[str, Any]:
+    """Return the fields in which a closed run keeps what its trials come to."""
+    outcomes = [each.result.outcome for each in made]
+    usages = [each.result.usage for each in made if each.result.usage]
+    return {
+        "state": RunState.FINISHED,
+        "outcome": "fail" if "fail" in outcomes else "error" if "error" in outcomes else "pass",
+        "trials": len(made),
+        "passed": outcomes.count("pass"),
+        "failed": outcomes.count("fail"),
+        "errors": outcomes.count("error"),
+        "cost_usd": sum(total_cost(each.result) or 0.0 for each in made),
+        "tokens_in": sum(usage.input for usage in usages),
+        "tokens_out": sum(usage.output for usage in usages),
+    }
+
+
+def _store_trials(run: Run, versions: Sequence[ScenarioVersion], made: Sequence[MadeTrial]) -> list[int]:
+    """Store the trials as execution leaves them; return their keys."""
+    started = run.started
+    rows = []
+    for at, each in enumerate(made):
+        version = versions[at % SCENARIOS]
+        values = columns(each.result) | {"starts": 1, "started": started, "finished": run.finished}
+        place = {"index": at // SCENARIOS, "position": at}
+        rows.append(
+            Trial(run=run, scenario_version=version, scenario_id=version.scenario_id, **place, **values)
+        )
+    return [trial.pk for trial in Trial.objects.bulk_create(rows, batch_size=500)]
+
+
+def _store_parts(made: Sequence[tuple[int, MadeTrial]]) -> None:
+    statements.insert(TranscriptRecord, [_transcript(pk, told) for pk, told in _with_sessions(made)])
+    commands = [
+        command_row(pk, each) for pk, told in _with_sessions(made) for each in told.interaction.commands
+    ]
+    statements.insert(CommandRecord, commands)
+    judged = [
+        judging_row(pk, score)
+        for pk, each in made
+        for score in (each.result.evaluation.scores if each.result.evaluation else ())
+        if score.judging
+    ]
+    statements.insert(JudgingRecord, judged)
+    artifacts = [{"trial": pk, **vars(kept)} for pk, each in made for kept in each.result.artifacts]
+    statements.insert(Artifact, artifacts)
+
+
+def _with_sessions(made: Sequence[tuple[int, MadeTrial]]) -> Iterator[tuple[int, Session]]:
+    return ((pk, each.session) for pk, each in made if each.session is not None)
+
+
+def _transcript(pk: int, told: Session) -> dict[str, Any]:
+    return {"trial": pk, "source": "events", "data": told.packed, "events": told.events}

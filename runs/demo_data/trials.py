@@ -1,0 +1,102 @@
+"""Results of trials that never ran, in the shape in which execution gives real ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from evaluators.evaluate import Evaluation, outcome
+from evaluators.model import Judging, Score, Usage
+from runs.demo_data.catalogue import GATES, HIGHLIGHTS, ISSUES, JUDGE, RUBRIC, THRESHOLD
+from runs.demo_data.sessions import VARIANTS, Session, session
+from runs.demo_data.story import Chapter, chance
+from runs.execution.trial_result import TrialResult
+
+ERROR_SHARE = 0.015
+_ERRORS = (
+    ("provider", "The target did not answer within 120 seconds. Raise timeout_seconds, or look at its log."),
+    ("transcript", "Line 41 of the output is no JSON, so the agent's stream cannot be read."),
+)
+_WEIGHTS = {str(each["id"]): float(str(each["weight"])) for each in RUBRIC["criteria"]}
+
+
+@dataclass(frozen=True)
+class MadeTrial:
+    """A trial's result, and the session that it shares with others."""
+
+    result: TrialResult
+    session: Session | None
+
+
+def made_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> MadeTrial:
+    """Return one trial of a run."""
+    if rng.random() < ERROR_SHARE:
+        kind, sentence = rng.choice(_ERRORS)
+        return MadeTrial(TrialResult(outcome="error", error=sentence, error_kind=kind, seconds=120.0), None)
+    passed = rng.random() < chance(chapter.skill, difficulty)
+    failures = min(5, int(rng.expovariate(1.2 if passed else 0.5)))
+    told = session(chapter.tool, place, failures, passed, rng.randrange(VARIANTS))
+    judging = _judging(passed, failures, rng)
+    scores = (*told.scores, *_gates(passed, rng), *_judge(judging))
+    decided = outcome(scores)
+    tokens = 6_000 + 1_500 * told.interaction.total_commands + rng.randrange(2_000)
+    result = TrialResult(
+        outcome=decided,
+        evaluation=Evaluation(decided, scores),
+        interaction=told.interaction,
+        completed=True,
+        exit_code=0,
+        seconds=round(8 + 4 * told.interaction.total_commands + rng.expovariate(0.2), 2),
+        cost_usd=round(tokens * 4e-6, 5),
+        usage=Usage(input=tokens, output=tokens // 9),
+        answer=told.answer,
+        artifacts=(told.kept,),
+        detail={"interaction": told.told, "diagnosis": told.diagnosis, "attempts": told.attempts},
+    )
+    return MadeTrial(result, told)
+
+
+def _gates(passed: bool, rng: Random) -> tuple[Score, ...]:
+    lost = None if passed else rng.choice(GATES)
+    return tuple(
+        Score(
+            "gates",
+            name,
+            float(name != lost),
+            name != lost,
+            message="" if name != lost else f"{name}: what was asked for is not there.",
+            detail={"path": "result.json"} if name == "file_exists" else {},
+        )
+        for name in GATES
+    )
+
+
+def _judging(passed: bool, failures: int, rng: Random) -> Judging:
+    middle = (0.86 if passed else 0.52) - 0.03 * failures
+    # A trial that passed did so with its judge.
+    least = THRESHOLD if passed else 0.0
+    criteria = {name: round(min(1.0, max(least, rng.gauss(middle, 0.1))), 2) for name in _WEIGHTS}
+    score = round(sum(_WEIGHTS[name] * value for name, value in criteria.items()), 3)
+    issues = tuple(rng.sample(ISSUES, min(3, failures + (0 if passed else 1))))
+    highlights = tuple(rng.sample(HIGHLIGHTS, 2 if passed else rng.randint(0, 1)))
+    return Judging(
+        score=score,
+        passed=score >= THRESHOLD,
+        recomputed=score,
+        criteria=criteria,
+        positives=highlights,
+        negatives=issues,
+        reasoning=" ".join((*issues, *highlights)) or "The task was done without a detour.",
+        confidence=0.8,
+        model=JUDGE,
+        cost_usd=0.002,
+        seconds=2.0,
+    )
+
+
+def _judge(judging: Judging) -> tuple[Score, ...]:
+    criteria = tuple(
+        Score("judge", f"criterion.{name}", value, weight=_WEIGHTS[name])
+        for name, value in judging.criteria.items()
+    )
+    return (Score("judge", "judge", judging.score, judging.passed, judging=judging), *criteria)

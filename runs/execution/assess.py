@@ -1,0 +1,165 @@
+"""From what a provider brought back to what is recorded: read it, judge it, keep its files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from evaluators.assertions import tool_calls
+from evaluators.attempts import attempts
+from evaluators.criteria import Criteria
+from evaluators.diagnosis import diagnose
+from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
+from evaluators.evidence import Evidence
+from evaluators.model import Json, Transcript
+from evaluators.transcripts import UnreadableTranscript, parse
+from runs.execution.kept_files import keep_files
+from runs.execution.task import Task
+from runs.execution.trial_folder import TrialFolder
+from runs.execution.trial_result import TrialResult
+from runs.execution.workspace import LocalWorkspace, PostResult
+from runs.models.trial import json_of
+from runs.providers.base import Recording
+from runs.warehouse.artifacts import Kept
+
+LONGEST_SCRIPT_OUTPUT = 4000
+
+
+def assess(
+    task: Task,
+    recording: Recording,
+    folder: TrialFolder | None = None,
+    workspace: LocalWorkspace | None = None,
+) -> TrialResult:
+    """Return the trial's result. Output that its reader cannot read is an error, and is kept."""
+    kept = keep_files(recording, folder, task.secrets, task.files if folder else ())
+    described = describe(recording, kept.rows, {"workspace": kept.told} if kept.told else {})
+    try:
+        transcript = parse(
+            recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
+        )
+    except UnreadableTranscript as error:
+        return unreadable(described, recording, error)
+    post: tuple[PostResult, ...] = ()
+    if folder is not None and workspace is not None:
+        if task.runs_commands:
+            folder.write_record(recording.raw, recording.events)
+        post = workspace.run_post(task.spec.post)
+    bundle = replace(workspace, path=folder.bundle) if workspace and folder and task.spec.bundle else None
+    evidence = _evidence(task, recording, transcript, workspace, bundle)
+    return judged(described, task.criteria, evidence, recording, post)
+
+
+def describe(
+    recording: Recording, artifacts: tuple[Kept, ...] = (), detail: dict[str, Json] | None = None
+) -> TrialResult:
+    """Return what a recording says by itself, before anything is read or judged; `detail` is kept as it is."""
+    return TrialResult(
+        outcome="",
+        timed_out=recording.timed_out,
+        exit_code=recording.exit_code,
+        seconds=recording.seconds,
+        usage=recording.usage,
+        cost_usd=recording.cost_usd,
+        artifacts=artifacts,
+        detail=detail or {},
+    )
+
+
+def unreadable(described: TrialResult, recording: Recording, error: UnreadableTranscript) -> TrialResult:
+    """Return the result of a trial whose output could not be read."""
+    detail = described.detail | {"notes": list(recording.notes)}
+    return replace(described, outcome="error", error=str(error), error_kind="transcript", detail=detail)
+
+
+def judged(
+    described: TrialResult,
+    criteria: Criteria,
+    evidence: Evidence,
+    recording: Recording,
+    post: tuple[PostResult, ...] = (),
+    layers: Sequence[Layer] = LAYERS,
+) -> TrialResult:
+    """Return the result with what every layer says of the evidence."""
+    evaluation = evaluate(criteria, evidence, layers)
+    told = evidence.transcript.cost_usd
+    return replace(
+        described,
+        outcome=evaluation.outcome,
+        error=evaluation.error,
+        error_kind=_error_kind(evaluation),
+        evaluation=evaluation,
+        transcript=evidence.transcript,
+        interaction=evidence.interaction,
+        completed=evidence.completed,
+        usage=evidence.usage,
+        cost_usd=recording.cost_usd if recording.cost_usd is not None else told,
+        answer=evidence.answer,
+        detail=described.detail | _detail(evidence, evaluation, recording, post),
+    )
+
+
+def _evidence(
+    task: Task,
+    recording: Recording,
+    transcript: Transcript,
+    workspace: LocalWorkspace | None,
+    bundle: LocalWorkspace | None,
+) -> Evidence:
+    env = workspace.env if workspace else {}
+    return Evidence(
+        transcript=transcript,
+        workspace=workspace,
+        bundle=bundle,
+        seed=task.context.seed,
+        snapshot=task.context.options.snapshot,
+        executes_tools=task.executes_tools,
+        tool=task.spec.criteria.tool,
+        prompt=task.spec.prompt,
+        answer=recording.answer if recording.answer is not None else transcript.answer,
+        exit_code=recording.exit_code,
+        timed_out=recording.timed_out,
+        seconds=recording.seconds,
+        usage=recording.usage or transcript.usage,
+        complete=task.context.complete,
+        model=task.context.model,
+        script_env={name: value for name, value in env.items() if name.startswith("LLM_TOOL_TEST_")},
+    )
+
+
+def _error_kind(evaluation: Evaluation) -> str:
+    """Return the layer that broke, as the trial's kind of error."""
+    return next((score.layer for score in evaluation.scores if score.error), "") if evaluation.error else ""
+
+
+def _detail(
+    evidence: Evidence,
+    evaluation: Evaluation,
+    recording: Recording,
+    post: tuple[PostResult, ...],
+) -> dict[str, Json]:
+    """Return what pages of one trial show beside the scores, as JSON."""
+    return {
+        "interaction": evidence.interaction.as_json(),
+        "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
+        "diagnosis": json_of(diagnose(evidence.interaction)),
+        "tools_called": [call.name for call in tool_calls(evidence.transcript)],
+        "composite_weights": evaluation.composite_weights,
+        "scripts": [_post_json(each) for each in post],
+        "notes": [
+            *recording.notes,
+            *evidence.transcript.problems,
+            *(each.note for each in post if each.note),
+        ],
+    }
+
+
+def _post_json(post: PostResult) -> dict[str, Json]:
+    result = post.result
+    said = (result.stdout + result.stderr)[-LONGEST_SCRIPT_OUTPUT:]
+    return {
+        "command": post.command,
+        "exit_code": result.exit_code,
+        "timed_out": result.timed_out,
+        "output": said,
+    }

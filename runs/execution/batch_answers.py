@@ -1,0 +1,103 @@
+"""Trials whose model was asked in a batch: what came back takes the place of the provider's answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from evaluators.redaction import mask_values, mask_values_in_bytes
+from runs.models.batch import BatchAnswer, ProviderBatch
+from runs.providers.base import (
+    Availability,
+    BatchedAnswer,
+    Batching,
+    CanBatch,
+    Invocation,
+    Provider,
+    Recording,
+)
+from runs.providers.options import ResolvedTarget
+from runs.queue.retry import retry_when_lost
+
+_encoder = msgspec.json.Encoder()
+
+
+def row_of(trial_id: int, answer: BatchedAnswer, secrets: tuple[str, ...]) -> BatchAnswer:
+    """Return what is kept of a batch's answer, without these values."""
+    error = mask_values(answer.error, secrets)
+    if answer.recording is None:
+        return BatchAnswer(trial_id=trial_id, error=error)
+    return BatchAnswer(trial_id=trial_id, data=_packed(answer.recording, secrets), error=error)
+
+
+def _packed(recording: Recording, secrets: tuple[str, ...]) -> bytes:
+    """Return the recording as JSON; a batch has no logs."""
+    return _encoder.encode(replace(masked(recording, secrets), logs={}))
+
+
+def _unpacked(data: bytes) -> Recording:
+    return msgspec.json.decode(data, type=Recording)
+
+
+class FromBatch:
+    """A provider whose trials were asked in the run's batch; what the batch did not answer is asked for itself."""
+
+    def __init__(self, provider: Provider, run_id: int) -> None:
+        self.provider = provider
+        self.run_id = run_id
+        self.works_in_folder = provider.works_in_folder
+
+    @property
+    def batching(self) -> Batching | str:
+        """As the provider has it."""
+        return batching_of(self.provider)
+
+    def check(self) -> Availability:
+        """As the provider does."""
+        return self.provider.check()
+
+    def invoke(self, invocation: Invocation) -> Recording:
+        """Return the batch's recording of this trial, else the provider's own, with a note that says why."""
+        answers = BatchAnswer.objects.filter(
+            trial__run=self.run_id, trial__scenario__key=invocation.key, trial__index=invocation.trial
+        )
+        row = retry_when_lost(answers.first)
+        if row is not None and row.data:
+            recording = _unpacked(bytes(row.data))
+            return replace(recording, notes=(*recording.notes, "Answered in the run's batch."))
+        recording = self.provider.invoke(invocation)
+        why = row.error if row is not None else self._why()
+        return replace(recording, notes=(*recording.notes, f"Asked for itself, not in a batch: {why}"))
+
+    def _why(self) -> str:
+        details = ProviderBatch.objects.filter(run=self.run_id).values_list("detail", flat=True)
+        detail = retry_when_lost(details.first)
+        return (detail or {}).get("reason") or "the batch brought no answer for it."
+
+
+def batched(provider: Provider, target: ResolvedTarget, run_id: int) -> Provider:
+    """Return a provider that takes its answers from the run's batch where its target wants one and it can hand it in."""
+    wanted = target.options.provider_batching and not isinstance(batching_of(provider), str)
+    return FromBatch(provider, run_id) if wanted else provider
+
+
+def batching_of(provider: Provider) -> Batching | str:
+    """Return what batches are handed in with, or why there are none."""
+    if isinstance(provider, CanBatch):
+        return provider.batching
+    return "Targets of this kind are asked one case at a time."
+
+
+def masked(recording: Recording, values: tuple[str, ...]) -> Recording:
+    """Return the recording without the values of variables, which are never stored."""
+    if not values:
+        return recording
+    return replace(
+        recording,
+        raw=mask_values_in_bytes(recording.raw, values),
+        events=mask_values_in_bytes(recording.events, values) if recording.events else recording.events,
+        answer=mask_values(recording.answer, values) if recording.answer else recording.answer,
+        stderr=mask_values(recording.stderr, values),
+        notes=tuple(mask_values(note, values) for note in recording.notes),
+    )

@@ -1,0 +1,229 @@
+"""One batch for all trials of a run: handed in once, looked at now and then, and its answers handed out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from evaluators.redaction import mask_values
+from runs.errors import ProviderError
+from runs.execution.batch_answers import batching_of, row_of
+from runs.execution.context import RunContext, load_run, load_scenario
+from runs.execution.task import Task
+from runs.execution.trial_folder import placeholder_paths
+from runs.models import BatchAnswer, ProviderBatch, Run, Trial
+from runs.models.batch import BatchState
+from runs.models.run import RunState
+from runs.models.trial import TrialState
+from runs.providers.base import BatchedAnswer, Batching, Invocation
+from runs.queue.claims import Claim
+from runs.queue.clock import DatabaseNow, database_now
+from runs.queue.retry import retry_when_lost
+from runs.queue.statements import storable
+from runs.queue.transactions import write_transaction
+
+logger = logging.getLogger(__name__)
+
+FIRST_LOOK_SECONDS = 2.0
+LONGEST_WAIT_SECONDS = 60.0
+LEASE_SECONDS = 300.0
+"""So long nobody else looks at a batch while one looks."""
+GIVEN_UP_AFTER = timedelta(hours=26)
+"""Providers promise an end within 24 hours."""
+
+LOST = (
+    "the worker that handed in the batch was lost, and whether the provider took it is not known. "
+    "Look for it in the provider's own list, where it may be cancelled."
+)
+
+
+def submit(context: RunContext, token: str, warnings: list[str]) -> None:
+    """Hand in the run's batch where its target wants one. What comes of it otherwise is a warning: never an error.
+
+    A row is stored before, with the preparation's token: a preparation that finds one of another token does not
+    hand in a second batch, for nobody knows what became of the first.
+    """
+    if not context.target.options.provider_batching:
+        return
+    batching = batching_of(context.provider)
+    if isinstance(batching, str):
+        warnings.append(f"The cases are asked one by one, although `provider_batching` is set: {batching}")
+        return
+    row, new = ProviderBatch.objects.get_or_create(
+        run=context.run, defaults={"state": BatchState.SUBMITTING, "token": token}
+    )
+    if new:
+        _hand_in(row, batching, context)
+    elif row.state == BatchState.SUBMITTING:
+        _fail(row, LOST)
+    row.refresh_from_db()
+    if row.state == BatchState.FAILED:
+        warnings.append(_warning(row.detail["reason"]))
+
+
+def _warning(reason: str) -> str:
+    return f"The cases are asked one by one, although `provider_batching` is set: {reason}"
+
+
+def _hand_in(row: ProviderBatch, batching: Batching, context: RunContext) -> None:
+    invocations = _invocations(context)
+    if not invocations:
+        _fail(row, "the cases are conversations, which are asked turn by turn.")
+        return
+    try:
+        external_id = batching.submit_batch(invocations)
+    except ProviderError as error:
+        _fail(row, mask_values(str(error), context.target.secrets))
+        return
+    submitting = ProviderBatch.objects.filter(pk=row.pk, state=BatchState.SUBMITTING, token=row.token)
+    submitted = ProviderBatch.objects.filter(pk=row.pk, external_id=external_id)
+    taken = retry_when_lost(
+        lambda: submitting.update(
+            state=BatchState.SUBMITTED,
+            external_id=external_id,
+            submitted=timezone.now(),
+            next_look=DatabaseNow() + FIRST_LOOK_SECONDS,
+        ),
+        committed=lambda: submitted.count() or None,
+    )
+    if not taken:
+        # Somebody thought this worker lost and goes on without the batch.
+        _cancel(batching, external_id)
+
+
+def _invocations(context: RunContext) -> dict[str, Invocation]:
+    """Return what each trial asks, by the trial's key. Conversations over stubs have several turns, and no batch."""
+    rows = Trial.objects.filter(run=context.run, state=TrialState.QUEUED).order_by("position")
+    asked = {str(trial.pk): _invocation(trial, context) for trial in rows}
+    return {id: invocation for id, invocation in asked.items() if invocation.stubs is None}
+
+
+def _invocation(trial: Trial, context: RunContext) -> Invocation:
+    claim = Claim(trial.pk, trial.run_id, "", trial.starts, trial.scenario_version_id, trial.index)
+    task = Task(claim, load_scenario(trial.scenario_version_id), context, lambda: False)
+    return task.invocation(placeholder_paths(settings.WORK_DIR), {})
+
+
+def waits(run_id: int) -> bool:
+    """Tell whether a run's trials have to wait for its batch. Looks at it where a look is due."""
+    row = ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED).select_related("run").first()
+    if row is None:
+        return False
+    if _claim_look(row):
+        _look(row)
+        row.refresh_from_db()
+    return row.state == BatchState.SUBMITTED
+
+
+def drop(run_id: int) -> None:
+    """Cancel the batch of a run that is over, without waiting for the next look."""
+    ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED).update(next_look=0.0)
+    waits(run_id)
+
+
+def due_runs() -> list[int]:
+    """Return the runs whose batch is to be looked at."""
+    rows = ProviderBatch.objects.filter(state=BatchState.SUBMITTED, next_look__lt=DatabaseNow())
+    return list(rows.values_list("run", flat=True)[:100])
+
+
+def _claim_look(row: ProviderBatch) -> bool:
+    due = ProviderBatch.objects.filter(
+        pk=row.pk, state=BatchState.SUBMITTED, next_look=row.next_look, next_look__lt=DatabaseNow()
+    )
+    return due.update(next_look=DatabaseNow() + LEASE_SECONDS, looks=F("looks") + 1) == 1
+
+
+def _look(row: ProviderBatch) -> None:
+    try:
+        context = load_run(row.run_id)
+        batching = batching_of(context.provider)
+        if isinstance(batching, str):
+            _fail_running(row, batching)
+        elif row.run.state != RunState.RUNNING:
+            _cancel(batching, row.external_id)
+            _rows(row).update(state=BatchState.CANCELLED)
+        else:
+            _follow(row, batching, context)
+    except ProviderError as error:
+        _after_failed_look(row, str(error))
+
+
+def _follow(row: ProviderBatch, batching: Batching, context: RunContext) -> None:
+    progress = batching.poll_batch(row.external_id)
+    if progress.failed:
+        _fail_running(row, progress.failed)
+    elif progress.ended:
+        _take(row, batching.fetch_batch(row.external_id), context)
+    else:
+        _look_again(row)
+
+
+def _look_again(row: ProviderBatch) -> None:
+    wait = min(LONGEST_WAIT_SECONDS, FIRST_LOOK_SECONDS * 1.5**row.looks)
+    _rows(row).update(next_look=database_now() + wait)
+
+
+def _after_failed_look(row: ProviderBatch, sentence: str) -> None:
+    """Look again later: the batch goes on while its provider cannot be reached. Give up when that takes too long."""
+    logger.warning("run %s: its batch cannot be looked at: %s", row.run_id, sentence)
+    if timezone.now() - row.submitted > GIVEN_UP_AFTER:
+        _fail_running(row, sentence)
+    else:
+        _look_again(row)
+
+
+def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: RunContext) -> None:
+    """Keep the answers of the run's trials, all in one transaction."""
+    ids = {str(pk): pk for pk in Trial.objects.filter(run=row.run_id).values_list("pk", flat=True)}
+    secrets = context.secrets(None)
+    kept = [row_of(pk, answers[id], secrets) for id, pk in ids.items() if id in answers]
+    missing = len(ids) - sum(1 for each in kept if each.data)
+    reasons = [each.error for each in kept if each.error]
+    with write_transaction():
+        if _rows(row).update(state=BatchState.ENDED) != 1:
+            return
+        BatchAnswer.objects.bulk_create(kept, ignore_conflicts=True, batch_size=500)
+        if missing:
+            reason = reasons[0] if reasons else "the batch brought no answer for them."
+            _warn(
+                row.run_id, f"{missing} of {len(ids)} cases are asked one by one, not in the batch: {reason}"
+            )
+
+
+def _fail(row: ProviderBatch, reason: str) -> bool:
+    """Give the batch up; True for the one who did."""
+    detail = {**row.detail, "reason": storable(reason)}
+    open_states = [BatchState.SUBMITTING, BatchState.SUBMITTED]
+    rows = ProviderBatch.objects.filter(pk=row.pk, state__in=open_states, token=row.token)
+    return rows.update(state=BatchState.FAILED, detail=detail) == 1
+
+
+def _fail_running(row: ProviderBatch, reason: str) -> None:
+    with write_transaction():
+        if _fail(row, reason):
+            _warn(row.run_id, _warning(reason))
+
+
+def _warn(run_id: int, sentence: str) -> None:
+    run = Run.objects.select_for_update().only("warnings").get(pk=run_id)
+    run.warnings = [*run.warnings, storable(sentence)]
+    run.save(update_fields=["warnings"])
+
+
+def _cancel(batching: Batching, external_id: str) -> None:
+    try:
+        batching.cancel_batch(external_id)
+    except ProviderError as error:
+        # What is not wanted any more ends by itself within a day.
+        logger.warning("batch %s cannot be cancelled: %s", external_id, error)
+
+
+def _rows(row: ProviderBatch) -> QuerySet[ProviderBatch]:
+    """Return the batch as long as it is followed."""
+    return ProviderBatch.objects.filter(pk=row.pk, state=BatchState.SUBMITTED)

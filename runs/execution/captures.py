@@ -1,0 +1,116 @@
+"""What is asked just before a run: the snapshot of live values, and the tool registry."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from evaluators.model import Json
+from runs.errors import ProviderError, RequestError
+from runs.execution.context import RunContext
+from runs.execution.trial_folder import trial_folder
+from runs.execution.workspace import LocalWorkspace
+from runs.sources import mcp_stdio
+from runs.sources.reading import registry_from
+from scenarios.formats.parsed import FixtureFile
+
+if TYPE_CHECKING:  # httpx takes a tenth of a second
+    import httpx
+
+COMMAND_SECONDS = 60.0
+FETCH_SECONDS = 30.0
+SPEAKER = ".evalhub-mcp.py"
+"""Name of the program in a command's folder that speaks MCP with it."""
+_ONLY_POST = (400, 405, 406)
+"""How an MCP server answers a plain GET (MCP, Streamable HTTP)."""
+
+
+def capture(context: RunContext) -> dict[str, Json]:
+    """Return snapshot and registry as run options, for those sources that the request names.
+
+    Raises `RequestError` or `ProviderError` with what is wrong with a source.
+    """
+    options = context.options
+    found: dict[str, Json] = {}
+    if options.snapshot_source:
+        found["snapshot"] = _ask(context, options.snapshot_source, "the snapshot", tools=False)
+    if options.registry_source:
+        answer = _ask(context, options.registry_source, "the tool registry", tools=True)
+        found["registry"] = registry_from(answer, options.registry_source)
+    return found
+
+
+def _ask(context: RunContext, source: str, what: str, *, tools: bool) -> Json:
+    if source.startswith(("http://", "https://")):
+        return _fetch(context, source, what, tools=tools)
+    with trial_folder(settings.WORK_DIR, (_speaker(),) if tools else ()) as folder:
+        command = f"{shlex.quote(sys.executable)} -IS {SPEAKER} {shlex.quote(source)}" if tools else source
+        return run_for_json(command, context.workspace(folder, {}, None), what, shown=source)
+
+
+def _speaker() -> FixtureFile:
+    return FixtureFile(SPEAKER, Path(mcp_stdio.__file__).read_bytes())
+
+
+def _fetch(context: RunContext, url: str, what: str, *, tools: bool) -> Json:
+    """Return the JSON at an address; for tools the address may be that of an MCP server."""
+    import httpx
+
+    from runs.containment.outbound_http import OutOfTime, Patience, client
+
+    try:
+        with client(context.outbound, Patience(FETCH_SECONDS)) as http:
+            return _tools(http, url) if tools else _plain(http, url)
+    except (httpx.HTTPError, httpx.InvalidURL, OutOfTime, ValueError, mcp_stdio.NoAnswer) as error:
+        reason = (str(error) or type(error).__name__).rstrip(".")
+        raise RequestError(f"{url}: {what} could not be fetched: {reason}. Check the address.") from error
+    except ProviderError as error:
+        raise RequestError(f"{url}: {what} could not be fetched: {error}") from error
+
+
+def _plain(http: httpx.Client, url: str) -> Json:
+    answer = http.get(url, headers={"Accept": "application/json"})
+    answer.raise_for_status()
+    return answer.json()
+
+
+def _tools(http: httpx.Client, url: str) -> Json:
+    """Return a registry from MCP where the address ends in `mcp` or takes no GET, else as it stands there."""
+    import httpx
+
+    from runs.sources.mcp_http import fetch_tools
+
+    if urlsplit(url).path.rstrip("/").endswith("mcp"):
+        return fetch_tools(http, url)
+    try:
+        return _plain(http, url)
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code not in _ONLY_POST:
+            raise
+        return fetch_tools(http, url)
+
+
+def run_for_json(command: str, workspace: LocalWorkspace, what: str, *, shown: str = "") -> Json:
+    """Return what a command prints as JSON. Raises `RequestError` where it fails or prints something else.
+
+    `shown` is how people know the command, where it is wrapped in another.
+    """
+    result = workspace.run(command, timeout_seconds=COMMAND_SECONDS, network=True)
+    if result.exit_code != 0:
+        said = (result.stderr or result.stdout or result.error).strip()[-300:]
+        ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
+        raise RequestError(
+            f"The command for {what}, '{shown or command}', {ended}: {said or 'it said nothing'}. Correct it."
+        )
+    try:
+        return json.loads(result.stdout)
+    except ValueError as error:
+        raise RequestError(
+            f"The command for {what}, '{shown or command}', printed no JSON: {error}. Correct it."
+        ) from error

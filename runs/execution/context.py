@@ -1,0 +1,174 @@
+"""What the trials of a run have in common, loaded once by a process and kept while the run lasts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import msgspec
+
+from evaluators.model import Complete, Json
+from evaluators.staleness import Registry
+from evaluators.tool import Tool
+from runs.containment.outbound import Outbound
+from runs.errors import ProviderError
+from runs.execution.batch_answers import batched
+from runs.execution.judges import judge_of
+from runs.execution.trial_folder import TrialFolder
+from runs.execution.workspace import LocalWorkspace
+from runs.models import Run
+from runs.models.run_options import RunOptions
+from runs.providers import make_provider
+from runs.providers.base import Provider
+from runs.providers.options import ResolvedTarget
+from runs.queue import statements
+from runs.targets.resolve import resolve_target
+from runs.worker_settings import containment, variables_of
+from scenarios.formats.parsed import Fixture as FixtureFiles
+from scenarios.guidance import Guidance as GuidanceFiles
+from scenarios.models import Fixture
+from scenarios.spec import ScenarioSpec
+from scenarios.storing import guidance_files, unpack
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+RUNS_KEPT = 128
+SCENARIOS_KEPT = 256
+FIXTURES_KEPT = 16
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """A run with everything that its trials share."""
+
+    run: Run
+    options: RunOptions
+    target: ResolvedTarget
+    provider: Provider
+    variables: Mapping[str, str]
+    guidance: GuidanceFiles
+    fixture_names: frozenset[str]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> str:
+        """The model under test: the run's choice, else the target's."""
+        return self.run.model or self.target.options.asked_model
+
+    @property
+    def outbound(self) -> Outbound:
+        """Which addresses may be called."""
+        return containment().outbound
+
+    @property
+    def seed(self) -> Json:
+        """The seed manifest: the request's, else the one that came with the suite, else None."""
+        given = self.options.seed
+        return given if given is not None else self.run.suite_version.config.get("seed")
+
+    @cached_property
+    def registry(self) -> Registry | None:
+        """The tools of the project as they were when the run was prepared, None without a registry."""
+        given = self.options.registry
+        return msgspec.convert(given, Registry) if given is not None else None
+
+    @cached_property
+    def complete(self) -> Complete | None:
+        """Asks the judge; None where the request wants none."""
+        return judge_of(self.run, self.target, self.options, self.variables) if self.options.judge else None
+
+    @cached_property
+    def tools(self) -> tuple[tuple[Tool, FixtureFiles], ...]:
+        """The different tools that the run's scenarios name, each with the fixture that it is named with first."""
+        entries = self.run.suite_version.entries.exclude(scenario_version__content__criteria__tool=None)
+        rows = entries.order_by("position").values_list(
+            "scenario_version_id", "scenario_version__content__criteria__tool"
+        )
+        first: dict[str, int] = {}
+        for version, tool in rows:
+            first.setdefault(json.dumps(tool, sort_keys=True), version)
+        return tuple((Tool.model_validate_json(tool), fixture_of(version)) for tool, version in first.items())
+
+    def workspace(self, folder: TrialFolder, env: Mapping[str, str], tool: Tool | None) -> LocalWorkspace:
+        """Return a trial's workspace as commands and gates use it."""
+        return LocalWorkspace(
+            folder.workspace,
+            folder.scratch,
+            containment().for_target(self.target.options),
+            env=env,
+            secrets=self.secrets(tool),
+            tool=tool.binary if tool else "",
+            record=folder.record,
+        )
+
+    def tool_env(self, tool: Tool | None) -> dict[str, str]:
+        """Return `target.env` with its `${VAR}` resolved. Raises `ProviderError` for one that is missing."""
+        return {name: self._resolved(name, value) for name, value in tool.env.items()} if tool else {}
+
+    def _resolved(self, name: str, value: str) -> str:
+        def replace(match: re.Match[str]) -> str:
+            if match[1] not in self.variables:
+                raise ProviderError(
+                    f"target.env needs the variable {match[1]} for {name}, and it is not set, or this project may "
+                    "not use it. Set it on the worker and allow it in EVALHUB_ENV_ALLOW.",
+                    kind="configuration",
+                )
+            return self.variables[match[1]]
+
+        return _VARIABLE.sub(replace, value)
+
+    def secrets(self, tool: Tool | None) -> tuple[str, ...]:
+        """Return the values of variables that a trial could print, to be masked before anything is stored."""
+        named = {match for value in (tool.env.values() if tool else ()) for match in _VARIABLE.findall(value)}
+        return (*self.target.secrets, *(self.variables[name] for name in named if name in self.variables))
+
+
+@lru_cache(maxsize=RUNS_KEPT)
+def load_run(run_id: int) -> RunContext:
+    """Return the run's context. Raises `ProviderError` where its target cannot be used."""
+    related = ("project", "target", "target_version", "guidance", "suite_version__suite", "suite")
+    run = Run.objects.select_related(*related).get(pk=run_id)
+    variables = variables_of(run.project)
+    target = resolve_target(run.target, variables, run.target_version)
+    carrying = run.suite_version.scenario_versions.exclude(fixture=None)
+    rows = carrying.values_list("content__fixture", "content__bundle")
+    return RunContext(
+        run=run,
+        options=RunOptions.model_validate(run.options),
+        target=target,
+        provider=batched(make_provider(target, containment().for_target(target.options)), target, run_id),
+        variables=variables,
+        guidance=guidance_files(run.guidance),
+        fixture_names=frozenset(fixture or bundle for fixture, bundle in rows),
+    )
+
+
+@lru_cache(maxsize=SCENARIOS_KEPT)
+def _load(scenario_version_id: int) -> tuple[ScenarioSpec, int | None]:
+    """Return a scenario version's content and its fixture; immutable, so they are kept."""
+    content, fixture_id = statements.scenario_content(scenario_version_id)
+    return ScenarioSpec.model_validate_json(content), fixture_id
+
+
+def load_scenario(scenario_version_id: int) -> ScenarioSpec:
+    """Return a scenario version's content."""
+    return _load(scenario_version_id)[0]
+
+
+@lru_cache(maxsize=FIXTURES_KEPT)
+def _files(fixture_id: int) -> FixtureFiles:
+    return unpack(bytes(Fixture.objects.get(pk=fixture_id).archive))
+
+
+def fixture_of(scenario_version_id: int) -> FixtureFiles:
+    """Return the files that a scenario's workspace starts from, without guidance."""
+    fixture_id = _load(scenario_version_id)[1]
+    return _files(fixture_id) if fixture_id else ()
+
+
+def forget() -> None:
+    """Forget what is kept: a run's options were changed, or a test has emptied the tables."""
+    for kept in (load_run, _load, _files):
+        kept.cache_clear()

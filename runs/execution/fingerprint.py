@@ -1,0 +1,101 @@
+"""What a run's results depend on; two runs with the same fingerprint differ by chance alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.conf import settings
+
+from evaluators.staleness import check_staleness
+from runs.execution.context import RunContext
+from runs.execution.judges import judge_names, judge_target
+from runs.targets.versions import definition_hash
+from runs.worker_settings import containment
+from scenarios.hashing import content_hash
+
+LONGEST_NAME = 200
+"""Characters of the names of one part."""
+
+
+def fingerprint(context: RunContext, tool_version: str, provider_version: str) -> dict[str, Any]:
+    """Return the run's fingerprint; hashes are SHA-256, empty where there is nothing to hash."""
+    run = context.run
+    rows = list(
+        run.suite_version.entries.values_list(
+            "scenario_version__fixture__sha256",
+            "scenario_version__rubric__sha256",
+            "scenario_version__judge_hash",
+            "scenario_version__content__criteria__threshold",
+            "scenario_version__content__fixture",
+            "scenario_version__rubric__name",
+        )
+    )
+    return {
+        "suite_version": run.suite_version.number,
+        "suite_sha256": run.suite_version.sha256,
+        "fixture": _joint(row[0] for row in rows),
+        "guidance": run.guidance.sha256 if run.guidance else "",
+        "rubric": _joint(row[1] for row in rows),
+        "tool_version": tool_version,
+        "target": run.target.name,
+        "target_sha256": definition_hash(run.target.definition),
+        "endpoint": str(run.target.definition.get("url") or ""),
+        "provider": run.target.provider,
+        "provider_version": provider_version,
+        "model": context.model,
+        **_judge(context),
+        **_threshold(context.options.threshold, [row[3] for row in rows]),
+        "evalhub": settings.VERSION,
+        "sandbox": containment().level.value,
+        "staleness": staleness(context),
+        "names": _names(
+            guidance=(file.path for file in context.guidance),
+            fixture=(row[4] for row in rows if row[0]),
+            rubric=(row[5] for row in rows),
+        ),
+    }
+
+
+def _judge(context: RunContext) -> dict[str, str]:
+    """Return who judges where a scenario does not say it itself, which the suite's hash tells; empty for nobody."""
+    first, last = judge_names(context.run, context.target, context.options)
+    name = (first or last) if context.options.judge else ""
+    found = judge_target(context.run, name) if name else None
+    return {"judge": name, "judge_sha256": definition_hash(found.definition) if found else ""}
+
+
+def _threshold(asked: float | None, own: Sequence[float | None]) -> dict[str, str]:
+    """Return from which aggregate the trials pass (AgentV evaluation, Score Aggregation); nothing where it is 1."""
+    found = {1.0 if each is None else each for each in own} if asked is None else {asked}
+    return {"threshold": ", ".join(f"{each:g}" for each in sorted(found))} if found - {1.0} else {}
+
+
+def staleness(context: RunContext) -> dict[str, Any]:
+    """Return how the suite's metadata fits the tool registry of the run; empty where it has no metadata."""
+    metadata = context.run.suite_version.config.get("metadata")
+    if not metadata:
+        return {}
+    registry = context.registry
+    found = check_staleness(metadata, registry)
+    tool = registry.tools.get(str(metadata.get("toolName"))) if registry else None
+    return {
+        "warnings": list(found.warnings),
+        "stale": found.stale,
+        "generated_hash": found.generated_hash,
+        "description_hash": found.current_hash,
+        "registry_size": registry.size if registry else None,
+        "tool_version": tool.version if tool else None,
+    }
+
+
+def _names(**used: Iterable[Any]) -> dict[str, str]:
+    """Return what people call the parts that are hashes, the guidance by its paths, several by commas; results do not depend on it."""
+    found = {part: sorted({str(each) for each in names if each}) for part, names in used.items()}
+    return {part: ", ".join(names)[:LONGEST_NAME] for part, names in found.items() if names}
+
+
+def _joint(hashes: Any) -> str:
+    """Return the one hash there is, else one over all of them."""
+    found = sorted({each for each in hashes if each})
+    return found[0] if len(found) == 1 else (content_hash(found) if found else "")

@@ -1,0 +1,141 @@
+"""Who judges: a target of the project, named like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from django.conf import settings
+from msgspec.structs import replace
+
+from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
+from evaluators.redaction import mask_values
+from runs.errors import ProviderError
+from runs.models import Run, Target, TargetVersion
+from runs.models.price import prices_of
+from runs.models.run_options import RunOptions
+from runs.providers import MODELS
+from runs.providers.options import ResolvedTarget
+from runs.queue.retry import retry_when_lost
+from runs.targets.resolve import resolve_target
+from runs.targets.versions import version_of
+from runs.worker_settings import containment
+
+
+def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: Mapping[str, str]) -> Complete:
+    """Return what asks the run's judge.
+
+    The explicit choice wins, then `LLM_TOOL_TEST_JUDGE`, then the scenario's own (named in the request),
+    then the target's `judge_target`, then the project's default.
+    """
+    first, last = judge_names(run, target, options)
+    made: dict[str, Complete] = {}
+
+    def ask(request: CompletionRequest) -> Completion:
+        name = first or request.model or last
+        if not name:
+            raise CompletionError(
+                "No judge is chosen. Name one with --judge-model, in evaluation.judge.model, as the target's "
+                "judge_target, or in the project's settings."
+            )
+        if name not in made:
+            made[name] = retry_when_lost(lambda: _make(run, name, variables))
+        return made[name](request)
+
+    return ask
+
+
+def judge_names(run: Run, target: ResolvedTarget, options: RunOptions) -> tuple[str, str]:
+    """Return the judge that is asked whatever a scenario says, and the one where it says nothing; empty for none."""
+    first = options.judge_model or settings.DEFAULT_JUDGE
+    return first, target.options.judge_target or run.project.judge
+
+
+def judge_targets(
+    run: Run, target: ResolvedTarget, options: RunOptions, of_scenarios: Iterable[str]
+) -> list[Target]:
+    """Return the project's targets that may judge trials of a run, whose scenarios name these."""
+    if not options.judge:
+        return []
+    first, last = judge_names(run, target, options)
+    names = {first} if first else {last, *of_scenarios}
+    return list(Target.objects.filter(project=run.project_id, name__in=names, accepted=True))
+
+
+def judge_target(run: Run, name: str) -> Target | None:
+    """Return the project's target that judges by this name, None for a model."""
+    return Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
+
+
+def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
+    found = judge_target(run, name)
+    try:
+        if found is not None or "/" in name:
+            target = (
+                resolve_target(found, variables, _version(run, found))
+                if found
+                else _model(run, name, variables)
+            )
+            return masked(make_complete(target), target.secrets)
+    except ProviderError as error:
+        raise CompletionError(str(error)) from error
+    raise CompletionError(
+        f"The judge '{name}' is no target of this project. Add a target of that name, or name a model with its "
+        f"provider, such as 'openai/{name}'."
+    )
+
+
+def _version(run: Run, judge: Target) -> TargetVersion:
+    """Return how all trials of a run ask a judge: as it was when the run was prepared.
+
+    One that an evaluator alone names is kept as it was when the first trial asked it.
+    """
+    pinned = run.judge_versions.filter(target=judge).order_by("pk")
+    if not pinned:
+        run.judge_versions.add(version_of(judge))
+    # Another worker may have been the first.
+    return pinned.all()[0]
+
+
+def _model(run: Run, name: str, variables: Mapping[str, str]) -> ResolvedTarget:
+    """Return a model that is named by its litellm id alone. Raises `ProviderError` where its key is missing."""
+    # Here and below: loaded for the first question, for most runs ask no judge.
+    from runs.providers.access import with_key
+    from runs.providers.litellm import LitellmOptions
+
+    options = LitellmOptions(model=name)
+    return with_key(ResolvedTarget(name, "litellm", options, prices=prices_of(run.project_id)), variables)
+
+
+def masked(complete: Complete, secrets: tuple[str, ...]) -> Complete:
+    """Return a judge whose answers and errors are without these values, which are never stored."""
+    if not secrets:
+        return complete
+
+    def ask(request: CompletionRequest) -> Completion:
+        try:
+            answer = complete(request)
+        except CompletionError as error:
+            raise CompletionError(mask_values(str(error), secrets)) from error
+        return replace(answer, text=mask_values(answer.text, secrets))
+
+    return ask
+
+
+def make_complete(target: ResolvedTarget) -> Complete:
+    """Return what asks a target as a judge. Raises `ProviderError` where its kind cannot judge."""
+    if target.kind == "cli":
+        from runs.providers.cli_judge import complete_through_command
+
+        return complete_through_command(target, containment().for_target(target.options))
+    if target.kind == "mock":
+        from runs.providers.mock import complete_with_mock
+
+        return complete_with_mock(target)
+    if target.kind in MODELS:
+        from runs.providers.language_model import complete_through_model
+
+        return complete_through_model(target, containment().outbound)
+    raise ProviderError(
+        f"The target '{target.name}' cannot judge: '{target.kind}' does tasks only. Name a model, or a cli or mock target.",
+        kind="configuration",
+    )

@@ -1,0 +1,92 @@
+"""The lanes of a worker process: threads that carry trials of whichever run has its turn."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from django.db import Error, connections
+
+from runs.execution import lanes
+from runs.queue import fair_share
+from runs.queue.claims import Place
+from runs.queue.disk import room
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+"""A free lane looks for work this often, also when no wake-up arrives."""
+
+
+class LanePool:
+    """Runs at most so many lanes at once, and starts them as long as runs can use more.
+
+    Wake-ups only end the wait of the one thread that starts lanes, so they never queue up behind trials.
+    """
+
+    def __init__(self) -> None:
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._starter: threading.Thread | None = None
+
+    def start(self, size: int) -> None:
+        """Start so many lanes as soon as there is work for them."""
+        self._free = threading.Semaphore(size)
+        self._threads = ThreadPoolExecutor(size, thread_name_prefix="lane")
+        self._stopping.clear()
+        self._starter = threading.Thread(target=self._start_lanes, name="lane-pool", daemon=True)
+        self._starter.start()
+
+    def wake(self) -> None:
+        """Look for work now."""
+        self._news.set()
+
+    def stop(self, *, wait: bool = True) -> None:
+        """Start no further lane; with `wait`, return when those at work have ended."""
+        self._stopping.set()
+        self.wake()
+        if self._starter is None:
+            return
+        self._starter.join()
+        self._threads.shutdown(wait=wait)
+        self._starter = None
+
+    def _start_lanes(self) -> None:
+        while not self._stopping.is_set():
+            self._news.clear()
+            try:
+                self._fill()
+            except Error as error:
+                # The database may be away for a minute; the next look finds what is left to do.
+                logger.warning("lanes: %s", error)
+                connections.close_all()
+            self._news.wait(POLL_SECONDS)
+        connections.close_all()
+
+    def _fill(self) -> None:
+        """Start lanes until none is free or no run can use one."""
+        while not self._stopping.is_set() and not room.problem() and self._free.acquire(blocking=False):
+            place = None
+            try:
+                place = fair_share.next_place()
+            finally:
+                if place is None:
+                    self._free.release()
+            if place is None:
+                return
+            self._threads.submit(self._work, place)
+
+    def _work(self, place: Place) -> None:
+        try:
+            lanes.work_from(place)
+        except Exception:
+            logger.exception("a lane of run %s ended", place.run_id)
+        finally:
+            connections.close_all()
+            self._free.release()
+            self.wake()
+
+
+lane_pool = LanePool()
+"""The process's own."""

@@ -1,0 +1,186 @@
+"""A lane: carries one trial after another in a place of a run, and goes to the next run when it is its turn."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from django.db import connections
+
+from runs.execution import batches, recording
+from runs.execution.trial import execute
+from runs.execution.trial_result import TrialResult
+from runs.models import Run
+from runs.models.run import RunState
+from runs.queue import claims, fair_share
+from runs.queue.disk import DiskFull, room
+from runs.queue.heartbeat import heartbeat
+from runs.queue.retry import retry_when_lost
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+"""How often a lane looks whether another run should have it."""
+TRIES_ON_FULL_DISK = claims.MOST_PUT_BACK + 1
+
+_stopping = threading.Event()
+
+
+def stop() -> None:
+    """Let every lane of this process end after its present trial."""
+    _stopping.set()
+
+
+def run_lane(run_id: int, *, until: float | None = None) -> bool:
+    """Carry trials of a run, and of its launch's other runs in turn, until none is left or time is over.
+
+    A run whose batch has not ended is only looked at. `until` is in seconds of `time.monotonic()`; None works on
+    to the end. Returns True when run_lane was left.
+    """
+    if batches.waits(run_id) or room.problem():
+        return False
+    launch_id = Run.objects.values_list("launch", flat=True).get(pk=run_id)
+    place = fair_share.next_place(launch_id=launch_id)
+    return work_from(place, launch_id=launch_id, until=until) if place else False
+
+
+def work_from(place: claims.Place, *, launch_id: int | None = None, until: float | None = None) -> bool:
+    """Carry trials in a place, then in that of the run whose turn it is, until none is left or time is over.
+
+    With `launch_id` only the runs of that launch have a turn. Returns True when run_lane was left.
+    """
+    following: claims.Place | None = place
+    while following is not None:
+        place = following
+        try:
+            with heartbeat.holding(place.token, "place"):
+                _work_in(_Turn(place, launch_id, until))
+        except BaseException:
+            claims.release_place(place)
+            raise
+        time_is_over = until is not None and time.monotonic() >= until
+        if time_is_over or _stopping.is_set() or room.problem():
+            claims.release_place(place)
+            return time_is_over
+        following = fair_share.next_place(launch_id=launch_id, leaving=place)
+    return False
+
+
+class _Turn:
+    """A lane's time in one place, and what ends it."""
+
+    def __init__(self, place: claims.Place, launch_id: int | None, until: float | None) -> None:
+        self.place = place
+        self.over = False
+        self._launch_id = launch_id
+        self._until = until
+        self._looked = time.monotonic()
+        # The runs of one launch advance together, trial by trial.
+        self._one_trial = retry_when_lost(Run.objects.filter(launch__runs=place.run_id).count) > 1
+
+    def may_go_on(self) -> bool:
+        """Return whether a further trial may begin here."""
+        return not (self.over or self._is_stopped() or room.problem())
+
+    def is_over(self) -> bool:
+        """Return whether the present trial is the last one here."""
+        self.over = self.over or self._one_trial or self._is_stopped() or self._is_late()
+        self.over = self.over or self._should_give_way()
+        return self.over
+
+    def _is_stopped(self) -> bool:
+        return heartbeat.stopped(self.place.token) or _stopping.is_set()
+
+    def _is_late(self) -> bool:
+        return self._until is not None and time.monotonic() >= self._until
+
+    def _should_give_way(self) -> bool:
+        if time.monotonic() - self._looked < LOOK_SECONDS:
+            return False
+        self._looked = time.monotonic()
+        if room.problem():
+            return True
+        return retry_when_lost(lambda: fair_share.should_give_way(self.place, launch_id=self._launch_id))
+
+
+def _work_in(turn: _Turn) -> None:
+    """Carry trials of a place's run until none is left, or the turn is over."""
+    while turn.may_go_on():
+        claim = claims.claim_trial(turn.place.run_id)
+        if claim is None:
+            return
+        while claim is not None:
+            claim = run_trial(claim, is_over=turn.is_over)
+
+
+def run_trial(claim: claims.Claim, *, is_over: Callable[[], bool]) -> claims.Claim | None:
+    """Carry a claimed trial from its workspace to its record; return the next one's claim unless it is over.
+
+    Both are one transaction, for each costs as much as what it writes. None says nothing of what is left to do.
+    """
+    with heartbeat.holding(claim.token, "trial"):
+        try:
+            result = execute(
+                claim,
+                stopped=lambda: heartbeat.stopped(claim.token),
+                watch=lambda look: heartbeat.watch(claim.trial_id, claim.token, look),
+            )
+        except DiskFull as full:
+            room.note(full)
+            return return_or_fail(claim, full, is_over=is_over)
+        return _record(claim, result, is_over=is_over)
+
+
+def return_or_fail(
+    claim: claims.Claim, full: DiskFull, *, is_over: Callable[[], bool]
+) -> claims.Claim | None:
+    """Return a trial that met a full disk to the queue; record it as an error where that happened too often."""
+    if claims.put_back(claim):
+        logger.warning("trial %s goes back: %s", claim.trial_id, full)
+        return None
+    error = f"{full} The trial was tried {TRIES_ON_FULL_DISK} times."
+    return _record(claim, TrialResult(outcome="error", error=error, error_kind="disk"), is_over=is_over)
+
+
+def _record(claim: claims.Claim, result: TrialResult, *, is_over: Callable[[], bool]) -> claims.Claim | None:
+    if is_over():
+        recorded, following = recording.record(claim, result), None
+    else:
+        recorded, following = recording.record_and_claim(claim, result)
+    if not recorded:
+        logger.warning("trial %s: the claim was lost, its result is thrown away", claim.trial_id)
+    return following
+
+
+class LaneThread(threading.Thread):
+    """A lane in a thread of its own.
+
+    `over` is waited for in place of `join`: Python takes a thread for ended when Ctrl-C interrupts its `join`.
+    """
+
+    def __init__(self, run_id: int, name: str) -> None:
+        super().__init__(name=name)
+        self.over = threading.Event()
+        self._run_id = run_id
+
+    def run(self) -> None:
+        """Work until nothing is left of the run."""
+        try:
+            run_lane(self._run_id)
+        finally:
+            connections.close_all()
+            self.over.set()
+
+
+def start_threads(run_ids: list[int]) -> list[LaneThread]:
+    """Start the lanes of prepared runs in threads of this process and return these."""
+    threads = [
+        LaneThread(run.pk, f"lane-{run.pk}-{n}")
+        for run in Run.objects.filter(pk__in=run_ids, state=RunState.RUNNING)
+        for n in range(min(run.concurrency, run.trials))
+    ]
+    for thread in threads:
+        thread.start()
+    return threads

@@ -1,0 +1,214 @@
+"""Once for each run, before any trial is spent: can the target work, does the tool answer, what versions are these."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from django.conf import settings
+from django.db import Error
+from django.db.models import Case, Value, When
+from django.utils import timezone
+
+from evaluators.redaction import mask_values
+from evaluators.tool import Tool
+from runs.errors import ProviderError, RequestError
+from runs.execution import batches, recording
+from runs.execution.captures import capture
+from runs.execution.context import RunContext, forget, load_run
+from runs.execution.fingerprint import fingerprint
+from runs.execution.judges import judge_targets
+from runs.execution.trial_folder import trial_folder
+from runs.execution.workspace import LocalWorkspace
+from runs.models import Run, Target, Trial
+from runs.models.run import RunState
+from runs.models.trial import TrialState
+from runs.providers import MODELS
+from runs.queue import claims
+from runs.queue.disk import DiskFull, disk_full, room
+from runs.queue.heartbeat import heartbeat
+from runs.queue.retry import is_connection_lost, retry_when_lost
+from runs.queue.statements import storable
+from runs.queue.transactions import write_transaction
+from runs.targets.check import keep_found
+from runs.targets.versions import version_of
+from scenarios.formats.parsed import Fixture
+from scenarios.models import ScenarioVersion
+from scenarios.spec import ScenarioSpec
+
+logger = logging.getLogger(__name__)
+
+TOOL_CHECK_SECONDS = 30.0
+TRIES_ON_FULL_DISK = claims.MOST_PUT_BACK + 1
+
+
+class NotReady(Exception):
+    """The run cannot start; the message says why and what to do."""
+
+
+def prepare_run(run_id: int) -> bool:
+    """Prepare a run, exactly once whoever else tries; True when its trials may start now."""
+    if room.problem():
+        # The tick asks again.
+        return False
+    token = claims.claim_run(run_id)
+    if token is None:
+        return False
+    warnings: list[str] = []
+    with heartbeat.holding(token, "run"):
+        try:
+            context = _with_captures(run_id, load_run(run_id))
+            tool_version, provider_version = _check(context, warnings)
+            batches.submit(context, token, warnings)
+        except (NotReady, ProviderError, RequestError) as error:
+            if full := disk_full(error):
+                _wait_for_room(run_id, token, full, warnings)
+                return False
+            logger.info("run %s cannot start: %s", run_id, error)
+            recording.fail_run(run_id, token, str(error), warnings)
+            return False
+        except KeyboardInterrupt:
+            # Somebody wants to stop: another worker may have it at once.
+            claims.release_run(run_id, token)
+            raise
+        except Exception as error:
+            if full := disk_full(error):
+                _wait_for_room(run_id, token, full, warnings)
+                return False
+            if isinstance(error, Error) and is_connection_lost(error):
+                claims.release_run(run_id, token)
+                raise
+            logger.exception("run %s: internal error", run_id)
+            recording.fail_run(run_id, token, f"{type(error).__name__} in evalhub itself: {error}.", warnings)
+            return False
+        return retry_when_lost(
+            lambda: _start(run_id, token, context, tool_version, provider_version, warnings),
+            committed=lambda: _is_started(run_id) or None,
+        )
+
+
+def _wait_for_room(run_id: int, token: str, full: DiskFull, warnings: list[str]) -> None:
+    """Return a run to the queue because a disk is full; close it where that happened too often."""
+    logger.warning("run %s goes back: %s", run_id, full)
+    room.note(full)
+    if not claims.put_run_back(run_id, token):
+        recording.fail_run(run_id, token, f"{full} It was tried {TRIES_ON_FULL_DISK} times.", warnings)
+
+
+def _with_captures(run_id: int, context: RunContext) -> RunContext:
+    """Keep with the run what its sources say now, and return the run's context with it."""
+    found = capture(context)
+    if not found:
+        return context
+    Run.objects.filter(pk=run_id).update(options={**context.run.options, **found})
+    forget()
+    return load_run(run_id)
+
+
+def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
+    """Return the tool's and the provider's version. Raises `NotReady`."""
+    said = context.provider.check()
+    availability = replace(said, sentence=mask_values(said.sentence, context.target.secrets))
+    keep_found(context.run.target, availability)
+    if not availability.available:
+        raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
+    _check_registry(context)
+    tool_version = context.run.tool_version
+    for tool, files in context.tools:
+        found = _check_tool(context, tool, files, warnings)
+        tool_version = tool_version or found
+    return tool_version, availability.version
+
+
+def _check_registry(context: RunContext) -> None:
+    """Raise `NotReady` where a model would be asked which tools it calls, and none could be offered."""
+    if context.target.kind not in MODELS or (context.registry and context.registry.tools):
+        return
+    queued = Trial.objects.filter(run=context.run, state=TrialState.QUEUED).values("scenario_version")
+    contents = ScenarioVersion.objects.filter(pk__in=queued).values_list("content", flat=True)
+    named = [spec.key for spec in map(ScenarioSpec.model_validate, contents) if _routes(spec)]
+    if named:
+        listed = ", ".join(named[:3]) + (", …" if len(named) > 3 else "")
+        raise NotReady(
+            f"A model calls no tools that it is not offered, and this run has no tool registry; "
+            f"{len(named)} of its cases expect calls ({listed}). Give the registry with --tool-registry on the "
+            "command line or `registry` over REST, or give the cases `stubs`."
+        )
+
+
+def _routes(spec: ScenarioSpec) -> bool:
+    expect = spec.criteria.expect
+    return expect is not None and expect.names_tools and spec.stubs is None
+
+
+def _check_tool(context: RunContext, tool: Tool, files: Fixture, warnings: list[str]) -> str:
+    """Return the tool's version by its version command, else by the first line of its health check.
+
+    Both run in a scratch workspace with the fixture, which may hold the tool itself.
+    """
+    if not (tool.health_check or tool.version_command):
+        return ""
+    with trial_folder(settings.WORK_DIR, files) as folder:
+        workspace = context.workspace(folder, context.tool_env(tool), tool)
+        health = _first_line(workspace, tool.health_check, tool) if tool.health_check else ""
+        try:
+            return _first_line(workspace, tool.version_command, tool) if tool.version_command else health
+        except NotReady as error:
+            warnings.append(str(error))
+            return health
+
+
+def _first_line(workspace: LocalWorkspace, command: str, tool: Tool) -> str:
+    result = workspace.run(command, timeout_seconds=TOOL_CHECK_SECONDS)
+    if result.exit_code != 0:
+        said = storable((result.stderr or result.stdout or result.error).strip()[:300])
+        ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
+        raise NotReady(
+            f"The check of {tool.binary or 'the tool'} failed: '{command}' {ended}. It said: {said or 'nothing'}. "
+            "Install the tool on the worker, or mend the command in the scenario's target section."
+        )
+    lines = (result.stdout or result.stderr).strip().splitlines()
+    return storable(lines[0].strip()[:200]) if lines else ""
+
+
+def _start(
+    run_id: int,
+    token: str,
+    context: RunContext,
+    tool_version: str,
+    provider_version: str,
+    warnings: list[str],
+) -> bool:
+    """Let the trials begin, unless somebody has cancelled meanwhile."""
+    found = fingerprint(context, tool_version, provider_version)
+    stale = found["staleness"].get("warnings", [])
+    with write_transaction():
+        changed = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
+            state=Case(
+                When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.RUNNING)
+            ),
+            tool_version=tool_version,
+            fingerprint=found,
+            target_version=version_of(context.run.target),
+            warnings=[*warnings, *stale, *context.warnings],
+            token="",
+            started=timezone.now(),
+            finished=Case(When(cancel_requested=True, then=Value(timezone.now())), default=None),
+        )
+        if changed != 1:
+            return False
+        context.run.judge_versions.set([version_of(target) for target in _judges(context)])
+        claims.make_slots(context.run)
+    return _is_started(run_id)
+
+
+def _is_started(run_id: int) -> bool:
+    return Run.objects.filter(pk=run_id, state=RunState.RUNNING).exists()
+
+
+def _judges(context: RunContext) -> list[Target]:
+    judges = context.run.suite_version.scenario_versions.values_list(
+        "content__criteria__judge__model", flat=True
+    )
+    named = {str(name) for name in judges.distinct() if name}
+    return judge_targets(context.run, context.target, context.options, named)

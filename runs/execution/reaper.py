@@ -1,0 +1,30 @@
+"""What lost workers held goes back, and what was missed is closed."""
+
+from __future__ import annotations
+
+from runs.execution import recording
+from runs.models import Run
+from runs.models.run import RunState
+from runs.queue import claims, worker_registry
+
+LOST_PREPARATION = (
+    f"The worker was lost {claims.MOST_STARTS} times while it prepared this run. Look in the workers' logs at what ends "
+    "them: memory, or a health check, version or snapshot command of the suite or its target."
+)
+
+
+def reap() -> None:
+    """Requeue what lost its worker, record what lost it too often, and end what is cancelled or done. Safe to repeat."""
+    for trial_id in claims.requeue_lost():
+        recording.record_lost(
+            trial_id,
+            f"Its worker was lost {claims.MOST_STARTS} times. Look at what the trial does to its worker.",
+        )
+    for run_id, token in claims.doomed_preparations():
+        recording.fail_run(run_id, token, LOST_PREPARATION, [])
+    for run_id in claims.halted_runs().values_list("pk", flat=True):
+        recording.cancel_run(run_id)
+    worker_registry.forget_silent()
+    claims.remove_slots_of_closed_runs()
+    for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):
+        recording.close_if_done(run_id)

@@ -1,0 +1,171 @@
+"""The only writer of results: one transaction a trial, fenced by its claim's token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Case, F, Value, When
+from django.utils import timezone
+
+from runs.execution.trial_result import TrialResult, columns, command_row, judging_row, total_cost
+from runs.models import Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
+from runs.models.run import RunState
+from runs.models.trial import TrialState
+from runs.queue import claims, statements
+from runs.queue.claims import Claim
+from runs.queue.retry import retry_when_lost
+from runs.queue.transactions import write_transaction
+from runs.warehouse import comparison
+from runs.warehouse.rollups import write_rollups
+
+
+def record(claim: Claim, result: TrialResult) -> bool:
+    """Store a trial's result, exactly once; False when the claim was lost and the result is thrown away.
+
+    Closes the run when this was its last open trial. While the database is away it is tried again.
+    """
+    recorded, _ = _record(claim, result, following="")
+    return recorded
+
+
+def record_and_claim(claim: Claim, result: TrialResult) -> tuple[bool, Claim | None]:
+    """Store a trial's result as `record` does, and claim the run's next trial in the same transaction.
+
+    The claim is None where the statement finds nothing queued, or others hold what is.
+    """
+    return _record(claim, result, following=claims.new_token())
+
+
+def _record(claim: Claim, result: TrialResult, *, following: str) -> tuple[bool, Claim | None]:
+    """Store a result and claim the next trial under the token `following`; an empty one claims nothing."""
+    values = columns(result)
+
+    def store() -> tuple[bool, bool, Claim | None]:
+        with write_transaction():
+            left = _store(claim, result, values)
+            claimed = claims.claim_next(claim.run_id, following) if following and left else None
+        return left is not None, left == 0, claimed
+
+    def stored() -> tuple[bool, bool, Claim | None] | None:
+        # No other attempt has this moment: the row says whether ours was committed.
+        ours = Trial.objects.filter(pk=claim.trial_id, state=values["state"], finished=values["finished"])
+        if not ours.exists():
+            return None
+        return True, True, claims.held_claim(claim.run_id, following) if following else None
+
+    recorded, may_close, claimed = retry_when_lost(store, committed=stored)
+    if may_close:
+        retry_when_lost(lambda: close_if_done(claim.run_id))
+    return recorded, claimed
+
+
+def _store(claim: Claim, result: TrialResult, values: Mapping[str, Any]) -> int | None:
+    """Store a result; return how many trials of the run are open now, None when the claim was lost."""
+    if not statements.write_trial(claim.trial_id, claim.token, values):
+        return None
+    if not result.cancelled:
+        _store_parts(claim.trial_id, result)
+    return _count(claim.run_id, result)
+
+
+def _store_parts(trial_id: int, result: TrialResult) -> None:
+    if result.transcript is not None:
+        row = {
+            "trial": trial_id,
+            "source": result.transcript.source,
+            "data": TranscriptRecord.pack(result.transcript),
+            "events": len(result.transcript.events),
+        }
+        statements.insert(TranscriptRecord, [row])
+    commands = result.interaction.commands if result.interaction else ()
+    statements.insert(CommandRecord, [command_row(trial_id, command) for command in commands])
+    judgings = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]
+    statements.insert(JudgingRecord, [judging_row(trial_id, score) for score in judgings])
+    statements.insert(Artifact, [{"trial": trial_id, **vars(kept)} for kept in result.artifacts])
+
+
+def _count(run_id: int, result: TrialResult) -> int:
+    """Count the result on the run; return the number of its open trials."""
+    outcomes = {"pass": "passed", "fail": "failed", "error": "errors"}
+    usage = result.usage
+    return statements.count_result(
+        run_id,
+        "cancelled" if result.cancelled else outcomes[result.outcome],
+        tokens_in=usage.input if usage else 0,
+        tokens_out=usage.output if usage else 0,
+        cost_usd=total_cost(result),
+    )
+
+
+def close_if_done(run_id: int) -> bool:
+    """Close a run whose last trial ended; True for the one caller that closed it."""
+    with write_transaction():
+        won = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).update(
+            state=Case(
+                When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.FINISHED)
+            ),
+            outcome=Case(
+                When(failed__gt=0, then=Value("fail")),
+                When(errors__gt=0, then=Value("error")),
+                When(passed__gt=0, then=Value("pass")),
+                default=Value(""),
+            ),
+            finished=timezone.now(),
+        )
+        if won != 1:
+            return False
+        claims.remove_slots(run_id)
+        run = Run.objects.get(pk=run_id)
+        write_rollups(run)
+        comparison.compare_with_baseline(run)
+    return True
+
+
+def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> bool:
+    """Close a run that cannot be prepared: the reason is kept and no trial is spent."""
+    with write_transaction():
+        won = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
+            state=RunState.FINISHED,
+            outcome="error",
+            error=statements.storable(sentence),
+            warnings=warnings,
+            token="",
+            finished=timezone.now(),
+        )
+        if won == 1:
+            cancel_queued(run_id)
+            claims.remove_slots(run_id)
+    return won == 1
+
+
+def cancel_queued(run_id: int) -> int:
+    """Cancel the trials that nobody has begun; return their number. The caller holds the transaction."""
+    cancelled = Trial.objects.filter(run=run_id, state=TrialState.QUEUED).update(
+        state=TrialState.CANCELLED, finished=timezone.now()
+    )
+    Run.objects.filter(pk=run_id).update(open=F("open") - cancelled, cancelled=F("cancelled") + cancelled)
+    return cancelled
+
+
+def cancel_run(run_id: int) -> bool:
+    """Stop a run: queued trials at once, running ones as soon as their worker hears of it. False when it is over."""
+    with write_transaction():
+        asked = Run.objects.filter(
+            pk=run_id, state__in=[RunState.QUEUED, RunState.PREPARING, RunState.RUNNING]
+        ).update(cancel_requested=True)
+        if asked != 1:
+            return False
+        cancel_queued(run_id)
+        Run.objects.filter(pk=run_id, state=RunState.QUEUED).update(
+            state=RunState.CANCELLED, finished=timezone.now()
+        )
+    close_if_done(run_id)
+    return True
+
+
+def record_lost(trial_id: int, sentence: str) -> bool:
+    """Record a trial whose workers were lost too often as an error."""
+    trial = Trial.objects.get(pk=trial_id)
+    claim = Claim(trial.pk, trial.run_id, trial.token, trial.starts)
+    return record(claim, TrialResult(outcome="error", error=sentence, error_kind="lost"))

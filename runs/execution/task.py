@@ -1,0 +1,169 @@
+"""What one claim asks for, with everything that is needed to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any
+
+from evaluators.criteria import Criteria
+from evaluators.scores.composite_evaluator import without_models
+from runs.execution.activity import storable_calls
+from runs.execution.context import RunContext, fixture_of, load_run, load_scenario
+from runs.execution.offered_tools import tools_of
+from runs.execution.trial_folder import TrialFolder
+from runs.execution.workspace import LocalWorkspace
+from runs.providers import MODELS
+from runs.providers.base import Invocation, Look
+from runs.queue.claims import Claim
+from scenarios.formats.parsed import FixtureFile
+from scenarios.guidance import lay_over
+from scenarios.spec import ScenarioSpec
+
+
+@dataclass(frozen=True)
+class Task:
+    """One trial to carry out."""
+
+    claim: Claim
+    spec: ScenarioSpec
+    context: RunContext
+    stopped: Callable[[], bool]
+    """Whether somebody has cancelled it, or the claim is lost."""
+    watch: Callable[[Look], None] = lambda look: None
+    """Takes what tells of the agent's calls while it works, fit to be stored."""
+
+    @property
+    def timeout_seconds(self) -> float:
+        """The agent's time limit; the target may have a tighter one."""
+        return self.context.options.agent_seconds(self.spec.limits.timeout_seconds)
+
+    @cached_property
+    def criteria(self) -> Criteria:
+        """What is asked of this trial: the scenario's criteria, less its judges or with a threshold as requested."""
+        criteria, options = self.spec.criteria, self.context.options
+        changes: dict[str, Any] = {}
+        if options.threshold is not None:
+            changes["threshold"] = options.threshold
+        if not options.judge:
+            changes |= {"judge": None, "evaluators": without_models(criteria.evaluators)}
+        return criteria.model_copy(update=changes) if changes else criteria
+
+    @property
+    def in_workspace(self) -> bool:
+        """Whether the workspace is judged, and not only an answer."""
+        return not (self.spec.criteria.evaluators or self.spec.criteria.expect)
+
+    @property
+    def executes_tools(self) -> bool:
+        """Whether the target really calls the tools that it names; a model only says which it would call."""
+        return self.context.target.kind not in MODELS
+
+    @property
+    def offers_tools(self) -> bool:
+        """Whether a model is asked once, for the tools that it would call."""
+        return self.criteria.expect is not None and self.spec.stubs is None and not self.executes_tools
+
+    @cached_property
+    def _carried(self) -> tuple[FixtureFile, ...]:
+        """The files that the scenario came with, with the run's guidance laid over them."""
+        fixture = fixture_of(self.claim.scenario_version_id)
+        names = self.context.fixture_names
+        return lay_over(fixture, self.context.guidance, name=self.spec.worker_fixture, names=names)
+
+    @property
+    def files(self) -> tuple[FixtureFile, ...]:
+        """What the workspace starts from."""
+        return () if self.spec.bundle else self._carried
+
+    @property
+    def bundle(self) -> tuple[FixtureFile, ...] | None:
+        """What lies beside the workspace; None where the scenario came with nothing."""
+        return self._carried if self.spec.bundle else None
+
+    @property
+    def guidelines(self) -> str:
+        """The texts of the guideline files, as agents are given them."""
+        texts = {file.path: file.content.decode("utf-8", "replace") for file in self.bundle or ()}
+        return "\n\n".join(
+            f'<file path="{PurePosixPath(path).name}">\n{texts[path].strip()}\n</file>'
+            for path in self.spec.guidelines
+            if path in texts
+        )
+
+    @property
+    def needs_folder(self) -> bool:
+        """Whether anything of the trial happens in a directory; a mock answer that is only read needs none."""
+        spec = self.spec
+        return (
+            self.context.provider.works_in_folder
+            or bool(spec.fixture or spec.bundle or spec.setup)
+            or self.runs_commands
+        )
+
+    @property
+    def runs_commands(self) -> bool:
+        """Whether a command may run once the agent is done, which finds the agent's output in a file."""
+        return bool(self.spec.post) or needs_workspace(self.criteria)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that are masked in whatever is stored of the trial."""
+        return self.context.secrets(self.spec.criteria.tool)
+
+    def invocation(self, folder: TrialFolder, env: dict[str, str]) -> Invocation:
+        """Return what the provider is asked; `env` is for the agent's process."""
+        spec = self.spec
+        opens_files = self.context.provider.works_in_folder
+        return Invocation(
+            prompt=(spec.agent_prompt if opens_files else "") or spec.prompt,
+            key=spec.key,
+            workspace=folder.workspace,
+            scratch=folder.scratch,
+            timeout_seconds=self.timeout_seconds,
+            model=self.context.model,
+            env=env,
+            attempt=self.claim.starts,
+            trial=self.claim.index,
+            guidelines=self.guidelines,
+            files=tuple(folder.bundle / path for path in spec.input_files),
+            guideline_files=tuple(folder.bundle / path for path in spec.guidelines),
+            bundle=folder.bundle if spec.bundle else None,
+            folder=folder.bundle / spec.folder if spec.bundle else None,
+            messages=spec.messages,
+            in_workspace=self.in_workspace,
+            stubs=spec.stubs,
+            tools=tools_of(self.context.registry, {}) if self.offers_tools else (),
+            cancelled=self.stopped,
+            watch=self._watch,
+        )
+
+    def _watch(self, look: Look) -> None:
+        secrets = self.secrets
+        self.watch(lambda: storable_calls(look(), secrets))
+
+    def script_env(self, folder: TrialFolder, workspace: LocalWorkspace) -> dict[str, str]:
+        """Names that scripts know, with paths as they are inside the sandbox (llm-tool-test, Scripts)."""
+        inside = workspace.inside
+        return {
+            "LLM_TOOL_TEST_FIXTURE_DIR": inside(folder.workspace),
+            "LLM_TOOL_TEST_RESULTS_DIR": inside(folder.scratch),
+            "LLM_TOOL_TEST_SCENARIO": self.spec.key,
+            "LLM_TOOL_TEST_AGENT": self.context.run.target.name,
+            "LLM_TOOL_TEST_MODEL": self.context.model,
+            "LLM_TOOL_TEST_TRANSCRIPT": inside(folder.transcript),
+            "LLM_TOOL_TEST_EVENTS": inside(folder.events),
+        }
+
+
+def needs_workspace(criteria: Criteria) -> bool:
+    """Tell whether anything that is asked looks into the workspace or runs a command in it."""
+    looks = any(gate.needs_workspace for gate in criteria.gates)
+    return looks or bool(criteria.scripts) or any(each.needs_workspace for each in criteria.evaluators)
+
+
+def load(claim: Claim, stopped: Callable[[], bool], watch: Callable[[Look], None]) -> Task:
+    """Return the claim's task. Raises `ProviderError` where the run's target cannot be used."""
+    return Task(claim, load_scenario(claim.scenario_version_id), load_run(claim.run_id), stopped, watch)

@@ -1,0 +1,116 @@
+"""One trial from its workspace to its result. Nothing is stored here; see `recording`."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+
+from django.conf import settings
+from django.db import Error
+
+from evaluators.redaction import mask_values
+from evaluators.stub_loop import MAX_TURNS
+from runs.errors import ProviderError
+from runs.execution.assess import assess
+from runs.execution.batch_answers import masked
+from runs.execution.offered_tools import tools_of
+from runs.execution.task import Task, load
+from runs.execution.trial_folder import TrialFolder, placeholder_paths, trial_folder
+from runs.execution.trial_result import TrialResult
+from runs.providers.base import Invocation, Look, Recording
+from runs.queue.claims import Claim
+from runs.queue.disk import check_room_for_agents, disk_full
+from runs.queue.retry import is_connection_lost, retry_when_lost
+
+logger = logging.getLogger(__name__)
+
+CANCELLED = TrialResult(outcome="", cancelled=True)
+
+
+def execute(
+    claim: Claim, *, stopped: Callable[[], bool], watch: Callable[[Look], None] = lambda look: None
+) -> TrialResult:
+    """Carry out a claimed trial and return what is to be recorded; whatever goes wrong becomes its error.
+
+    Raises `DiskFull`: then nothing is known of the trial, and it can be carried out again.
+    `watch` is given what tells of the agent's calls while it works.
+    """
+    secrets: tuple[str, ...] = ()
+    try:
+        task = retry_when_lost(lambda: load(claim, stopped, watch))
+        secrets = task.secrets
+        if not task.needs_folder:
+            return _carry_nowhere(task)
+        files, bundle = retry_when_lost(lambda: (task.files, task.bundle))
+        with trial_folder(settings.WORK_DIR, files, bundle) as folder:
+            return _carry(task, folder)
+    except ProviderError as error:
+        if stopped():
+            return CANCELLED
+        if full := disk_full(error):
+            raise full from error
+        return TrialResult(outcome="error", error=mask_values(str(error), secrets), error_kind=error.kind)
+    except Exception as error:
+        if full := disk_full(error):
+            raise full from error
+        if isinstance(error, Error) and is_connection_lost(error):
+            # Nothing can be recorded: the trial's lease brings it back.
+            raise
+        logger.exception("trial %s: internal error", claim.trial_id)
+        told = f"{type(error).__name__} in evalhub itself: {error}. Report it with the details below."
+        return TrialResult(
+            outcome="error",
+            error=mask_values(told, secrets),
+            error_kind="internal",
+            detail={"traceback": mask_values(traceback.format_exc()[-8000:], secrets)},
+        )
+
+
+def _carry(task: Task, folder: TrialFolder) -> TrialResult:
+    tool = task.spec.criteria.tool
+    env = task.context.tool_env(tool)
+    bare = task.context.workspace(folder, env, tool)
+    workspace = replace(bare, env={**task.script_env(folder, bare), **env})
+    workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
+    invocation = task.invocation(folder, dict(workspace.env))
+    recording = masked(ask(task, invocation), workspace.secrets)
+    check_room_for_agents()
+    if recording.cancelled or task.stopped():
+        return CANCELLED
+    return assess(task, recording, folder, workspace)
+
+
+def _carry_nowhere(task: Task) -> TrialResult:
+    """Carry out a trial that leaves nothing behind but its answer."""
+    recording = ask(task, task.invocation(placeholder_paths(settings.WORK_DIR), {}))
+    if recording.cancelled or task.stopped():
+        return CANCELLED
+    return assess(task, masked(recording, task.secrets))
+
+
+def ask(task: Task, invocation: Invocation) -> Recording:
+    """Return what the target brought back. Raises `ProviderError` where it could not do the task.
+
+    An eval case that takes too long fails (tool-forge eval runner, timeoutMs), whatever target it is on.
+    """
+    try:
+        return _asked(task, invocation)
+    except ProviderError as error:
+        if error.kind != "timeout" or task.criteria.expect is None:
+            raise
+        return Recording(timed_out=True, seconds=task.timeout_seconds, notes=(str(error),))
+
+
+def _asked(task: Task, invocation: Invocation) -> Recording:
+    """Let a model with stubs converse over them, and any other target do the task."""
+    if invocation.stubs is None or task.executes_tools:
+        return task.context.provider.invoke(invocation)
+    # Imported here, for few trials converse, and a model's code is long to load.
+    from runs.execution.stubs import converse
+    from runs.providers.language_model import stub_model
+
+    tools = tools_of(task.context.registry, invocation.stubs)
+    model = stub_model(task.context.target, tools, invocation, task.context.outbound)
+    return converse(invocation, model, max_turns=task.spec.limits.max_turns or MAX_TURNS)

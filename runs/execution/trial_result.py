@@ -1,0 +1,119 @@
+"""What is kept of a trial that ended, and the rows that it makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils import timezone
+
+from evaluators.evaluate import Evaluation
+from evaluators.interaction import Interaction
+from evaluators.model import Command, Json, Score, Transcript, Usage
+from runs.models.trial import TrialState, json_of
+from runs.warehouse.artifacts import Kept
+
+LONGEST_ANSWER = 200_000
+"""Characters of an answer kept on the trial; the raw output is an artifact."""
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """Everything that is kept of a trial that ended."""
+
+    outcome: str
+    error: str = ""
+    error_kind: str = ""
+    evaluation: Evaluation | None = None
+    transcript: Transcript | None = None
+    interaction: Interaction | None = None
+    completed: bool | None = None
+    timed_out: bool = False
+    exit_code: int | None = None
+    seconds: float | None = None
+    cost_usd: float | None = None
+    usage: Usage | None = None
+    answer: str = ""
+    artifacts: tuple[Kept, ...] = ()
+    detail: dict[str, Json] = field(default_factory=dict)
+    cancelled: bool = False
+
+
+def columns(result: TrialResult) -> dict[str, Any]:
+    """Return a result as the trial's columns."""
+    evaluation, usage = result.evaluation, result.usage
+    return {
+        "state": (TrialState.CANCELLED if result.cancelled else TrialState.FINISHED).value,
+        "outcome": "" if result.cancelled else result.outcome,
+        "token": "",
+        "doing": "",
+        "calls_so_far": None,
+        "doing_exit": None,
+        "completed": result.completed,
+        "timed_out": result.timed_out,
+        "exit_code": result.exit_code,
+        "composite": evaluation.composite if evaluation else None,
+        "seconds": result.seconds,
+        "cost_usd": result.cost_usd,
+        "tokens_in": usage.input if usage else None,
+        "tokens_out": usage.output if usage else None,
+        "tokens_estimated": bool(usage and usage.estimated),
+        "error": result.error,
+        "error_kind": result.error_kind,
+        "answer": result.answer[:LONGEST_ANSWER],
+        "scores": scores_json(evaluation.scores) if evaluation else [],
+        "detail": result.detail,
+        "finished": timezone.now(),
+    }
+
+
+def scores_json(scores: tuple[Score, ...]) -> list[dict[str, Any]]:
+    """Return scores as the trial's JSON; a judge's judging has its own table."""
+    rows = []
+    for score in scores:
+        row = json_of(score)
+        row.pop("judging", None)
+        rows.append(row)
+    return rows
+
+
+def command_row(trial_id: int, command: Command) -> dict[str, Any]:
+    """Return the row of one command of the tool."""
+    return {
+        "trial": trial_id,
+        "n": command.n,
+        "line": command.line,
+        "subcommand": (command.subcommand or "")[:200],
+        "exit_code": command.exit_code,
+        "failed": command.failed,
+        "help": command.help,
+        "retry_of": command.retry_of,
+        "event": command.event,
+    }
+
+
+def judging_row(trial_id: int, score: Score, *, counts: bool = True) -> dict[str, Any]:
+    """Return the row of a score's judging."""
+    judging = score.judging
+    if judging is None:
+        raise ValueError(f"{score.layer}/{score.name} is not a judge's score.")
+    return {
+        "trial": trial_id,
+        "counts": counts,
+        "name": score.name[:120],
+        "score": judging.score,
+        "passed": judging.passed,
+        "model": judging.model[:200],
+        "content": json_of(judging),
+        "cost_usd": judging.cost_usd,
+        "created": timezone.now(),
+    }
+
+
+def total_cost(result: TrialResult) -> float | None:
+    """Return what agent and judges cost together in dollars, None when nothing of it is known."""
+    judged = [
+        s.judging.cost_usd for s in (result.evaluation.scores if result.evaluation else ()) if s.judging
+    ]
+    known = [cost for cost in (result.cost_usd, *judged) if cost is not None]
+    return sum(known) if known else None

@@ -1,0 +1,199 @@
+"""The directory in which a trial happens: made from a fixture, run in, looked at and removed."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from evaluators.model import CommandResult, FileUnavailable
+from evaluators.redaction import mask_values
+from runs.containment.beneath import LeadsOutside, exists_beneath, read_beneath
+from runs.containment.process import ProcessResult, run_process
+from runs.containment.profiles import AGENT, COMMAND, Profile
+from runs.containment.sandbox import Containment, Sandbox
+from runs.errors import ProviderError
+from scenarios.formats.parsed import FixtureFile
+from scenarios.spec import PostScript
+
+OUTPUT_LIMIT = 1 << 20
+SETUP_SECONDS = 300.0
+
+
+def fresh_folder(root: Path, prefix: str) -> Path:
+    """Return a new directory under `root`, which is made where it is not there yet; only its owner enters it."""
+    folder = root / f"{prefix}{secrets.token_hex(8)}"
+    try:
+        folder.mkdir(mode=0o700)
+    except FileNotFoundError:
+        root.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700)
+    return folder
+
+
+def fill(workspace: Path, files: Iterable[FixtureFile]) -> None:
+    """Write files into a directory. Raises `ProviderError` (kind `setup`) for a path that would lead out of it."""
+    for file in files:
+        _write(workspace, file)
+
+
+@dataclass(frozen=True)
+class PostResult:
+    """How a script after the agent went; `note` is empty where it went well."""
+
+    command: str
+    result: CommandResult
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class LocalWorkspace:
+    """A directory of this machine as evaluators see it (`evaluators.model.Workspace`)."""
+
+    path: Path
+    scratch: Path
+    """Outside the workspace: what providers and commands write beside it."""
+    containment: Containment
+    env: Mapping[str, str] = field(default_factory=dict)
+    """For every command: `target.env` and what the scenario's scripts are told."""
+    secrets: tuple[str, ...] = ()
+    """Values that are masked in what commands print and files hold."""
+    tool: str = ""
+    """The program under test, readable wherever it really is."""
+    record: Path | None = None
+    """What only the worker writes: commands after the agent read the transcript there."""
+
+    def run(
+        self,
+        command: str,
+        *,
+        timeout_seconds: float,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        network: bool = False,
+    ) -> CommandResult:
+        """Run a shell command with tight limits. Never raises for what the command does."""
+        return self._run(
+            command, COMMAND, timeout_seconds=timeout_seconds, env=env, stdin=stdin, network=network
+        )
+
+    def read(self, path: str) -> str:
+        """Return a text file, secrets masked. Raises `FileUnavailable` when missing, outside, too large or not text."""
+        try:
+            content = read_beneath(self.path, path)
+            return mask_values(content.decode("utf-8-sig"), self.secrets)
+        except LeadsOutside as error:
+            raise FileUnavailable(f"{path} leads out of the workspace.") from error
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FileUnavailable(f"{path} does not exist.") from error
+        except UnicodeDecodeError as error:
+            raise FileUnavailable(f"{path} is not UTF-8 text.") from error
+        except OSError as error:
+            raise FileUnavailable(f"{path} cannot be read: {error.strerror}.") from error
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a path exists. Raises `FileUnavailable` when it leads outside."""
+        try:
+            return exists_beneath(self.path, path)
+        except LeadsOutside as error:
+            raise FileUnavailable(f"{path} leads out of the workspace.") from error
+        except OSError as error:
+            raise FileUnavailable(f"{path} cannot be looked at: {error.strerror}.") from error
+
+    def inside(self, path: Path) -> str:
+        """Return the absolute path by which commands know a file of the workspace or of the scratch directory."""
+        return self._place.inside(path)
+
+    @cached_property
+    def _place(self) -> Sandbox:
+        return self.containment.around(self.path, self.scratch)
+
+    def run_setup(self, commands: Sequence[str], *, timeout_seconds: float = SETUP_SECONDS) -> None:
+        """Run the commands before the agent, with its limits and network.
+
+        Raises `ProviderError` (kind `setup`) at the first that fails: the trial is an error, not a fail.
+        """
+        for command in commands:
+            result = self._run(command, AGENT, timeout_seconds=timeout_seconds)
+            if result.exit_code != 0:
+                raise ProviderError(
+                    f"The setup command '{command}' failed: {_ended(result)}. Correct it in the scenario.",
+                    kind="setup",
+                )
+
+    def run_post(self, scripts: Iterable[PostScript]) -> tuple[PostResult, ...]:
+        """Run the scripts after the agent, all of them; a failure is noted, no more."""
+        return tuple(self._run_post(script) for script in scripts)
+
+    def _run_post(self, script: PostScript) -> PostResult:
+        result = self.run(script.command, timeout_seconds=script.timeout_seconds, network=script.network)
+        if result.exit_code == 0:
+            return PostResult(script.command, result)
+        return PostResult(
+            script.command, result, f"The post script '{script.command}' failed: {_ended(result)}."
+        )
+
+    def _run(
+        self,
+        command: str,
+        profile: Profile,
+        *,
+        timeout_seconds: float,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        network: bool | None = None,
+    ) -> CommandResult:
+        try:
+            sandbox = self.containment.around(
+                self.path,
+                self.scratch,
+                profile=profile,
+                network=network,
+                readable=[self.record] if self.record else [],
+                tool=self.tool,
+            )
+            result = run_process(
+                command,
+                cwd=self.path,
+                env={**self.env, **(env or {})},
+                timeout_seconds=timeout_seconds,
+                stdin=None if stdin is None else stdin.encode(),
+                output_limit=OUTPUT_LIMIT,
+                limits=sandbox.limits,
+                sandbox=sandbox,
+            )
+        except ProviderError as error:
+            return CommandResult(exit_code=None, error=str(error))
+        return self._read_result(result)
+
+    def _read_result(self, result: ProcessResult) -> CommandResult:
+        return CommandResult(
+            exit_code=result.exit_code,
+            stdout=mask_values(result.stdout.decode("utf-8", "replace"), self.secrets),
+            stderr=mask_values(result.stderr.decode("utf-8", "replace"), self.secrets),
+            timed_out=result.timed_out,
+            truncated=result.truncated,
+            seconds=result.seconds,
+            error=result.error,
+        )
+
+
+def _write(workspace: Path, file: FixtureFile) -> None:
+    path = PurePosixPath(file.path)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in file.path:
+        raise ProviderError(
+            f"The fixture's file '{file.path}' would lie outside the workspace. Give it a path within.",
+            kind="setup",
+        )
+    target = workspace / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(file.content)
+    target.chmod(0o755 if file.executable else 0o644)
+
+
+def _ended(result: CommandResult) -> str:
+    said = (result.stderr or result.stdout).strip()[-500:].rstrip(".")
+    ended = result.error.rstrip(".") or f"exit code {result.exit_code}"
+    return f"{ended}: {said}" if said else ended

@@ -1,0 +1,158 @@
+"""The examples: what is run for a newcomer, and what it should come to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from evalhub.teams.models import Project
+from evalhub.web import example_agent
+from runs.execution import run_here, wait
+from runs.models import Run
+from runs.models.run import RunState, Trigger
+from runs.models.run_options import RunOptions
+from runs.planning import inputs
+from runs.planning.request import Request, request_runs
+from runs.sources.reading import read_registry_file
+from scenarios.bundles import read_path
+from scenarios.formats.parsed import FixtureFile
+from scenarios.imports import import_files
+from scenarios.models import Guidance, SuiteVersion
+from scenarios.storing import keep_guidance
+
+FOLDER = Path(settings.BASE_DIR) / "scenarios" / "examples"
+
+
+@dataclass(frozen=True)
+class Example:
+    """One request: a suite, on targets, with each of its guidance versions."""
+
+    suite: str
+    targets_file: str
+    targets: tuple[str, ...]
+    guidance: tuple[str, ...] = ()
+    """Names: the first is what came with the suite, each other a file `guidance/<name>/AGENTS.md`."""
+    tool_version: str = ""
+    trials: int = 1
+    registry: str = ""
+    """Tool registry, for staleness."""
+
+
+EXAMPLES = (
+    Example("git-basics", "targets.yaml", ("scripted-agent",), ("poor", "good"), trials=2),
+    Example("stock", "targets.yaml", ("scripted-agent",), ("poor", "good"), trials=2),
+    Example("desk", "desk/targets.yaml", ("desk-clerk", "desk-guesser"), ("house",)),
+    Example(
+        "cities", "cities/targets-v1.yaml", ("city-agent",), tool_version="1.0", registry="cities/tools.json"
+    ),
+    Example(
+        "cities", "cities/targets-v2.yaml", ("city-agent",), tool_version="2.0", registry="cities/tools.json"
+    ),
+)
+
+
+def run_example(example: Example, project: Project, *, by: User | None, now: bool, again: bool) -> list[Run]:
+    """Run an example to its end and return its runs; runs of an earlier time are taken unless `again`."""
+    inputs.import_targets_file(project, FOLDER / example.targets_file, by=by)
+    version, guidance = _load(project, example, by=by)
+    found = [] if again else _earlier(example, version, guidance)
+    if found:
+        return found
+    request = Request(
+        [version],
+        targets=example.targets,
+        guidance=guidance,
+        options=RunOptions(
+            trials=example.trials,
+            registry=read_registry_file(FOLDER / example.registry) if example.registry else None,
+        ),
+        tool_version=example.tool_version,
+    )
+    launch = request_runs(project, request, by=by, trigger=Trigger.CLI, wake=not now)
+    if now:
+        run_here.run_here(launch)
+    else:
+        wait.wait_for(launch)
+    return list(launch.runs.order_by("pk"))
+
+
+def _load(project: Project, example: Example, *, by: User | None) -> tuple[SuiteVersion, list[Guidance]]:
+    """Store the suite; return its version and its guidance versions under their names."""
+    folder = FOLDER / example.suite
+    (imported,) = import_files(read_path(folder), project=project, by=by)
+    if not example.guidance or imported.guidance is None:
+        return imported.version, []
+    first, *others = example.guidance
+    imported.guidance.name = first
+    imported.guidance.save(update_fields=["name"])
+    return imported.version, [
+        imported.guidance,
+        *(_other(imported.suite, folder, name, by) for name in others),
+    ]
+
+
+def _other(suite: Any, folder: Path, name: str, by: User | None) -> Guidance:
+    content = (folder / "guidance" / name / "AGENTS.md").read_bytes()
+    return keep_guidance(suite, (FixtureFile("AGENTS.md", content),), by=by, name=name)[0]
+
+
+def _earlier(example: Example, version: SuiteVersion, guidance: list[Guidance]) -> list[Run]:
+    """Return the last finished run of each arm; empty unless there is one for each."""
+    finished = Run.objects.filter(suite_version=version, state=RunState.FINISHED)
+    if example.tool_version:
+        finished = finished.filter(tool_version=example.tool_version)
+    arms: list[Guidance | None] = [*guidance] or [None]
+    found = [
+        finished.filter(guidance=each, target__name=target).first()
+        for each in arms
+        for target in example.targets
+    ]
+    return [run for run in found if run is not None] if all(found) else []
+
+
+def expected_outcomes() -> dict[str, Any]:
+    """Return what stands in expected.yaml."""
+    found: dict[str, Any] = yaml.safe_load((FOLDER / "expected.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def differing(document: dict[str, Any], expected: dict[str, Any]) -> list[str]:
+    """Return a sentence for each trial of a run document that did not come out as expected."""
+    run = document["run"]
+    guidance = run["guidance_name"] or "none"
+    wanted = expected.get(run["suite"], {}).get(guidance, {})
+    return [
+        f"Not as expected: {run['suite']} on {run['target']}, guidance {guidance}, {trial['scenario']}: "
+        f"{trial['outcome'] or trial['state']}. {trial['error']}".rstrip()
+        for trial in document["trials"]
+        if trial["outcome"] != _wanted(wanted.get(trial["scenario"]), run)
+    ]
+
+
+def _wanted(told: Any, run: dict[str, Any]) -> Any:
+    return told.get(run["target"], told.get(run["tool_version"])) if isinstance(told, dict) else told
+
+
+@contextmanager
+def http_agent() -> Iterator[None]:
+    """See to it that the agent behind HTTP listens while the block runs, unless somebody said that it does."""
+    if all(os.environ.get(name) for name in example_agent.VARIABLES):
+        yield
+        return
+    port = example_agent.free_port()
+    with subprocess.Popen(example_agent.command(port)) as process:
+        os.environ.update(example_agent.addresses(port))
+        try:
+            example_agent.wait_until_open(port)
+            yield
+        finally:
+            process.terminate()

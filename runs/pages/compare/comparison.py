@@ -1,0 +1,224 @@
+"""Two runs against each other: whether that can be done, every measure, every scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalhub.teams.models import Project
+from evalhub.web.paging import key_of
+from evaluators.regression import Reasons, Standard, comparability, sentence
+from runs.models import Measure, Run, TargetVersion, Trial
+from runs.models.measure import Better
+from runs.models.trial import TrialState
+from runs.warehouse.differences import Difference, definition_differences, fingerprint_rows
+from runs.warehouse.rates import Rate
+from runs.warehouse.run_list import runs_of
+from runs.warehouse.side_by_side import Cell, measures_of
+from runs.warehouse.trends import label_of
+from scenarios.differences import PARTS, standard
+
+
+@dataclass(frozen=True)
+class MeasureRow:
+    """A measure in both runs; a side is None where it was not measured."""
+
+    measure: Measure
+    base: Cell | None
+    new: Cell | None
+
+    @property
+    def label(self) -> str:
+        return label_of(self.measure)
+
+    @property
+    def is_pass_rate(self) -> bool:
+        """Whether values are said in per cent, and their difference in points."""
+        return str(self.measure) == "trial/pass"
+
+    @property
+    def difference(self) -> float | None:
+        """New without base, None where a side is missing."""
+        return self.new.mean - self.base.mean if self.base and self.new else None
+
+    @property
+    def size(self) -> float:
+        """The difference without its sign."""
+        return abs(self.difference or 0.0)
+
+    @property
+    def direction(self) -> str:
+        """`better` or `worse` where the measure has a good end; it says nothing of chance."""
+        if not self.difference or self.measure.better == Better.NONE:
+            return ""
+        return "better" if (self.difference > 0) == (self.measure.better == Better.HIGHER) else "worse"
+
+
+@dataclass(frozen=True)
+class ComparedScenario:
+    """A scenario in both runs, or in one."""
+
+    key: str
+    base: tuple[str, ...]
+    new: tuple[str, ...]
+    changed: Reasons
+
+    @property
+    def rates(self) -> tuple[Rate, Rate]:
+        return _rate(self.base), _rate(self.new)
+
+    @property
+    def verdict(self) -> str:
+        """What became of it, by counting; `unmeasured` where a side has errors alone, `incomparable` where it changed."""
+        before, after = self.rates
+        if not self.base or not self.new:
+            return "removed" if self.base else "added"
+        if self.changed:
+            return "incomparable"
+        if not before.n or not after.n:
+            return "unmeasured"
+        if before.share == after.share:
+            return "same"
+        return "regressed" if after.share < before.share else "improved"
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether both runs have it, with the same task, gates, judge and rubric."""
+        return bool(self.base and self.new and not self.changed)
+
+    @property
+    def points(self) -> float:
+        """The difference of the pass rates without its sign, in percentage points."""
+        before, after = self.rates
+        return abs(after.share - before.share) * 100
+
+
+def _rate(outcomes: tuple[str, ...]) -> Rate:
+    return Rate(outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail"))
+
+
+HEADLINE = ("trial/pass", "interaction/first_try_success_rate", "interaction/error_rate", "judge/judge")
+"""Measures that stand first, under a heading of their own."""
+ORDER = ("regressed", "improved", "unmeasured", "incomparable", "added", "removed", "same")
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """Everything that the page of two runs shows."""
+
+    base: Run
+    new: Run
+    fingerprint: list[Difference]
+    measures: list[MeasureRow]
+    scenarios: list[ComparedScenario]
+
+    @property
+    def headline(self) -> list[MeasureRow]:
+        """The measures that one looks at first."""
+        rows = {str(row.measure): row for row in self.measures}
+        return [rows[name] for name in HEADLINE if name in rows]
+
+    @property
+    def others(self) -> list[MeasureRow]:
+        """All other measures."""
+        return [row for row in self.measures if str(row.measure) not in HEADLINE]
+
+    @property
+    def comparable(self) -> int:
+        """Scenarios that both runs have, with the same task, gates, judge and rubric."""
+        return sum(each.is_comparable for each in self.scenarios)
+
+    @property
+    def changed(self) -> list[ComparedScenario]:
+        """Scenarios that both have and that are not the same any more."""
+        return [each for each in self.scenarios if each.changed]
+
+    @property
+    def not_comparable(self) -> str:
+        """How many scenarios of both runs changed and what about them; empty where none did."""
+        return sentence([each.changed for each in self.changed])
+
+    @property
+    def one_sided(self) -> int:
+        """Scenarios that only one run has."""
+        return sum(not (each.base and each.new) for each in self.scenarios)
+
+
+def two_runs(project: Project, asked: str) -> tuple[Run, Run] | None:
+    """Return the runs that an address names by two numbers, None where it does not or they are not there."""
+    keys = [key_of(word.strip()) for word in asked.split(",")]
+    found = {run.pk: run for run in runs_of(project).defer(None).filter(pk__in=[key for key in keys if key])}
+    runs = [found[key] for key in keys if key in found]
+    return (runs[0], runs[1]) if len(keys) == len(runs) == 2 and runs[0] != runs[1] else None
+
+
+def compare_runs(base: Run, new: Run) -> ComparedRuns:
+    """Return two runs side by side, what differs first. Four queries, one more where their target was edited."""
+    measures = [MeasureRow(measure, *cells) for measure, cells in measures_of([base, new])]
+    # What a trial comes to stands before what its layers found, and first of all how many passed.
+    measures.sort(key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
+    trials = _trials(base, new)
+    before, after = trials[base.pk], trials[new.pk]
+    scenarios = [_compared(key, before.get(key), after.get(key)) for key in dict.fromkeys([*after, *before])]
+    scenarios.sort(key=lambda each: (ORDER.index(each.verdict), -each.points))
+    fingerprint = [*edited(base, new), *fingerprint_rows(base, new)]
+    return ComparedRuns(base, new, fingerprint, measures, scenarios)
+
+
+@dataclass
+class _Side:
+    """A scenario in one run."""
+
+    standard: Standard
+    outcomes: list[str] = field(default_factory=list)
+
+
+def _trials(*runs: Run) -> dict[int, dict[str, _Side]]:
+    """Return the scenarios of each run that have a finished trial, in the order of the suite."""
+    columns = (f"scenario_version__{name}" for name in PARTS)
+    rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by("position")
+    found: dict[int, dict[str, _Side]] = {run.pk: {} for run in runs}
+    for run, key, outcome, *hashes in rows.values_list("run", "scenario__key", "outcome", *columns):
+        found[run].setdefault(key, _Side(standard(hashes))).outcomes.append(outcome)
+    return found
+
+
+def _compared(key: str, before: _Side | None, after: _Side | None) -> ComparedScenario:
+    return ComparedScenario(
+        key,
+        tuple(before.outcomes) if before else (),
+        tuple(after.outcomes) if after else (),
+        comparability(before.standard, after.standard) if before and after else (),
+    )
+
+
+def edited(base: Run, new: Run) -> list[Difference]:
+    """Return what was edited in the runs' target and in their judges. One query, two where the target was edited."""
+    return [*_in_target(base, new), *_in_judges(base, new)]
+
+
+def _in_target(base: Run, new: Run) -> list[Difference]:
+    before, after = base.target_version_id, new.target_version_id
+    if base.target_id != new.target_id or before is None or after is None or before == after:
+        return []
+    found = dict(TargetVersion.objects.filter(pk__in=(before, after)).values_list("pk", "definition"))
+    return definition_differences("Target's", found[before], found[after])
+
+
+def _in_judges(base: Run, new: Run) -> list[Difference]:
+    """Return what was edited in the judges that both runs could ask."""
+    found: dict[int, dict[str, dict[str, Any]]] = {base.pk: {}, new.pk: {}}
+    columns = ("run_id", "targetversion__target__name", "targetversion__definition")
+    for run, name, definition in Run.judge_versions.through.objects.filter(run__in=found).values_list(
+        *columns
+    ):
+        found[run][name] = definition
+    before, after = found[base.pk], found[new.pk]
+    several = len(before | after) > 1
+    return [
+        each
+        for name in sorted(before.keys() & after.keys())
+        for each in definition_differences(
+            f"Judge {name}'s" if several else "Judge's", before[name], after[name]
+        )
+    ]

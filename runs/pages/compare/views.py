@@ -1,0 +1,72 @@
+"""Two runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.fragments import page_or_fragment
+from runs.pages.compare.comparison import ComparedScenario, compare_runs, two_runs
+from runs.pages.run.scenarios import Chip, Facets
+
+
+@require_safe
+@project_page()
+def compare(request: ProjectRequest) -> HttpResponse:
+    """Compare the two runs that the address names; ticked boxes of the list come one by one."""
+    chosen = request.GET.getlist("runs")
+    if len(chosen) > 1:
+        # The older run is the base, whichever was ticked first.
+        ordered = sorted(chosen, key=lambda key: (len(key), key))
+        return redirect(f"{reverse('compare', args=[request.access.project.slug])}?runs={','.join(ordered)}")
+    asked = chosen[0] if chosen else ""
+    runs = two_runs(request.access.project, asked)
+    if runs is None:
+        return render(request, "compare/choose_runs.html", {"asked": asked}, status=404 if asked else 200)
+    compared, show = compare_runs(*runs), request.GET.get("show", "")
+    shown = show if show in FACETS else ""
+    context = {
+        "compared": compared,
+        "facets": compared_facets(compared.scenarios),
+        "scenarios": left_by(compared.scenarios, shown),
+        "show": shown,
+    }
+    return page_or_fragment(request, "compare/compare.html", "compare/_scenarios.html", context)
+
+
+Test = Callable[[ComparedScenario], bool]
+FACETS: dict[str, tuple[str, str, str, Test]] = {
+    "differing": (
+        "Changed",
+        "",
+        "",
+        lambda each: each.verdict not in ("same", "unmeasured", "incomparable"),
+    ),
+    "regressed": ("Worse", "▼", "worse", lambda each: each.verdict == "regressed"),
+    "improved": ("Better", "▲", "better", lambda each: each.verdict == "improved"),
+    "unmeasured": ("Errors only", "!", "caution", lambda each: each.verdict == "unmeasured"),
+    "added": ("Only in the new run", "", "", lambda each: each.verdict == "added"),
+    "removed": ("Only in the base", "", "", lambda each: each.verdict == "removed"),
+    "same": ("Same", "=", "muted", lambda each: each.verdict == "same"),
+    "incomparable": ("Not comparable", "!", "caution", lambda each: not each.is_comparable),
+}
+
+
+def compared_facets(scenarios: list[ComparedScenario]) -> Facets:
+    """Count the scenarios of each chip; those that would leave none are not offered."""
+    counted = [
+        Chip(name, label, sum(map(test, scenarios)), sign, look)
+        for name, (label, sign, look, test) in FACETS.items()
+    ]
+    whole = Chip("", "All", len(scenarios))
+    return Facets(len(scenarios), (whole, *(chip for chip in counted if chip.n)))
+
+
+def left_by(scenarios: list[ComparedScenario], show: str) -> list[ComparedScenario]:
+    """Return the scenarios of a chip; all of them for a chip that does not exist."""
+    return [each for each in scenarios if FACETS[show][3](each)] if show in FACETS else scenarios

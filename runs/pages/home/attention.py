@@ -1,0 +1,156 @@
+"""What needs somebody: one row for each thing to decide or to mend, the most urgent first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+
+from django.db.models import Count, OuterRef, Q, Subquery
+
+from evalhub.teams.models import Project
+from evalhub.web.numbers import counted
+from runs.models import Alert, Target, TargetCheck
+from runs.models.comparison import AlertState, Verdict
+from runs.models.run import RunState
+from runs.warehouse.run_list import RunRow
+
+OPEN_ALERTS = (AlertState.UNTRIAGED, AlertState.ACKNOWLEDGED, AlertState.INVESTIGATING)
+MOST_ALERTS = 100
+"""Alerts that are looked through; where there are as many, there may be more."""
+SHOWN_ALERTS = 5
+IDLE = timedelta(days=14)
+"""A suite that has not run on its target for so long is said to be stale."""
+
+
+class OpenAlert(NamedTuple):
+    """A regression that is not settled."""
+
+    pk: int
+    state: str
+    due: date | None
+    created: datetime
+    assignee: str | None
+    run: int
+    suite: str
+    target: str
+    lost: int
+    """Scenarios that no longer pass."""
+
+    def is_late(self, today: date) -> bool:
+        """Tell whether it should have been settled before today."""
+        return self.due is not None and self.due < today
+
+
+@dataclass(frozen=True)
+class Attention:
+    """A row: what it is, in which words, and where somebody can do something about it."""
+
+    state: str
+    """The word of the badge."""
+    title: str
+    said: str
+    since: datetime | None
+    page: str
+    """Name of the page."""
+    key: int | None = None
+    """What the page is about, None where it needs nothing."""
+    part: str = ""
+    """Query and place on the page."""
+
+
+def open_alerts(project: Project) -> list[OpenAlert]:
+    """Return a project's open alerts, newest first, at most `MOST_ALERTS`. One query."""
+    columns = ("pk", "state", "due", "created", "assignee__username")
+    of_the_run = ("run_id", "run__suite__name", "run__target__name")
+    is_lost = Q(run__changes__verdict=Verdict.REGRESSED, run__changes__scenario__isnull=False)
+    found = Alert.objects.filter(project=project, state__in=OPEN_ALERTS).order_by("-pk")
+    rows = found.values_list(*columns, *of_the_run).annotate(lost=Count("run__changes", filter=is_lost))
+    return [OpenAlert(*row) for row in rows[:MOST_ALERTS]]
+
+
+def attention(
+    project: Project, alerts: Sequence[OpenAlert], latest: Sequence[RunRow], *, now: datetime
+) -> list[Attention]:
+    """Return what needs somebody: late alerts, untriaged ones, runs that failed, targets that cannot start, stale suites.
+
+    `latest` is the newest run of every suite on every target. One query.
+    """
+    told = sorted(
+        (each for each in alerts if each.is_late(now.date()) or each.state == AlertState.UNTRIAGED),
+        key=lambda each: not each.is_late(now.date()),
+    )
+    return [
+        *_alerts(told, now.date()),
+        *_runs(latest, {each.run for each in told}),
+        *_targets(project),
+        *_stale(latest, now),
+    ]
+
+
+def _alerts(told: Sequence[OpenAlert], today: date) -> Iterable[Attention]:
+    for each in told[:SHOWN_ALERTS]:
+        where = f"{each.suite} on {each.target}"
+        title = (
+            f"{where}: {counted(each.lost, 'scenario')} no longer {'passes' if each.lost == 1 else 'pass'}"
+        )
+        part = f"?state={each.state}#alert-{each.pk}"
+        yield Attention("regressed", title, _due(each, today), each.created, "regressions", part=part)
+    rest = told[SHOWN_ALERTS:]
+    if rest:
+        title = counted(len(rest), "more untriaged regression")
+        yield Attention("regressed", title, "Not triaged yet", rest[0].created, "regressions")
+
+
+def _due(alert: OpenAlert, today: date) -> str:
+    words = [alert.state if alert.state != AlertState.UNTRIAGED else "untriaged"]
+    words.append(f"assigned to {alert.assignee}" if alert.assignee else "unassigned")
+    if alert.due:
+        words.append(f"{'overdue since' if alert.is_late(today) else 'due'} {alert.due.day} {alert.due:%b}")
+    sentence = ", ".join(words)
+    return sentence[0].upper() + sentence[1:]
+
+
+def _runs(latest: Sequence[RunRow], told: Collection[int]) -> Iterable[Attention]:
+    """Yield the newest runs that did not go well and that no row speaks of yet, those that could not run first."""
+    order = ("error", "regressed", "fail")
+    bad = [row for row in latest if row.state in order and row.run.id not in told]
+    for row in sorted(bad, key=lambda row: order.index(row.state)):
+        said = f"{row.rate.passed} of {counted(row.rate.n, 'trial')} passed"
+        if row.run.errors:
+            said += f", {counted(row.run.errors, 'error')}"
+        yield _of_a_run(row, row.state, "", row.run.error or said)
+
+
+def _of_a_run(row: RunRow, state: str, more: str, said: str) -> Attention:
+    run = row.run
+    return Attention(
+        state, f"{run.suite_name} on {run.target}{more}", said, run.finished, "run-detail", run.id
+    )
+
+
+def _targets(project: Project) -> Iterable[Attention]:
+    """Yield the targets that the last worker which was asked could not start."""
+    newest = TargetCheck.objects.filter(target=OuterRef("pk"), available__isnull=False).order_by("-pk")
+    found = Target.objects.filter(project=project, accepted=True).annotate(
+        check_available=Subquery(newest.values("available")[:1]),
+        check_sentence=Subquery(newest.values("sentence")[:1]),
+        check_at=Subquery(newest.values("at")[:1]),
+    )
+    broken = found.filter(check_available=False).order_by("name")
+    for name, sentence, at in broken.values_list("name", "check_sentence", "check_at"):
+        yield Attention("cannot start", f"{name} cannot start", sentence, at, "target-list")
+
+
+def _stale(latest: Sequence[RunRow], now: datetime) -> Iterable[Attention]:
+    """Yield the suites whose files do not fit their tool any more, then those that nobody has run for long."""
+    for row in latest:
+        if row.run.stale:
+            said = "Its eval cases were generated for another version of the tool."
+            yield _of_a_run(row, "stale", ": outdated for its tool", said)
+    for row in latest:
+        finished = row.run.finished
+        if finished and now - finished > IDLE and row.run.state == RunState.FINISHED:
+            more = f" has not run for {(now - finished).days} days"
+            yield _of_a_run(row, "stale", more, f"Latest run: {row.run.id}.")

@@ -1,0 +1,174 @@
+"""A project at a glance."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db.models import Count, OuterRef, Q, Subquery, Sum
+
+from evalhub.teams.models import AuditEvent, Project
+from runs.models import Run, Trial
+from runs.models.comparison import AlertState
+from runs.models.trial import TrialState
+from runs.pages.home.attention import MOST_ALERTS, Attention, OpenAlert, attention, open_alerts
+from runs.pages.run.progress import Progress, progress
+from runs.warehouse.rates import Rate
+from runs.warehouse.run_filters import OPEN
+from runs.warehouse.run_list import RunRow, rows
+from runs.warehouse.run_rows import listed_runs
+
+RECENT = 400
+"""Runs looked through for the sparks of suites and targets."""
+UNSHOWN = ("options", "fingerprint", "warnings", "target__definition", "guidance__files")
+"""Columns of an open run that the home does not show."""
+LAST = 20
+"""Runs of a spark."""
+MOST_RUNNING = 5
+DAYS = 7
+
+
+@dataclass(frozen=True)
+class Week:
+    """Seven days in figures."""
+
+    rate: Rate
+    before: Rate
+    """Of the seven days before."""
+    trials: int
+    errors: int
+    runs: int
+    cost_usd: float | None
+
+    @property
+    def change(self) -> float | None:
+        """Difference of the pass rate to the seven days before, None where one of them has no trial."""
+        return self.rate.share - self.before.share if self.rate.n and self.before.n else None
+
+    @property
+    def points(self) -> float:
+        """The difference without its sign, in percentage points."""
+        return abs(self.change or 0.0) * 100
+
+
+@dataclass(frozen=True)
+class Line:
+    """A suite on a target over its last runs, oldest first."""
+
+    latest: RunRow
+    rates: list[Rate]
+
+    @property
+    def shares(self) -> list[float]:
+        return [rate.share for rate in self.rates]
+
+    @property
+    def band(self) -> list[tuple[float, float]]:
+        """The ends of each share's 95 % interval."""
+        return [(rate.low, rate.high) for rate in self.rates]
+
+
+OF_RUNS = ("alert.triage", "baseline.set", "baseline.unset", "run.cancel", "run.request")
+"""Actions of the audit log whose subjects name runs."""
+
+
+class Lately(NamedTuple):
+    """What somebody did, in words."""
+
+    at: datetime
+    by: str
+    words: list[str]
+    """Every second one is the number of a run."""
+
+
+def lately_of(event: AuditEvent) -> Lately:
+    """Return an event of the audit log as the home says it."""
+    subject = f" {event.subject}" if event.subject else ""
+    done = event.sentence.removesuffix(subject)
+    words = [subject]
+    if event.action in OF_RUNS:
+        # "2 runs, 7 to 8" counts them first.
+        words = re.split(r"(?<!^ )\b([0-9]+)\b", subject)
+    return Lately(event.at, event.user.username if event.user else "somebody", [done + words[0], *words[1:]])
+
+
+@dataclass(frozen=True)
+class Glance:
+    """Everything on a project's home."""
+
+    week: Week
+    lines: list[Line]
+    alerts: list[OpenAlert]
+    attention: list[Attention]
+    events: list[Lately]
+
+    @property
+    def untriaged(self) -> int:
+        """Open regressions that nobody has decided about."""
+        return sum(each.state == AlertState.UNTRIAGED for each in self.alerts)
+
+    @property
+    def has_more_alerts(self) -> bool:
+        """Whether there may be more open regressions than were looked through."""
+        return len(self.alerts) == MOST_ALERTS
+
+
+def week_of(project: Project, *, now: datetime) -> Week:
+    """Return the figures of the last seven days. One query."""
+    begin, before = now - timedelta(days=DAYS), now - timedelta(days=2 * DAYS)
+    runs = Run.objects.filter(project=project, created__gte=before).order_by()
+    here = Q(created__gte=begin)
+    sums = runs.aggregate(
+        **{f"all_{name}": Sum(name, filter=here) for name in ("passed", "failed", "errors", "cost_usd")},
+        **{f"before_{name}": Sum(name, filter=~here) for name in ("passed", "failed")},
+        runs=Count("pk", filter=here),
+    )
+    passed, failed, errors = (sums[f"all_{name}"] or 0 for name in ("passed", "failed", "errors"))
+    once, not_once = (sums[f"before_{name}"] or 0 for name in ("passed", "failed"))
+    return Week(
+        rate=Rate(passed, passed + failed),
+        before=Rate(once, once + not_once),
+        trials=passed + failed + errors,
+        errors=errors,
+        runs=sums["runs"],
+        cost_usd=sums["all_cost_usd"],
+    )
+
+
+def glance(project: Project, *, now: datetime) -> Glance:
+    """Return a project's home without what is running. Eight queries."""
+    lines = _lines(project)
+    alerts = open_alerts(project)
+    urgent = attention(project, alerts, [line.latest for line in lines], now=now)
+    events = AuditEvent.objects.filter(project=project).select_related("user")[:8]
+    return Glance(week_of(project, now=now), lines, alerts, urgent, [lately_of(event) for event in events])
+
+
+def _lines(project: Project) -> list[Line]:
+    """Return every suite on every target of the newest runs. Four queries."""
+    recent = Run.objects.filter(project=project).exclude(state__in=OPEN).order_by("-pk")[:RECENT]
+    rates: dict[tuple[int, int], list[Rate]] = {}
+    newest: dict[tuple[int, int], int] = {}
+    for pk, suite, target, passed, failed in recent.values_list(
+        "pk", "suite_id", "target_id", "passed", "failed"
+    ):
+        newest.setdefault((suite, target), pk)
+        rates.setdefault((suite, target), []).append(Rate(passed, passed + failed))
+    latest = rows(listed_runs(list(newest.values())))
+    return [
+        Line(row, [rate for rate in found[:LAST][::-1] if rate.n])
+        for row, found in zip(latest, rates.values(), strict=True)
+    ]
+
+
+def running_now(project: Project) -> list[tuple[Run, Progress]]:
+    """Return the open runs with their counters, without what their trials do. One query."""
+    trials = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.RUNNING).order_by()
+    at_work = Subquery(trials.values("run").annotate(n=Count("pk")).values("n"))
+    runs = Run.objects.filter(project=project, state__in=OPEN).annotate(at_work=at_work)
+    found = runs.select_related("suite", "target", "guidance").defer(*UNSHOWN).order_by("-pk")[:MOST_RUNNING]
+    for run in found:
+        run.project = project
+    return [(run, progress(run, vars(run)["at_work"] or 0)) for run in found]

@@ -1,0 +1,52 @@
+"""Where people arrive: their projects, and a project at a glance."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page, projects_of
+from evalhub.web.fragments import STOP_POLLING, page_or_fragment
+from runs.pages.home.project_home import glance, running_now
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Lead to the only project, or list them."""
+    projects = projects_of(request.user)
+    return redirect(projects[0]) if len(projects) == 1 else project_list(request)
+
+
+@require_safe
+def project_list(request: HttpRequest) -> HttpResponse:
+    """List the projects of the person who asks."""
+    return render(request, "home/projects.html", {"projects": projects_of(request.user)})
+
+
+@require_safe
+@project_page()
+def project_home(request: ProjectRequest) -> HttpResponse:
+    """Show the week, what needs somebody, what runs, and every suite on every target."""
+    project = request.access.project
+    running = running_now(project)
+    context = {
+        "glance": glance(project, now=timezone.now()),
+        "running": running,
+        "left": sum(run.open for run, _ in running),
+    }
+    return render(request, "home/home.html", context)
+
+
+@require_safe
+@project_page()
+def project_running(request: ProjectRequest) -> HttpResponse:
+    """Show what runs now; where nothing does, htmx stops asking."""
+    running = running_now(request.access.project)
+    status = 200 if running else STOP_POLLING
+    if not request.htmx:
+        return redirect(request.access.project)
+    return page_or_fragment(
+        request, "home/home.html", "home/_running.html", {"running": running}, status=status
+    )

@@ -1,0 +1,144 @@
+"""The form that asks for runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from runs.errors import RequestError
+from runs.models.run_options import RunOptions, Selection
+from runs.pages.new_run.run_choices import Offer
+from runs.planning.request import Request
+from runs.warehouse.baselines import LAST_PASS, check_choice
+from scenarios.models import Guidance, SuiteVersion
+
+NUMBER = {
+    "invalid": "Enter a whole number, such as 3.",
+    "min_value": "Enter %(limit_value)s or more.",
+    "max_value": "Enter %(limit_value)s or less.",
+}
+
+
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.001, 86_400
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a comma list, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+class RunForm(forms.Form):
+    """What to run, on what, how often."""
+
+    suite = forms.ChoiceField()
+    guidance = forms.ChoiceField(required=False)
+    targets = forms.MultipleChoiceField(
+        required=False,
+        error_messages={"invalid_choice": "There is no target “%(value)s” that can run this suite."},
+    )
+    models = forms.CharField(
+        required=False, max_length=1000, help_text="Comma-separated. Leave empty for the target's default."
+    )
+    trials = forms.IntegerField(
+        label="Trials each", min_value=1, max_value=1000, initial=1, error_messages=NUMBER
+    )
+    concurrency = forms.IntegerField(
+        label="At once",
+        min_value=1,
+        max_value=1000,
+        required=False,
+        error_messages=NUMBER,
+        help_text="Default: the target's setting.",
+    )
+    tags = forms.CharField(
+        label="Scenario tags", required=False, max_length=500, help_text="Comma-separated; any may match."
+    )
+    tier = forms.IntegerField(label="Up to tier", min_value=0, required=False, error_messages=NUMBER)
+    only = forms.CharField(
+        label="Only these scenarios",
+        required=False,
+        max_length=50_000,
+        help_text="Comma-separated scenario names.",
+    )
+    run_tags = forms.CharField(label="Run tags", required=False, max_length=300, help_text="Comma-separated.")
+    baseline = forms.CharField(
+        required=False,
+        max_length=30,
+        help_text=f"A run number or {LAST_PASS}. Default: the pinned baseline.",
+    )
+    timeout_seconds = forms.FloatField(
+        label="Time limit, seconds",
+        min_value=SHORTEST_SECONDS,
+        max_value=LONGEST_SECONDS,
+        required=False,
+        error_messages={**NUMBER, "invalid": "Enter a number of seconds, such as 120."},
+        help_text="For scenarios without their own limit.",
+    )
+    judge = forms.BooleanField(required=False, initial=True)
+
+    def __init__(self, offer: Offer, data: QueryDict) -> None:
+        super().__init__(data)
+        self._offer = offer
+        self._choose_from("suite", [(suite.slug, suite.name) for suite in offer.suites])
+        by_suite = [
+            (suite.name, [(str(each.pk), str(each)) for each in offer.guidance_of(suite)])
+            for suite in offer.suites
+        ]
+        self._choose_from("guidance", [("", "Latest upload"), *(each for each in by_suite if each[1])])
+        self._choose_from("targets", [(each.target.name, each.target.name) for each in offer.targets])
+        for name, field in self.fields.items():
+            if not isinstance(field, forms.BooleanField):
+                field.widget.attrs["aria-describedby"] = f"{name}-note"
+
+    def _choose_from(self, name: str, choices: list[Any]) -> None:
+        field = self.fields[name]
+        if isinstance(field, forms.ChoiceField):
+            field.choices = choices
+
+    def clean_guidance(self) -> Guidance | None:
+        """Return the chosen guidance, None for that of the last upload."""
+        chosen = self.cleaned_data["guidance"]
+        return next((each for each in self._offer.guidance if str(each.pk) == chosen), None)
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or self.cleaned_data
+        version, guidance = self._offer.versions.get(given.get("suite", "")), given.get("guidance")
+        if version and guidance and guidance.suite_id != version.suite_id:
+            owner = next(suite for suite in self._offer.suites if suite.pk == guidance.suite_id)
+            self.add_error(
+                "guidance", f"This guidance belongs to {owner.name}. Choose guidance of {version.suite.name}."
+            )
+        if version and given.get("baseline"):
+            try:
+                check_choice(version.suite.project_id, given["baseline"])
+            except RequestError as error:
+                self.add_error("baseline", str(error))
+        return given
+
+    @property
+    def version(self) -> SuiteVersion:
+        """The suite version that was uploaded last; the form has to be valid."""
+        return self._offer.versions[self.cleaned_data["suite"]]
+
+    def request(self) -> Request:
+        """Return what is asked for; the form has to be valid."""
+        given = self.cleaned_data
+        return Request(
+            suite_versions=[self.version],
+            targets=list(dict.fromkeys(given["targets"])),
+            models=words(given["models"]),
+            guidance=[given["guidance"]] if given["guidance"] else (),
+            selection=Selection(
+                tags=(given["tags"],) if given["tags"] else (), tier=given["tier"], only=words(given["only"])
+            ),
+            options=RunOptions(
+                trials=given["trials"],
+                concurrency=given["concurrency"],
+                timeout_seconds=given["timeout_seconds"],
+                baseline=given["baseline"],
+                judge=given["judge"],
+            ),
+            tags=words(given["run_tags"]),
+        )

@@ -1,0 +1,145 @@
+"""Asking for runs: the form, the plan that follows it, and the start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from evalhub.teams.models import Project
+from evalhub.teams.pages import ProjectRequest, project_page
+from runs.errors import RequestError
+from runs.models.run import Trigger
+from runs.pages.new_run.forms import RunForm
+from runs.pages.new_run.narrowing import FAILED_LAST, chips, failed_keys
+from runs.pages.new_run.run_choices import Offer, offer_of
+from runs.planning.command_line import as_command
+from runs.planning.estimate import PlanEstimate, estimated
+from runs.planning.request import PlannedRun, plan, request_runs
+from runs.planning.run_history import Past, past_of
+from runs.planning.selection import ChosenScenario, ProjectReader
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a request comes to, or why it comes to nothing."""
+
+    runs: tuple[PlannedRun, ...] = ()
+    estimate: PlanEstimate | None = None
+    command: str = ""
+    problem: str = ""
+    id: str = ""
+
+    @property
+    def trials(self) -> int:
+        return sum(run.trial_count for run in self.runs)
+
+
+@dataclass(frozen=True)
+class NewRunPage:
+    """What the page of a new run shows: the form, what can be chosen in it, and what past runs tell."""
+
+    project: Project
+    offer: Offer
+    reader: ProjectReader
+    scenarios: Sequence[ChosenScenario]
+    """All of the chosen suite."""
+    past: Past
+    form: RunForm
+    given: QueryDict
+
+    def plan(self) -> Plan:
+        """Return what the form comes to; the sentence of a request that cannot be carried out is part of it."""
+        if not self.form.is_valid():
+            return Plan(problem="Fix the errors in the form.", id="request/form")
+        request = self.form.request()
+        try:
+            planned = plan(self.project, request, self.reader)
+        except RequestError as error:
+            return Plan(problem=str(error), id=error.id)
+        estimate = estimated(planned, self.past, judged=request.options.judge)
+        guidance = self.offer.guidance_of(self.form.version.suite)
+        return Plan(planned, estimate, as_command(request, guidance))
+
+
+def _new_run_page(project: Project, asked: QueryDict, *, is_new: bool) -> NewRunPage:
+    """Return the page for what is asked, with what is known of it. Eight queries."""
+    offer = offer_of(project, now=timezone.now())
+    given = _with_defaults(asked, offer) if is_new else asked
+    targets = [each.target for each in offer.targets]
+    reader = ProjectReader(project, targets=targets, guidance=offer.defaults)
+    version = offer.versions.get(given.get("suite", ""))
+    scenarios = reader.scenarios(version) if version else ()
+    chosen = {target.pk for target in targets if target.name in given.getlist("targets")}
+    past = past_of(
+        project.pk, version.suite_id if version else 0, [each.scenario_id for each in scenarios], chosen
+    )
+    if is_new and FAILED_LAST in given:
+        given["only"] = failed_keys(scenarios, past.failed)
+    return NewRunPage(project, offer, reader, scenarios, past, RunForm(offer, given), given)
+
+
+def _with_defaults(asked: QueryDict, offer: Offer) -> QueryDict:
+    """Return what an address asks for, with what it leaves out as the form first has it."""
+    given = asked.copy()
+    given.setdefault("suite", next(iter(offer.versions), ""))
+    if (usual := offer.usual.get(given.get("suite", ""))) is not None:
+        given.setdefault("targets", usual)
+    given.setdefault("trials", "1")
+    given.setdefault("judge", "true")
+    return given
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page("run")
+def run_new(request: ProjectRequest) -> HttpResponse:
+    """Show the form with its plan; start the runs when that is what the button said."""
+    is_new = request.method != "POST"
+    page = _new_run_page(request.access.project, request.GET if is_new else request.POST, is_new=is_new)
+    planned = page.plan()
+    if is_new or "start" not in request.POST:
+        wrong = planned.problem and not is_new and not request.htmx
+        return _show(request, page, planned, status=422 if wrong else 200)
+    if planned.problem:
+        return _show(request, page, planned, status=422)
+    if request.POST.get("planned", str(planned.trials)) != str(planned.trials):
+        # The button named another number: whoever pressed it has not seen this plan.
+        return _show(request, page, planned, status=409)
+    return _start(request, page)
+
+
+def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: int = 200) -> HttpResponse:
+    context = {
+        "form": page.form,
+        "plan": planned,
+        "offer": page.offer,
+        "past": page.past,
+        "chosen_targets": page.given.getlist("targets"),
+        "chips": chips(page.scenarios, page.past.failed, page.given),
+        "has_changed": status == 409,
+        "swapped": bool(request.htmx),
+        # A number that somebody is typing stays as it is.
+        "sets_trials": bool(request.htmx) and request.htmx.trigger_name == "trials",
+    }
+    template = "new_run/_plan_swapped.html" if request.htmx else "new_run/new_run.html"
+    return render(request, template, context, status=status)
+
+
+def _start(request: ProjectRequest, page: NewRunPage) -> HttpResponse:
+    try:
+        launch = request_runs(
+            request.access.project, page.form.request(), by=request.user, trigger=Trigger.WEB
+        )
+    except RequestError as error:
+        # What there is to run may have changed since the plan was made.
+        return _show(request, page, Plan(problem=str(error), id=error.id), status=422)
+    runs = list(launch.runs.order_by("pk"))
+    if len(runs) == 1:
+        return redirect(runs[0])
+    messages.success(request, f"Started {len(runs)} runs.")
+    return redirect("run-list", request.access.project.slug)

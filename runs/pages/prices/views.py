@@ -1,0 +1,58 @@
+"""What models cost, by the project's own word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.db import IntegrityError, transaction
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from evalhub.teams.models import note
+from evalhub.teams.pages import ProjectRequest, project_page
+from runs.models import ModelPrice
+from runs.pages.forms import PriceForm
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page(to_post="manage")
+def price_list(request: ProjectRequest) -> HttpResponse:
+    """List the project's prices, and take a new one."""
+    if request.method != "POST":
+        return _show(request, PriceForm())
+    form = PriceForm(request.POST)
+    if form.is_valid():
+        try:
+            with transaction.atomic():
+                price = form.save(request.access.project)
+                note(request.access.project, request.user, "price.add", price)
+        except IntegrityError:
+            form.add_error(
+                "since",
+                "This model already has a price from that date. Remove it first or choose another date.",
+            )
+    if not form.is_valid():
+        return _show(request, form, status=422)
+    return redirect("price-list", request.access.project.slug)
+
+
+def _show(request: ProjectRequest, form: PriceForm, *, status: int = 200) -> HttpResponse:
+    context: dict[str, Any] = {
+        "form": form,
+        "prices": ModelPrice.objects.filter(project=request.access.project),
+        "may_manage": request.access.may("manage"),
+    }
+    return render(request, "prices/prices.html", context, status=status)
+
+
+@require_POST
+@project_page("manage")
+def price_remove(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Forget a price; what trials have cost stays as it was reckoned."""
+    price = get_object_or_404(ModelPrice, project=request.access.project, pk=pk)
+    note(request.access.project, request.user, "price.remove", price)
+    price.delete()
+    messages.success(request, f"Removed the price of {price.model}.")
+    return redirect("price-list", request.access.project.slug)

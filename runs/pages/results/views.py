@@ -1,0 +1,54 @@
+"""Results as files: a run taken away, and what other programs wrote brought in."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.numbers import counted
+from runs.errors import RequestError
+from runs.pages.forms import ResultsFileForm
+from runs.pages.run.views import find_run
+from runs.reports.exports import EXPORTS, exported
+from runs.warehouse.import_results import import_results
+from scenarios.formats.problems import ScenarioFileError
+
+
+@require_safe
+@project_page()
+def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
+    """Send a run in one of the formats that it can be taken away in."""
+    if name not in EXPORTS:
+        raise Http404
+    run, export = find_run(request, pk), EXPORTS[name]
+    response = HttpResponse(exported(run.pk, name), content_type=f"{export.media_type}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.{export.ending}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page("upload")
+def run_import(request: ProjectRequest) -> HttpResponse:
+    """Take results that another program wrote, or say why they cannot be taken."""
+    if request.method != "POST":
+        return render(request, "results/import.html", {"form": ResultsFileForm()})
+    form = ResultsFileForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return render(request, "results/import.html", {"form": form}, status=422)
+    file = form.cleaned_data["file"]
+    try:
+        runs = import_results(request.access.project, file.read(), str(file.name), by=request.user)
+    except (RequestError, ScenarioFileError) as error:
+        return render(request, "results/import.html", {"form": form, "problem": str(error)}, status=422)
+    if len(runs) == 1:
+        messages.success(request, f"Imported {file.name} as run {runs[0].pk}.")
+        return redirect(runs[0])
+    messages.success(
+        request,
+        f"Imported {counted(len(runs), 'run')} from {file.name}: {', '.join(str(run.pk) for run in runs)}.",
+    )
+    return redirect("run-list", request.access.project.slug)

@@ -1,0 +1,36 @@
+"""What judges said over a suite's runs, by the guidance that the agent had read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runs.models import Run
+from runs.warehouse.repeated_statements import Statement, statements
+from scenarios.models import Suite
+
+MOST_RUNS = 50
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What judges said of the runs with one guidance."""
+
+    guidance: str
+    runs: int
+    judged: int
+    issues: list[Statement]
+    highlights: list[Statement]
+
+
+def readings(suite: Suite) -> list[Reading]:
+    """Return the statements of a suite's last runs by guidance, newest first. One query, and one for each guidance."""
+    runs = Run.objects.filter(suite=suite).select_related("guidance").order_by("-pk")[:MOST_RUNS]
+    grouped: dict[str, list[int]] = {}
+    for run in runs:
+        grouped.setdefault(str(run.guidance) if run.guidance else "no guidance", []).append(run.pk)
+    return [_reading(name, keys) for name, keys in grouped.items()]
+
+
+def _reading(name: str, runs: list[int]) -> Reading:
+    issues, highlights, judged = statements(runs)
+    return Reading(name, len(runs), judged, issues, highlights)

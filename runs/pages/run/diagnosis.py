@@ -1,0 +1,57 @@
+"""The patterns that the diagnosis saw in a run, with the calls that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evaluators.diagnosis import ERRING, RETRIES, threshold_sentence
+from runs.pages.run.subcommands import SubcommandRow
+from runs.warehouse.digests import Finding
+
+MOST_LINKED = 3
+"""Subcommands whose failing calls one finding leads to."""
+
+
+@dataclass(frozen=True)
+class FailingSubcommand:
+    """A subcommand whose failing calls show a pattern."""
+
+    name: str
+    failed: int
+
+
+@dataclass(frozen=True)
+class ShownFinding:
+    """A finding as the page of its run has it."""
+
+    finding: Finding
+    failing: tuple[FailingSubcommand, ...]
+    """Those with most failing calls first."""
+    thresholds: str
+    """The thresholds of the pattern in a sentence; empty for an unknown pattern."""
+
+
+def shown_findings(findings: Iterable[Finding], rows: Sequence[SubcommandRow]) -> list[ShownFinding]:
+    """Return a run's findings with those of its subcommands that they are about."""
+    failing = [FailingSubcommand(row.name, row.failed) for row in rows if row.failed]
+    failing.sort(key=lambda each: -each.failed)
+    return [
+        ShownFinding(each, tuple(_meant(each, failing))[:MOST_LINKED], threshold_sentence(each.pattern))
+        for each in findings
+    ]
+
+
+def _meant(finding: Finding, failing: Iterable[FailingSubcommand]) -> Iterable[FailingSubcommand]:
+    if finding.pattern in ERRING:
+        return failing
+    if finding.pattern != RETRIES:
+        return ()
+    # Evidence stored before the wording changed begins with the name.
+    return [
+        each
+        for each in failing
+        if any(
+            said.startswith(f"{each.name}: ") or f"`{each.name}` calls" in said for said in finding.evidence
+        )
+    ]

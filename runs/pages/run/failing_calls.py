@@ -1,0 +1,127 @@
+"""The calls of one subcommand that failed in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import Case, Count, QuerySet, When, Window
+from django.db.models.functions import Left, Length
+
+from evaluators.attempts import call_message
+from runs.models import CommandRecord, TranscriptRecord
+from runs.models.trial import TrialState
+from runs.pages.trial.timeline import Place, address, places
+
+MOST = 50
+"""Calls that are shown."""
+LARGEST_STORED = 1_000_000
+"""Bytes of a stored transcript that is looked into."""
+LARGEST = 20_000_000
+"""Bytes of all of them together, as they were recorded."""
+LONGEST_LINE = 400
+"""Characters that are read of a command."""
+LONGEST_NAME = 200
+"""Characters of a subcommand that are stored with its calls."""
+
+
+class Failure(NamedTuple):
+    """A failed call as the warehouse has it."""
+
+    trial: int
+    scenario: str
+    trial_index: int
+    n: int
+    line: str
+    exit_code: int | None
+    event: int | None
+    total: int
+    """How many there are in all."""
+
+
+@dataclass(frozen=True)
+class FailingCall:
+    """A call that failed, and where it stands in its trial."""
+
+    scenario: str
+    trial: int
+    number: int
+    """Of the trial among its scenario's."""
+    line: str
+    exit_code: int | None
+    message: str
+    """What its output says of the reason; empty where none is kept."""
+    address: str
+    """Of the command, behind that of its trial."""
+
+
+@dataclass(frozen=True)
+class FailingCalls:
+    """The calls of a subcommand that ended with an exit code other than 0, by scenario and trial."""
+
+    subcommand: str
+    calls: list[FailingCall]
+    total: int
+
+    @property
+    def more(self) -> int:
+        """How many are not shown."""
+        return self.total - len(self.calls)
+
+
+def failing_calls(run: int, subcommand: str) -> FailingCalls:
+    """Return the failing calls that a run's table of subcommands counts: no help, and no trial that is an error.
+
+    Two queries, one where there is none.
+    """
+    failures = [Failure(*row) for row in _failures(run, subcommand[:LONGEST_NAME])]
+    kept = _places({each.trial for each in failures})
+    calls = [_call(each, kept.get(each.trial, {})) for each in failures]
+    return FailingCalls(subcommand, calls, failures[0].total if failures else 0)
+
+
+def _failures(run: int, subcommand: str) -> QuerySet[CommandRecord, Any]:
+    decided = CommandRecord.objects.filter(
+        trial__run=run, trial__state=TrialState.FINISHED, trial__outcome__in=("pass", "fail")
+    )
+    failed = decided.filter(subcommand=subcommand, failed=True, help=False)
+    in_order = failed.order_by("trial__scenario__key", "trial__index", "n")
+    columns = ("trial_id", "trial__scenario__key", "trial__index", "n")
+    line = Left("line", LONGEST_LINE)
+    return in_order.values_list(*columns, line, "exit_code", "event", Window(Count("pk")))[:MOST]
+
+
+def _transcripts(trials: tuple[int, ...]) -> QuerySet[TranscriptRecord, Any]:
+    found = TranscriptRecord.objects.filter(trial__in=trials).order_by("pk").alias(size=Length("data"))
+    return found.values_list("trial_id", Case(When(size__lte=LARGEST_STORED, then="data")))
+
+
+def _places(trials: Iterable[int]) -> dict[int, dict[int, Place] | None]:
+    """Return the places of each trial's calls; None of one whose transcript is too long to be looked into."""
+    wanted, left = tuple(sorted(trials)), LARGEST
+    found: dict[int, dict[int, Place] | None] = {}
+    for trial, data in _transcripts(wanted) if wanted else ():
+        events, read = TranscriptRecord.events_of(bytes(data), left) if data and left > 0 else (None, 0)
+        left -= read
+        found[trial] = None if events is None else places(events)
+    return found
+
+
+def _call(failure: Failure, kept: dict[int, Place] | None) -> FailingCall:
+    place = kept.get(failure.event) if kept and failure.event is not None else None
+    return FailingCall(
+        scenario=failure.scenario,
+        trial=failure.trial,
+        number=failure.trial_index + 1,
+        line=failure.line,
+        exit_code=failure.exit_code,
+        message=call_message(place.call) if place else "",
+        address=place.address if place else _address(failure, kept),
+    )
+
+
+def _address(failure: Failure, kept: dict[int, Place] | None) -> str:
+    """Return the link to a call whose place no event tells."""
+    # Without calls the timeline is drawn from the commands alone.
+    return address(failure.n, failure.n + 1) if kept == {} else "#transcript"

@@ -1,0 +1,36 @@
+"""One run with what its pages tell of it besides its trials."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef
+
+from evalhub.teams.models import Project
+from runs.models import Baseline, Run
+from runs.models.run import STALE
+from runs.warehouse.run_list import HEAVY
+
+RELATED = ("suite", "target", "guidance", "by", "suite_version", "baseline__guidance")
+_OF_BASELINE = ("fingerprint", "guidance", "suite_version")
+"""What a run is compared by with its baseline."""
+UNSHOWN = (
+    *(column for column in HEAVY if "__" in column),
+    "baseline__guidance__files",
+    *(
+        f"baseline__{field.name}"
+        for field in Run._meta.concrete_fields
+        if field.name not in _OF_BASELINE and not field.primary_key
+    ),
+)
+"""What no page of a run shows of what belongs to it."""
+
+
+def find_run(project: Project, pk: int) -> Run | None:
+    """Return a project's run with `is_stale` and `is_pinned` (as a baseline), or None. One query."""
+    pinned = Exists(Baseline.objects.filter(run=OuterRef("pk")))
+    runs = Run.objects.filter(project=project, pk=pk).annotate(is_stale=STALE, is_pinned=pinned)
+    run = runs.select_related(*RELATED).defer(*UNSHOWN).first()
+    if run is None:
+        return None
+    # Both are the project that was asked for; to read it twice more takes longer than the run.
+    run.project = run.suite.project = project
+    return run

@@ -1,0 +1,185 @@
+"""A run in three layers: interaction, gates, judge."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from django.db.models import QuerySet
+
+from evalhub.web.numbers import counted
+from evaluators.evaluator import LAYER as SCORING
+from evaluators.scores.weighted_score import NAME as AGGREGATE
+from runs.models import Run, RunMeasure
+from runs.warehouse.layer_totals import CRITERION, GateKind, LayerTotals
+from runs.warehouse.measures import INTERACTION, unit_of
+from runs.warehouse.repeated_statements import Statement
+from runs.warehouse.rollups import so_far
+from runs.warehouse.run_trials import RunTrials
+
+LAYER = "interaction"
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A measure over a run, beside its baseline's."""
+
+    name: str
+    label: str
+    unit: str
+    mean: float
+    change: float | None
+    """From the baseline's mean, over the scenarios in which both measured it; None where there are none."""
+    better: str
+
+    @property
+    def size(self) -> float:
+        """The change without its sign."""
+        return abs(self.change or 0.0)
+
+    @property
+    def direction(self) -> str:
+        """`better`, `worse` or `muted`: what a change of this sign means."""
+        if not self.change or self.better == "none":
+            return "muted"
+        return "better" if (self.change > 0) == (self.better == "higher") else "worse"
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Everything the three panels of a run show."""
+
+    interaction: list[Mean]
+    gates: list[GateKind]
+    gate_trials: tuple[int, int]
+    evaluators: list[Mean]
+    """What scores an answer, the weighted mean of them first."""
+    judge: Mean | None
+    criteria: list[Mean]
+    issues: list[Statement]
+    highlights: list[Statement]
+    judged: int
+    totals: LayerTotals | None
+    """None where the run was closed before its digest told them."""
+
+    @property
+    def judge_caption(self) -> str:
+        """What stands beside the judge's mean: how many trials reached its threshold, or how many were judged."""
+        asked = self.totals.judge if self.totals else None
+        if asked is None or not asked.decided:
+            return f"mean, {counted(self.judged, 'judgment')}"
+        bar = "passed" if asked.threshold is None else f"≥ {asked.threshold:.2f}"
+        return f"mean, {asked.reached} of {asked.decided} {bar}"
+
+    @property
+    def source(self) -> str:
+        """Where the commands of layer 1 were read from; empty where there were none."""
+        told = self.totals
+        if told is None or not (told.structured or told.text):
+            return ""
+        parts = [
+            f"{name} ({n} of {counted(told.trials, 'trial')})"
+            for name, n in (("structured events", told.structured), ("transcript text", told.text))
+            if n
+        ]
+        return f"Source: {', '.join(parts)}"
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether any measure of layer 1 is compared with the baseline."""
+        return any(each.change is not None for each in self.interaction)
+
+
+def layers_of(run: Run, read: RunTrials) -> Layers:
+    """Return a run's layers, from its rollups and what its trials come to. One query, or two.
+
+    An open run has no rollups yet: its means are those of the trials that have ended, held against nothing, for
+    they are of other scenarios than the baseline's.
+    """
+    means, digest = _means_so_far(run) if run.is_open else _means(run, read), read.digest
+    return Layers(
+        interaction=[means[LAYER, name] for name in INTERACTION if (LAYER, name) in means],
+        gates=digest.gates,
+        gate_trials=digest.gate_trials,
+        evaluators=[means[key] for key in sorted(means, key=_aggregate_first) if key[0] == SCORING],
+        judge=means.get(("judge", "judge")),
+        criteria=[
+            mean for (layer, name), mean in means.items() if layer == "judge" and name.startswith(CRITERION)
+        ],
+        issues=digest.issues,
+        highlights=digest.highlights,
+        judged=digest.judged,
+        totals=digest.layers,
+    )
+
+
+def _aggregate_first(key: tuple[str, str]) -> tuple[bool, str]:
+    return key[1] != AGGREGATE, key[1]
+
+
+def _means(run: Run, read: RunTrials) -> dict[tuple[str, str], Mean]:
+    rows = list(_measures(_both(run)))
+    changes = _changes(run, read, {row[:3]: row[3:5] for row in rows})
+    return {
+        (layer, name): Mean(name, _label(name), unit, mean, changes.get((layer, name)), better)
+        for owner, layer, name, _, mean, unit, better in rows
+        if owner == run.pk
+    }
+
+
+def _both(run: Run) -> tuple[int, ...]:
+    return (run.pk, run.baseline_id) if run.baseline_id else (run.pk,)
+
+
+def _label(name: str) -> str:
+    return INTERACTION.get(name) or name.removeprefix(CRITERION).replace("_", " ").capitalize()
+
+
+def _changes(
+    run: Run, read: RunTrials, told: Mapping[tuple[int, str, str], tuple[int, float]]
+) -> dict[tuple[str, str], float]:
+    """Return how the means of layer 1 differ from the baseline's; one query where that had other scenarios."""
+    own, before = (
+        {name: told[key, LAYER, name] for name in INTERACTION if (key, LAYER, name) in told}
+        for key in (run.pk, run.baseline_id or 0)
+    )
+    alike = read.before.keys() == read.outcomes.keys()
+    if not alike or any(own[name][0] != before[name][0] for name in own.keys() & before.keys()):
+        return _changes_of_shared(run)
+    return {(LAYER, name): own[name][1] - before[name][1] for name in own.keys() & before.keys()}
+
+
+def _changes_of_shared(run: Run) -> dict[tuple[str, str], float]:
+    """Return how the means of layer 1 differ over the scenarios that both runs measured. One query."""
+    means: defaultdict[tuple[str, int], dict[int, float]] = defaultdict(dict)
+    for owner, name, scenario, mean in _of_scenarios(_both(run)):
+        means[name, scenario][owner] = mean
+    differences: defaultdict[str, list[float]] = defaultdict(list)
+    for (name, _), each in means.items():
+        if len(each) == 2:
+            differences[name].append(each[run.pk] - each[run.baseline_id or 0])
+    return {(LAYER, name): fmean(each) for name, each in differences.items()}
+
+
+def _means_so_far(run: Run) -> dict[tuple[str, str], Mean]:
+    means = {}
+    for (layer, name), series in so_far(run.pk).items():
+        unit, better = unit_of(layer, name)
+        means[layer, name] = Mean(name, _label(name), unit, series.mean, None, better)
+    return means
+
+
+def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
+    found = RunMeasure.objects.filter(run__in=runs, scenario=None)
+    return found.values_list(
+        "run", "measure__layer", "measure__name", "n", "mean", "measure__unit", "measure__better"
+    )
+
+
+def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
+    wanted = {"measure__layer": LAYER, "measure__name__in": tuple(INTERACTION)}
+    found = RunMeasure.objects.filter(run__in=runs, scenario__isnull=False, **wanted)
+    return found.values_list("run", "measure__name", "scenario", "mean")

@@ -1,0 +1,170 @@
+"""How far a run is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Count, QuerySet, Window
+from django.utils import timezone
+
+from evalhub.web.numbers import counted
+from evaluators.model import Json
+from runs.models import Run, Trial
+from runs.models.run_options import RunOptions
+from runs.models.trial import TrialState
+from runs.targets.entries import Entry, reference
+from scenarios.formats.positions import Document, Positions
+
+
+def agent_limit(definition: Mapping[str, Json], asked: float) -> float | None:
+    """Return the seconds that a target's agent may take where its trial allows `asked`: the tighter limit holds.
+
+    None where the target's own limit stands in a variable, which only workers know, or cannot be read.
+    """
+    entry = dict(definition)
+    own = Entry(Document("target", entry, Positions()), (), entry).fields().get("timeout_seconds")
+    if own is None:
+        return asked
+    if reference(own) or not isinstance(own, int | float | str):
+        return None
+    try:
+        return min(asked, float(own))
+    except ValueError:
+        return None
+
+
+MOST_RUNNING = 20
+"""Running trials that are listed; all are counted."""
+LATE = 0.8
+"""The share of its time limit from which on a trial is marked."""
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """A running trial."""
+
+    pk: int
+    key: str
+    index: int
+    started: datetime | None
+    worker: str
+    doing: str
+    """The last call of its agent, empty where none is known."""
+    calls: int | None
+    """How many calls its agent has made so far; None where they cannot be counted."""
+    exit_code: int | None
+    """What that last call came to; None while it runs, and where nobody tells."""
+    limit: float | None
+    """The seconds that its agent may take; None where only workers know, or nobody asked."""
+
+    @property
+    def seconds(self) -> float | None:
+        """For how long it has been running."""
+        return (timezone.now() - self.started).total_seconds() if self.started else None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether little is left of its time."""
+        taken = self.seconds
+        return taken is not None and self.limit is not None and taken >= LATE * self.limit
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    trials: int
+    passed: int
+    failed: int
+    errors: int
+    cancelled: int
+    running: int
+    waiting: int
+    left_seconds: float | None
+    cost_usd: float | None
+    now: list[AtWork] = field(default_factory=list)
+    """What is running, the longest first; at most `MOST_RUNNING`."""
+
+    @property
+    def done(self) -> int:
+        return self.trials - self.running - self.waiting
+
+    def queue_sentence(self, concurrency: int, target_limit: int | None, workers: int) -> str:
+        """Return how many trials are queued, and what limits how many run at once; empty if none is queued."""
+        if not self.waiting:
+            return ""
+        on_target = f" ({target_limit} on this target)" if target_limit else ""
+        online = f", {counted(workers, 'worker')} online" if workers else ""
+        return f"{self.waiting:,} queued: {concurrency} at a time{on_target}{online}."
+
+    @property
+    def unlisted(self) -> int:
+        """How many of the running trials are not in the list."""
+        return self.running - len(self.now)
+
+
+def progress_of(run: Run, *, limits: bool = False) -> Progress:
+    """Return a run's counters and what runs now, with or without the time limits.
+
+    One query while it is open and one more for the limits while trials run; none after.
+    """
+    # A row ends with its scenario's own limit and with how many trials are running.
+    rows = list(_running(run.pk)) if run.is_open else []
+    allowed = _limits(run, {row[-2] for row in rows}) if limits and rows else {}
+    now = [AtWork(*row[:-2], allowed.get(row[-2])) for row in rows]
+    return progress(run, rows[0][-1] if rows else 0, now)
+
+
+def progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
+    """Return a run's counters, with how many of its trials are running and what these do."""
+    return Progress(
+        trials=run.trials,
+        passed=run.passed,
+        failed=run.failed,
+        errors=run.errors,
+        cancelled=run.cancelled,
+        running=running,
+        waiting=max(0, run.open - running),
+        left_seconds=_left(run),
+        cost_usd=run.cost_usd,
+        now=list(now),
+    )
+
+
+def _limits(run: Run, of_scenarios: set[float | None]) -> dict[float | None, float | None]:
+    """Return what an agent may take of the run by its scenario's own limit. One query."""
+    options = RunOptions.model_validate(run.options)
+    definition = (run.target_version or run.target).definition
+    return {own: agent_limit(definition, options.agent_seconds(own)) for own in of_scenarios}
+
+
+def _running(
+    run: int,
+) -> QuerySet[
+    Trial, tuple[int, str, int, datetime | None, str, str, int | None, int | None, float | None, int]
+]:
+    running = Trial.objects.filter(run=run, state=TrialState.RUNNING).annotate(all=Window(Count("*")))
+    of_scenario = "scenario_version__content__limits__timeout_seconds"
+    columns = (
+        "pk",
+        "scenario__key",
+        "index",
+        "started",
+        "worker",
+        "doing",
+        "calls_so_far",
+        "doing_exit",
+        of_scenario,
+        "all",
+    )
+    return running.order_by("started", "pk").values_list(*columns)[:MOST_RUNNING]
+
+
+def _left(run: Run) -> float | None:
+    """Return the seconds that the open trials will take at the speed so far; None before the first ended."""
+    done = run.passed + run.failed + run.errors
+    if not done or not run.started:
+        return None
+    return (timezone.now() - run.started).total_seconds() / done * run.open

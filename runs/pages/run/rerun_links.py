@@ -1,0 +1,54 @@
+"""Links that ask once more for what a run was: all of it, or some of its scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from evalhub.web.numbers import counted
+from evalhub.web.template_filters import urlencode
+from runs.models import Run
+
+LONGEST = 2_000
+"""Characters of an address's parameters: servers refuse lines of 4,000."""
+PARTS = {"fail": ("failed scenario", ""), "error": ("scenario", " with errors")}
+"""How scenarios are called, by the outcome that one of their trials had."""
+
+
+@dataclass(frozen=True)
+class PartAgain:
+    """Some scenarios of a run, to be asked for once more."""
+
+    label: str
+    query: str
+
+
+def again(run: Run, keys: Sequence[str] = ()) -> str:
+    """Return the parameters by which the form of a new run asks for a run once more, or for these scenarios of it.
+
+    Nothing where it cannot: what was imported has no target to ask, and the form takes keys by commas.
+    """
+    if run.target.is_imported or not run.target.accepted or any(map(_is_unsayable, keys)):
+        return ""
+    given = {
+        "suite": run.suite.slug,
+        "targets": run.target.name,
+        "models": run.model,
+        "guidance": run.guidance_id or "",
+        "only": ", ".join(keys),
+    }
+    query = "&".join([f"{name}={urlencode(value, '')}" for name, value in given.items() if value])
+    return query if len(query) <= LONGEST else ""
+
+
+def parts_again(run: Run, outcomes: Mapping[str, Sequence[str]]) -> Iterator[PartAgain]:
+    """Give what went wrong in a run, to be asked for once more, from its trials' outcomes by scenario."""
+    for outcome, (before, after) in PARTS.items():
+        keys = [key for key, each in outcomes.items() if outcome in each]
+        query = again(run, keys) if keys else ""
+        if query:
+            yield PartAgain(f"Rerun {counted(len(keys), before)}{after}…", query)
+
+
+def _is_unsayable(key: str) -> bool:
+    return "," in key or key != key.strip()

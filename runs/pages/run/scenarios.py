@@ -1,0 +1,217 @@
+"""One run: its scenarios with their trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from runs.warehouse.digests import DigestedTrial
+from runs.warehouse.outcome_history import Strip, Version, strips_of
+from runs.warehouse.rates import Rate
+from runs.warehouse.run_trials import RunTrials
+
+MOST_ROWS = 50
+"""Rows of scenarios and trials that a page fills before it leaves the rest to the next."""
+MOST_TRIALS = 20
+"""Trials shown of one scenario."""
+
+
+@dataclass(frozen=True)
+class ScenarioRow:
+    """A scenario of a run: its trials, those of the baseline, the last twenty, and what they come to."""
+
+    key: str
+    trials: tuple[DigestedTrial, ...]
+    baseline: tuple[str, ...]
+    strip: Strip
+    marks: tuple[str, ...]
+    """Of its trials."""
+    rate: Rate
+    gates: Rate
+    judge: float | None
+    """Mean of the judge's scores."""
+    first_try: float | None
+    """Mean of the trials' shares."""
+    commands: float | None
+    """Mean."""
+    seconds: float | None
+    """Mean."""
+    cost: float | None
+    """In all, in dollars."""
+    standing: str
+    """`worse` or `better` than the baseline or the `same`, by counting, which is no verdict; nothing where a side has no
+    trial that counts."""
+    lost: tuple[int, int]
+    """How many of how many passed trials it lost, where that can be counted; else zeros."""
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether its trials are shown without being asked for: something went wrong in one."""
+        return "fail" in self.marks or "error" in self.marks
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether gates and judge decided otherwise in one of its trials."""
+        return any([trial.disagrees for trial in self.trials])  # noqa: C419 (a list is quicker)
+
+    def shown(self, opened: str) -> tuple[DigestedTrial, ...]:
+        """Return the trials that stand below it: none where all went well, unless it is the one opened."""
+        return self.trials[:MOST_TRIALS] if self.is_telling or self.key == opened else ()
+
+
+# Of a closed run they are the same for every reader.
+def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: Strip) -> ScenarioRow:
+    marks = tuple([trial.mark for trial in trials])
+    rate = _rate(marks)
+    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
+    return ScenarioRow(
+        key=trials[0].key,
+        trials=trials,
+        baseline=baseline,
+        strip=strip,
+        marks=marks,
+        rate=rate,
+        gates=Rate(sum([each.gates_passed for each in trials]), sum([each.gates_total for each in trials])),
+        judge=_mean([each.judge for each in trials]),
+        first_try=_mean([each.first_try for each in trials]),
+        commands=_mean([each.commands for each in trials]),
+        seconds=_mean([each.seconds for each in trials]),
+        cost=sum(costs) if costs else None,
+        standing=_standing(_rate(baseline), rate),
+        lost=_lost(_rate(baseline), rate),
+    )
+
+
+def _rate(marks: tuple[str, ...]) -> Rate:
+    passed = marks.count("pass")
+    return Rate(passed, passed + marks.count("fail"))
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _standing(before: Rate, now: Rate) -> str:
+    if not (before.n and now.n):
+        return ""
+    if before.share == now.share:
+        return "same"
+    return "worse" if now.share < before.share else "better"
+
+
+def _lost(before: Rate, now: Rate) -> tuple[int, int]:
+    if before.n == now.n and now.passed < before.passed:
+        return before.passed - now.passed, before.passed
+    # Of other numbers of trials nobody can tell which were lost, unless all were.
+    return (now.n, now.n) if before.n and before.passed == before.n and not now.passed else (0, 0)
+
+
+class Columns(NamedTuple):
+    """Which columns of the table have anything to say; one that would hold dots alone is left out."""
+
+    gates: bool
+    judge: bool
+    first_try: bool
+    commands: bool
+    cost: bool
+    seconds: bool
+
+
+def columns_of(rows: Sequence[ScenarioRow]) -> Columns:
+    """Return the columns that any of a run's scenarios fills."""
+    return Columns(
+        gates=any(row.gates.n > 0 for row in rows),
+        judge=any(row.judge is not None for row in rows),
+        first_try=any(row.first_try is not None for row in rows),
+        commands=any(row.commands is not None for row in rows),
+        cost=any(row.cost is not None for row in rows),
+        seconds=any(row.seconds is not None for row in rows),
+    )
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A way to narrow the table, and how many scenarios it leaves."""
+
+    name: str
+    label: str
+    n: int
+    sign: str = ""
+    look: str = ""
+
+
+@dataclass(frozen=True)
+class Facets:
+    """The chips above a run's scenarios."""
+
+    all: int
+    chips: tuple[Chip, ...]
+
+
+Test = Callable[[ScenarioRow], bool]
+FACETS: dict[str, tuple[str, str, str, Test]] = {
+    "worse": ("Worse than baseline", "▼", "worse", lambda row: row.standing == "worse"),
+    "better": ("Better", "▲", "better", lambda row: row.standing == "better"),
+    "failing": ("Any failure", "✕", "worse", lambda row: "fail" in row.marks),
+    "errors": ("Errors", "!", "caution", lambda row: "error" in row.marks),
+    "not-run": ("Not run", "–", "muted", lambda row: "none" in row.marks),
+    "disagreeing": ("Gates and judge disagree", "", "", lambda row: row.disagrees),
+}
+
+
+def scenario_rows(
+    read: RunTrials, recent: Mapping[int, Version], left_out: Collection[str] = ()
+) -> list[ScenarioRow]:
+    """Return a run's scenarios in their order, with their trials, and their strips over `recent` runs.
+
+    Those in `left_out` cannot be compared with the baseline and have none.
+
+    One query where not every digest of those was read with the run's trials.
+    """
+    grouped: dict[int, list[DigestedTrial]] = {}
+    for trial in read.trials:
+        grouped.setdefault(trial.scenario, []).append(trial)
+    last = strips_of(recent, read.kept)
+    return [
+        _row(tuple(each), _before(read, each[0].key, left_out), last.get(pk, Strip()))
+        for pk, each in grouped.items()
+    ]
+
+
+def _before(read: RunTrials, key: str, left_out: Collection[str]) -> tuple[str, ...]:
+    return () if key in left_out else tuple(read.before.get(key, ()))
+
+
+def facets(rows: list[ScenarioRow]) -> Facets:
+    """Count the rows of each chip; those that would leave none are not offered."""
+    counted = [
+        Chip(name, label, sum(map(test, rows)), sign, look)
+        for name, (label, sign, look, test) in FACETS.items()
+    ]
+    return Facets(len(rows), (Chip("", "All", len(rows)), *(chip for chip in counted if chip.n)))
+
+
+def chosen(rows: list[ScenarioRow], show: str) -> list[ScenarioRow]:
+    """Return the rows of a chip; all of them for a chip that does not exist."""
+    return [row for row in rows if FACETS[show][3](row)] if show in FACETS else rows
+
+
+@dataclass(frozen=True)
+class Part:
+    """As many scenarios as a page shows, and where the next begin; None at the end."""
+
+    rows: list[ScenarioRow]
+    following: int | None
+
+
+def part_of(rows: list[ScenarioRow], begin: int, opened: str) -> Part:
+    """Return the scenarios from `begin` on that fill a page with themselves and their shown trials; at least one."""
+    end, filled = begin, 0
+    while end < len(rows):
+        filled += 1 + len(rows[end].shown(opened))
+        if filled > MOST_ROWS and end > begin:
+            break
+        end += 1
+    return Part(rows[begin:end], end if end < len(rows) else None)

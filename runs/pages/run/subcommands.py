@@ -1,0 +1,163 @@
+"""The subcommands of the tool in one run, beside its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+
+from runs.models import Run, SubcommandMeasure
+from runs.warehouse.run_trials import RunTrials
+from runs.warehouse.subcommand_totals import SubcommandTotal
+
+FEWEST_CALLS = 5
+"""Calls below which rates say little."""
+
+
+@dataclass(frozen=True)
+class SubcommandRow:
+    """How one subcommand of the tool went; rates are of its calls."""
+
+    name: str
+    calls: int
+    failed: int
+    """Calls that failed."""
+    errors: float
+    change: float | None
+    """Of the rate of errors against the baseline's, over the scenarios of both; None where that did not call it."""
+    first_tries: float
+    retries: float
+    helps: int
+    tries: float | None
+    """Median of the tries until it worked."""
+    message: str
+    """What its failures said most often."""
+    messages: int
+    """How often they did."""
+    few: bool
+    heat: int
+    """1 to 5: the share of failing calls, in fifths of one half."""
+
+
+def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
+    """Return the run's subcommands, those that fail most first.
+
+    One query where a digest does not tell them, one where the baseline had other scenarios.
+    """
+    told = {run.pk: read.digest.subcommands}
+    if run.baseline_id:
+        told[run.baseline_id] = read.subcommands_before
+    missing = tuple([key for key, totals in told.items() if totals is None])
+    known = {**told, **_stored(missing)} if missing else told
+    changes = _changes(run, read, known)
+    rows = [_row(each, changes.get(each.name)) for each in known[run.pk] or ()]
+    return sorted(rows, key=lambda row: (row.few, -row.errors, row.name))
+
+
+def _changes(
+    run: Run, read: RunTrials, known: Mapping[int, Sequence[SubcommandTotal] | None]
+) -> dict[str, float]:
+    """Return how rates of errors differ from the baseline's; one query where that had other scenarios."""
+    if not run.baseline_id:
+        return {}
+    if read.before.keys() != read.outcomes.keys():
+        return _changes_of_shared(run.pk, run.baseline_id, read.before.keys() & read.outcomes.keys())
+    after, before = (
+        {each.name: (each.calls, each.errors) for each in known.get(key) or ()}
+        for key in (run.pk, run.baseline_id)
+    )
+    return {name: _share(*after[name]) - _share(*before[name]) for name in after.keys() & before.keys()}
+
+
+def _changes_of_shared(run: int, baseline: int, scenarios: Collection[str]) -> dict[str, float]:
+    """Return how rates of errors differ over the scenarios that both runs have. One query."""
+    counts: dict[tuple[int, str], tuple[int, int]] = {}
+    for owner, name, scenario, calls, errors in _of_scenarios((run, baseline)):
+        if scenario in scenarios:
+            before = counts.get((owner, name), (0, 0))
+            counts[owner, name] = (before[0] + calls, before[1] + errors)
+    names = [name for owner, name in counts if owner == run and (baseline, name) in counts]
+    return {name: _share(*counts[run, name]) - _share(*counts[baseline, name]) for name in names}
+
+
+def _share(calls: int, errors: int) -> float:
+    return errors / (calls or 1)
+
+
+class CallColumns(NamedTuple):
+    """Which columns beside the counts have anything to say; one that would hold dots alone is left out."""
+
+    tries: bool
+    messages: bool
+
+
+def call_columns(rows: Sequence[SubcommandRow]) -> CallColumns:
+    """Return the columns that any of a run's subcommands fills."""
+    return CallColumns(any(row.tries is not None for row in rows), any(row.message for row in rows))
+
+
+def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:
+    """Return what several subcommands come to together; None of fewer than two. Nobody counted their tries together."""
+    calls = sum(row.calls for row in rows)
+    if len(rows) < 2 or not calls:
+        return None
+    share = sum(row.failed for row in rows) / calls
+    return SubcommandRow(
+        name="",
+        calls=calls,
+        failed=sum(row.failed for row in rows),
+        errors=share,
+        change=None,
+        first_tries=sum(row.first_tries * row.calls for row in rows) / calls,
+        retries=sum(row.retries * row.calls for row in rows) / calls,
+        helps=sum(row.helps for row in rows),
+        tries=None,
+        message="",
+        messages=0,
+        few=calls < FEWEST_CALLS,
+        heat=_heat(share),
+    )
+
+
+def _stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
+    """Return what rollups tell of runs that were closed before digests did."""
+    found: dict[int, list[SubcommandTotal]] = {}
+    for each in _rollups(runs):
+        counts = (each.calls, each.errors, each.first_tries, each.helps, each.retries_after_failure)
+        found.setdefault(each.run_id, []).append(SubcommandTotal(each.subcommand, *counts))
+    return found
+
+
+def _rollups(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure]:
+    return SubcommandMeasure.objects.filter(run__in=runs, scenario=None)
+
+
+def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[SubcommandMeasure, Any]:
+    found = SubcommandMeasure.objects.filter(run__in=runs, scenario__isnull=False)
+    return found.values_list("run", "subcommand", "scenario__key", "calls", "errors")
+
+
+def _row(each: SubcommandTotal, change: float | None) -> SubcommandRow:
+    calls = each.calls or 1
+    share = _share(each.calls, each.errors)
+    return SubcommandRow(
+        name=each.name,
+        calls=each.calls,
+        failed=each.errors,
+        errors=share,
+        change=change,
+        first_tries=each.first_tries / calls,
+        retries=each.retries_after_failure / calls,
+        helps=each.helps,
+        tries=each.tries,
+        message=each.message,
+        messages=each.messages,
+        few=each.calls < FEWEST_CALLS,
+        heat=_heat(share),
+    )
+
+
+def _heat(share: float) -> int:
+    return min(5, 1 + int(share * 10))

@@ -1,0 +1,187 @@
+"""Runs: the list, one of them, its progress, and stopping it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from evalhub.teams.models import note
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.fragments import STOP_POLLING, page_or_fragment
+from evalhub.web.paging import key_of
+from runs.charts.recent_runs import recent_figures
+from runs.execution.recording import cancel_run
+from runs.models import Run, Trial
+from runs.pages.run import get_run
+from runs.pages.run.diagnosis import shown_findings
+from runs.pages.run.failing_calls import failing_calls
+from runs.pages.run.layers import layers_of
+from runs.pages.run.progress import progress_of
+from runs.pages.run.rerun_links import again, parts_again
+from runs.pages.run.scenarios import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
+from runs.pages.run.subcommands import call_columns, subcommands, total_row
+from runs.pages.run.verdicts import against_baseline, pins_of
+from runs.queue.worker_registry import workers_online
+from runs.reports.exports import EXPORTS
+from runs.warehouse.comparison import incomparable
+from runs.warehouse.differences import fingerprint_parts
+from runs.warehouse.filter_choices import choices
+from runs.warehouse.no_match import no_match
+from runs.warehouse.outcome_history import recent_runs
+from runs.warehouse.run_filters import STATES, Filters, in_force, left_without
+from runs.warehouse.run_list import page_of_runs
+from runs.warehouse.run_list import rows as rows_of
+from runs.warehouse.run_trials import trials_of
+
+
+def find_run(request: ProjectRequest, pk: int) -> Run:
+    """Return the project's run. Raises `Http404`."""
+    found = get_run.find_run(request.access.project, pk)
+    if found is None:
+        raise Http404
+    return found
+
+
+@require_safe
+@project_page()
+def run_list(request: ProjectRequest) -> HttpResponse:
+    """List the runs that the address's filters leave."""
+    project, filters = request.access.project, Filters.of(request.GET)
+    page = page_of_runs(project, filters, request.GET.get("before", ""))
+    rows = rows_of(page.rows)
+    offered = choices(project)
+    left = left_without(project, filters) if filters.in_force and not rows else None
+    chips = in_force(filters, offered, left)
+    context = {
+        "rows": rows,
+        "page": page,
+        "figures": recent_figures(rows) if page.first else None,
+        "older": page.older(request.GET) if page.before else "",
+        "filters": filters,
+        "in_force": chips,
+        "no_match": no_match(
+            "run", [(each.name, each.value, each.left) for each in chips], older=not page.first
+        ),
+        "choices": offered,
+        "states": STATES,
+        "may_upload": request.access.may("upload"),
+    }
+    return page_or_fragment(request, "runs/runs.html", "runs/_run_table.html", context)
+
+
+@require_safe
+@project_page()
+def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show a run in three layers, or how far it is."""
+    run = find_run(request, pk)
+    failing = _failing(request, run)
+    target = request.htmx.target if request.htmx else None
+    if target == "failing" and failing:
+        return render(request, "run/_failing_calls.html", failing)
+    recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
+    read = trials_of(run, also=recent)
+    left_out = incomparable(run.baseline, run) if run.baseline else {}
+    rows = scenario_rows(read, recent, left_out)
+    context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
+    if target == "trials":
+        return render(request, "run/_scenarios.html", context)
+    used = subcommands(run, read)
+    context |= {
+        **_progress(run),
+        "layers": layers_of(run, read),
+        "subcommands": used,
+        "all_calls": total_row(used),
+        "call_columns": call_columns(used),
+        "diagnosis": shown_findings(read.digest.diagnosis, used),
+        "against": None if run.is_open else against_baseline(run, read, rows, left_out),
+        "fingerprint": fingerprint_parts(run),
+        "pins": pins_of(run) if vars(run)["is_pinned"] else [],
+        "exports": EXPORTS,
+        "may_triage": request.access.may("triage"),
+        **(_again(run, rows) if request.access.may("run") else {}),
+    }
+    return render(request, "run/run.html", context)
+
+
+def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
+    """Return the ways to ask for a run once more; for a part of it once it is over."""
+    outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.is_telling}
+    return {"again": again(run), "partly": list(parts_again(run, outcomes))}
+
+
+def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:
+    """Return the failing calls of the subcommand that the address names; nothing where it names none."""
+    subcommand = request.GET.get("failing", "")
+    return {"failing": failing_calls(run.pk, subcommand)} if subcommand else {}
+
+
+def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
+    """Return the part of the scenarios that the address asks for."""
+    show, opened = request.GET.get("show", ""), request.GET.get("open", "")
+    begin = key_of(request.GET.get("from", "")) or 0
+    part = part_of(chosen(rows, show), begin, opened)
+    shown = {"rows": part.rows, "following": part.following, "columns": columns_of(rows)}
+    return {**shown, "begin": begin, "show": show, "open": opened}
+
+
+@require_safe
+@project_page()
+def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show how far a run is; at its end htmx is told to stop asking and to load the page once more."""
+    run = find_run(request, pk)
+    context = {"run": run, **_progress(run)}
+    if run.is_open:
+        return page_or_fragment(request, "run/progress.html", "run/_progress.html", context)
+    if not request.htmx:
+        return redirect(run)
+    response = render(request, "run/_progress.html", context, status=STOP_POLLING)
+    response["HX-Refresh"] = "true"
+    return response
+
+
+def _progress(run: Run) -> dict[str, Any]:
+    """Return how far a run is, and while it is open how many workers there are."""
+    workers, problem = workers_online() if run.is_open else (0, "")
+    return {"progress": progress_of(run, limits=True), "workers": workers, "disk_problem": problem}
+
+
+@require_POST
+@project_page("run")
+def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Stop a run: waiting trials at once, running ones within seconds."""
+    run = find_run(request, pk)
+    if cancel_run(run.pk):
+        note(request.access.project, request.user, "run.cancel", run)
+        messages.success(request, f"Cancelling run {run.pk}. Finished trials are kept.")
+    else:
+        messages.error(request, f"Run {run.pk} has already finished.")
+    return redirect(run)
+
+
+@require_safe
+def short_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lead from a short address to the run's own, for members of its project only."""
+    run = (
+        Run.objects.select_related("project")
+        .filter(pk=pk, project__memberships__user=request.user.pk)
+        .first()
+    )
+    if run is None:
+        raise Http404
+    return redirect(run)
+
+
+@require_safe
+def short_trial(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lead from a short address to the trial's own, for members of its project only."""
+    mine = Trial.objects.select_related("run__project").filter(
+        run__project__memberships__user=request.user.pk
+    )
+    trial = mine.filter(pk=pk).first()
+    if trial is None:
+        raise Http404
+    return redirect("trial-detail", trial.run.project.slug, trial.pk)

@@ -1,0 +1,66 @@
+"""What the search box finds: runs, suites and scenarios of one project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+from django.db.models.fields.json import KeyTextTransform
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from evalhub.teams.models import Project
+from evalhub.teams.pages import ProjectRequest, project_page
+from runs.models import Run
+from runs.warehouse.run_filters import Filters
+from runs.warehouse.run_list import matching_runs
+from scenarios.models import Scenario, Suite, SuiteEntry, SuiteVersion
+
+MOST = 20
+"""Shown of each kind; the lists of runs and suites have the rest."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What matches, at most `MOST` of each kind."""
+
+    runs: Sequence[Run] = ()
+    suites: Sequence[Suite] = ()
+    scenarios: Sequence[Scenario] = ()
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.runs or self.suites or self.scenarios)
+
+
+def find(project: Project, text: str) -> Found:
+    """Return what has the text in it: of scenarios key and prompt, as they are in a newest version. Four queries."""
+    if not text:
+        return Found()
+    runs = matching_runs(project, Filters(q=text)).order_by("-pk")[:MOST]
+    suites = Suite.objects.filter(Q(name__icontains=text) | Q(slug__icontains=text), project=project)
+    return Found(list(runs), list(suites.select_related("project")[:MOST]), _scenarios(project, text))
+
+
+def _scenarios(project: Project, text: str) -> list[Scenario]:
+    newest: dict[int, int] = {}
+    versions = SuiteVersion.objects.filter(suite__project=project).order_by("number")
+    for suite, pk in versions.values_list("suite", "pk"):
+        newest[suite] = pk
+    entries = SuiteEntry.objects.filter(suite_version__in=newest.values()).annotate(
+        prompt=KeyTextTransform("prompt", "scenario_version__content")
+    )
+    matching = entries.filter(Q(scenario_version__scenario__key__icontains=text) | Q(prompt__icontains=text))
+    found = Scenario.objects.filter(pk__in=matching.values("scenario_version__scenario"))
+    return list(found.select_related("suite__project").order_by("suite__name", "key")[:MOST])
+
+
+@require_safe
+@project_page()
+def search(request: ProjectRequest) -> HttpResponse:
+    """Show the runs, suites and scenarios of the project that a text is in."""
+    text = request.GET.get("q", "").strip()[:200]
+    context = {"q": text, "found": find(request.access.project, text), "most": MOST}
+    return render(request, "search/search.html", context)

@@ -1,0 +1,199 @@
+"""A suite with what was run of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from django.db.models import Count, OuterRef, Q, Subquery
+
+from evalhub.teams.models import Project
+from evalhub.web.chips import Chip
+from evalhub.web.states import FORMATS, look
+from evaluators.criteria import Criteria
+from runs.models import Target
+from runs.pages.suites.suite_facts import SuiteFacts, entries_of, suite_facts
+from runs.pages.suites.versions import VersionChange, version_change
+from runs.warehouse.outcome_history import Strip, strips
+from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
+
+CLASSES = ("solid", "flaky", "broken", "few")
+MOST_TAGS = 8
+
+
+@dataclass(frozen=True)
+class ScenarioLine:
+    """A scenario of a suite's newest version, with its last trials."""
+
+    scenario: Scenario
+    tier: int
+    tags: tuple[str, ...]
+    checks: int
+    """Gates, assertions and evaluators."""
+    judged: bool
+    strip: Strip
+
+    @property
+    def steadiness(self) -> str:
+        return self.strip.rate.steadiness
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Which scenarios the address asks for; an empty word is any."""
+
+    show: str = ""
+    """A class of steadiness."""
+    tier: str = ""
+    tag: str = ""
+    target: str = ""
+    version: str = ""
+    """Number of the version whose changes stand beside them; the newest's without one."""
+
+    @property
+    def query(self) -> str:
+        """The same as an address carries it."""
+        return urlencode({name: value for name, value in vars(self).items() if value})
+
+    def at(self, version: int) -> str:
+        """Return the address with another version's changes."""
+        return replace(self, version=str(version)).query
+
+
+NOTHING_CHOSEN = Shown()
+
+
+@dataclass(frozen=True)
+class SuitePage:
+    """Everything a suite's page shows."""
+
+    suite: Suite
+    change: VersionChange
+    lines: list[ScenarioLine]
+    guidance: Sequence[Guidance]
+    default_guidance: Guidance | None
+    """What a run takes that asks for none: that of the last upload, which need not be the newest."""
+    targets: list[Target]
+    target: Target | None
+    facts: SuiteFacts
+
+    @property
+    def version(self) -> SuiteVersion | None:
+        """The newest."""
+        return next(iter(self.change.versions), None)
+
+    @property
+    def format(self) -> str:
+        """The format's name for people."""
+        return FORMATS.get(self.suite.format, self.suite.format)
+
+    def chips(self, shown: Shown) -> list[Chip]:
+        """Return the ways to narrow the table by class, tier, tag and target; those that would leave none are not offered."""
+        whole = replace(shown, show="", tag="", tier="")
+        return [
+            Chip("All", len(self.lines), whole.query, shown == whole),
+            *self._choices(shown, "show", Counter(line.steadiness for line in self.lines)),
+            *self._choices(shown, "tier", Counter(str(line.tier) for line in self.lines), "Tier"),
+            *self._choices(shown, "tag", Counter(tag for line in self.lines for tag in line.tags), "Tags"),
+            *self._targets(shown),
+        ]
+
+    def _choices(self, shown: Shown, name: str, counts: Counter[str], group: str = "") -> list[Chip]:
+        if name == "tier" and len(counts) < 2:
+            return []
+        found = counts.most_common(MOST_TAGS) if name == "tag" else _ordered(name, counts)
+        return [
+            Chip(
+                look(value)[1].capitalize() if name == "show" else value,
+                n,
+                replace(shown, **{name: value}).query,
+                getattr(shown, name) == value,
+                "" if index else group,
+                look(value)[0] if name == "show" else "",
+            )
+            for index, (value, n) in enumerate(found)
+        ]
+
+    def _targets(self, shown: Shown) -> list[Chip]:
+        return [
+            Chip(
+                each.name,
+                None,
+                replace(shown, target=each.name).query,
+                each == self.target,
+                "" if index else "Targets",
+            )
+            for index, each in enumerate(self.targets if len(self.targets) > 1 else [])
+        ]
+
+    def chosen(self, shown: Shown) -> list[ScenarioLine]:
+        """Return the lines of a class, a tier and a tag; an empty word is any."""
+        return [
+            line
+            for line in self.lines
+            if (not shown.show or line.steadiness == shown.show)
+            and (not shown.tier or str(line.tier) == shown.tier)
+            and (not shown.tag or shown.tag in line.tags)
+        ]
+
+
+def _ordered(name: str, counts: Counter[str]) -> list[tuple[str, int]]:
+    values = CLASSES if name == "show" else sorted(counts, key=int)
+    return [(value, counts[value]) for value in values if counts[value]]
+
+
+def find_suite(project: Project, slug: str) -> Suite | None:
+    """Return a project's suite with its number of retired scenarios and its last upload's guidance. One query."""
+    last = Upload.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("guidance")[:1]
+    retired = Count("scenarios", filter=Q(scenarios__retired=True))
+    found = Suite.objects.filter(project=project, slug=slug).select_related("project")
+    return found.annotate(retired=retired, taken=Subquery(last)).first()
+
+
+def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
+    """Return a suite's newest version, its scenarios' last trials on a target, and its history.
+
+    `suite` comes from `find_suite`; of what the address asks for, only target and version are looked at. Up to eight queries.
+    """
+    change = version_change(suite, shown.version)
+    targets = list(Target.objects.filter(runs__suite=suite).distinct())
+    chosen = next((each for each in targets if each.name == shown.target), None)
+    entries = entries_of(change.versions[0]) if change.versions else []
+    criteria = [
+        Criteria.model_validate(each.scenario_version.content.get("criteria", {})) for each in entries
+    ]
+    last = strips(suite, target=chosen.pk if chosen else None)
+    guidance = list(
+        suite.guidance.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
+    )
+    return SuitePage(
+        suite=suite,
+        change=change,
+        lines=[_line(*each, last) for each in zip(entries, criteria, strict=True)],
+        guidance=guidance,
+        default_guidance=_taken(suite, guidance),
+        targets=targets,
+        target=chosen,
+        facts=suite_facts(entries, criteria),
+    )
+
+
+def _taken(suite: Suite, known: Sequence[Guidance]) -> Guidance | None:
+    taken: int | None = vars(suite)["taken"]
+    found = next((each for each in known if each.pk == taken), None)
+    return found or (suite.guidance.filter(pk=taken).first() if taken else None)
+
+
+def _line(entry: SuiteEntry, criteria: Criteria, last: dict[int, Strip]) -> ScenarioLine:
+    version = entry.scenario_version
+    content = version.content
+    return ScenarioLine(
+        scenario=version.scenario,
+        tier=int(content.get("tier", 0)),
+        tags=tuple(content.get("tags", ())),
+        checks=criteria.checks,
+        judged=criteria.asks_model,
+        strip=last.get(version.scenario_id, Strip()),
+    )

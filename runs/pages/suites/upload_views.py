@@ -1,0 +1,105 @@
+"""Uploading suites, with the targets file that may come with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.views.decorators.http import require_POST
+
+from evalhub.teams.models import Project
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.fragments import page_or_fragment
+from runs.models import Target
+from runs.targets.import_targets import import_uploaded_targets
+from scenarios.bundles import Bundle
+from scenarios.formats import parse_files
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.forms import UploadForm
+from scenarios.imports import Imported, Preview, import_files, preview, seal_of
+from scenarios.models import SuiteVersion
+from scenarios.quoting import Quoted, quoted
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """What came of an upload: stored suites, or checked ones, or problems."""
+
+    name: str
+    imported: tuple[Imported, ...] = ()
+    checked: tuple[Preview, ...] = ()
+    """Looked at only; nothing of it is stored."""
+    is_other: bool = False
+    """Whether something else was asked to be kept than what had been looked at."""
+    problems: list[Quoted] = field(default_factory=list)
+    hints: list[Quoted] = field(default_factory=list)
+    targets: tuple[Target, ...] = ()
+    """Taken over from the bundle."""
+    target_problems: list[Quoted] = field(default_factory=list)
+    """Of the bundle's targets file; the suites are kept all the same."""
+
+    @property
+    def status(self) -> int:
+        return 422 if self.problems else 200
+
+    @property
+    def seal(self) -> str:
+        """What asks for just these files to be kept."""
+        return seal_of(self.checked)
+
+    @property
+    def waiting(self) -> list[Imported]:
+        """Suites whose targets file somebody may take over."""
+        known = bool(self.targets or self.target_problems)
+        return [] if known else [each for each in self.imported if each.version.targets_text]
+
+
+@require_POST
+@project_page("upload")
+def suite_upload(request: ProjectRequest) -> HttpResponse:
+    """Store the uploaded suites, or say every problem of them with its line."""
+    form = UploadForm(request.POST, request.FILES)
+    uploaded = _take(request, form) if form.is_valid() else None
+    context = {"form": form, "uploaded": uploaded}
+    status = uploaded.status if uploaded else 422
+    return page_or_fragment(request, "suites/upload.html", "suites/_uploaded.html", context, status=status)
+
+
+def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
+    name = ", ".join(str(each.name) for each in form.cleaned_data["file"])
+    files: dict[str, bytes] = {}
+    try:
+        bundle = form.bundle()
+        files = dict(bundle.files)
+        keep = form.cleaned_data["keep"]
+        if keep or form.cleaned_data["check"]:
+            checked = _checked(name, bundle, request.access.project)
+            if keep != checked.seal:
+                return replace(checked, is_other=bool(keep))
+        imported = import_files(bundle, project=request.access.project, by=request.user)
+    except ScenarioFileError as error:
+        refused = quoted([problem for problem in error.problems if not problem.lint], files)
+        return Uploaded(name, problems=refused, hints=quoted([p for p in error.problems if p.lint], files))
+    hints = quoted([lint for each in imported for lint in each.lints], files)
+    # Who owns the machine is asked nothing; others take the targets over by a button.
+    versions = [each.version for each in imported] if settings.EMBEDDED else []
+    brought = import_uploaded_targets(versions, by=request.user)
+    problems = quoted(brought.problems, _targets_files(versions))
+    return Uploaded(name, imported, hints=hints, targets=brought.targets, target_problems=problems)
+
+
+def _targets_files(versions: list[SuiteVersion]) -> dict[str, bytes]:
+    return {each.targets_file: each.targets_text.encode() for each in versions}
+
+
+def _checked(name: str, bundle: Bundle, project: Project) -> Uploaded:
+    suites = parse_files(
+        bundle.files,
+        name=bundle.name,
+        command_pattern=project.command_pattern,
+        executables=bundle.executables,
+    )
+    lints = [lint for suite in suites for lint in suite.lints]
+    previews = tuple(preview(suite, project) for suite in suites)
+    return Uploaded(name, checked=previews, hints=quoted(lints, bundle.files))

@@ -1,0 +1,83 @@
+"""Suites: the list with its upload, one of them, and what its versions differ in."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.fragments import page_or_fragment
+from runs.pages.suites import suite_list as lists
+from runs.pages.suites.suite_page import Shown, find_suite, suite_page
+from runs.pages.suites.versions import version_change
+from scenarios.formats.problems import Problem
+from scenarios.forms import UploadForm
+from scenarios.models import Suite
+from scenarios.quoting import quoted
+
+MOST_DIFFERENCES = 20
+"""Scenarios whose lines stand on one page; the others are led to one by one."""
+
+
+@require_safe
+@project_page()
+def suite_list(request: ProjectRequest) -> HttpResponse:
+    """List the project's suites that the address's filters leave, under the form that takes new ones."""
+    filters = lists.SuiteFilters.of(request.GET)
+    context = {
+        "suites": lists.suite_list(request.access.project, filters),
+        "filters": filters,
+        "form": UploadForm(),
+        "may_upload": request.access.may("upload"),
+    }
+    return page_or_fragment(request, "suites/suites.html", "suites/_suite_table.html", context)
+
+
+def _found(request: ProjectRequest, slug: str) -> Suite:
+    suite = find_suite(request.access.project, slug)
+    if suite is None:
+        raise Http404
+    return suite
+
+
+@require_safe
+@project_page()
+def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Show a suite's scenarios with their last trials, its versions and the hints of its files."""
+    found = _found(request, suite)
+    shown = Shown(**{each.name: request.GET.get(each.name, "") for each in fields(Shown)})
+    if request.htmx and request.htmx.target == "versions":
+        context = {"suite": found, "change": version_change(found, shown.version), "shown": shown}
+        return page_or_fragment(request, "suites/suite.html", "suites/_versions.html", context)
+    page = suite_page(found, shown)
+    lints = [Problem(**lint) for lint in page.version.lints] if page.version else []
+    context = {
+        "page": page,
+        "suite": found,
+        "change": page.change,
+        "shown": shown,
+        "lines": page.chosen(shown),
+        "chips": page.chips(shown),
+        "hints": quoted(lints, {}),
+        "baselines": list(found.baselines.select_related("target", "by").order_by("target__name", "branch")),
+        "may_upload": request.access.may("upload"),
+        "may_triage": request.access.may("triage"),
+    }
+    return page_or_fragment(request, "suites/suite.html", "suites/_scenarios.html", context)
+
+
+@require_safe
+@project_page()
+def suite_difference(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Show what a version of a suite changed, line by line: of one scenario, or of the first ones."""
+    found = _found(request, suite)
+    change = version_change(found, request.GET.get("version", ""), whole=True)
+    every = change.difference.scenarios if change.difference else ()
+    key = request.GET.get("scenario", "")
+    chosen = [each for each in every if each.key == key] if key else every[:MOST_DIFFERENCES]
+    rest = [each for each in every if each not in chosen]
+    context = {"suite": found, "change": change, "shown": chosen, "rest": rest}
+    return render(request, "suites/difference.html", context)

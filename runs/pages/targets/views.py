@@ -1,0 +1,201 @@
+"""Targets: the list with its import, one of them as text, and whether it can work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evalhub.teams.access import Access
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.fragments import page_or_fragment
+from runs.errors import RequestError
+from runs.models import Target
+from runs.pages.forms import TargetForm, TargetsFileForm
+from runs.pages.targets.target_list import target_row, target_rows, worker_rows
+from runs.targets import edits
+from runs.targets.check import ask_check
+from runs.targets.import_targets import import_bundle_targets, import_targets
+from scenarios.formats.problems import ScenarioFileError
+from scenarios.models import Suite
+from scenarios.quoting import Quoted, quoted
+
+
+@dataclass(frozen=True)
+class TakenOver:
+    """What came of a targets file: stored or proposed targets, or its problems."""
+
+    name: str
+    targets: tuple[Target, ...] = ()
+    problems: list[Quoted] = field(default_factory=list)
+
+    @property
+    def proposed(self) -> list[Target]:
+        """Those that wait for an admin."""
+        return [target for target in self.targets if not target.accepted]
+
+    @property
+    def status(self) -> int:
+        return 422 if self.problems else 200
+
+
+def accepts_at_once(access: Access) -> bool:
+    """Tell whether somebody's targets need no admin's word: an admin's own, and those of an embedded evalhub."""
+    return access.may("manage") or settings.EMBEDDED
+
+
+def find_target(request: ProjectRequest, pk: int) -> Target:
+    """Return the project's target. Raises `Http404`."""
+    return get_object_or_404(Target.objects.select_related("project"), project=request.access.project, pk=pk)
+
+
+def _list(request: ProjectRequest, **more: Any) -> dict[str, Any]:
+    now = timezone.now()
+    return {
+        "rows": target_rows(request.access.project, now=now),
+        "workers": worker_rows(now=now),
+        "form": TargetsFileForm(),
+        "accepts": accepts_at_once(request.access),
+        **_rights(request),
+        **more,
+    }
+
+
+def _rights(request: ProjectRequest) -> dict[str, bool]:
+    return {f"may_{action}": request.access.may(action) for action in ("run", "upload", "manage")}
+
+
+@require_safe
+@project_page()
+def target_list(request: ProjectRequest) -> HttpResponse:
+    """List the project's targets and the workers that would carry them."""
+    return render(request, "targets/targets.html", _list(request))
+
+
+@require_POST
+@project_page("upload")
+def target_import(request: ProjectRequest) -> HttpResponse:
+    """Take over a targets file, or say every problem of it with its line."""
+    form = TargetsFileForm(request.POST, request.FILES)
+    taken = None
+    if form.is_valid():
+        file = form.cleaned_data["file"]
+        taken = take(request, str(file.name), file.read())
+    status = taken.status if taken else 422
+    context = _list(request, form=form, taken=taken)
+    return page_or_fragment(
+        request, "targets/targets.html", "targets/_target_table.html", context, status=status
+    )
+
+
+def take(request: ProjectRequest, name: str, content: bytes) -> TakenOver:
+    """Store the targets of a file as its bringer's role allows."""
+    access = request.access
+    try:
+        targets = import_targets(
+            access.project, content, name, by=request.user, accepted=accepts_at_once(access)
+        )
+    except ScenarioFileError as error:
+        return TakenOver(name, problems=quoted(error.problems, {name: content}))
+    return TakenOver(name, targets)
+
+
+@require_POST
+@project_page("upload")
+def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Take over the targets file that a suite's newest version brought."""
+    found = get_object_or_404(Suite, project=request.access.project, slug=suite)
+    version = found.versions.first()
+    file, text = (version.targets_file, version.targets_text) if version else ("", "")
+    if version is None or not text:
+        messages.error(
+            request, f"{found.name} has no targets file. Upload one with the suite or import it here."
+        )
+        return redirect("target-list", request.access.project.slug)
+    try:
+        targets = import_bundle_targets(version, by=request.user, accepted=accepts_at_once(request.access))
+        taken = TakenOver(file, targets)
+    except ScenarioFileError as error:
+        taken = TakenOver(file, problems=quoted(error.problems, {file: text.encode()}))
+    return render(request, "targets/targets.html", _list(request, taken=taken), status=taken.status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page("manage")
+def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show a target as its entry in a targets file, and replace it by what is sent."""
+    target = find_target(request, pk)
+    if request.method != "POST":
+        text = yaml.safe_dump(target.definition, sort_keys=False, allow_unicode=True, width=100)
+        form = TargetForm(initial={"definition": text, "was": target.changed.isoformat()})
+        return render(request, "targets/target_edit.html", {"target": target, "form": form})
+    form = TargetForm(request.POST)
+    problems: list[Quoted] = []
+    if _is_crossed(form, target):
+        who = target.changed_by.get_username() if target.changed_by else "Somebody"
+        form.add_error(
+            "definition", f"{who} changed this target in the meantime. Save again to overwrite that change."
+        )
+        form.data = {**request.POST.dict(), "was": target.changed.isoformat()}
+    elif form.is_valid():
+        text = form.cleaned_data["definition"]
+        try:
+            edits.rewrite(target, text, by=request.user)
+        except ScenarioFileError as error:
+            problems = quoted(error.problems, {target.name: text.encode()})
+        else:
+            messages.success(request, f"Saved {target.name}. New runs use this version.")
+            return redirect("target-list", request.access.project.slug)
+    context = {"target": target, "form": form, "problems": problems}
+    return render(request, "targets/target_edit.html", context, status=422)
+
+
+def _is_crossed(form: TargetForm, target: Target) -> bool:
+    """Tell whether somebody rewrote the target since its page was drawn."""
+    return form.is_valid() and form.cleaned_data["was"] not in ("", target.changed.isoformat())
+
+
+@require_POST
+@project_page("manage")
+def target_accept(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Let a proposed target be used."""
+    target = find_target(request, pk)
+    try:
+        edits.accept(target, by=request.user)
+        messages.success(request, f"Accepted {target.name}. Runs can use it now.")
+    except RequestError as error:
+        messages.error(request, str(error))
+    return redirect("target-list", request.access.project.slug)
+
+
+@require_POST
+@project_page("manage")
+def target_remove(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Delete a target that nothing ran on, or reject a proposed one."""
+    target = find_target(request, pk)
+    try:
+        edits.remove(target, by=request.user)
+        messages.success(request, f"{target.name} is {'removed' if target.accepted else 'rejected'}.")
+    except RequestError as error:
+        messages.error(request, str(error))
+    return redirect("target-list", request.access.project.slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@project_page(to_post="run")
+def target_check(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Ask a worker whether a target can work, and show what is known of it; htmx asks on until there is an answer."""
+    target = find_target(request, pk)
+    if request.method == "POST":
+        ask_check(target, by=request.user)
+    if not request.htmx:
+        return redirect("target-list", request.access.project.slug)
+    context = {"row": target_row(target, now=timezone.now()), **_rights(request)}
+    return render(request, "targets/_target.html", context)

@@ -1,0 +1,60 @@
+"""A suite over its runs: trends of its measures, and what judges keep saying."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from evalhub.teams.models import Project
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.fragments import page_or_fragment
+from runs.charts.trend import trend_figure
+from runs.pages.reviews.rationales import readings
+from runs.pages.trends.default_suite import newest_judged_suite, newest_suite
+from runs.warehouse.filter_choices import target_names
+from runs.warehouse.trends import trend
+from scenarios.models import Suite
+
+
+def _chosen_suite(
+    project: Project, slug: str, opens_with: Callable[[Project], int | None]
+) -> tuple[list[Suite], Suite | None]:
+    """Return the project's suites, and the one that is asked for, else that of the newest runs, else the first."""
+    suites = list(Suite.objects.filter(project=project))
+    asked = next((suite for suite in suites if suite.slug == slug), None)
+    if asked or not suites:
+        return suites, asked
+    newest = opens_with(project)
+    return suites, next((suite for suite in suites if suite.pk == newest), suites[0])
+
+
+@require_safe
+@project_page()
+def trends(request: ProjectRequest) -> HttpResponse:
+    """Draw a measure of a suite over its runs, with the table of the same values."""
+    project, target = request.access.project, request.GET.get("target", "")
+    suites, suite = _chosen_suite(project, request.GET.get("suite", ""), newest_suite)
+    found = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
+    context = {
+        "suite_choices": [(each.slug, each.name) for each in suites],
+        "suite": suite,
+        "trend": found,
+        "newest_first": found.points[::-1] if found else [],
+        "figure": trend_figure(found) if found else None,
+        "targets": list(target_names(project.pk)),
+        "target": target,
+    }
+    return page_or_fragment(request, "trends/trends.html", "trends/_trend_swapped.html", context)
+
+
+@require_safe
+@project_page()
+def reviews(request: ProjectRequest) -> HttpResponse:
+    """Show what judges said over a suite's runs, guidance beside guidance."""
+    suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""), newest_judged_suite)
+    choices = [(each.slug, each.name) for each in suites]
+    context = {"suite_choices": choices, "suite": suite, "readings": readings(suite) if suite else []}
+    return render(request, "reviews/reviews.html", context)

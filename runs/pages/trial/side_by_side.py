@@ -1,0 +1,218 @@
+"""Two trials of one scenario beside each other: what they came to, and what their agents did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+from evalhub.teams.models import Project
+from evalhub.web.numbers import counted
+from runs.models import CommandRecord, Trial
+from runs.pages.trial.timeline import AT_ONCE, address, timeline
+from runs.pages.trial.trial_page import TrialPage, find_trial
+from runs.pages.trial.typical_values import Usual
+from runs.warehouse.differences import Difference, fingerprint_differences
+from runs.warehouse.outcome_history import Strip
+from scenarios.models import ScenarioVersion
+
+Score = dict[str, Any]
+
+
+class MeasuredPair(NamedTuple):
+    """A measure in both trials; a side is None where it was not measured."""
+
+    label: str
+    unit: str
+    base: float | None
+    new: float | None
+
+
+class GatePair(NamedTuple):
+    """A gate in both trials; a side is None where the trial does not have it."""
+
+    told: Score
+    """That of the new trial, else that of the base."""
+    base: Score | None
+    new: Score | None
+
+
+class DoneCommand(NamedTuple):
+    """A command as it stands in its column."""
+
+    line: str
+    exit_code: int | None
+    failed: bool
+    address: str
+    """Behind that of its trial."""
+
+
+class CommandPair(NamedTuple):
+    """The commands of one number; a side is None where the trial had ended."""
+
+    number: int
+    base: DoneCommand | None
+    new: DoneCommand | None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether one side did something else."""
+        return self.base is None or self.new is None or self.base.line != self.new.line
+
+
+@dataclass(frozen=True)
+class TwoTrials:
+    """Everything that the page of two trials shows."""
+
+    base: TrialPage
+    new: TrialPage
+    commands: tuple[list[DoneCommand], list[DoneCommand]]
+
+    @property
+    def sides(self) -> tuple[TrialPage, TrialPage]:
+        return self.base, self.new
+
+    @cached_property
+    def changed(self) -> tuple[str, ...]:
+        """Which of task, gates, judge and rubric are not the same: then the results cannot be compared."""
+        return _changed(self.base.trial.scenario_version, self.new.trial.scenario_version)
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        """What the fingerprints of the trials' runs differ in."""
+        return fingerprint_differences(self.base.trial.run, self.new.trial.run)
+
+    @cached_property
+    def measures(self) -> list[MeasuredPair]:
+        """What both or one of them measured, without what neither did."""
+        before, after = self.base.trial, self.new.trial
+        told = [
+            MeasuredPair("Time", "s", before.seconds, after.seconds),
+            MeasuredPair("Cost", "USD", before.cost_usd, after.cost_usd),
+            MeasuredPair("Input tokens", "tokens", before.tokens_in, after.tokens_in),
+            MeasuredPair("Output tokens", "tokens", before.tokens_out, after.tokens_out),
+            MeasuredPair("Composite", "", before.composite, after.composite),
+            *_measured(self.base, self.new),
+            MeasuredPair("Judge score", "", _judged(self.base), _judged(self.new)),
+        ]
+        return [pair for pair in told if pair.base is not None or pair.new is not None]
+
+    @cached_property
+    def gates(self) -> list[GatePair]:
+        """The gates of both, paired by what they look at."""
+        before, after = _by_place(self.base.gates), _by_place(self.new.gates)
+        places = dict.fromkeys([*after, *before])
+        return [
+            GatePair(after.get(each) or before[each], before.get(each), after.get(each)) for each in places
+        ]
+
+    @cached_property
+    def pairs(self) -> list[CommandPair]:
+        """The commands of both by their numbers; as many as fit a page."""
+        before, after = self.commands
+        paired = zip_longest(before[:AT_ONCE], after[:AT_ONCE])
+        return [CommandPair(number, *pair) for number, pair in enumerate(paired, 1)]
+
+    @property
+    def more(self) -> int:
+        """How many numbers are left out."""
+        return max(map(len, self.commands)) - len(self.pairs)
+
+    @cached_property
+    def parting(self) -> int:
+        """The number of the first command that is not the same; 0 where none of those shown is another."""
+        return next((pair.number for pair in self.pairs if pair.is_apart), 0)
+
+    @property
+    def command_summary(self) -> str:
+        """Return how far the commands of both are identical."""
+        shown = counted(len(self.pairs), "command")
+        if not self.pairs:
+            return "no commands in either trial"
+        if self.parting:
+            return f"first difference at command {self.parting}"
+        return f"first {shown} identical" if self.more else f"identical ({shown})"
+
+
+def two_trials(project: Project, base: int, new: int) -> TwoTrials | None:
+    """Return two trials of a project side by side, None where they are not two of one scenario. Three queries."""
+    before, after = find_trial(project, base), find_trial(project, new)
+    if before is None or after is None or before == after or before.scenario_id != after.scenario_id:
+        return None
+    commands: dict[int, list[CommandRecord]] = {before.pk: [], after.pk: []}
+    for command in CommandRecord.objects.filter(trial__in=commands).order_by("n"):
+        commands[command.trial_id].append(command)
+    pages = [_page(trial, commands[trial.pk]) for trial in (before, after)]
+    return TwoTrials(pages[0], pages[1], (_done(pages[0]), _done(pages[1])))
+
+
+def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
+    """Return what is read of a trial's page here: neither its judgings nor what stands around it."""
+    record = getattr(trial, "transcript", None)
+    transcript = record.unpack() if record else None
+    return TrialPage(
+        trial=trial,
+        commands=commands,
+        judgings=[],
+        artifacts=[],
+        siblings=[],
+        timeline=timeline(transcript, commands),
+        transcript=transcript,
+        strip=Strip(),
+        usual=Usual(),
+    )
+
+
+def _done(page: TrialPage) -> list[DoneCommand]:
+    return [
+        DoneCommand(step.line, step.exit_code, step.failed, address(at, step.number, None))
+        for at, step in enumerate(page.timeline.every)
+        if step.number
+    ]
+
+
+def _measured(base: TrialPage, new: TrialPage) -> list[MeasuredPair]:
+    before, after = ({each.label: each for each in page.metrics} for page in (base, new))
+    labels = dict.fromkeys([*after, *before])
+    both = [(after.get(label) or before[label], before.get(label), after.get(label)) for label in labels]
+    return [
+        MeasuredPair(told.label, told.unit, old.value if old else None, now.value if now else None)
+        for told, old, now in both
+    ]
+
+
+def _judged(page: TrialPage) -> float | None:
+    value: float | None = page.judge.get("value") if page.judge else None
+    return value
+
+
+def _by_place(gates: Sequence[Score]) -> dict[tuple[str, ...], Score]:
+    """Return gates by what they look at; of equal ones by their order."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    found = {}
+    for gate in gates:
+        looks_at = tuple(_looks_at(gate))
+        seen[looks_at] += 1
+        found[*looks_at, str(seen[looks_at])] = gate
+    return found
+
+
+def _looks_at(gate: Score) -> Iterable[str]:
+    detail = gate.get("detail") or {}
+    return (gate["layer"], gate["name"], *(str(detail.get(name, "")) for name in ("name", "command", "path")))
+
+
+def _changed(before: ScenarioVersion, after: ScenarioVersion) -> tuple[str, ...]:
+    if before.pk == after.pk:
+        return ()
+    parts = {
+        "task": before.task_hash == after.task_hash,
+        "gates": before.gates_hash == after.gates_hash,
+        "judge": before.judge_hash == after.judge_hash,
+        # A project has a rubric once for each content.
+        "rubric": before.rubric_id == after.rubric_id,
+    }
+    return tuple(word for word, same in parts.items() if not same)

@@ -1,0 +1,118 @@
+"""One trial, and the files that were kept of it."""
+
+from __future__ import annotations
+
+from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, render
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_safe
+
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.errors import error_page
+from evalhub.web.paging import key_of
+from evaluators.redaction import redact_patterns
+from runs.models import Artifact, Trial
+from runs.pages.run.rerun_links import again
+from runs.pages.trial.citations import Citations
+from runs.pages.trial.side_by_side import two_trials
+from runs.pages.trial.trial_page import find_trial, trial_page
+from runs.pages.trial.workspace_changes import ARTIFACT as WORKSPACE
+from runs.pages.trial.workspace_changes import workspace_changes
+from runs.warehouse.artifacts import FileUnavailable, open_kept, opened
+from runs.warehouse.kept_workspace import UNREADABLE, kept_file
+
+PARTS = ("commands", "messages", "files", "raw")
+
+
+def _trial(request: ProjectRequest, pk: int) -> Trial:
+    trial = find_trial(request.access.project, pk)
+    if trial is None:
+        raise Http404
+    return trial
+
+
+@require_safe
+@project_page()
+def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show what the agent did, and why that passed or failed."""
+    asked = request.GET.get("part", "")
+    part = asked if asked in PARTS else PARTS[0]
+    start = key_of(request.GET.get("from", "")) or 0
+    page = trial_page(_trial(request, pk), start)
+    may_run = request.access.may("run")
+    context = {
+        "page": page,
+        "part": part,
+        "citations": Citations(page.timeline.every, start if part == PARTS[0] else None),
+        "files": workspace_changes(page.trial, page.artifacts) if part == "files" else None,
+        "start": start,
+        "again": again(page.trial.run, [page.trial.scenario.key]) if may_run else "",
+        "may_download": request.access.may("read unredacted"),
+    }
+    target = request.htmx.target if request.htmx else None
+    fragments = {"transcript": "trial/_transcript.html", "more-steps": "trial/_steps.html"}
+    return render(request, fragments.get(target or "", "trial/trial.html"), context)
+
+
+@require_safe
+@project_page("read unredacted")
+def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
+    """Send a kept file, as it is, as a download: whatever is in it, no browser shows it as a page of this site."""
+    kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=name)
+    try:
+        file = open_kept(kept.sha256)
+    except FileUnavailable as error:
+        return error_page(404, "This file cannot be downloaded", str(error), error.id)
+    response = FileResponse(file, as_attachment=True, filename=f"trial-{pk}-{kept.name}")
+    response["Content-Type"] = "application/octet-stream"
+    return response
+
+
+@require_safe
+@project_page("read unredacted")
+def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpResponse:
+    """Send one file of the kept workspace, as it is, as a download."""
+    kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=WORKSPACE)
+    try:
+        with opened(kept.sha256) as archive:
+            found = kept_file(archive, number)
+    except FileUnavailable as error:
+        return error_page(404, "This file cannot be downloaded", str(error), error.id)
+    except UNREADABLE as error:
+        raise Http404 from error
+    if found is None:
+        raise Http404
+    file, content = found
+    disposition = content_disposition_header(True, _plain_name(file.path)) or "attachment"
+    headers = {"Content-Disposition": disposition}
+    return HttpResponse(content, content_type="application/octet-stream", headers=headers)
+
+
+def _plain_name(path: str) -> str:
+    """Return a file's name as a header can hold it, whatever stands in it."""
+    return "".join(each if each.isprintable() else "_" for each in path.rpartition("/")[2])
+
+
+@require_safe
+@project_page()
+def transcript_text(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Send the raw transcript as text, whole; redacted for those who may not read it as it is."""
+    page = trial_page(_trial(request, pk))
+    if page.transcript is None:
+        raise Http404
+    text = page.transcript.text
+    if not request.access.may("read unredacted"):
+        text = redact_patterns(text)
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="trial-{pk}-transcript.txt"'
+    return response
+
+
+@require_safe
+@project_page()
+def trial_against(request: ProjectRequest, pk: int, base: int) -> HttpResponse:
+    """Show a trial beside another one of its scenario, such as the baseline's."""
+    compared = two_trials(request.access.project, base, pk)
+    if compared is None:
+        raise Http404
+    return render(request, "trial/side_by_side.html", {"compared": compared})

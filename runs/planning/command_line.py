@@ -1,0 +1,63 @@
+"""The line of the command line that starts the same runs as a page does."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from evalhub.teams.access import DEFAULT_PROJECT
+from runs.planning.request import Request
+from scenarios.models import Guidance
+
+
+def as_command(request: Request, guidance: Sequence[Guidance]) -> str:
+    """Return the `run_scenarios` line for a request of one suite, quoted for a POSIX shell.
+
+    `guidance` are all versions of the suite, among which the line's word for one has to be unmistakable. The suite
+    is named, so the line takes a file of that name where there is one in its folder.
+    """
+    suite = request.suite_versions[0].suite
+    return shlex.join(["manage.py", "run_scenarios", suite.slug, *_words(request, guidance)])
+
+
+def _words(request: Request, guidance: Sequence[Guidance]) -> Iterator[str]:
+    slug = request.suite_versions[0].suite.project.slug
+    yield from _option("--project", "" if slug == DEFAULT_PROJECT else slug)
+    for name, values in (
+        ("--target", request.targets),
+        ("--model", request.models),
+        ("--guidance", [_unmistakable(each, guidance) for each in request.guidance]),
+        ("--tags", request.selection.tags),
+        ("--tier", _known(request.selection.tier)),
+        ("--only", request.selection.only),
+        ("--trials", [str(request.options.trials)]),
+        ("--concurrency", _known(request.options.concurrency)),
+        ("--timeout-seconds", _seconds(request.options.timeout_seconds)),
+        ("--baseline", [request.options.baseline]),
+        ("--run-tag", request.tags),
+    ):
+        for value in values:
+            yield from _option(name, value)
+    if not request.options.judge:
+        yield "--no-judge"
+
+
+def _known(number: int | None) -> list[str]:
+    return [] if number is None else [str(number)]
+
+
+def _seconds(limit: float | None) -> list[str]:
+    return [] if limit is None else [str(limit).removesuffix(".0")]
+
+
+def _option(name: str, value: str) -> list[str]:
+    if not value:
+        return []
+    # What begins with a dash would be taken for an option.
+    return [f"{name}={value}"] if value.startswith("-") else [name, value]
+
+
+def _unmistakable(chosen: Guidance, among: Sequence[Guidance]) -> str:
+    """Return a guidance version's number, or its hash where another one is called like the number."""
+    number = str(chosen.number)
+    return chosen.sha256 if any(each.name == number for each in among) else number

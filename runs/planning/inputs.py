@@ -1,0 +1,122 @@
+"""From paths and names, as people type them, to a request; and runs carried to their end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.contrib.auth.models import User
+
+from evalhub.teams.models import Project
+from runs.errors import RequestError
+from runs.planning.selection import last_guidance
+from runs.targets.import_targets import folder_on_disk, import_bundle_targets, import_targets
+from scenarios.bundle_limits import read_whole
+from scenarios.bundles import read_path
+from scenarios.formats.parsed import FixtureFile
+from scenarios.formats.upload import inside
+from scenarios.guidance import Unplaced, placed, replaced
+from scenarios.imports import import_files
+from scenarios.models import Guidance, Suite, SuiteVersion
+from scenarios.storing import guidance_files, keep_guidance
+
+logger = logging.getLogger(__name__)
+
+
+def suite_versions(
+    project: Project, names: Sequence[str], *, by: User | None, strict: bool = False
+) -> list[SuiteVersion]:
+    """Return the suite versions that these paths hold or names mean; paths are stored first.
+
+    `strict` is that of `parse_files`. Raises `ScenarioFileError` for files and `RequestError` for a name that is neither.
+    """
+    found: list[SuiteVersion] = []
+    for name in names:
+        path = Path(name)
+        if path.exists():
+            imported = import_files(read_path(path), project=project, by=by, strict=strict)
+            for each in imported:
+                import_bundle_targets(
+                    each.version, by=by, base_folder=folder_on_disk(path, each.version.targets_file)
+                )
+            found += [each.version for each in imported]
+        else:
+            found.append(newest_version(project, name))
+    return found
+
+
+def newest_version(project: Project, slug: str) -> SuiteVersion:
+    """Return the suite version that was uploaded last. Raises `RequestError`."""
+    suite = Suite.objects.filter(project=project, slug=slug).first()
+    upload = suite.uploads.select_related("suite_version").first() if suite else None
+    if upload is None:
+        raise RequestError(f"'{slug}' is neither a path nor a suite of {project.name}. Check the spelling.")
+    return upload.suite_version
+
+
+def chosen_guidance(
+    versions: Sequence[SuiteVersion], names: Sequence[str], *, by: User | None
+) -> list[Guidance]:
+    """Return the guidance versions that names mean: a file, a number, a name or the start of a hash.
+
+    A file takes the place of a document of each suite, of that at PATH where it is given as `PATH=FILE`, and what
+    comes of it is stored as a version. Raises `RequestError`.
+    """
+    return [_guidance(version, name, by) for version in versions for name in names]
+
+
+def _guidance(version: SuiteVersion, name: str, by: User | None) -> Guidance:
+    suite, (place, _, file) = version.suite, name.partition("=")
+    if Path(name).is_file():
+        return _from_file(version, Path(name), "", by)
+    if place and file and Path(file).is_file():
+        return _from_file(version, Path(file), place, by)
+    for guidance in suite.guidance.all():
+        if name in (str(guidance.number), guidance.name) or (
+            len(name) >= 6 and guidance.sha256.startswith(name)
+        ):
+            return guidance
+    numbers = ", ".join(str(each.number) for each in suite.guidance.all()) or "none"
+    raise RequestError(
+        f"'{name}' is neither a file nor a guidance version of {suite.name}. It has: {numbers}."
+    )
+
+
+def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -> Guidance:
+    """Store the suite's guidance with a file in the place of one of its documents. Raises `RequestError`."""
+    own = guidance_files(last_guidance(version.suite) or version.guidance)
+    path = inside("", place or file.name)
+    if path in (None, "."):
+        raise RequestError(
+            f"--guidance {place}={file}: '{place}' leads out of the workspace. Give a path within."
+        )
+    document = FixtureFile(str(path), _guidance_text(file))
+    try:
+        (laid,) = placed((document,), own, named=(document.path,) if place else ())
+    except Unplaced as error:
+        raise RequestError(
+            f"{file}: {error} Say which path in the workspace is meant: --guidance PATH={file}."
+        ) from error
+    called = f"{file.name} over {laid.path}"[-120:] if laid.path != file.name else ""
+    return keep_guidance(version.suite, replaced(own, (laid,)), by=by, name_if_new=called)[0]
+
+
+def _guidance_text(path: Path) -> bytes:
+    try:
+        return read_whole(path)
+    except OSError as error:
+        raise RequestError(
+            f"{path}: The guidance cannot be read: {error.strerror}. Check the path."
+        ) from error
+
+
+def import_targets_file(project: Project, path: Path, *, by: User | None) -> None:
+    """Store the targets of a file; relative paths in it start from its folder."""
+    try:
+        content = read_whole(path)
+    except OSError as error:
+        raise RequestError(
+            f"{path}: The targets cannot be read: {error.strerror}. Check the path."
+        ) from error
+    import_targets(project, content, path.name, by=by, base_folder=str(path.resolve().parent))

@@ -1,0 +1,63 @@
+"""Options of the command line that stand for files, addresses or commands, or for a configuration file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evalhub.teams.models import Project
+from runs.planning.runner_config import TARGET, read_config
+from runs.sources.reading import read_json_file, read_registry_file
+from runs.targets.import_targets import import_targets
+
+
+def apply_config(project: Project, options: dict[str, Any]) -> None:
+    """Fill in from `--config` what the command line does not say. Raises `RequestError`.
+
+    An endpoint becomes the target `agent-endpoint`, which is taken when no other is named.
+    """
+    if not options["config"]:
+        return
+    path = Path(options["config"])
+    config = read_config(path)
+    said = {
+        "seed_manifest": config.seed_manifest,
+        "snapshot": config.snapshot,
+        "tool_registry": config.registry,
+        "output_dir": config.output_dir,
+        "baseline": config.baseline,
+        "concurrency": config.concurrency,
+        "timeout_seconds": config.timeout_seconds,
+    }
+    for name, value in said.items():
+        if not options[name] and value:
+            options[name] = str(value) if isinstance(value, Path) else value
+    if config.target:
+        text = yaml.safe_dump({"targets": [dict(config.target)]}).encode()
+        import_targets(project, text, path.name, by=None, base_folder=str(path.resolve().parent))
+        options["target"] = options["target"] or [TARGET]
+
+
+def given_sources(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the run options for seed manifest, snapshot and registry. Raises `RequestError`.
+
+    Files are read now; an address or a command is asked by the worker just before the run.
+    """
+    found: dict[str, Any] = {}
+    if options["seed_manifest"]:
+        found["seed"] = read_json_file(Path(options["seed_manifest"]), "The seed manifest")
+    if options["snapshot"]:
+        found |= _file_or_source(
+            options["snapshot"], "snapshot", lambda path: read_json_file(path, "The snapshot")
+        )
+    if options["tool_registry"]:
+        found |= _file_or_source(options["tool_registry"], "registry", read_registry_file)
+    return found
+
+
+def _file_or_source(given: str, name: str, read: Any) -> dict[str, Any]:
+    # A command may be longer than any path: os.path says False where pathlib raises.
+    return {name: read(Path(given))} if os.path.exists(given) else {f"{name}_source": given}  # noqa: PTH110

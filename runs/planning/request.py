@@ -1,0 +1,179 @@
+"""From a request to queued trials. Pages, REST and the command line all end here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalhub.teams.models import Project, note
+from runs.errors import NothingToRun, RequestError
+from runs.models import Launch, Run, Target, Trial
+from runs.models.run import Trigger
+from runs.models.run_options import RunOptions, Selection
+from runs.planning.selection import ChosenScenario, ProjectReader, check_judge, select_scenarios
+from runs.queue import statements, wakeups
+from runs.queue.claims import make_slots
+from scenarios.models import Guidance, SuiteVersion
+
+
+@dataclass(frozen=True)
+class Request:
+    """What somebody wants to run: every suite version on every target, with every model and every guidance."""
+
+    suite_versions: Sequence[SuiteVersion]
+    targets: Sequence[str] = ()
+    """Names; empty takes what the scenarios name (`tool_matrix`, `execution.target`), else the only target."""
+    models: Sequence[str] = ()
+    guidance: Sequence[Guidance] = ()
+    """Empty takes that of the suite's last upload."""
+    selection: Selection = field(default_factory=Selection)
+    options: RunOptions = field(default_factory=RunOptions)
+    tool_version: str = ""
+    branch: str = ""
+    commit: str = ""
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a plan: what it would execute."""
+
+    suite_version: SuiteVersion
+    target: Target
+    model: str
+    guidance: Guidance | None
+    scenarios: tuple[ChosenScenario, ...]
+    trials: int
+    """Of each scenario."""
+    concurrency: int = 1
+    """Trials at once."""
+
+    @property
+    def trial_count(self) -> int:
+        """Scenarios times trials."""
+        return len(self.scenarios) * self.trials
+
+
+def plan(project: Project, request: Request, reader: ProjectReader | None = None) -> tuple[PlannedRun, ...]:
+    """Return the runs that the request would make, with nothing stored. Raises `RequestError`.
+
+    What the caller knows is not read again.
+    """
+    check_judge(project, request.options)
+    planned: list[PlannedRun] = []
+    reader = reader or ProjectReader(project)
+    for version in request.suite_versions:
+        if version.suite.project_id != project.pk:
+            raise RequestError(f"{version.suite.name} belongs to another project.")
+        arms: dict[tuple[int, str], list[ChosenScenario]] = {}
+        targets: dict[int, Target] = {}
+        for scenario in select_scenarios(reader.scenarios(version), request.selection, version.suite.name):
+            for target, model in reader.arms(scenario, request.targets, request.models):
+                targets[target.pk] = target
+                arms.setdefault((target.pk, model), []).append(scenario)
+        guidance: Sequence[Guidance | None] = request.guidance or (reader.guidance(version.suite),)
+        own = [each for each in guidance if each is None or each.suite_id == version.suite_id]
+        planned += [
+            PlannedRun(
+                version,
+                targets[pk],
+                model,
+                each,
+                tuple(scenarios),
+                request.options.trials,
+                request.options.concurrency or targets[pk].workers or 1,
+            )
+            for (pk, model), scenarios in arms.items()
+            for each in own
+        ]
+    if not planned:
+        raise NothingToRun(
+            "Nothing is left to run: a tool_matrix is empty, or the guidance is of another suite."
+        )
+    return tuple(planned)
+
+
+@transaction.atomic
+def request_runs(
+    project: Project, request: Request, *, by: User | None, trigger: Trigger, wake: bool = True
+) -> Launch:
+    """Store the runs of a request with their queued trials. Raises `RequestError`.
+
+    Workers are woken unless the caller carries the runs itself.
+    """
+    planned = plan(project, request)
+    launch = Launch.objects.create(
+        project=project,
+        by=by,
+        trigger=trigger,
+        request={
+            "targets": list(request.targets),
+            "models": list(request.models),
+            "selection": request.selection.model_dump(mode="json"),
+            "options": request.options.model_dump(mode="json", exclude={"seed", "snapshot", "registry"}),
+        },
+    )
+    runs = [_store(launch, each, request) for each in planned]
+    keys = [run.pk for run in runs]
+    note(project, by, "run.request", _named(keys), launch=launch.pk, runs=keys)
+    if wake:
+        wakeups.after_commit_prepare([run.pk for run in runs])
+    return launch
+
+
+def _named(runs: Sequence[int]) -> str:
+    """Return runs as the audit log names them: people know these numbers, and not the launch's."""
+    return f"run {runs[0]}" if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} to {runs[-1]}"
+
+
+def _options(planned: PlannedRun, request: Request) -> dict[str, Any]:
+    """Return what is kept with a run; the project's seed manifest belongs to it where there is no nearer one."""
+    options: dict[str, Any] = request.options.model_dump(mode="json")
+    version = planned.suite_version
+    if options["seed"] is None and version.config.get("seed") is None:
+        options["seed"] = version.suite.project.seed_manifest
+    return options
+
+
+def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
+    trials = planned.trial_count
+    run = Run.objects.create(
+        project=launch.project,
+        launch=launch,
+        suite_version=planned.suite_version,
+        suite=planned.suite_version.suite,
+        target=planned.target,
+        model=planned.model,
+        guidance=planned.guidance,
+        tool_version=request.tool_version,
+        options=_options(planned, request),
+        concurrency=planned.concurrency,
+        trials=trials,
+        open=trials,
+        branch=request.branch,
+        commit=request.commit,
+        tags=list(request.tags),
+        by=launch.by,
+        trigger=launch.trigger,
+    )
+    width = len(planned.scenarios)
+    # Not in bulk by the ORM: for a thousand trials that takes as long as to start the command.
+    queued = {**statements.blank(Trial), "run": run.pk}
+    rows = [
+        {
+            **queued,
+            "scenario_version": scenario.version_id,
+            "scenario": scenario.scenario_id,
+            "index": index,
+            "position": index * width + place,
+        }
+        for index in range(planned.trials)
+        for place, scenario in enumerate(planned.scenarios)
+    ]
+    statements.insert(Trial, rows)
+    make_slots(run)
+    return run

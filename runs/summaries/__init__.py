@@ -1,1 +1,0 @@
-"""What the trials of a run come to: rollups for trends and comparisons, digests for its page."""

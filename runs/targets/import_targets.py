@@ -1,0 +1,109 @@
+"""Targets files taken over into a project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalhub.teams.models import Project, note
+from runs.models import Target
+from runs.queue.claims import sync_target_slots
+from runs.targets.definitions import TargetDefinition, read_targets
+from runs.targets.paths import refuse_saving
+from runs.worker_settings import containment
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.models import SuiteVersion
+
+
+@transaction.atomic
+def import_targets(
+    project: Project,
+    content: bytes,
+    file: str,
+    *,
+    by: User | None,
+    base_folder: str = "",
+    accepted: bool = True,
+) -> tuple[Target, ...]:
+    """Store the targets of a file, in place of those with the same names. Raises `ScenarioFileError`.
+
+    Without `accepted` they are proposals that an admin has to accept; one that would replace a target is left
+    alone until then.
+    """
+    definitions = read_targets(content, file)
+    for definition in definitions:
+        refuse_saving(definition, containment().targets, file=file, base=base_folder)
+    return tuple(
+        _store(project, definition, by=by, base_folder=base_folder, accepted=accepted)
+        for definition in definitions
+    )
+
+
+def import_bundle_targets(
+    suite_version: SuiteVersion, *, by: User | None, base_folder: str = "", accepted: bool = True
+) -> tuple[Target, ...]:
+    """Store the targets that a suite's bundle brought; none where it brought no targets file."""
+    if not suite_version.targets_text:
+        return ()
+    content = suite_version.targets_text.encode()
+    project, file = suite_version.suite.project, suite_version.targets_file
+    return import_targets(project, content, file, by=by, base_folder=base_folder, accepted=accepted)
+
+
+@dataclass(frozen=True)
+class Brought:
+    """The targets that came with an upload, or what is wrong with their file; its suites are kept all the same."""
+
+    targets: tuple[Target, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def import_uploaded_targets(
+    versions: Iterable[SuiteVersion], *, by: User | None, base_folder: str = "", accepted: bool = True
+) -> Brought:
+    """Store the targets that the bundle of these suite versions brought; its targets file stands with each of them."""
+    version = next((each for each in versions if each.targets_text), None)
+    if version is None:
+        return Brought()
+    try:
+        return Brought(import_bundle_targets(version, by=by, base_folder=base_folder, accepted=accepted))
+    except ScenarioFileError as error:
+        return Brought(problems=error.problems)
+
+
+def folder_on_disk(path: Path, targets_file: str) -> str:
+    """Return where relative paths of a targets file start from: its own folder on disk; empty within an archive."""
+    found = (path if path.is_dir() else path.parent) / targets_file
+    return str(found.resolve().parent) if found.is_file() else ""
+
+
+def _store(
+    project: Project, definition: TargetDefinition, *, by: User | None, base_folder: str, accepted: bool
+) -> Target:
+    values = {
+        "provider": definition.kind,
+        "definition": dict(definition.entry),
+        "base_folder": base_folder,
+        "workers": definition.workers,
+        "accepted": accepted,
+        "changed_by": by if getattr(by, "pk", None) else None,
+    }
+    existing = Target.objects.filter(project=project, name=definition.name).first()
+    if existing is None:
+        target = Target.objects.create(project=project, name=definition.name, **values)
+    elif not accepted or all(
+        getattr(existing, name) == values[name] for name in ("definition", "base_folder", "accepted")
+    ):
+        return existing
+    else:
+        target = existing
+        for name, value in values.items():
+            setattr(target, name, value)
+        target.save(update_fields=list(values))
+    sync_target_slots(target)
+    note(project, by, "target.change", target.name, provider=definition.kind, accepted=accepted)
+    return target

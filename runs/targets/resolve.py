@@ -1,0 +1,47 @@
+"""A stored target as it can be asked: with its variables, its prices and the key of its model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from runs.errors import ProviderError
+from runs.models import Target, TargetVersion
+from runs.models.price import prices_of
+from runs.providers import MODELS
+from runs.providers.options import ResolvedTarget
+from runs.targets.definitions import define, resolve
+from runs.targets.paths import refuse_using
+from runs.worker_settings import containment
+from scenarios.formats.problems import ScenarioFileError
+
+
+def resolve_target(
+    target: Target, variables: Mapping[str, str], version: TargetVersion | None = None
+) -> ResolvedTarget:
+    """Return a stored target with its variables, as one of its versions has it, else as it is now.
+
+    Raises `ProviderError` naming what is missing.
+    """
+    entry = version.definition if version else target.definition
+    try:
+        definition = define(entry, file=target.name)
+    except ScenarioFileError as error:
+        # Stored definitions were valid once; a newer release may ask for more.
+        raise ProviderError(
+            f"The target '{target.name}' is not valid any more: {error.problems[0]}", kind="configuration"
+        ) from error
+    roots = containment().targets
+    refuse_using(definition, variables, roots, base=target.base_folder)
+    resolved = resolve(definition, variables, base_folder=target.base_folder)
+    return _reachable(replace(resolved, prices=prices_of(target.project_id)), variables)
+
+
+def _reachable(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTarget:
+    """Return a model with the key that it is asked with, and any other target as it is."""
+    if target.kind not in MODELS:
+        return target
+    # Loaded for a model only: how one is reached takes as long to load as the rest of `runs`.
+    from runs.providers.access import with_key
+
+    return with_key(target, variables)

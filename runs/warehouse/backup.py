@@ -1,0 +1,127 @@
+"""A copy of everything that cannot be made again: the database, the kept files, and the secret of the sessions."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+from runs.warehouse.artifacts import folders, store, store_errors
+
+DATABASE_FILE = "evalhub.sqlite3"
+DUMP_FILE = "evalhub.dump"
+SECRET_FILE = "secret_key"  # noqa: S105 (a file's name)
+HASH = re.compile(r"[0-9a-f]{64}")
+
+
+class BackupFailed(Exception):
+    """A backup that could not be made whole; the message is a sentence for people."""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What a backup holds: the database, and the files that were new."""
+
+    database: Path
+    files: int
+    bytes: int
+
+
+def back_up(folder: Path) -> Copied:
+    """Copy everything into a folder; one that holds an earlier backup gets only what is new.
+
+    The database comes first: a file is written before the row that names it, so each row of the copy has its file.
+    Raises `OSError`, `sqlite3.Error` or `BackupFailed`.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if connection.vendor == "sqlite":
+        database = _copy_sqlite(folder / DATABASE_FILE)
+    else:
+        database = _dump_postgresql(folder / DUMP_FILE)
+    secret = Path(settings.DATA_DIR) / SECRET_FILE
+    if secret.exists():
+        shutil.copyfile(secret, folder / SECRET_FILE)
+        (folder / SECRET_FILE).chmod(0o600)
+    try:
+        copied = [_copy_file(name, folder / "artifacts") for name in _kept_names()]
+    except store_errors() as error:
+        raise BackupFailed(
+            f"{folder}: the files could not be copied: {error}. Check its space and owner."
+        ) from error
+    new = [size for size in copied if size is not None]
+    return Copied(database, len(new), sum(new))
+
+
+def _kept_names() -> Iterator[str]:
+    for folder in folders():
+        # A name that is no hash is of a file that is still being written: no row names it.
+        yield from (f"{folder}/{name}" for name in store().listdir(folder)[1] if HASH.fullmatch(name))
+
+
+def _dump_postgresql(target: Path) -> Path:
+    """Dump the database as of one moment by PostgreSQL's own program, in its custom format."""
+    known = connection.settings_dict
+    part = target.with_suffix(".part")
+    words = ["pg_dump", "--format", "custom", "--no-password", "--file", str(part)]
+    for option, name in (("--host", "HOST"), ("--port", "PORT"), ("--username", "USER")):
+        words += [option, str(known[name])] if known[name] else []
+    password = {"PGPASSWORD": str(known["PASSWORD"])} if known["PASSWORD"] else {}
+    try:
+        ended = subprocess.run(
+            [*words, str(known["NAME"])], env={**os.environ, **password}, capture_output=True, check=False
+        )
+    except FileNotFoundError as error:
+        raise BackupFailed(
+            "pg_dump is not installed here, so nothing was copied. Install PostgreSQL's client programs, "
+            f"version {_server_version()} or later."
+        ) from error
+    if ended.returncode:
+        part.unlink(missing_ok=True)
+        said = ended.stderr.decode("utf-8", "replace").strip().rstrip(".")
+        raise BackupFailed(f"pg_dump failed, so nothing was copied: {said}.")
+    part.chmod(0o600)
+    part.replace(target)
+    return target
+
+
+def _server_version() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        return int(cursor.fetchone()[0]) // 10_000
+
+
+def _copy_sqlite(target: Path) -> Path:
+    """Copy the database as of one moment, while others go on writing (SQLite's online backup)."""
+    name = str(connection.settings_dict["NAME"])
+    part = target.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with closing(sqlite3.connect(name)) as source, closing(sqlite3.connect(part)) as copy:
+        source.backup(copy)
+        (said,) = copy.execute("PRAGMA integrity_check").fetchone()
+    if said != "ok":
+        raise OSError(f"The copy of {name} is not sound: {said}.")
+    part.chmod(0o600)
+    part.replace(target)
+    return target
+
+
+def _copy_file(name: str, root: Path) -> int | None:
+    """Copy a kept file; None where the backup has it already."""
+    target = root / name
+    if target.exists():
+        return None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_suffix(f".{os.getpid()}")
+    with store().open(name, "rb") as source, part.open("wb") as copy:
+        shutil.copyfileobj(source, copy)
+    part.replace(target)
+    return target.stat().st_size

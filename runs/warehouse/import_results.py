@@ -1,0 +1,152 @@
+"""Foreign results into the warehouse: closed runs beside one's own, with rollups and comparisons."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from evalhub.teams.models import Project, note
+from runs.models import Launch, Run, Target, Trial
+from runs.models.run import RunState, Trigger
+from runs.models.target import IMPORTED
+from runs.models.trial import TrialState
+from runs.warehouse import comparison
+from runs.warehouse.external_results import ForeignRun, ForeignTrial, read_results
+from runs.warehouse.rollups import write_rollups
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.imports import store_suite
+from scenarios.models import ScenarioVersion, Suite, SuiteVersion
+from scenarios.spec import ScenarioSpec
+
+
+@transaction.atomic
+def import_results(project: Project, content: bytes, file: str, *, by: User | None) -> tuple[Run, ...]:
+    """Store the runs of a results file and return them; of a file that was imported before, its runs.
+
+    Raises `RequestError` for a file that holds no results; then nothing is stored.
+    """
+    # Whoever brings the same content at once waits and finds its runs; rows that name the project are not kept waiting.
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    sha256 = hashlib.sha256(content).hexdigest()
+    before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
+    if before.exists():
+        return tuple(before.order_by("pk"))
+    found = read_results(content, file)
+    launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
+    runs = tuple(_store(launch, each, sha256) for each in found)
+    note(project, by, "results.import", file, runs=[run.pk for run in runs])
+    return runs
+
+
+def _store(launch: Launch, foreign: ForeignRun, sha256: str) -> Run:
+    version = _suite_version(launch.project, foreign, launch.by)
+    target, _ = Target.objects.get_or_create(
+        project=launch.project,
+        name=foreign.target[:120],
+        defaults={"provider": IMPORTED, "definition": {"url": foreign.target}, "accepted": False},
+    )
+    now = timezone.now()
+    outcomes = [trial.outcome for trial in foreign.trials]
+    run = Run.objects.create(
+        project=launch.project,
+        launch=launch,
+        suite_version=version,
+        suite=version.suite,
+        target=target,
+        state=RunState.FINISHED,
+        outcome=next((word for word in ("fail", "error", "pass") if word in outcomes), ""),
+        options={
+            "import": {"sha256": sha256, "run_id": foreign.external_id},
+            "baseline": _baseline(launch, foreign),
+        },
+        fingerprint={"target": foreign.target, "provider": IMPORTED, "staleness": foreign.staleness},
+        warnings=[*foreign.warnings, *foreign.staleness.get("warnings", [])],
+        tool_version=str(foreign.staleness.get("tool_version") or ""),
+        trials=len(outcomes),
+        passed=outcomes.count("pass"),
+        failed=outcomes.count("fail"),
+        errors=outcomes.count("error"),
+        by=launch.by,
+        trigger=Trigger.IMPORT,
+        started=foreign.started or now,
+        finished=_finished(foreign, foreign.started or now),
+    )
+    _store_trials(run, version, foreign.trials)
+    write_rollups(run)
+    comparison.compare_with_baseline(run)
+    return run
+
+
+def _finished(foreign: ForeignRun, started: datetime) -> datetime:
+    """Return when the last trial ended; where none says, when they would have, one after the other."""
+    told = [trial.finished for trial in foreign.trials if trial.finished]
+    if told:
+        return max(told)
+    try:
+        return started + timedelta(seconds=max(0.0, sum(trial.seconds or 0.0 for trial in foreign.trials)))
+    except (OverflowError, ValueError):
+        # What a file says of times may be anything, such as a year that there is not.
+        return started
+
+
+def _baseline(launch: Launch, foreign: ForeignRun) -> str:
+    """Return the number of the run that was imported under the baseline's id, empty where there is none."""
+    if not foreign.baseline:
+        return ""
+    earlier = Run.objects.filter(project=launch.project, options__import__run_id=foreign.baseline)
+    pk = earlier.order_by("-pk").values_list("pk", flat=True).first()
+    return str(pk) if pk else ""
+
+
+def _suite_version(project: Project, foreign: ForeignRun, by: User | None) -> SuiteVersion:
+    """Return the stored version that has all of the cases, else one made of what the results say of them."""
+    keys = {trial.key for trial in foreign.trials}
+    suite = Suite.objects.filter(project=project, name=foreign.suite).first()
+    newest = suite.versions.first() if suite else None
+    if newest is not None and keys <= set(newest.scenario_versions.values_list("scenario__key", flat=True)):
+        return newest
+    specs: dict[str, ScenarioSpec] = {}
+    for trial in foreign.trials:
+        specs.setdefault(
+            trial.key, ScenarioSpec(key=trial.key, description=trial.description, prompt=trial.prompt)
+        )
+    parsed = ParsedSuite(foreign.suite, foreign.format, tuple(specs.values()), settings=foreign.config)
+    return store_suite(parsed, project, by=by).version
+
+
+def _store_trials(run: Run, version: SuiteVersion, trials: tuple[ForeignTrial, ...]) -> None:
+    versions = {
+        each.scenario.key: each
+        for each in version.scenario_versions.select_related("scenario").defer("content")
+    }
+    seen: dict[str, int] = {}
+    rows = []
+    for position, trial in enumerate(trials):
+        index = seen.get(trial.key, 0)
+        seen[trial.key] = index + 1
+        rows.append(_row(run, versions[trial.key], trial, index, position))
+    Trial.objects.bulk_create(rows, batch_size=500)
+
+
+def _row(run: Run, version: ScenarioVersion, trial: ForeignTrial, index: int, position: int) -> Trial:
+    return Trial(
+        run=run,
+        scenario_version=version,
+        scenario_id=version.scenario_id,
+        index=index,
+        position=position,
+        state=TrialState.FINISHED,
+        outcome=trial.outcome,
+        seconds=trial.seconds,
+        answer=trial.answer,
+        error=trial.error,
+        error_kind=IMPORTED if trial.error else "",
+        scores=list(trial.scores),
+        detail={"tools_called": list(trial.tools_called)},
+        started=run.started,
+        finished=trial.finished or run.finished,
+    )

@@ -1,0 +1,180 @@
+"""What the three layers of a run's trials come to, beside the means that its measures hold."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from django.db.models import QuerySet
+from msgspec import Struct
+
+from runs.models import Trial
+from runs.warehouse.failure_reasons import is_verdict
+from runs.warehouse.subcommand_totals import ReadInteraction
+
+CRITERION = "criterion."
+"""How the judge's score of one line of its rubric begins."""
+TEXT = "transcript"
+"""The source of commands that were found in a text, which has no events."""
+LONGEST = 400
+"""Characters kept of a reason; a line of a table shows fewer."""
+DECIDING = ("gates", "assertions", "evaluators")
+"""Layers of single verdicts."""
+
+
+class ReadScore(Struct, gc=False):
+    """What is read of a score; the rest of its JSON is skipped."""
+
+    layer: str
+    name: str
+    value: float | None = None
+    passed: bool | None = None
+    message: str = ""
+    weight: float = 1.0
+
+
+class GateKind(Struct, frozen=True):
+    """How the gates of one kind went over a run's trials."""
+
+    layer: str
+    name: str
+    passed: int
+    total: int
+
+
+class LostGate(Struct, frozen=True):
+    """A gate that failed for the same reason in several trials."""
+
+    name: str
+    reason: str
+    trials: tuple[int, ...]
+
+
+class JudgeTotals(Struct, frozen=True):
+    """What was asked of the judge, and in how many trials its score was enough."""
+
+    reached: int = 0
+    decided: int = 0
+    thresholds: tuple[float, ...] = ()
+    """From which the trials pass, ascending; scenarios may differ."""
+    shares: dict[str, float] = {}
+    """Of each criterion in the whole, 0 to 1, by its name; those that differ between trials are left out."""
+
+    @property
+    def threshold(self) -> float | None:
+        """The one that holds for all trials; None where they differ, or none is known."""
+        return self.thresholds[0] if len(self.thresholds) == 1 else None
+
+
+class LayerTotals(Struct, frozen=True):
+    """How the layers went over a run's trials that are not errors."""
+
+    trials: int = 0
+    completed: int = 0
+    """Trials whose agent ended by itself and well."""
+    known: int = 0
+    """Trials of which it is known whether it did."""
+    structured: int = 0
+    """Trials whose commands were told by structured events."""
+    text: int = 0
+    """Trials whose commands were found in a text."""
+    lost: LostGate | None = None
+    """What failed in most trials."""
+    judge: JudgeTotals = JudgeTotals()
+
+
+class TotalledTrial(Struct, frozen=True):
+    """A trial that ended and is no error."""
+
+    pk: int
+    scores: Sequence[ReadScore]
+    interaction: ReadInteraction | None
+
+    @property
+    def source(self) -> str:
+        """What told its commands, as `Transcript.source`."""
+        return self.interaction.source if self.interaction else "none"
+
+
+def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
+    """Return what the layers of a run's trials come to. One query where the judge has decided in any."""
+    sources = Counter(each.source for each in trials)
+    completed = [score.value for each in trials for score in each.scores if _is_completion(score)]
+    return LayerTotals(
+        trials=len(trials),
+        completed=sum(bool(value) for value in completed),
+        known=len(completed),
+        structured=len(trials) - sources["none"] - sources[TEXT],
+        text=sources[TEXT],
+        lost=_most_lost(trials),
+        judge=_judge(run, trials),
+    )
+
+
+def _is_completion(score: ReadScore) -> bool:
+    return score.name == "completed" and score.layer == "interaction" and score.value is not None
+
+
+def _most_lost(trials: Iterable[TotalledTrial]) -> LostGate | None:
+    found: defaultdict[tuple[str, str], dict[int, None]] = defaultdict(dict)
+    for each in trials:
+        for score in each.scores:
+            if score.passed is False and is_single(score.layer, score.name):
+                found[score.name, score.message[:LONGEST]][each.pk] = None
+    if not found:
+        return None
+    (name, reason), failed = max(found.items(), key=lambda item: len(item[1]))
+    return LostGate(name, reason, tuple(failed))
+
+
+def _judge(run: int, trials: Iterable[TotalledTrial]) -> JudgeTotals:
+    verdicts = []
+    shares: defaultdict[str, set[float]] = defaultdict(set)
+    for each in trials:
+        own = [score for score in each.scores if score.layer == "judge"]
+        verdicts += [score.passed for score in own if score.name == "judge" and score.passed is not None]
+        criteria = [score for score in own if score.name.startswith(CRITERION)]
+        whole = sum(score.weight for score in criteria)
+        for score in criteria if whole > 0 else ():
+            shares[score.name].add(round(score.weight / whole, 4))
+    if not verdicts:
+        return JudgeTotals()
+    same = {name: min(found) for name, found in shares.items() if len(found) == 1}
+    return JudgeTotals(sum(verdicts), len(verdicts), _asked(run), same)
+
+
+def _asked(run: int) -> tuple[float, ...]:
+    return tuple(sorted({float(value) for (value,) in _thresholds(run) if isinstance(value, (int, float))}))
+
+
+def _thresholds(run: int) -> QuerySet[Trial, tuple[float | None]]:
+    threshold = "scenario_version__content__criteria__judge__pass_threshold"
+    return Trial.objects.filter(run=run).order_by().values_list(threshold).distinct()
+
+
+def is_single(layer: str, name: str) -> bool:
+    """Tell whether a score is one verdict of several that decide."""
+    return layer in DECIDING and not is_verdict(layer, name)
+
+
+def gate_kinds(scores: Sequence[Sequence[ReadScore]]) -> list[GateKind]:
+    """Return how the gates of each kind went over trials, those that failed most first."""
+    passed: Counter[tuple[str, str]] = Counter()
+    total: Counter[tuple[str, str]] = Counter()
+    for each in scores:
+        for score in each:
+            if score.passed is not None:
+                total[score.layer, score.name] += 1
+                passed[score.layer, score.name] += score.passed
+    kinds = [GateKind(*key, passed=passed[key], total=total[key]) for key in total]
+    return sorted(kinds, key=lambda kind: (kind.passed - kind.total, kind.name))
+
+
+def gate_trials(scores: Sequence[Sequence[ReadScore]]) -> tuple[int, int]:
+    """Return in how many trials every gate passed, and in how many any decided."""
+    decided = passed = 0
+    for each in scores:
+        verdicts = [score.passed for score in each if score.passed is not None]
+        decided += bool(verdicts)
+        passed += bool(verdicts) and all(verdicts)
+    return passed, decided

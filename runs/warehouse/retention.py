@@ -1,0 +1,105 @@
+"""What is kept how long: transcripts and files of old runs go, what they came to stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+
+from evalhub.teams.models import Project, note
+from runs.models import Artifact, Run, TranscriptRecord
+from runs.models.run import RunState
+from runs.warehouse.artifacts import folders, store
+
+OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+RUNS_AT_ONCE = 50
+"""Runs of one transaction, so that no writer waits long."""
+YOUNGEST_SECONDS = 3600
+"""A file is written before its row: one that is younger may be about to get one."""
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What went, or would go."""
+
+    runs: int = 0
+    transcripts: int = 0
+    artifacts: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Pruned) -> Pruned:
+        return Pruned(
+            *(mine + its for mine, its in zip(vars(self).values(), vars(other).values(), strict=True))
+        )
+
+
+def prunable(before: datetime) -> QuerySet[Run]:
+    """Return the closed runs from before a moment that are not pinned as a baseline."""
+    return Run.objects.filter(created__lt=before, baseline_of=None).exclude(state__in=OPEN).order_by("pk")
+
+
+def prune_runs(before: datetime, *, by: User | None, dry_run: bool) -> Pruned:
+    """Remove transcripts and artifacts of old runs, with a line in the audit log of each project."""
+    projects = Project.objects.filter(runs__in=prunable(before)).distinct()
+    return sum((_prune_project(project, before, by, dry_run=dry_run) for project in projects), Pruned())
+
+
+def _prune_project(project: Project, before: datetime, by: User | None, *, dry_run: bool) -> Pruned:
+    keys = list(prunable(before).filter(project=project).values_list("pk", flat=True))
+    done = Pruned()
+    for start in range(0, len(keys), RUNS_AT_ONCE):
+        done += _prune_some(keys[start : start + RUNS_AT_ONCE], dry_run=dry_run)
+    if done.runs and not dry_run:
+        counts = {"runs": done.runs, "transcripts": done.transcripts, "artifacts": done.artifacts}
+        note(project, by, "retention.prune", f"before {before:%Y-%m-%d}", **counts)
+    return done
+
+
+def _prune_some(keys: list[int], *, dry_run: bool) -> Pruned:
+    transcripts = TranscriptRecord.objects.filter(trial__run__in=keys)
+    artifacts = Artifact.objects.filter(trial__run__in=keys)
+    with transaction.atomic():
+        counted = Run.objects.filter(pk__in=_touched(transcripts) | _touched(artifacts)).count()
+        found = Pruned(runs=counted, transcripts=transcripts.count(), artifacts=artifacts.count())
+        if not dry_run:
+            transcripts.delete()
+            artifacts.delete()
+    return found
+
+
+def _touched(rows: QuerySet[Any]) -> set[int]:
+    return set(rows.order_by().values_list("trial__run", flat=True).distinct())
+
+
+def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
+    """Yield the stored files that no row names any more and that are not new; `now` in seconds since 1970.
+
+    What only runs name that could be pruned as of `let_go` counts as named by nobody.
+    """
+    kept = store()
+    for folder in sorted(folders()):
+        # A folder's names are few enough to ask about at once.
+        naming = Artifact.objects.filter(sha256__startswith=folder)
+        if let_go is not None:
+            naming = naming.exclude(trial__run__in=prunable(let_go).order_by())
+        named = set(naming.values_list("sha256", flat=True))
+        for name in sorted(set(kept.listdir(folder)[1]) - named):
+            if now - kept.get_modified_time(f"{folder}/{name}").timestamp() > YOUNGEST_SECONDS:
+                yield f"{folder}/{name}"
+
+
+def prune_files(*, dry_run: bool, let_go: datetime | None = None) -> Pruned:
+    """Remove files that no row names any more; or only count them, with those that `let_go` would leave so."""
+    done = Pruned()
+    for name in unreferenced(time.time(), let_go):
+        done += Pruned(files=1, bytes=store().size(name))
+        if not dry_run:
+            store().delete(name)
+    return done

@@ -1,0 +1,189 @@
+"""Which runs a list shows, as its address says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from typing import Any, Self
+from urllib.parse import urlencode
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Count, Func, Q, QuerySet, TextField
+from django.db.models.sql.compiler import SQLCompiler
+from django.http import QueryDict
+
+from evalhub.teams.models import Project
+from evalhub.web.paging import key_of
+from runs.models import Run
+from runs.models.run import RunState
+from runs.warehouse.address_filters import AddressFilters
+from runs.warehouse.filter_choices import Choices
+
+
+class TagLines(Func):
+    """The texts of a JSON list, each between line feeds; empty for an empty list.
+
+    The list's own text will not do: databases write quotes, backslashes and all but ASCII in it differently,
+    and its brackets and commas are nobody's words.
+    """
+
+    arity = 1
+    output_field = TextField()
+    template = (
+        "COALESCE((SELECT char(10) || group_concat(value, char(10)) || char(10)"
+        " FROM json_each(%(expressions)s)), '')"
+    )
+
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, Any]:
+        """Return the same as PostgreSQL says it."""
+        template = (
+            "COALESCE((SELECT chr(10) || string_agg(value, chr(10)) || chr(10)"
+            " FROM jsonb_array_elements_text(%(expressions)s)), '')"
+        )
+        return self.as_sql(compiler, connection, template=template, **context)
+
+
+OUTCOMES = ("pass", "fail", "error")
+STATES = (
+    ("pass", "passed"),
+    ("fail", "failed"),
+    ("error", "error"),
+    ("open", "in progress"),
+    ("cancelled", "cancelled"),
+)
+OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+WORDS = {"q": "text", "tool_version": "tool version"}
+"""Filters that people call otherwise than addresses do."""
+
+
+@dataclass(frozen=True)
+class Filters(AddressFilters):
+    """What the address asks for; an empty text is no condition."""
+
+    q: str = ""
+    suite: str = ""
+    target: str = ""
+    model: str = ""
+    tool_version: str = ""
+    guidance: str = ""
+    tag: str = ""
+    state: str = ""
+    """An outcome, or `open`, or `cancelled`."""
+    since: str = ""
+    """The first day on which a run was asked for, as 2026-11-09, in UTC."""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Self:
+        """Read the filters of an address; anything else in it is left alone, and so is a day that is none."""
+        found = super().of(query)
+        day = _day(found.since)
+        return replace(found, since=day.isoformat() if day else "")
+
+    @property
+    def query(self) -> str:
+        """The filters as an address carries them."""
+        return urlencode(self.in_force)
+
+    def condition(self) -> Q:
+        """Return the conditions as one, for runs that are annotated with their tags as `tag_lines`."""
+        found = Q()
+        for column, value in (
+            ("suite__slug", self.suite),
+            ("target__name", self.target),
+            ("model", self.model),
+            ("tool_version", self.tool_version),
+        ):
+            if value:
+                found &= Q(**{column: value})
+        if self.guidance:
+            found &= Q(guidance=key_of(self.guidance) or 0)
+        if self.tag:
+            # Whole lines, so that `night` does not find `nightly`.
+            found &= Q(tag_lines__contains=f"\n{self.tag}\n")
+        return found & self._state() & self._since() & self._text()
+
+    def _state(self) -> Q:
+        if self.state == "open":
+            return Q(state__in=OPEN)
+        if self.state in OUTCOMES:
+            return Q(outcome=self.state)
+        return Q(state=self.state) if self.state else Q()
+
+    def _since(self) -> Q:
+        day = _day(self.since)
+        return Q(created__gte=datetime.combine(day, time(), UTC)) if day else Q()
+
+    def _text(self) -> Q:
+        if not self.q:
+            return Q()
+        number = key_of(self.q.lstrip("#"))
+        found = (
+            Q(suite__name__icontains=self.q) | Q(target__name__icontains=self.q) | Q(model__icontains=self.q)
+        )
+        found |= (
+            Q(by__username__icontains=self.q)
+            | Q(tool_version__icontains=self.q)
+            | Q(tag_lines__icontains=self.q)
+        )
+        return found | Q(pk=number) if number is not None else found
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class InForce:
+    """A filter in force, as people call it, and the address of the list without it."""
+
+    name: str
+    value: str
+    without: str
+    left: int | None = None
+    """Runs that the others leave; None where nobody counted."""
+
+
+def in_force(filters: Filters, choices: Choices, left: dict[str, int] | None = None) -> list[InForce]:
+    """Return the filters in force in people's words, each with how many runs the list had without it."""
+    return [
+        InForce(
+            WORDS.get(name, name),
+            _said(name, value, choices),
+            filters.without(name).query,
+            left[name] if left else None,
+        )
+        for name, value in filters.in_force
+    ]
+
+
+def _said(name: str, value: str, choices: Choices) -> str:
+    if name == "since":
+        day = date.fromisoformat(value)
+        return f"{day.day} {day:%b %Y}"
+    known = {
+        "suite": choices.suites,
+        "guidance": [(str(pk), called) for pk, called in choices.guidance],
+        "state": STATES,
+    }
+    return dict(known.get(name, ())).get(value, value)
+
+
+def tagged(runs: QuerySet[Run], filters: Filters) -> QuerySet[Run]:
+    """Return the runs with what `Filters.condition` asks of them."""
+    return runs.annotate(tag_lines=TagLines("tags")) if filters.tag or filters.q else runs
+
+
+def left_without(project: Project, filters: Filters) -> dict[str, int]:
+    """Return for each filter in force how many runs the others leave. One query over all runs of the project."""
+    runs = tagged(Run.objects.filter(project=project).order_by(), filters)
+    counts = {
+        name: Count("pk", filter=Q(pk__gt=0) & filters.without(name).condition())
+        for name, _ in filters.in_force
+    }
+    found = runs.aggregate(**{f"without_{name}": count for name, count in counts.items()})
+    return {name: found[f"without_{name}"] for name in counts}

@@ -1,0 +1,125 @@
+"""A run as lists, REST and exports have it: one type, read as plain values in one query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.db.models import QuerySet
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+
+from evalhub.web.timestamps import moment
+from runs.models import Run
+from runs.models.run import RunState, seconds_between
+
+Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
+Blank = Annotated[str | None, BeforeValidator(lambda text: text or None)]
+"""A column that is empty where nothing is known."""
+SHORT_HASH = 8
+
+
+class Tokens(BaseModel):
+    """What the models of a run read and wrote."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    input: int
+    output: int
+
+
+class ListedRun(BaseModel):
+    """A run without its trials; relations are their names."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: int
+    suite: str
+    suite_version: int
+    format: str
+    target: str
+    model: Blank
+    state: str
+    outcome: Blank
+    launch: int
+    created: Moment
+    started: Moment | None
+    finished: Moment | None
+    by: str | None
+    trigger: str
+    tags: list[str]
+    branch: Blank
+    commit: Blank
+    trials: int
+    passed: int
+    failed: int
+    errors: int
+    cancelled: int
+    tool_version: Blank
+    guidance: str | None
+    """First digits of the hash of the documents that the agent read."""
+    guidance_name: str | None
+    cost_usd: float | None
+    tokens: Tokens
+    seconds: float | None
+    """Wall-clock time, None before its end and where nobody told."""
+    baseline: int | None
+    stale: Annotated[bool, BeforeValidator(bool)]
+    """The eval cases were generated for another description of their tool."""
+    error: str
+    url: str
+    suite_name: str = Field("", exclude=True)
+    """For pages; elsewhere the suite goes by its address."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+
+
+_SAME = (
+    *("model", "state", "outcome", "created", "started", "finished", "trigger", "tags", "branch", "commit"),
+    *("trials", "passed", "failed", "errors", "cancelled", "tool_version", "cost_usd", "error"),
+)
+_COLUMNS = {name: name for name in _SAME} | {
+    "id": "pk",
+    "suite": "suite__slug",
+    "suite_name": "suite__name",
+    "suite_version": "suite_version__number",
+    "format": "suite__format",
+    "target": "target__name",
+    "launch": "launch_id",
+    "by": "by__username",
+    "baseline": "baseline_id",
+    "stale": "fingerprint__staleness__stale",
+}
+"""What a run takes from the query as it is."""
+_MORE = ("tokens_in", "tokens_out", "guidance__sha256", "guidance__name", "guidance__number")
+
+
+def listed_values(runs: QuerySet[Run]) -> QuerySet[Run, Any]:
+    """Return the query's rows as `as_listed` takes them, their key as `pk`."""
+    values: QuerySet[Run, Any] = runs.select_related(None).defer(None).values(*_COLUMNS.values(), *_MORE)
+    return values
+
+
+def as_listed(rows: Iterable[Mapping[str, Any]]) -> list[ListedRun]:
+    """Return the rows of `listed_values` as runs."""
+    return [_as_listed(row) for row in rows]
+
+
+def listed_runs(keys: Sequence[int]) -> list[ListedRun]:
+    """Return runs in the order of their keys. One query."""
+    found = {run.id: run for run in as_listed(listed_values(Run.objects.filter(pk__in=keys)))}
+    return [found[key] for key in keys]
+
+
+def _as_listed(row: Mapping[str, Any]) -> ListedRun:
+    sha256, number = row["guidance__sha256"], row["guidance__number"]
+    return ListedRun(
+        **{name: row[column] for name, column in _COLUMNS.items()},
+        guidance=sha256[:SHORT_HASH] if sha256 else None,
+        guidance_name=row["guidance__name"] or (f"guidance {number}" if number else None),
+        tokens=Tokens(input=row["tokens_in"], output=row["tokens_out"]),
+        seconds=seconds_between(row["started"], row["finished"]),
+        url=f"/runs/{row['pk']}/",
+    )

@@ -1,0 +1,61 @@
+"""The worker's settings as values, for the parts of `runs` that know no Django."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+
+from evalhub.teams.access import DEFAULT_PROJECT
+from evalhub.teams.models import Project
+from runs.containment.cgroups import delegated
+from runs.containment.egress import Egress, parse_allowed
+from runs.containment.memory import memory_of_machine
+from runs.containment.outbound import Outbound
+from runs.containment.profiles import Caps
+from runs.containment.sandbox import Containment, Policy, look_at_machine
+from runs.containment.target_roots import TargetRoots
+from runs.containment.variables import allowed, parse_rules
+
+
+@cache
+def containment() -> Containment:
+    """Return how commands are contained in this process."""
+    policy = Policy(settings.SANDBOX)
+    read = tuple(Path(path) for path in settings.SANDBOX_READ)
+    outbound = Outbound.of(settings.HTTP_ALLOW, loopback=settings.EMBEDDED)
+    path = os.environ.get("PATH", os.defpath)
+    return Containment(
+        policy,
+        look_at_machine(),
+        path,
+        read,
+        outbound,
+        egress=Egress(settings.EGRESS),
+        allowed=parse_allowed(settings.EGRESS_ALLOW),
+        unenforced=settings.EGRESS_UNENFORCED,
+        caps=Caps(settings.MAX_PROCESSES, settings.MAX_MEMORY_MB),
+        delegated=delegated(),
+        worker_bytes=(settings.WORKER_MEMORY_MB << 20) or memory_of_machine() * 3 // 4,
+        targets=TargetRoots.of(settings.TARGET_ROOTS, path=path, never=_own_paths()),
+        system_files=settings.SYSTEM_FILES_DIR,
+    )
+
+
+def _own_paths() -> list[Path]:
+    """Return what holds evalhub's own data: the data directory, and a SQLite file wherever it lies."""
+    database = settings.DATABASES["default"]
+    own = [settings.DATA_DIR]
+    if database["ENGINE"].endswith("sqlite3") and database["NAME"] != ":memory:":
+        own.append(Path(database["NAME"]))
+    return own
+
+
+def variables_of(project: Project) -> dict[str, str]:
+    """Return the environment's variables that a project's targets and scenarios may refer to."""
+    rules = parse_rules(",".join(settings.ENV_ALLOW))
+    if settings.EMBEDDED:
+        rules = (*rules, (DEFAULT_PROJECT, "*"))
+    return allowed(os.environ, project.slug, rules)
