@@ -127,6 +127,8 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["project", "-id"], name="run_by_project"),
             models.Index(fields=["suite", "target", "-id"], name="run_by_suite"),
+            models.Index(fields=["project", "created"], name="run_by_day"),
+            models.Index(fields=["project", "state"], name="run_by_state"),
             models.Index(
                 fields=["state"],
                 name="run_open",

@@ -65,9 +65,11 @@ def open_alerts(project: Project) -> list[OpenAlert]:
     columns = ("pk", "state", "due", "created", "assignee__username")
     of_the_run = ("run_id", "run__suite__name", "run__target__name")
     is_lost = Q(run__changes__verdict=Verdict.REGRESSED, run__changes__scenario__isnull=False)
-    found = Alert.objects.filter(project=project, state__in=OPEN_ALERTS).order_by("-pk")
+    newest = Alert.objects.filter(project=project, state__in=OPEN_ALERTS).order_by("-pk").values("pk")
+    # Found first: else all of them are joined and counted for the newest hundred.
+    found = Alert.objects.filter(pk__in=newest[:MOST_ALERTS]).order_by("-pk")
     rows = found.values_list(*columns, *of_the_run).annotate(lost=Count("run__changes", filter=is_lost))
-    return [OpenAlert(*row) for row in rows[:MOST_ALERTS]]
+    return [OpenAlert(*row) for row in rows]
 
 
 def attention(

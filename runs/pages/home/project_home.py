@@ -167,7 +167,9 @@ def running_now(project: Project) -> list[tuple[Run, Progress]]:
     """Return the open runs with their counters, without what their trials do. One query."""
     trials = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.RUNNING).order_by()
     at_work = Subquery(trials.values("run").annotate(n=Count("pk")).values("n"))
-    runs = Run.objects.filter(project=project, state__in=OPEN).annotate(at_work=at_work)
+    # Found by their state first: in the order of their keys, all runs of the project are looked through.
+    keys = Run.objects.filter(project=project, state__in=OPEN).order_by().values("pk")
+    runs = Run.objects.filter(pk__in=keys).annotate(at_work=at_work)
     found = runs.select_related("suite", "target", "guidance").defer(*UNSHOWN).order_by("-pk")[:MOST_RUNNING]
     for run in found:
         run.project = project

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.pages.home.project_home import glance, running_now
@@ -14,10 +16,20 @@ from runs.pages.run.subcommands import subcommands
 from runs.pages.suites.suite_list import SuiteFilters, suite_list
 from runs.pages.suites.suite_page import find_suite, suite_page
 from runs.pages.trial.trial_page import find_trial, trial_page
+from runs.summaries.digests import Digest
+from runs.summaries.said import statements
+from runs.warehouse.choices import choices
 from runs.warehouse.digests import Digest
 from runs.warehouse.filter_choices import choices
+from runs.warehouse.filters import Filters
+from runs.warehouse.history import page_of_runs, rows
+from runs.warehouse.home import glance, running_now, week_of
+from runs.warehouse.layers import layers_of
 from runs.warehouse.outcome_history import recent_runs, strips
+from runs.warehouse.progress import progress_of
+from runs.warehouse.rationales import readings
 from runs.warehouse.repeated_statements import statements
+from runs.warehouse.run_detail import chosen, facets, part_of
 from runs.warehouse.run_filters import Filters
 from runs.warehouse.run_list import page_of_runs, rows
 from runs.warehouse.run_trials import RunTrials, trials_of
@@ -175,3 +187,17 @@ def test_trials_of_the_baseline_are_told_apart(version):
     read = trials_of(run)
     assert [(trial.key, trial.mark) for trial in read.trials] == [("create", "pass")]
     assert read.before == {"create": ["fail"]}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL chooses by what the tables hold.")
+@pytest.mark.parametrize(
+    ("read", "index"),
+    [(lambda project: week_of(project, now=timezone.now()), "run_by_day"), (running_now, "run_by_state")],
+    ids=["week", "running"],
+)
+def test_the_home_finds_runs_by_index(version, read, index):
+    with CaptureQueriesContext(connection) as asked:
+        read(version.suite.project)
+    with connection.cursor() as cursor:
+        plan = cursor.execute(f"EXPLAIN QUERY PLAN {asked[0]['sql']}").fetchall()
+    assert any(index in step[-1] for step in plan)
