@@ -23,13 +23,16 @@ def titles(*runs, baseline=None):
     """Return for each figure what its newest column says."""
     figures = drawn_figures(runs, baseline).drawn
     roots = [ElementTree.fromstring(each.drawing) if each.drawing else None for each in figures]
-    return [None if root is None else [*root.iter("title")][-1].text for root in roots]
+    return [
+        None if root is None else [*root.iter("title")][-1].text.replace("\N{NO-BREAK SPACE}", " ")
+        for root in roots
+    ]
 
 
 def test_the_three_measures_have_their_intervals():
     # Wilson 3 of 4: 0.3006 to 0.9544. First tries: 0.5 ± 1.96 sqrt(0.02 / 1 / 2). Cost: 1.2 over 4 times Wilson.
     assert titles(recent(), recent(run=2)) == [
-        "Run 2, 9 Nov, 75%, 95 % interval 30% to 95%",
+        "Run 2, 9 Nov, 75 %, 95 % interval 30 % to 95 %",
         "Run 2, 9 Nov, 0.50, 95 % interval 0.30 to 0.70",
         "Run 2, 9 Nov, $0.400, 95 % interval $0.314 to $1.00",
     ]

@@ -67,12 +67,12 @@ def test_the_programs_own_configuration_is_read(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("{", "is not JSON"),
-        ("[]", "no JSON object"),
-        ('{"agent": 3}', "'agent' is no object"),
+        ("[]", "not a JSON object"),
+        ('{"agent": 3}', "'agent' is not an object"),
         ('{"concurrency": -1}', "'concurrency' is -1"),
         ('{"timeoutMs": true}', "'timeoutMs' is True"),
         ('{"snapshotEnabled": true}', "without 'snapshot'"),
-        ('{"outputDir": 3}', "3 is no path"),
+        ('{"outputDir": 3}', "3 is not a path"),
     ],
 )
 def test_a_broken_configuration_is_refused_with_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
