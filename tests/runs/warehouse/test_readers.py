@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from runs.pages.home.project_home import glance, running_now
+from runs.pages.home.project_home import glance, running_now, week_of
 from runs.pages.reviews.rationales import readings
 from runs.pages.run.layers import layers_of
 from runs.pages.run.progress import progress_of
@@ -16,20 +16,10 @@ from runs.pages.run.subcommands import subcommands
 from runs.pages.suites.suite_list import SuiteFilters, suite_list
 from runs.pages.suites.suite_page import find_suite, suite_page
 from runs.pages.trial.trial_page import find_trial, trial_page
-from runs.summaries.digests import Digest
-from runs.summaries.said import statements
-from runs.warehouse.choices import choices
 from runs.warehouse.digests import Digest
 from runs.warehouse.filter_choices import choices
-from runs.warehouse.filters import Filters
-from runs.warehouse.history import page_of_runs, rows
-from runs.warehouse.home import glance, running_now, week_of
-from runs.warehouse.layers import layers_of
 from runs.warehouse.outcome_history import recent_runs, strips
-from runs.warehouse.progress import progress_of
-from runs.warehouse.rationales import readings
 from runs.warehouse.repeated_statements import statements
-from runs.warehouse.run_detail import chosen, facets, part_of
 from runs.warehouse.run_filters import Filters
 from runs.warehouse.run_list import page_of_runs, rows
 from runs.warehouse.run_trials import RunTrials, trials_of
