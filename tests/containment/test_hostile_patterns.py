@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.gates.json_path import BadJsonPath, CommandJsonPath, check_json_path
+from evaluators.gates.json_path_gate import BadJsonPath, CommandJsonPath, check_json_path
 from evaluators.patterns import (
     LONGEST,
     BadPattern,

@@ -197,7 +197,7 @@ def test_every_wrong_guess_gets_the_same_answer(settings, name):
     guess = "wrong" if name == "ada" else PASSWORD
     response = sign_in(guess, name=name)
     assert (response.status_code, CountedHasher.hashed) == (200, 1)
-    assert "Name and password do not belong together." in response.content.decode()
+    assert "Wrong name or password." in response.content.decode()
 
 
 def change(client, old, new="quite another one"):

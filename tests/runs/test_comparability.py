@@ -97,7 +97,7 @@ def test_the_pages_say_it_in_one_line(runs):
     response = client.get(new.get_absolute_url())
     text = response.content.decode()
     assert f"{LINE}." in text
-    assert "no scenario was lost" in text
+    assert "no scenario regressed" in text
     assert [row.standing for row in response.context["rows"]] == ["", "", "", "same"]
     text = client.get(f"/p/tools/compare/?runs={base.pk},{new.pk}").content.decode()
     assert f"! {LINE}." in text
