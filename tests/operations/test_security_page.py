@@ -23,7 +23,7 @@ def section(title: str) -> str:
 
 def test_every_role_has_a_line():
     named = re.findall(r"^\| (\w+) \|", section("Who can do what"), re.MULTILINE)
-    assert named == ["role", "nobody", *Role.values, "operator"]
+    assert named == ["role", "anonymous", *Role.values, "operator"]
 
 
 def test_it_names_the_limits_of_patterns():
@@ -37,8 +37,8 @@ def test_it_names_the_limits_of_patterns():
 def test_it_names_the_limits_of_guesses():
     told = section("Sign-in")
     assert throttle.FREE_PER_PAIR == 5
-    assert "five wrong ones are free" in told
-    assert f"For each address {throttle.FREE_PER_ADDRESS} are free" in told
+    assert "Five wrong guesses per account and address are free" in told
+    assert f"Each address has {throttle.FREE_PER_ADDRESS} free guesses" in told
     assert f"wait {throttle.FIRST_DELAY.seconds} s" in told
     assert throttle.LONGEST_DELAY.seconds == 3600
     assert f"for {SignInLink.LIFETIME.seconds // 60} minutes" in told
