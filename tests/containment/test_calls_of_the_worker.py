@@ -255,7 +255,7 @@ def test_no_other_client_is_made():
         )
         if word in path.read_text(encoding="utf-8")
     }
-    assert made == {"providers/outbound_http.py"}
+    assert made == {"containment/outbound_http.py"}
 
 
 def test_make_provider_hands_on_what_may_be_called():

@@ -173,13 +173,14 @@ def test_a_gate_or_script_reaches_no_more_than_an_agent(folders, server, network
 
 def test_nothing_of_a_network_is_left(folders):
     sandbox = filtering().around(*folders, profile=AGENT)
-    before = psutil.Process().num_fds()
+    before, children = psutil.Process().num_fds(), psutil.Process().children(recursive=True)
     for command in ("true", "exit 3", "kill -9 $$"):
         run_process(command, cwd=folders[0], env={}, timeout_seconds=20, sandbox=sandbox)
     with pytest.raises(ProviderError):
         run_process("true", cwd=folders[0], env={"A": "\0"}, timeout_seconds=20, sandbox=sandbox)
-    assert psutil.Process().children(recursive=True) == []
-    assert psutil.Process().num_fds() == before
+    # Helper processes of earlier tests may still be here, or end meanwhile.
+    assert set(psutil.Process().children(recursive=True)) <= set(children)
+    assert psutil.Process().num_fds() <= before
 
 
 def test_a_network_goes_with_a_killed_worker(folders):

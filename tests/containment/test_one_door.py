@@ -7,16 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2] / "runs"
-WORKING_ON_TRIALS = (
-    "trials",
-    "providers",
-    "grading",
-    "containment",
-    "storage",
-    "sources",
-    "execution.py",
-    "workspaces.py",
-)
+WORKING_ON_TRIALS = ("execution", "providers", "containment", "sources", "warehouse")
 
 METHODS = frozenset(
     (
@@ -38,23 +29,23 @@ ALLOWED = {
     "containment/memory.py": "reads how much memory the machine has",
     "containment/starting.py": "opens namespaces under /proc",
     "containment/cgroups.py": "the control groups of the system",
-    "containment/readable_folders.py": "looks at the folders of PATH",
+    "containment/sandbox.py": "looks at the folders of PATH",
     "containment/system_files.py": "copies the system's /etc to the data directory",
-    "providers/process_tree.py": "reads /proc",
-    "providers/process.py": "asks whether the working directory exists, which the sandbox then opens by itself",
-    "providers/conversation.py": "writes to a file that its caller names; no provider does",
+    "containment/process_tree.py": "reads /proc",
+    "containment/process.py": "asks whether the working directory exists, which the sandbox then opens by itself",
+    "containment/process_io.py": "writes to a file that its caller names; no provider does",
     "providers/agent_program.py": "makes the folder for logs and finds the program that the target names",
     "providers/editor_exchange.py": "makes the folder and reads the template that the target names",
     "providers/replay.py": "asks whether the recordings that the target names exist",
-    "sources/captures.py": "reads a module of evalhub",
+    "execution/captures.py": "reads a module of evalhub",
     "sources/reading.py": "reads what the command line names",
-    "storage/artifacts.py": "the data directory, by hash",
-    "storage/backup.py": "the data directory",
-    "storage/kept_workspace.py": "an archive in the data directory",
-    "storage/workspace_contents.py": "makes an archive in memory",
-    "trials/folder.py": "makes the directories of a trial, before anything of it runs",
-    "trials/work_area.py": "the worker's own folder, which holds the trials'",
-    "workspaces.py": "makes a workspace from its fixture, before anything of the trial runs",
+    "warehouse/artifacts.py": "the data directory, by hash",
+    "warehouse/backup.py": "the data directory",
+    "warehouse/kept_workspace.py": "an archive in the data directory",
+    "warehouse/workspace_archive.py": "makes an archive in memory",
+    "execution/trial_folder.py": "makes the directories of a trial, before anything of it runs",
+    "execution/work_area.py": "the worker's own folder, which holds the trials'",
+    "execution/workspace.py": "makes a workspace from its fixture, before anything of the trial runs",
 }
 """Modules that touch files which no trial can have planted, each with what they are."""
 

@@ -103,4 +103,5 @@ def test_it_holds_no_descriptors_after_many_commands(tmp_path):
         run("echo x", tmp_path, stdin=b"y")
         with pytest.raises(ProviderError):
             run(["/no/such/program"], tmp_path)
-    assert open_descriptors() == before
+    # A thread of an earlier test may close its own meanwhile.
+    assert open_descriptors() <= before
