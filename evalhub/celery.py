@@ -93,7 +93,7 @@ def say_hello(**_: object) -> None:
     """Let people see this worker, from now until it ends."""
     from runs.queue import worker_registry
 
-    worker_registry.keep_saying(_leaving)
+    worker_registry.start(_leaving)
 
 
 @worker_shutting_down.connect

@@ -1,4 +1,4 @@
-"""What is stored of an agent's calls while its trial runs."""
+"""Prepares the calls of a running agent for storage: one line, cut, without secrets."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import replace
 
 from evaluators.redaction import mask_values, redact_patterns
 from evaluators.transcripts.latest import CallsTold
-from runs.models.trial import LONGEST_DOING
+from runs.models.trial import LONGEST_ACTIVITY
 
 LARGEST_EXIT_CODE = 2**31 - 1
-"""Beyond what any process ends with, and what a column holds: strangers write what is told."""
-_LOOKED_AT = 20 * LONGEST_DOING
-"""Characters in which secrets are sought by pattern: well beyond the cut, so that none is stored by half."""
+"""The largest value of the column; agents report exit codes, so any number may come."""
+_REDACTED_CHARACTERS = 20 * LONGEST_ACTIVITY
+"""Characters that are searched for secrets: well beyond the cut, so that no half of one is stored."""
 
 
-def storable_calls(told: CallsTold, secrets: Iterable[str]) -> CallsTold:
-    """Return what is told of an agent's calls as it is stored."""
-    if not told.last:
-        return told
-    code = told.exit_code
+def storable_calls(calls: CallsTold, secrets: Iterable[str]) -> CallsTold:
+    """Return an agent's calls in the form that is stored."""
+    if not calls.last:
+        return calls
+    code = calls.exit_code
     known = code is not None and abs(code) <= LARGEST_EXIT_CODE
-    return replace(told, last=storable_call(told.last, secrets), exit_code=code if known else None)
+    return replace(calls, last=storable_call(calls.last, secrets), exit_code=code if known else None)
 
 
 def storable_call(call: str, secrets: Iterable[str]) -> str:
-    """Return a call on one line of at most `LONGEST_DOING` characters, without secrets; an ellipsis ends a cut one."""
+    """Return a call on one line of at most `LONGEST_ACTIVITY` characters, secrets redacted, with an ellipsis if cut."""
     line = " ".join(mask_values(call, secrets).split())
-    told = redact_patterns(line[:_LOOKED_AT])
-    return told if len(told) <= LONGEST_DOING else f"{told[: LONGEST_DOING - 1]}…"
+    redacted = redact_patterns(line[:_REDACTED_CHARACTERS])
+    return redacted if len(redacted) <= LONGEST_ACTIVITY else f"{redacted[: LONGEST_ACTIVITY - 1]}…"

@@ -12,7 +12,7 @@ from evaluators.model import Event, Transcript
 from runs.models.run import Run
 from scenarios.models import ScenarioVersion
 
-LONGEST_DOING = 200
+LONGEST_ACTIVITY = 200
 
 
 class TrialState(models.TextChoices):
@@ -50,12 +50,12 @@ class Trial(models.Model):
     """How often it went back to the queue because a disk was full; these are not among `starts`."""
     worker = models.CharField(max_length=200, blank=True, default="", db_default="")
     """The process that carries it or has carried it, as it is called among the workers."""
-    doing = models.CharField(max_length=LONGEST_DOING, blank=True, default="", db_default="")
+    activity = models.CharField(max_length=LONGEST_ACTIVITY, blank=True, default="", db_default="")
     """The last call of its agent while it runs, without secrets; empty before the first one and once it has ended."""
     calls_so_far = models.PositiveIntegerField(null=True)
     """How many calls its agent has made while it runs; None where they cannot be counted, and once it has ended."""
 
-    doing_exit = models.IntegerField(null=True)
+    activity_exit_code = models.IntegerField(null=True)
     """What that last call came to; None while it runs, where nobody tells, and once the trial has ended."""
 
     completed = models.BooleanField(null=True)

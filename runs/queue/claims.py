@@ -205,9 +205,9 @@ def put_back(claim: Claim) -> bool:
                 state=TrialState.QUEUED,
                 token="",
                 worker="",
-                doing="",
+                activity="",
                 calls_so_far=None,
-                doing_exit=None,
+                activity_exit_code=None,
                 started=None,
                 starts=F("starts") - 1,
                 put_back=F("put_back") + 1,
@@ -321,7 +321,12 @@ def requeue_lost() -> list[int]:
         again = Q(starts__lt=MOST_STARTS) | Q(cancel_requested=True)
         expired_preparations().filter(again).update(state=RunState.QUEUED, token="")
         expired_trials().filter(starts__lt=MOST_STARTS).update(
-            state=TrialState.QUEUED, token="", worker="", doing="", calls_so_far=None, doing_exit=None
+            state=TrialState.QUEUED,
+            token="",
+            worker="",
+            activity="",
+            calls_so_far=None,
+            activity_exit_code=None,
         )
     return list(expired_trials().filter(starts__gte=MOST_STARTS).values_list("pk", flat=True))
 

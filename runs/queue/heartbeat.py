@@ -1,4 +1,4 @@
-"""One thread a process that keeps its claims alive and hears that they are lost or cancelled."""
+"""One thread per process that renews the leases of its claims and notices lost and cancelled ones."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ from runs.queue.transactions import write_transaction
 logger = logging.getLogger(__name__)
 
 Kind = Literal["trial", "place", "run"]
-LOOK_SECONDS = 0.5
-"""How often cancellation is looked for; a cancelled agent ends within about this time."""
-TELL_SECONDS = 2.0
-"""How often what agents do is written down where it changed."""
+CHECK_SECONDS = 0.5
+"""Interval of checks for cancellation; a cancelled agent ends within about this time."""
+ACTIVITY_SECONDS = 2.0
+"""Interval at which changed activity of agents is stored."""
 
 
-NOTHING = CallsTold()
+NO_CALLS = CallsTold()
 
 
 @dataclass
-class Watched:
-    """A trial whose agent's calls are told while it runs."""
+class WatchedTrial:
+    """A running trial whose agent's calls are stored."""
 
     trial_id: int
-    look: Callable[[], CallsTold]
-    """Returns what is known of the calls by now, fit to be stored."""
-    now: CallsTold = NOTHING
-    told: CallsTold = NOTHING
+    read_calls: Callable[[], CallsTold]
+    """Returns the latest calls, ready to be stored."""
+    latest: CallsTold = NO_CALLS
+    stored: CallsTold = NO_CALLS
 
-    def has_news(self) -> bool:
-        """Ask for the calls; tell whether they have to be written down."""
-        self.now = self.look()
-        return self.now != self.told
+    def has_changed(self) -> bool:
+        """Read the calls; return whether they differ from what is stored."""
+        self.latest = self.read_calls()
+        return self.latest != self.stored
 
 
 class Heartbeat:
-    """Holds the tokens of a process, renews their leases every quarter lease, and marks those that should stop.
+    """The tokens of a process: renews their leases every quarter lease and marks those that should stop.
 
-    It also writes down what the agents of their trials do.
+    Also stores the activity of the agents of their trials.
     """
 
     def __init__(self) -> None:
         self._tokens: dict[str, Kind] = {}
         self._stopped: set[str] = set()
-        self._watched: dict[str, Watched] = {}
+        self._watched: dict[str, WatchedTrial] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     @contextmanager
     def holding(self, token: str, kind: Kind) -> Iterator[None]:
-        """Keep a token alive while the block runs."""
+        """Keep a token's lease alive while the block runs."""
         with self._lock:
             self._tokens[token] = kind
             self._ensure_thread()
@@ -72,19 +72,19 @@ class Heartbeat:
                 self._stopped.discard(token)
                 self._watched.pop(token, None)
 
-    def watch(self, trial_id: int, token: str, look: Callable[[], CallsTold]) -> None:
-        """Write down what is known of a trial's calls as long as the token is held, as `look` tells it."""
+    def watch(self, trial_id: int, token: str, read_calls: Callable[[], CallsTold]) -> None:
+        """Store what `read_calls` returns for as long as the token is kept alive."""
         with self._lock:
             if token in self._tokens:
-                self._watched[token] = Watched(trial_id, look)
+                self._watched[token] = WatchedTrial(trial_id, read_calls)
 
     def stopped(self, token: str) -> bool:
-        """Tell whether the work under this token is cancelled or belongs to somebody else by now."""
+        """Return whether the work under this token is cancelled or another worker has it."""
         return token in self._stopped
 
     def places(self) -> int:
-        """Return how many lanes of this process are at work."""
-        return len(self._held("place"))
+        """Return how many lanes of this process are busy."""
+        return len(self._tokens_of("place"))
 
     def _ensure_thread(self) -> None:
         if self._thread is None or not self._thread.is_alive():
@@ -92,87 +92,92 @@ class Heartbeat:
             self._thread.start()
 
     def _idle(self) -> bool:
-        """Tell whether nothing is held; then the next claim starts a thread of its own."""
+        """Return whether there are no tokens; the next claim then starts a new thread."""
         with self._lock:
             if not self._tokens:
                 self._thread = None
             return not self._tokens
 
-    def _held(self, *kinds: Kind) -> list[str]:
+    def _tokens_of(self, *kinds: Kind) -> list[str]:
         with self._lock:
             return [token for token, kind in self._tokens.items() if kind in kinds]
 
     def _beat(self) -> None:
-        renewed = told = time.monotonic()
-        time.sleep(LOOK_SECONDS)
+        renewed = stored = time.monotonic()
+        time.sleep(CHECK_SECONDS)
         while not self._idle():
             try:
                 due = time.monotonic() - renewed >= settings.LEASE_SECONDS / 4
-                self._look(renew=due)
+                self._check(renew=due)
                 if due:
                     renewed = time.monotonic()
-                if time.monotonic() - told >= TELL_SECONDS:
-                    told = time.monotonic()
-                    self._tell()
+                if time.monotonic() - stored >= ACTIVITY_SECONDS:
+                    stored = time.monotonic()
+                    self.store_activity()
             except Error as error:
-                # The database may be away for a minute: the leases stand, and the next beat tries again.
+                # The database may be away for a minute: the leases last longer, and the next beat retries.
                 logger.warning("heartbeat: %s", error)
                 connections.close_all()
-            time.sleep(LOOK_SECONDS)
+            time.sleep(CHECK_SECONDS)
         connections.close_all()
 
-    def _look(self, *, renew: bool) -> None:
-        stop = claims.cancelled_tokens(self._held("trial", "run"))
+    def _check(self, *, renew: bool) -> None:
+        stop = claims.cancelled_tokens(self._tokens_of("trial", "run"))
         if renew:
             stop |= claims.renew(
-                trials=self._held("trial"), places=self._held("place"), runs=self._held("run")
+                trials=self._tokens_of("trial"), places=self._tokens_of("place"), runs=self._tokens_of("run")
             )
         with self._lock:
             self._stopped |= stop & set(self._tokens)
 
-    def _tell(self) -> None:
+    def store_activity(self) -> None:
+        """Store the activity that has changed since the last time."""
         with self._lock:
             watched = list(self._watched.items())
-        news = [(token, each) for token, each in watched if _has_news(each)]
-        if news:
-            tell([_doing(token, each) for token, each in news])
-        for _, each in news:
-            each.told = each.now
+        changed = [(token, each) for token, each in watched if _has_changed(each)]
+        if changed:
+            write_activity([_activity(token, each) for token, each in changed])
+        for _, each in changed:
+            each.stored = each.latest
 
 
-def _doing(token: str, watched: Watched) -> Doing:
-    now = watched.now
-    return Doing(watched.trial_id, token, now.last, now.count, now.exit_code)
+def _activity(token: str, watched: WatchedTrial) -> Activity:
+    calls = watched.latest
+    return Activity(watched.trial_id, token, calls.last, calls.count, calls.exit_code)
 
 
-def _has_news(watched: Watched) -> bool:
+def _has_changed(watched: WatchedTrial) -> bool:
     try:
-        return watched.has_news()
+        return watched.has_changed()
     except Exception:
-        # Strangers wrote what is looked at: whatever it does to its reader, the leases of all trials are renewed.
-        logger.exception("trial %s: its agent's calls cannot be told", watched.trial_id)
+        # The output is untrusted: an error in its reader must not stop the renewal of other leases.
+        logger.exception("trial %s: its agent's calls cannot be read", watched.trial_id)
         return False
 
 
 heartbeat = Heartbeat()
-"""The process's own."""
+"""The heartbeat of this process."""
 
 
 @dataclass(frozen=True)
-class Doing:
-    """What is known of an agent's calls in a trial that is held by this token."""
+class Activity:
+    """The latest calls of an agent, in a trial claimed under this token."""
 
     trial_id: int
     token: str
-    last: str
+    last_call: str
     calls: int | None
     exit_code: int | None = None
-    """Of the last one."""
+    """Exit code of the last call."""
 
 
-def tell(calls: Sequence[Doing]) -> None:
-    """Write down what agents do, where the tokens still stand."""
+def write_activity(activities: Sequence[Activity]) -> None:
+    """Store what agents do in trials that still have the token."""
     with write_transaction():
-        for each in calls:
-            values = {"doing": each.last, "calls_so_far": each.calls, "doing_exit": each.exit_code}
+        for each in activities:
+            values = {
+                "activity": each.last_call,
+                "calls_so_far": each.calls,
+                "activity_exit_code": each.exit_code,
+            }
             statements.write_trial(each.trial_id, each.token, values)

@@ -1,4 +1,4 @@
-"""A worker process says that it is here, so that people see who works and how commands are contained there."""
+"""The registry of running workers: which are online, and how each contains commands."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from django.utils import timezone
 from runs.models import Worker
 from runs.queue.claims import worker_name
 from runs.queue.disk import least_free_bytes, room, shortage
-from runs.queue.heartbeat import heartbeat
+from runs.queue.heartbeat import heartbeat as process_heartbeat
 from runs.worker_settings import containment
 
 logger = logging.getLogger(__name__)
 
-SAY_SECONDS = 15.0
-LOOK_SECONDS = 1.0
-"""How often the disks are looked at."""
+HEARTBEAT_SECONDS = 15.0
+DISK_CHECK_SECONDS = 1.0
+"""Interval of disk checks."""
 LONGEST_PROBLEM = 500
-FORGOTTEN_AFTER = timedelta(hours=1)
-"""A worker that was silent for so long is not listed any more."""
+REMOVED_AFTER = timedelta(hours=1)
+"""A worker silent for longer is removed from the registry."""
 
 
-def heartbeat_worker() -> None:
-    """Write down that this process is here and what it is doing."""
+def heartbeat() -> None:
+    """Store that this process is running, and its state."""
     now = timezone.now()
     Worker.objects.update_or_create(
         name=worker_name(),
         defaults={
             "seen": now,
-            "lanes": heartbeat.places(),
+            "lanes": process_heartbeat.places(),
             "sandbox": containment().level.value,
             "version": settings.VERSION,
             "problem": room.problem()[:LONGEST_PROBLEM],
@@ -43,19 +43,19 @@ def heartbeat_worker() -> None:
     )
 
 
-def forget_silent() -> None:
-    """Take workers off the list that were killed: they could not do it themselves."""
-    Worker.objects.filter(seen__lt=timezone.now() - FORGOTTEN_AFTER).delete()
+def remove_silent() -> None:
+    """Remove workers that were killed and so could not remove themselves."""
+    Worker.objects.filter(seen__lt=timezone.now() - REMOVED_AFTER).delete()
 
 
-def leave() -> None:
-    """Take this process off the list; it ends in order."""
+def remove() -> None:
+    """Remove this process from the registry before it ends."""
     Worker.objects.filter(name=worker_name()).delete()
 
 
-def keep_saying(stop: threading.Event) -> threading.Thread:
-    """Start a thread that says it until `stop` is set, and takes the process off the list then."""
-    thread = threading.Thread(target=_loop, args=(stop,), name="presence", daemon=True)
+def start(stop: threading.Event) -> threading.Thread:
+    """Start a thread that sends heartbeats until `stop` is set, and then removes the process from the registry."""
+    thread = threading.Thread(target=_loop, args=(stop,), name="worker-registry", daemon=True)
     thread.start()
     return thread
 
@@ -63,29 +63,29 @@ def keep_saying(stop: threading.Event) -> threading.Thread:
 def _loop(stop: threading.Event) -> None:
     while not stop.is_set():
         try:
-            heartbeat_worker()
+            heartbeat()
         except Error as error:
-            # It may be away for a minute; who works here goes on.
-            logger.warning("presence: %s", error)
+            # The database may be away for a minute; the lanes go on.
+            logger.warning("worker registry: %s", error)
             connections.close_all()
-        _wait_for_news(stop)
+        _wait_for_next(stop)
     try:
-        leave()
+        remove()
     except Error as error:
-        logger.warning("presence: %s", error)
+        logger.warning("worker registry: %s", error)
     connections.close_all()
 
 
-def _wait_for_news(stop: threading.Event) -> None:
-    """Wait until it is time to heartbeat_worker it again, or a disk is full or has room again."""
-    said, end = room.problem(), time.monotonic() + SAY_SECONDS
-    while time.monotonic() < end and not stop.wait(LOOK_SECONDS):
-        # How much room is missing changes all the time.
-        if bool(room.problem()) != bool(said):
+def _wait_for_next(stop: threading.Event) -> None:
+    """Wait until the next heartbeat is due, or a disk becomes full or has space again."""
+    problem, end = room.problem(), time.monotonic() + HEARTBEAT_SECONDS
+    while time.monotonic() < end and not stop.wait(DISK_CHECK_SECONDS):
+        # The text has the free space, which changes all the time.
+        if bool(room.problem()) != bool(problem):
             return
 
 
 def workers_online() -> tuple[int, str]:
-    """Return how many workers were heard of lately, and why they start nothing, as when a disk is full. One query."""
+    """Return the number of workers online, and why they start no trials, such as a full disk. One query."""
     problems = list(Worker.heard(now=timezone.now()).values_list("problem", flat=True))
     return len(problems), next(filter(None, problems), "") or shortage()

@@ -48,7 +48,7 @@ def test_a_running_run_updates_and_keeps_the_focus(as_admin: Page, live_server: 
     as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
     link = as_admin.locator("#progress").get_by_role("link", name="create, 1")
     link.focus()
-    Trial.objects.filter(pk=trial.pk).update(doing="taskmgr list --all")
+    Trial.objects.filter(pk=trial.pk).update(activity="taskmgr list --all")
     expect(as_admin.locator("#progress code", has_text="taskmgr list --all")).to_be_visible()
     expect(link).to_be_focused()
 

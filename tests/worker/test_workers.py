@@ -47,13 +47,13 @@ def test_a_running_trial_names_the_worker_that_says_it_is_here_and_its_last_call
     targets.write_text(TARGETS)
     stand.start_worker(threads=1)
     stand.manage("run_scenarios", str(suite), "--targets", str(targets), "--target", "shell", "--json")
-    stand.until(lambda: bool(stand.rows("SELECT id FROM runs_trial WHERE doing <> ''")), 40)
-    assert stand.rows("SELECT worker, doing FROM runs_trial") == [
+    stand.until(lambda: bool(stand.rows("SELECT id FROM runs_trial WHERE activity <> ''")), 40)
+    assert stand.rows("SELECT worker, activity FROM runs_trial") == [
         (stand.one("SELECT name FROM runs_worker"), "taskmgr list")
     ]
     stand.rows("UPDATE runs_run SET cancel_requested = TRUE RETURNING id")
     stand.until(lambda: stand.one("SELECT state FROM runs_trial") == "cancelled", 20)
-    assert stand.one("SELECT doing FROM runs_trial") == ""
+    assert stand.one("SELECT activity FROM runs_trial") == ""
 
 
 SHUTDOWN = """

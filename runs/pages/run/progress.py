@@ -50,7 +50,7 @@ class AtWork:
     index: int
     started: datetime | None
     worker: str
-    doing: str
+    activity: str
     """The last call of its agent, empty where none is known."""
     calls: int | None
     """How many calls its agent has made so far; None where they cannot be counted."""
@@ -153,9 +153,9 @@ def _running(
         "index",
         "started",
         "worker",
-        "doing",
+        "activity",
         "calls_so_far",
-        "doing_exit",
+        "activity_exit_code",
         of_scenario,
         "all",
     )

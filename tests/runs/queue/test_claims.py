@@ -12,7 +12,7 @@ from runs.execution import recording
 from runs.execution.reaper import reap
 from runs.models import Run, RunSlot, TargetSlot, Trial
 from runs.queue import claims
-from runs.queue.heartbeat import Doing, tell
+from runs.queue.heartbeat import Activity, write_activity
 from runs.queue.worker_registry import worker_name
 from tests.builders import make_project, make_suite, make_target
 from tests.runs.carrying import NO_GATES, claimed, lapse, launch, lose, lose_preparations, passed, running
@@ -68,7 +68,7 @@ def test_a_claim_counts_the_earlier_starts():
 def test_a_claim_names_its_worker_until_it_is_lost():
     run = running()
     claim = claimed(run)
-    tell([Doing(claim.trial_id, claim.token, "taskmgr list", 7, 0)])
+    write_activity([Activity(claim.trial_id, claim.token, "taskmgr list", 7, 0)])
     assert at_work(claim) == (worker_name(), "taskmgr list", 7, 0)
     lose(claim)
     reap()
@@ -78,10 +78,10 @@ def test_a_claim_names_its_worker_until_it_is_lost():
 def test_what_an_agent_does_is_gone_with_its_result_and_its_worker_stays():
     run = running()
     claim = claimed(run)
-    tell([Doing(claim.trial_id, claim.token, "taskmgr list", 7, 0)])
+    write_activity([Activity(claim.trial_id, claim.token, "taskmgr list", 7, 0)])
     recording.record(claim, passed())
     assert at_work(claim) == (worker_name(), "", None, None)
-    tell([Doing(claim.trial_id, claim.token, "too late", 8)])
+    write_activity([Activity(claim.trial_id, claim.token, "too late", 8)])
     assert at_work(claim) == (worker_name(), "", None, None)
 
 
@@ -91,19 +91,23 @@ def test_what_an_agent_does_under_an_old_token_is_not_written():
     lose(old)
     reap()
     new = claimed(run)
-    tell([Doing(new.trial_id, new.token, "new", 1, 2), Doing(old.trial_id, old.token, "old", 2)])
+    write_activity(
+        [Activity(new.trial_id, new.token, "new", 1, 2), Activity(old.trial_id, old.token, "old", 2)]
+    )
     assert at_work(new) == (worker_name(), "new", 1, 2)
 
 
 def test_what_no_database_holds_is_told_without_it():
     claim = claimed(running())
-    tell([Doing(claim.trial_id, claim.token, "a\x00b\ud800", None)])
+    write_activity([Activity(claim.trial_id, claim.token, "a\x00b\ud800", None)])
     assert at_work(claim)[1] == "a\ufffdb?"
 
 
 def at_work(claim):
     """Return who carries the claim's trial, and what its agent does, how often, and what that came to."""
-    return Trial.objects.values_list("worker", "doing", "calls_so_far", "doing_exit").get(pk=claim.trial_id)
+    return Trial.objects.values_list("worker", "activity", "calls_so_far", "activity_exit_code").get(
+        pk=claim.trial_id
+    )
 
 
 def test_a_result_under_an_old_token_is_thrown_away():

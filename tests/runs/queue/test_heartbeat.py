@@ -64,7 +64,7 @@ def test_a_running_trial_says_what_its_agent_did_last_how_often_and_who_carries_
     shell_target(project)
     run = running(suite_of(project, works={"prompt": TOLD_CALLS}), targets=["shell"])
     with carrying(run):
-        until(lambda: Trial.objects.filter(run=run).exclude(doing="").exists())
+        until(lambda: Trial.objects.filter(run=run).exclude(activity="").exists())
         assert at_work(run) == ("taskmgr list --all", 1, worker_name())
         recording.cancel_run(run.pk)
     assert run.trial_set.get().state == "cancelled"
@@ -72,7 +72,7 @@ def test_a_running_trial_says_what_its_agent_did_last_how_often_and_who_carries_
 
 
 def at_work(run):
-    return run.trial_set.values_list("doing", "calls_so_far", "worker").get()
+    return run.trial_set.values_list("activity", "calls_so_far", "worker").get()
 
 
 def test_what_an_agent_did_last_is_stored_without_secrets(monkeypatch):
@@ -84,8 +84,8 @@ def test_what_an_agent_did_last_is_stored_without_secrets(monkeypatch):
     shell_target(project)
     run = running(suite_of(project, a={"prompt": script, "criteria": criteria}), targets=["shell"])
     with carrying(run):
-        until(lambda: Trial.objects.filter(run=run).exclude(doing="").exists())
-        assert run.trial_set.get().doing == "git push [REDACTED]"
+        until(lambda: Trial.objects.filter(run=run).exclude(activity="").exists())
+        assert run.trial_set.get().activity == "git push [REDACTED]"
         recording.cancel_run(run.pk)
 
 
@@ -99,9 +99,9 @@ def test_the_heartbeat_writes_down_what_changed_and_only_that():
     as_it_was, none = ("as it was", 99, 5), None
     then = [("", 0, none), ("one", 1, none), as_it_was, ("one", 1, 7), ("one", 2, none), ("two", 3, none)]
     for expected in (as_it_was, *then):
-        trial.update(doing=as_it_was[0], calls_so_far=as_it_was[1], doing_exit=as_it_was[2])
-        beat._tell()
-        assert trial.values_list("doing", "calls_so_far", "doing_exit").get() == expected
+        trial.update(activity=as_it_was[0], calls_so_far=as_it_was[1], activity_exit_code=as_it_was[2])
+        beat.store_activity()
+        assert trial.values_list("activity", "calls_so_far", "activity_exit_code").get() == expected
 
 
 def test_output_that_cannot_be_looked_at_does_not_end_the_heartbeat(caplog):
@@ -133,5 +133,5 @@ def test_the_heartbeats_thread_ends_when_nothing_is_held():
     with beat.holding("x", "trial"):
         thread = beat._thread
     assert thread is not None
-    thread.join(5 * heartbeat_module.LOOK_SECONDS)
+    thread.join(5 * heartbeat_module.CHECK_SECONDS)
     assert not thread.is_alive()

@@ -42,7 +42,7 @@ def test_a_running_trial_shows_time_worker_and_last_command(signed_in, running):
     started = timezone.now() - timedelta(seconds=42)
     trial = running.trial_set.get(state="running")
     Trial.objects.filter(pk=trial.pk).update(
-        started=started, worker="eval-1:7", doing="taskmgr list --all", calls_so_far=7
+        started=started, worker="eval-1:7", activity="taskmgr list --all", calls_so_far=7
     )
     row = row_of(page(signed_in(), running))
     assert row.link("export, 1").address == f"/p/tools/trials/{trial.pk}/"
@@ -65,7 +65,7 @@ def test_a_running_trial_shows_time_worker_and_last_command(signed_in, running):
     ],
 )
 def test_it_says_what_the_last_command_came_to(signed_in, running, code, shown):
-    Trial.objects.filter(state="running").update(doing="taskmgr list", doing_exit=code)
+    Trial.objects.filter(state="running").update(activity="taskmgr list", activity_exit_code=code)
     assert row_of(page(signed_in(), running)).cell("Last command").text == shown
 
 
@@ -111,14 +111,14 @@ def test_what_is_not_known_of_a_running_trial_is_a_dash(signed_in, running):
 
 
 def test_what_an_agent_did_last_may_be_hostile(signed_in, running):
-    running.trial_set.filter(state="running").update(doing=HOSTILE, worker=HOSTILE)
+    running.trial_set.filter(state="running").update(activity=HOSTILE, worker=HOSTILE)
     text = page(signed_in(), running)
     assert row_of(text).cell("Last command").text == SHOWN
     assert text.all("script") == []
 
 
 def test_what_an_agent_did_last_may_be_long_and_is_shown_whole(signed_in, running):
-    running.trial_set.filter(state="running").update(doing="x" * 200)
+    running.trial_set.filter(state="running").update(activity="x" * 200)
     assert row_of(page(signed_in(), running)).cell("Last command").text == "x" * 200
 
 

@@ -47,7 +47,13 @@ def test_it_works(signed_in, run):
 
 def test_a_running_trial_shows_its_worker_and_last_command(signed_in, run):
     trial = make_trial(
-        run, outcome="", state="running", worker="eval-1:7", doing=HOSTILE, calls_so_far=7, doing_exit=2
+        run,
+        outcome="",
+        state="running",
+        worker="eval-1:7",
+        activity=HOSTILE,
+        calls_so_far=7,
+        activity_exit_code=2,
     )
     text = page(signed_in(), trial)
     assert text.facts["Worker"] == "eval-1:7"

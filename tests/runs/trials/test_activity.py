@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.transcripts.latest import CallsTold
 from runs.execution.activity import storable_call, storable_calls
-from runs.models.trial import LONGEST_DOING
+from runs.models.trial import LONGEST_ACTIVITY
 
 SECRET = "sesame-open-wide"
 
@@ -28,15 +28,15 @@ def test_a_call_is_kept_on_one_line_and_without_secrets(call, stored):
 
 
 def test_a_long_call_is_cut_and_says_so():
-    assert storable_call("x" * LONGEST_DOING, ()) == "x" * LONGEST_DOING
-    assert storable_call("x" * (LONGEST_DOING + 1), ()) == "x" * (LONGEST_DOING - 1) + "…"
+    assert storable_call("x" * LONGEST_ACTIVITY, ()) == "x" * LONGEST_ACTIVITY
+    assert storable_call("x" * (LONGEST_ACTIVITY + 1), ()) == "x" * (LONGEST_ACTIVITY - 1) + "…"
 
 
-@pytest.mark.parametrize("before", range(LONGEST_DOING - 20, LONGEST_DOING + 1))
+@pytest.mark.parametrize("before", range(LONGEST_ACTIVITY - 20, LONGEST_ACTIVITY + 1))
 def test_no_secret_is_kept_by_half(before):
     call = "x" * (before - 1) + " " + SECRET + " --password=abracadabra"
     stored = storable_call(call, (SECRET,))
-    assert len(stored) <= LONGEST_DOING
+    assert len(stored) <= LONGEST_ACTIVITY
     assert "ses" not in stored
     assert "abra" not in stored
 
