@@ -11,7 +11,8 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils.text import slugify
 
-from evalhub.teams.models import Project, note
+from evalhub.teams import audit
+from evalhub.teams.models import Project
 from scenarios.bundles import Bundle
 from scenarios.differences import Difference, contents_of, difference, parsed_contents
 from scenarios.formats import parse_files
@@ -85,7 +86,7 @@ def store_suite(parsed: ParsedSuite, project: Project, *, by: User | None) -> Im
         guidance.pk if guidance else None,
     ):
         Upload.objects.create(suite=suite, suite_version=version, guidance=guidance, created_by=by)
-        note(project, by, "suite.upload", suite.slug, version=version.number, new=new_version)
+        audit.record(project, by, "suite.upload", suite.slug, version=version.number, new=new_version)
     _retire_absent(suite, version)
     changes = _changes(last.suite_version if last else None, version)
     return Imported(suite, version, guidance, new_version, new_guidance, changes, parsed.lints)

@@ -7,8 +7,9 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 
+from evalhub.teams import audit
 from evalhub.teams.access import Access
-from evalhub.teams.models import Membership, Project, note
+from evalhub.teams.models import Membership, Project
 from evalhub.teams.roles import Role
 
 
@@ -29,7 +30,7 @@ def add_member(access: Access, *, name: str, role: str) -> Membership:
     )
     if not made:
         raise MemberRefused(f"{name} is already a member ({membership.role}). Change the role in the list.")
-    note(access.project, access.user, "member.add", name, role=role)
+    audit.record(access.project, access.user, "member.add", name, role=role)
     return membership
 
 
@@ -41,14 +42,18 @@ def change_role(access: Access, membership: Membership, role: str) -> None:
     _keep_an_admin(access.project, membership)
     before, membership.role = membership.role, role
     membership.save(update_fields=["role"])
-    note(access.project, access.user, "member.role", membership.user.get_username(), before=before, role=role)
+    audit.record(
+        access.project, access.user, "member.role", membership.user.get_username(), before=before, role=role
+    )
 
 
 @transaction.atomic
 def remove_member(access: Access, membership: Membership) -> None:
     """Let a member go; their tokens end with it. Raises `MemberRefused` for the last admin."""
     _keep_an_admin(access.project, membership)
-    note(access.project, access.user, "member.remove", membership.user.get_username(), role=membership.role)
+    audit.record(
+        access.project, access.user, "member.remove", membership.user.get_username(), role=membership.role
+    )
     membership.delete()
 
 

@@ -11,8 +11,9 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from evalhub.teams import audit
 from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
-from evalhub.teams.models import AuditEvent, Membership, note
+from evalhub.teams.models import AuditEvent, Membership
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.roles import Role
 from evalhub.teams.settings_forms import MemberForm, ProjectForm, RoleForm, TokenForm
@@ -53,7 +54,7 @@ def project_settings(request: ProjectRequest) -> HttpResponse:
         return _show(request, project_form=form, status=422)
     form.save()
     if form.changed_data:
-        note(project, request.user, "project.change", project.slug, changed=form.changed_data)
+        audit.record(project, request.user, "project.change", project.slug, changed=form.changed_data)
     messages.success(request, "Settings saved.")
     return redirect("project-settings", project.slug)
 

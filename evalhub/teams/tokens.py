@@ -8,8 +8,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from evalhub.teams import audit
 from evalhub.teams.access import Access
-from evalhub.teams.models import ApiToken, note
+from evalhub.teams.models import ApiToken
 from evalhub.teams.roles import lesser
 
 
@@ -39,7 +40,7 @@ def issue_token(
         raise TokenRefused("The expiry date is in the past. Choose a later one.")
     ends = min(filter(None, (expires, latest)), default=None)
     token, secret = ApiToken.issue(access.project, access.user, name=name, role=role, expires=ends)
-    note(access.project, access.user, "token.create", token, role=role)
+    audit.record(access.project, access.user, "token.create", token, role=role)
     return token, secret
 
 
@@ -50,5 +51,5 @@ def revoke_token(access: Access, token_id: int) -> bool:
     if token is None:
         return False
     if ApiToken.objects.filter(pk=token.pk, revoked=None).update(revoked=timezone.now()):
-        note(access.project, access.user, "token.revoke", token)
+        audit.record(access.project, access.user, "token.revoke", token)
     return True

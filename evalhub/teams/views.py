@@ -19,8 +19,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
+from evalhub.teams import audit
 from evalhub.teams.forms import ChangePasswordForm, SignInForm, TooManyGuesses
-from evalhub.teams.models import SignInLink, note
+from evalhub.teams.models import SignInLink
 from evalhub.web.client_address import client_address
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", ""})
@@ -98,7 +99,7 @@ def sign_in_link(request: HttpRequest, secret: str) -> HttpResponseBase:
     user = SignInLink.use(secret, now=now) if request.method == "POST" else None
     if user is not None:
         login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
-        note(None, user, "sign-in.link")
+        audit.record(None, user, "sign-in.link")
         return redirect("home")
     usable = request.method != "POST" and SignInLink.open_links(secret, now=now).exists()
     response = render(request, "teams/sign_in_link.html", {"usable": usable}, status=200 if usable else 410)

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from ninja import Path, Query, Router, Status
 from pydantic import Field
 
+from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.teams.models import note
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
@@ -139,7 +139,7 @@ def cancel(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     run = find_run(request, run_id)
     if not cancel_run(run.pk):
         raise ApiError(422, f"Run {run.pk} has already finished.", id="run/over")
-    note(request.access.project, request.access.user, "run.cancel", run)
+    audit.record(request.access.project, request.access.user, "run.cancel", run)
     return run_json(find_run(request, run_id))
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalhub.teams.models import Project, note
+from evalhub.teams import audit
+from evalhub.teams.models import Project
 from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Trigger
@@ -119,7 +120,7 @@ def request_runs(
     )
     runs = [_store(launch, each, request) for each in planned]
     keys = [run.pk for run in runs]
-    note(project, by, "run.request", _named(keys), launch=launch.pk, runs=keys)
+    audit.record(project, by, "run.request", _named(keys), launch=launch.pk, runs=keys)
     if wake:
         wakeups.after_commit_prepare([run.pk for run in runs])
     return launch

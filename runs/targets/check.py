@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from evalhub.teams.models import note
+from evalhub.teams import audit
 from evaluators.redaction import mask_values
 from runs.errors import ProviderError
 from runs.models import Target, TargetCheck
@@ -32,7 +32,7 @@ def ask_check(target: Target, *, by: User | None) -> TargetCheck:
     answered = target.checks.exclude(at=None).first()
     target.checks.exclude(pk=answered.pk if answered else 0).delete()
     check = TargetCheck.objects.create(target=target, by=by if getattr(by, "pk", None) else None)
-    note(target.project, by, "target.check", target.name)
+    audit.record(target.project, by, "target.check", target.name)
     wakeups.check_target(check.pk)
     return check
 

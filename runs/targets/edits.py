@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from evalhub.teams.models import note
+from evalhub.teams import audit
 from runs.errors import RequestError
 from runs.models import Target
 from runs.queue.claims import sync_target_slots
@@ -26,7 +26,7 @@ def accept(target: Target, *, by: User | None) -> None:
         )
     if Target.objects.filter(pk=target.pk, accepted=False).update(accepted=True, changed=timezone.now()):
         sync_target_slots(target)
-        note(target.project, by, "target.accept", target.name)
+        audit.record(target.project, by, "target.accept", target.name)
 
 
 @transaction.atomic
@@ -38,7 +38,7 @@ def remove(target: Target, *, by: User | None) -> None:
             f"{target.name} has {runs} run{'s' if runs > 1 else ''}, which would lose what they ran on. "
             "Leave it, or change its definition."
         )
-    note(target.project, by, "target.remove" if target.accepted else "target.reject", target.name)
+    audit.record(target.project, by, "target.remove" if target.accepted else "target.reject", target.name)
     target.delete()
 
 
@@ -56,7 +56,7 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
         target.changed, target.changed_by = timezone.now(), by
         target.save(update_fields=["definition", "provider", "workers", "changed", "changed_by"])
         sync_target_slots(target)
-        note(target.project, by, "target.change", target.name, provider=definition.kind)
+        audit.record(target.project, by, "target.change", target.name, provider=definition.kind)
     return target
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalhub.teams.models import Project, note
+from evalhub.teams import audit
+from evalhub.teams.models import Project
 from runs.models import Target
 from runs.queue.claims import sync_target_slots
 from runs.targets.definitions import TargetDefinition, read_targets
@@ -105,5 +106,5 @@ def _store(
             setattr(target, name, value)
         target.save(update_fields=list(values))
     sync_target_slots(target)
-    note(project, by, "target.change", target.name, provider=definition.kind, accepted=accepted)
+    audit.record(project, by, "target.change", target.name, provider=definition.kind, accepted=accepted)
     return target

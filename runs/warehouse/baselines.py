@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from evalhub.teams.models import note
+from evalhub.teams import audit
 from runs.errors import RequestError
 from runs.models import Baseline, Run
 from runs.models.run import RunState
@@ -27,7 +27,7 @@ def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
         branch=branch,
         defaults={"run": run, "by": by if getattr(by, "pk", None) else None},
     )
-    note(
+    audit.record(
         run.project,
         by,
         "baseline.set",
@@ -43,7 +43,7 @@ def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
 def unset_baseline(baseline: Baseline, *, by: User | None) -> None:
     """Remove a pin; runs that were compared keep their comparison."""
     subject = f"run {baseline.run_id}"
-    note(
+    audit.record(
         baseline.suite.project,
         by,
         "baseline.unset",

@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from evalhub.teams.models import Project, note
+from evalhub.teams import audit
+from evalhub.teams.models import Project
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import RunState, Trigger
 from runs.models.target import IMPORTED
@@ -38,7 +39,7 @@ def import_results(project: Project, content: bytes, file: str, *, by: User | No
     found = read_results(content, file)
     launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
     runs = tuple(_store(launch, each, sha256) for each in found)
-    note(project, by, "results.import", file, runs=[run.pk for run in runs])
+    audit.record(project, by, "results.import", file, runs=[run.pk for run in runs])
     return runs
 
 

@@ -12,7 +12,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from evalhub.teams.models import Project, note
+from evalhub.teams import audit
+from evalhub.teams.models import Project
 from runs.models import Artifact, Run, TranscriptRecord
 from runs.models.run import RunState
 from runs.warehouse.artifacts import folders, store
@@ -58,7 +59,7 @@ def _prune_project(project: Project, before: datetime, by: User | None, *, dry_r
         done += _prune_some(keys[start : start + RUNS_AT_ONCE], dry_run=dry_run)
     if done.runs and not dry_run:
         counts = {"runs": done.runs, "transcripts": done.transcripts, "artifacts": done.artifacts}
-        note(project, by, "retention.prune", f"before {before:%Y-%m-%d}", **counts)
+        audit.record(project, by, "retention.prune", f"before {before:%Y-%m-%d}", **counts)
     return done
 
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from evalhub.teams.models import note
+from evalhub.teams import audit
 from runs.errors import RequestError
 from runs.models import Alert, JudgingRecord, Review
 
@@ -20,7 +20,9 @@ def triage(alert: Alert, *, by: User | None, **changes: Any) -> Alert:
         setattr(alert, name, value)
     alert.first_triaged = alert.first_triaged or timezone.now()
     alert.save(update_fields=[*changes, "first_triaged"])
-    note(alert.project, by, "alert.triage", f"run {alert.run_id}", changed=sorted(changes), state=alert.state)
+    audit.record(
+        alert.project, by, "alert.triage", f"run {alert.run_id}", changed=sorted(changes), state=alert.state
+    )
     return alert
 
 
@@ -45,5 +47,5 @@ def review(
         by=by,
         defaults={"word": word, "note": comment, "at": timezone.now()},
     )
-    note(judging.trial.run.project, by, "review", f"judging {judging.pk}", word=word)
+    audit.record(judging.trial.run.project, by, "review", f"judging {judging.pk}", word=word)
     return row

@@ -8,8 +8,8 @@ from django.db import transaction
 from ninja import Path, Query, Router, Status
 from pydantic import Field
 
+from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.teams.models import note
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
@@ -86,7 +86,9 @@ def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, 
             suite, tuple(sorted(files, key=lambda file: file.path)), by=request.access.user, name=given.name
         )
         if new:
-            note(request.access.project, request.access.user, "guidance.create", guidance, suite=suite.slug)
+            audit.record(
+                request.access.project, request.access.user, "guidance.create", guidance, suite=suite.slug
+            )
     return Status(201, {**guidance_json(guidance), "files": guidance.files})
 
 

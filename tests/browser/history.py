@@ -7,7 +7,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from evalhub.teams.models import ApiToken, Project, note
+from evalhub.teams import audit
+from evalhub.teams.models import ApiToken, Project
 from evaluators.model import Event
 from runs.models import Artifact, Baseline, ModelPrice, Run, Target, TargetCheck, Trial, Worker
 from runs.warehouse.artifacts import keep
@@ -89,7 +90,7 @@ def fill(project: Project) -> dict[str, Any]:
 def _compared(baseline: Run, run: Run) -> None:
     Baseline.objects.create(suite=run.suite, target=run.target, run=baseline)
     compare_with_baseline(run)
-    note(run.project, None, "baseline.set", f"run {baseline.pk}", suite=run.suite.slug, branch="")
+    audit.record(run.project, None, "baseline.set", f"run {baseline.pk}", suite=run.suite.slug, branch="")
 
 
 def _checked_targets(project: Project, ready: Target) -> None:
@@ -158,7 +159,7 @@ def _running(version: Any, target: Any) -> Run:
     run = make_run(version, target=target, state="running")
     make_trial(run, KEYS[0], outcome="pass")
     make_trial(run, KEYS[1], outcome="fail")
-    doing = "taskmgr import --resume " + "x" * 175
+    activity = "taskmgr import --resume " + "x" * 175
     make_trial(
         run,
         KEYS[2],
@@ -166,9 +167,9 @@ def _running(version: Any, target: Any) -> Run:
         state="running",
         started=timezone.now(),
         worker="eval-1.example:4711",
-        doing=doing,
+        activity=activity,
         calls_so_far=14,
-        doing_exit=1,
+        activity_exit_code=1,
     )
     make_trial(run, KEYS[3], outcome="")
     return run

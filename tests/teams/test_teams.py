@@ -8,8 +8,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
+from evalhub.teams import audit
 from evalhub.teams.access import default_project, local_owner, memberships_of, of_token, of_user
-from evalhub.teams.models import ApiToken, AuditEvent, Membership, SignInLink, note
+from evalhub.teams.models import ApiToken, AuditEvent, Membership, SignInLink
 from evalhub.teams.roles import ACTIONS, Role, allows, lesser
 from evalhub.teams.sessions import Users
 from tests.builders import make_member, make_project
@@ -142,8 +143,8 @@ class TestSignInLink:
 def test_the_audit_log_is_in_order_and_survives_its_people():
     project = make_project()
     ada = make_member(project, "admin", "ada")
-    note(project, ada, "member.role", "bob", role="viewer")
-    note(project, ada, "token.create", "ci")
+    audit.record(project, ada, "member.role", "bob", role="viewer")
+    audit.record(project, ada, "token.create", "ci")
     ada.delete()
     events = AuditEvent.objects.filter(project=project)
     assert [(event.action, event.user) for event in events] == [("token.create", None), ("member.role", None)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from evalhub.teams.models import note
+from evalhub.teams import audit
 from tests.builders import close, make_member, make_project, make_run, make_suite, make_trial
 from tests.web.html import parse
 
@@ -35,7 +35,7 @@ def addresses(project):
 
 
 def test_the_home_says_what_people_did_lately(signed_in, project):
-    note(project, make_member(project, "author", "grace"), "suite.upload", "stock")
+    audit.record(project, make_member(project, "author", "grace"), "suite.upload", "stock")
     assert "grace uploaded the suite stock" in parse(signed_in().get("/p/tools/"))
 
 
@@ -53,7 +53,7 @@ def test_the_home_says_what_people_did_lately(signed_in, project):
     ],
 )
 def test_the_home_links_the_runs_that_people_did_something_with(signed_in, project, action, subject, said):
-    note(project, None, action, subject)
+    audit.record(project, None, action, subject)
     assert said in " ".join(signed_in().get("/p/tools/").content.decode().split())
 
 

@@ -10,7 +10,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project, note
+from evalhub.teams import audit
+from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project
 from runs.models import ModelPrice
 from tests.builders import make_member, make_project
 from tests.web.html import parse
@@ -230,8 +231,8 @@ def test_a_price_that_cannot_be_is_told(signed_in, project, changes, said):
 
 def test_the_audit_log_pages_by_key(signed_in, project):
     for number in range(52):
-        note(project, None, "run.cancel", f"run {number}")
-    note(make_project("other"), None, "run.cancel", "run of others")
+        audit.record(project, None, "run.cancel", f"run {number}")
+    audit.record(make_project("other"), None, "run.cancel", "run of others")
     client = signed_in()
     first = client.get(f"{ADDRESS}audit/")
     assert [event.subject for event in first.context["events"]][:2] == ["run 51", "run 50"]
@@ -240,8 +241,8 @@ def test_the_audit_log_pages_by_key(signed_in, project):
 
 
 def test_the_audit_log_can_be_narrowed_to_an_action(signed_in, project):
-    note(project, None, "run.cancel", "run 1")
-    note(project, None, "suite.upload", "<b>basics</b>")
+    audit.record(project, None, "run.cancel", "run 1")
+    audit.record(project, None, "suite.upload", "<b>basics</b>")
     response = signed_in().get(f"{ADDRESS}audit/?action=suite.upload")
     assert [event.action for event in response.context["events"]] == ["suite.upload"]
     assert "<b>basics</b>" not in response.content.decode()

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from evalhub.teams.models import note
+from evalhub.teams import audit
 from runs.errors import RequestError
 from runs.sources.reading import read_json_file
 from scenarios.commands import (
@@ -33,6 +33,6 @@ class Command(EvalhubCommand):
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
         project.save(update_fields=["seed_manifest"])
-        note(project, acting_user(), "project.seed-manifest", file or "none")
+        audit.record(project, acting_user(), "project.seed-manifest", file or "none")
         said = f"Runs of {project.name} take their seed values from {file}." if file else "It has none now."
         return Result(said, {"project": project.slug, "seed_manifest": project.seed_manifest})

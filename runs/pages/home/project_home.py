@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from django.db.models import Count, OuterRef, Q, Subquery, Sum
 
+from evalhub.teams import audit
 from evalhub.teams.models import AuditEvent, Project
 from runs.models import Run, Trial
 from runs.models.comparison import AlertState
@@ -86,7 +87,7 @@ class Lately(NamedTuple):
 def lately_of(event: AuditEvent) -> Lately:
     """Return an event of the audit log as the home says it."""
     subject = f" {event.subject}" if event.subject else ""
-    done = event.sentence.removesuffix(subject)
+    done = audit.action_text(event.action)
     words = [subject]
     if event.action in OF_RUNS:
         # "2 runs, 7 to 8" counts them first.

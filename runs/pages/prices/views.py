@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from evalhub.teams.models import note
+from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
 from runs.models import ModelPrice
 from runs.pages.forms import PriceForm
@@ -27,7 +27,7 @@ def price_list(request: ProjectRequest) -> HttpResponse:
         try:
             with transaction.atomic():
                 price = form.save(request.access.project)
-                note(request.access.project, request.user, "price.add", price)
+                audit.record(request.access.project, request.user, "price.add", price)
         except IntegrityError:
             form.add_error(
                 "since",
@@ -52,7 +52,7 @@ def _show(request: ProjectRequest, form: PriceForm, *, status: int = 200) -> Htt
 def price_remove(request: ProjectRequest, pk: int) -> HttpResponse:
     """Forget a price; what trials have cost stays as it was reckoned."""
     price = get_object_or_404(ModelPrice, project=request.access.project, pk=pk)
-    note(request.access.project, request.user, "price.remove", price)
+    audit.record(request.access.project, request.user, "price.remove", price)
     price.delete()
     messages.success(request, f"Removed the price of {price.model}.")
     return redirect("price-list", request.access.project.slug)

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from evalhub.teams.models import note
+from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
@@ -155,7 +155,7 @@ def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
     """Stop a run: waiting trials at once, running ones within seconds."""
     run = find_run(request, pk)
     if cancel_run(run.pk):
-        note(request.access.project, request.user, "run.cancel", run)
+        audit.record(request.access.project, request.user, "run.cancel", run)
         messages.success(request, f"Cancelling run {run.pk}. Finished trials are kept.")
     else:
         messages.error(request, f"Run {run.pk} has already finished.")

@@ -12,8 +12,9 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from evalhub.teams import audit
 from evalhub.teams.access import default_project
-from evalhub.teams.models import Membership, Project, note
+from evalhub.teams.models import Membership, Project
 from evalhub.teams.roles import Role
 from evalhub.web.commands import PlainCommand, Refused, Result, fitting
 
@@ -46,7 +47,7 @@ class Command(PlainCommand):
         present = Membership.objects.filter(project=room, user=user).values_list("role", flat=True).first()
         role = options["role"] or present or Role.VIEWER.value
         Membership.objects.update_or_create(project=room, user=user, defaults={"role": role})
-        note(room, None, "member.role", name, role=role)
+        audit.record(room, None, "member.role", name, role=role)
         document = {"name": name, "role": role, "project": room.slug}
         return Result(f"{name} is {role} of {room.name}.", document)
 

@@ -1,0 +1,56 @@
+"""The audit log: what people changed, and the sentences that show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from evalhub.teams.models import AuditEvent, Project
+
+ACTIONS = {
+    "alert.triage": "triaged the regression of",
+    "baseline.set": "marked as baseline",
+    "baseline.unset": "removed the baseline",
+    "guidance.create": "added guidance",
+    "member.add": "added the member",
+    "member.remove": "removed the member",
+    "member.role": "set the role of",
+    "price.add": "added the price of",
+    "price.remove": "removed the price of",
+    "project.change": "changed the settings of",
+    "project.seed-manifest": "set the seed manifest",
+    "results.import": "imported results from",
+    "retention.prune": "pruned old data",
+    "review": "reviewed",
+    "run.cancel": "cancelled",
+    "run.request": "started",
+    "sign-in.link": "signed in with a link",
+    "suite.upload": "uploaded the suite",
+    "target.accept": "accepted the target",
+    "target.change": "changed the target",
+    "target.check": "checked the target",
+    "target.reject": "rejected the target",
+    "target.remove": "removed the target",
+    "token.create": "created the token",
+    "token.revoke": "revoked the token",
+}
+"""The text of each action; its subject follows."""
+
+
+def record(
+    project: Project | None, user: User | None, action: str, subject: object = "", **detail: Any
+) -> None:
+    """Append an event to the audit log."""
+    AuditEvent.objects.create(
+        project=project,
+        user=user,
+        action=action,
+        subject=str(subject)[:200],
+        detail=detail,
+    )
+
+
+def action_text(action: str) -> str:
+    """Return an action as text between a person's name and the subject; an unknown one as stored."""
+    return ACTIONS.get(action, action)
