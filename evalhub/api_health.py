@@ -21,6 +21,8 @@ class HealthOut(Schema):
     database: str
     broker: str
     disk: str
+    store: str | None = None
+    """Which workers store files where pages can't read them; only for members and tokens of admins."""
 
 
 @router.get("/health", auth=None, response={200: HealthOut, 503: HealthOut, 405: ErrorOut})

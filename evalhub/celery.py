@@ -92,8 +92,9 @@ _leaving = threading.Event()
 def say_hello(**_: object) -> None:
     """Let people see this worker, from now until it ends."""
     from runs.queue import worker_registry
+    from runs.warehouse.store_identity import store_id_if_readable
 
-    worker_registry.start(_leaving)
+    worker_registry.start(_leaving, store_id_if_readable)
 
 
 @worker_shutting_down.connect

@@ -24,6 +24,7 @@ from evalhub.operators import sees_details
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
 from runs.queue.disk import shortage
+from runs.warehouse.store_identity import store_problems
 
 BROKER_SECONDS = 1.0
 """How long the broker is waited for, so that a check never hangs."""
@@ -115,7 +116,8 @@ def shown(request: HttpRequest) -> dict[str, Any]:
     # Without a database nobody can be told from a stranger.
     with suppress(Error):
         if found["database"] == "ok" and sees_details(request):
-            return found
+            # Strangers never make a web process ask the store, which may be slow or away.
+            return {**found, "store": " ".join(store_problems()) or "ok"}
     return {name: found[name] for name in ("ok", "database", "broker", "disk")}
 
 

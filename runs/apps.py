@@ -6,8 +6,9 @@ class RunsConfig(AppConfig):
     label = "runs"
 
     def ready(self) -> None:
-        """Give patterns that RE2 cannot run a process of their own."""
+        """Give patterns that RE2 cannot run a process of their own, and register the system checks."""
         from evaluators.patterns import set_runner
         from runs.containment.pattern_processes import run_pattern
+        from runs.warehouse import checks  # noqa: F401  # imported for what it registers
 
         set_runner(run_pattern)

@@ -23,6 +23,8 @@ class Worker(models.Model):
     """Why it starts nothing now, such as a full disk; empty where nothing is wrong."""
     free_bytes = models.BigIntegerField(null=True)
     """The room on the fullest disk that its trials are written to."""
+    store = models.CharField(max_length=100, blank=True, default="", db_default="")
+    """The id of its file store; empty while it can't read the store."""
 
     class Meta:
         ordering = ["name"]

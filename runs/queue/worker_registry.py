@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 
 from django.conf import settings
@@ -27,7 +28,7 @@ REMOVED_AFTER = timedelta(hours=1)
 """A worker silent for longer is removed from the registry."""
 
 
-def heartbeat() -> None:
+def heartbeat(store_id: str = "") -> None:
     """Store that this process is running, and its state."""
     now = timezone.now()
     Worker.objects.update_or_create(
@@ -39,6 +40,7 @@ def heartbeat() -> None:
             "version": settings.VERSION,
             "problem": room.problem()[:LONGEST_PROBLEM],
             "free_bytes": least_free_bytes(),
+            "store": store_id,
         },
     )
 
@@ -53,17 +55,20 @@ def remove() -> None:
     Worker.objects.filter(name=worker_name()).delete()
 
 
-def start(stop: threading.Event) -> threading.Thread:
-    """Start a thread that sends heartbeats until `stop` is set, and then removes the process from the registry."""
-    thread = threading.Thread(target=_loop, args=(stop,), name="worker-registry", daemon=True)
+def start(stop: threading.Event, store_id: Callable[[], str] = str) -> threading.Thread:
+    """Start a thread that sends heartbeats until `stop` is set, and then removes the process from the registry.
+
+    `store_id` returns the id of the file store, or an empty text while it can't be read.
+    """
+    thread = threading.Thread(target=_loop, args=(stop, store_id), name="worker-registry", daemon=True)
     thread.start()
     return thread
 
 
-def _loop(stop: threading.Event) -> None:
+def _loop(stop: threading.Event, store_id: Callable[[], str]) -> None:
     while not stop.is_set():
         try:
-            heartbeat()
+            heartbeat(store_id())
         except Error as error:
             # The database may be away for a minute; the lanes go on.
             logger.warning("worker registry: %s", error)

@@ -6,12 +6,13 @@ The store is a folder of the data directory, or an S3-compatible bucket (`EVALHU
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,17 @@ class LocalStore(FileSystemStorage):
     def path(self, name: str) -> str:
         """Return where a name lies below the folder of the settings."""
         return f"{settings.ARTIFACTS_DIR}/{name}"
+
+    def create(self, name: str, content: bytes) -> None:
+        """Write a new file whole; leave one that is there as it is."""
+        target = Path(self.path(name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent) as stream:
+            stream.write(content)
+            stream.flush()
+            # A link never replaces a file, as a rename does.
+            with suppress(FileExistsError):
+                os.link(stream.name, target)
 
     def _save(self, name: str, content: File[bytes]) -> str:
         target = Path(self.path(name))

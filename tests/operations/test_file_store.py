@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import tarfile
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import boto3
 import pytest
@@ -18,8 +21,9 @@ from moto.server import ThreadedMotoServer
 
 from evalhub import environment
 from runs.models import Artifact, Trial
-from runs.warehouse.artifacts import FileUnavailable, keep, name_of, open_kept, opened, store
+from runs.warehouse.artifacts import FileUnavailable, folders, keep, name_of, open_kept, opened, store
 from runs.warehouse.retention import prune_files
+from runs.warehouse.store_identity import store_id, store_id_if_readable
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
@@ -157,3 +161,80 @@ def test_an_address_that_is_no_store_is_refused(monkeypatch, address):
     monkeypatch.setenv("EVALHUB_STORE", address)
     with pytest.raises(ImproperlyConfigured, match=r"Write s3://bucket/prefix"):
         environment.file_store("EVALHUB_STORE")
+
+
+def test_a_stores_id_is_written_once(any_store):
+    assert store_id() == store_id() != ""
+
+
+def test_writers_that_start_at_once_agree_on_the_id(any_store):
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(lambda _: store_id(), range(8)))
+    assert len(found) == 1
+
+
+def test_two_folders_have_two_ids(settings, tmp_path):
+    settings.ARTIFACTS_DIR = tmp_path / "one"
+    first = store_id()
+    settings.ARTIFACTS_DIR = tmp_path / "two"
+    assert store_id() != first
+
+
+def test_two_prefixes_of_a_bucket_have_two_ids(settings, monkeypatch, s3_options, tmp_path):
+    use_bucket(settings, monkeypatch, f"s3://{BUCKET}/{tmp_path.name}/one{s3_options}")
+    first = store_id()
+    use_bucket(settings, monkeypatch, f"s3://{BUCKET}/{tmp_path.name}/two{s3_options}")
+    assert store_id() != first
+
+
+def test_a_store_that_cannot_be_read_has_no_id(settings, tmp_path):
+    (tmp_path / "file").write_text("")
+    settings.ARTIFACTS_DIR = tmp_path / "file"
+    assert store_id_if_readable() == ""
+
+
+def test_the_id_is_neither_backed_up_nor_pruned(any_store):
+    known = store_id()
+    assert folders() == []
+    assert store_id() == known
+
+
+class Unconditional(BaseHTTPRequestHandler):
+    """An S3-compatible store that cannot write conditionally."""
+
+    kept: ClassVar[dict[str, bytes]] = {}
+
+    def do_PUT(self) -> None:
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers["If-None-Match"]:
+            self.answer(501, b"<Error><Code>NotImplemented</Code><Message>If-None-Match</Message></Error>")
+        else:
+            self.kept[self.path] = content
+            self.answer(200, b"")
+
+    def do_GET(self) -> None:
+        content = self.kept.get(self.path)
+        self.answer(404 if content is None else 200, content or b"")
+
+    do_HEAD = do_GET
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", '"tag"')
+        self.send_header("Last-Modified", "Mon, 23 Nov 2026 12:00:00 GMT")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *words: Any) -> None:
+        """Print nothing."""
+
+
+def test_a_store_without_conditional_writes_has_an_id(settings, monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Unconditional) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        options = f"?endpoint=http://127.0.0.1:{server.server_port}&region=us-east-1"
+        use_bucket(settings, monkeypatch, f"s3://{BUCKET}/plain{options}")
+        assert store_id() == store_id() != ""
+        server.shutdown()

@@ -1,0 +1,87 @@
+"""Whether web and workers use one file store: each store has a random id, written into it once."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from typing import Any
+
+from django.db import Error
+from django.utils import timezone
+
+from runs.models import Worker
+from runs.warehouse.artifacts import LocalStore, store, store_errors
+
+NAME = "store-id"
+_TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
+"""What S3 answers when another process has written the object first."""
+LONGEST = 100
+
+
+def store_id() -> str:
+    """Return the id of this process's store; the first process writes it. Raises one of `store_errors()`."""
+    with suppress(FileNotFoundError):
+        return _read()
+    _create(secrets.token_hex(8).encode())
+    # Read again, because another process may have been first.
+    return _read()
+
+
+def store_id_if_readable() -> str:
+    """Return the id of this process's store, or an empty text while the store can't be read or written."""
+    try:
+        return store_id()
+    except store_errors():
+        return ""
+
+
+def store_problems() -> list[str]:
+    """Return a sentence for each worker heard of lately whose store is not this process's, or none. One query."""
+    reported = dict(Worker.heard(now=timezone.now()).exclude(store="").values_list("name", "store"))
+    if not reported:
+        return []
+    try:
+        own = store_id()
+    except store_errors() as error:
+        return [f"The file store cannot be read: {error}. Check EVALHUB_STORE."]
+    return [
+        f"Worker {name} stores files elsewhere: set EVALHUB_STORE or share the data directory."
+        for name, other in reported.items()
+        if other != own
+    ]
+
+
+def store_problems_if_known() -> list[str]:
+    """Return what `store_problems` does, and none while the database is away or not migrated."""
+    try:
+        return store_problems()
+    except Error:
+        return []
+
+
+def _read() -> str:
+    with store().open(NAME, "rb") as file:
+        content: bytes = file.read(LONGEST)
+    return content.decode("ascii", "replace").strip()
+
+
+def _create(content: bytes) -> None:
+    """Write the id unless there is one already."""
+    kept = store()
+    if isinstance(kept, LocalStore):
+        kept.create(NAME, content)
+    else:
+        _create_object(kept, content)
+
+
+def _create_object(kept: Any, content: bytes) -> None:
+    target = kept.bucket.Object(f"{kept.location}/{NAME}".lstrip("/"))
+    try:
+        target.put(Body=content, IfNoneMatch="*")
+    except kept.connection.meta.client.exceptions.ClientError as error:
+        code = error.response.get("Error", {}).get("Code")
+        if code == "NotImplemented":
+            # Some stores can't write conditionally: the last writer wins, and every report reads again.
+            target.put(Body=content)
+        elif code not in _TAKEN:
+            raise
