@@ -1,4 +1,4 @@
-"""Runs every benchmark, or those whose name is given: `make bench ARGS="mock one"`."""
+"""Runs every benchmark but the long ones, or those whose name is given: `make bench ARGS="mock one"`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import fairness, formats, pages, transcripts, trials, workers
+from tests.bench import fairness, formats, pages, soak, transcripts, trials, workers
 from tests.bench.figures import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -20,7 +20,15 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "agentv": formats.agentv,
     "endpoint": formats.endpoint,
     "pages": pages.pages,
+    "soak": soak.soak,
 }
+LONG = frozenset({"soak"})
+"""Run only when named, because they take hours."""
+
+
+def chosen(names: list[str]) -> list[str]:
+    """Return the benchmarks to run: those named, or all but the long ones."""
+    return names or [name for name in BENCHMARKS if name not in LONG]
 
 
 def main(names: list[str]) -> int:
@@ -33,7 +41,7 @@ def main(names: list[str]) -> int:
         flush=True,
     )
     missed = 0
-    for name in names or BENCHMARKS:
+    for name in chosen(names):
         for figure in BENCHMARKS[name]():
             print(figure, flush=True)
             missed += not figure.met

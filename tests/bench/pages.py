@@ -91,8 +91,13 @@ class Visitor:
         return float(str(response.headers["Server-Timing"]).partition("dur=")[2])
 
 
+def signed_in(data: Path, env: dict[str, str]) -> Visitor:
+    """Return a visitor who is signed in, with a token, a run and a trial of the history."""
+    return Visitor(*run([*MANAGE, "shell", "--no-imports", "-c", _PREPARE], data, **env).output.split())
+
+
 @contextmanager
-def _history(name: str, runs: int, trials: int, database: str) -> Iterator[tuple[Path, dict[str, str]]]:
+def history(name: str, runs: int, trials: int, database: str) -> Iterator[tuple[Path, dict[str, str]]]:
     """Give a data directory and environment with a made-up history."""
     with ExitStack() as stack:
         kept = os.environ.get("EVALHUB_BENCH_DATA")
@@ -111,7 +116,7 @@ def _history(name: str, runs: int, trials: int, database: str) -> Iterator[tuple
 
 
 @contextmanager
-def _served(data: Path, env: dict[str, str]) -> Iterator[list[int]]:
+def served(data: Path, env: dict[str, str]) -> Iterator[list[int]]:
     """Serve the pages with two web processes; give their ids."""
     argv = [sys.executable, "-m", "gunicorn", "tests.bench.timed:application", "--bind", f"127.0.0.1:{PORT}"]
     argv += [
@@ -154,8 +159,8 @@ def _times(visitor: Visitor, address: str) -> list[float]:
 
 def _measured(data: Path, env: dict[str, str]) -> tuple[dict[str, list[float]], list[float]]:
     """Return the times of every page and the megabytes of each web process after them."""
-    visitor = Visitor(*run([*MANAGE, "shell", "--no-imports", "-c", _PREPARE], data, **env).output.split())
-    with _served(data, env) as processes:
+    visitor = signed_in(data, env)
+    with served(data, env) as processes:
         times = {name: _times(visitor, address) for name, (address, _, _) in PAGES.items()}
         return times, [resident_mb(pid) for pid in processes]
 
@@ -171,7 +176,7 @@ def pages() -> Iterator[Figure]:
 
 
 def _on(vendor: str, database: Callable[[str], str]) -> Iterator[Figure]:
-    with _history("large", 1000, 100, database("large")) as (data, env):
+    with history("large", 1000, 100, database("large")) as (data, env):
         times, memory = _measured(data, env)
     for name, found in times.items():
         _, target, peers = PAGES[name]
@@ -186,7 +191,7 @@ def _flat(vendor: str, database: Callable[[str], str]) -> Iterator[Figure]:
     """1,000 and 10,000 runs, of ten trials each, so that the larger history is made in minutes."""
     medians = []
     for name, runs in (("few", 1000), ("many", 10_000)):
-        with _history(name, runs, 10, database(name)) as (data, env):
+        with history(name, runs, 10, database(name)) as (data, env):
             times, _ = _measured(data, env)
         medians.append({page: median(found) for page, found in times.items()})
     for page in PAGES:
