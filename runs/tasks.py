@@ -1,4 +1,4 @@
-"""Thin Celery tasks: each loads a row and calls one function. Losing a message costs the time to the next tick."""
+"""Celery tasks: each calls one function. A lost message only costs the time until the next tick."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runs.queue import wakeups
 from runs.targets.check import run_check
 
 MOST_WOKEN = 100
-"""Runs whose preparation one tick asks for; the next tick goes on."""
+"""Most runs whose preparation one tick requests."""
 
 
 @shared_task(name="runs.tasks.prepare")
@@ -28,42 +28,42 @@ def prepare(run_id: int) -> None:
 
 @shared_task(name="runs.tasks.wake_lanes")
 def wake_lanes() -> None:
-    """Let this worker's free lanes look for work."""
+    """Wake this worker's free lanes."""
     lane_pool.wake()
 
 
-@shared_task(name="runs.tasks.look_at_batch")
-def look_at_batch(run_id: int) -> None:
-    """Ask a provider how far a run's batch is; its trials begin when it has ended."""
-    if not batches.waits(run_id):
+@shared_task(name="runs.tasks.check_batch")
+def check_batch(run_id: int) -> None:
+    """Check a run's batch with its provider; start its trials when the batch has ended."""
+    if not batches.must_wait(run_id):
         lane_pool.wake()
         wakeups.lanes()
 
 
 @shared_task(name="runs.tasks.grade")
 def grade(request_id: int) -> None:
-    """Grade evidence with commands untriaged who waits."""
+    """Grade a stored request, with commands."""
     run_request(request_id)
 
 
 @shared_task(name="runs.tasks.check_target")
 def check_target(check_id: int) -> None:
-    """Look whether a target can work on this machine, untriaged who waits."""
+    """Check whether a target works on this machine."""
     run_check(check_id)
 
 
 @shared_task(name="runs.tasks.tick")
 def tick() -> None:
-    """Put back what lost workers held, close what was missed, and ask again for what is waiting."""
+    """Requeue the work of lost workers, close finished runs, and resend wake-ups for waiting work."""
     reap()
     queued = Run.objects.filter(state=RunState.QUEUED, cancel_requested=False)
     wakeups.prepare(list(queued.order_by("pk").values_list("pk", flat=True)[:MOST_WOKEN]))
     for run_id in batches.due_runs():
-        wakeups.look_at_batch(run_id)
-    _look_after_questions()
+        wakeups.check_batch(run_id)
+    _resend_requests()
 
 
-def _look_after_questions() -> None:
+def _resend_requests() -> None:
     now = timezone.now()
     for check_id in TargetCheck.untaken(now=now).values_list("pk", flat=True)[:100]:
         wakeups.check_target(check_id)

@@ -1,4 +1,4 @@
-"""The worker's settings as values, for the parts of `runs` that know no Django."""
+"""The worker's settings as values, for modules that don't import Django."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def containment() -> Containment:
 
 
 def _own_paths() -> list[Path]:
-    """Return what holds evalhub's own data: the data directory, and a SQLite file wherever it lies."""
+    """Return the paths of evalhub's own data: the data directory and the SQLite file."""
     database = settings.DATABASES["default"]
     own = [settings.DATA_DIR]
     if database["ENGINE"].endswith("sqlite3") and database["NAME"] != ":memory:":
@@ -54,7 +54,7 @@ def _own_paths() -> list[Path]:
 
 
 def variables_of(project: Project) -> dict[str, str]:
-    """Return the environment's variables that a project's targets and scenarios may refer to."""
+    """Return the environment variables that a project's targets and scenarios may use."""
     rules = parse_rules(",".join(settings.ENV_ALLOW))
     if settings.EMBEDDED:
         rules = (*rules, (DEFAULT_PROJECT, "*"))

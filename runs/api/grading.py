@@ -12,9 +12,9 @@ from evalhub.web.rest.errors import REFUSALS, ApiError, ErrorOut, not_found
 from evalhub.web.rest.given import Key
 from runs.api.schemas import GradedOut
 from runs.execution.grading import Grading, grade_by_files
-from runs.execution.grading.evidence import chosen_scenario
+from runs.execution.grading.evidence import select_scenario
 from runs.execution.grading.grade import runs_commands
-from runs.execution.grading.requests import ask_worker, wait_for_result
+from runs.execution.grading.requests import request_grading, wait_for_result
 from runs.models import GradeRequest
 
 router = Router(tags=["grade"])
@@ -43,9 +43,9 @@ def grade(request: ApiRequest, given: Grading, query: Query[Patience]) -> Status
     Gates that run a command are left without a verdict, unless the token may run commands: then a worker
     grades, and where that takes longer than `wait` the answer is an address to ask at.
     """
-    if not request.access.may("grade with commands") or not runs_commands(chosen_scenario(given)):
+    if not request.access.may("grade with commands") or not runs_commands(select_scenario(given)):
         return Status(200, grade_by_files(given))
-    row = ask_worker(request.access.project, given, by=request.access.user)
+    row = request_grading(request.access.project, given, by=request.access.user)
     return _answer(row, wait_for_result(row, query.wait))
 
 

@@ -1,4 +1,4 @@
-"""From what a provider brought back to what is recorded: read it, judge it, keep its files."""
+"""Turns a recording into a result: reads it, judges it and stores its files."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def assess(
     folder: TrialFolder | None = None,
     workspace: LocalWorkspace | None = None,
 ) -> TrialResult:
-    """Return the trial's result. Output that its reader cannot read is an error, and is kept."""
+    """Return the trial's result. Output that can't be parsed is an error; its files are stored."""
     kept = keep_files(recording, folder, task.secrets, task.files if folder else ())
-    described = describe(recording, kept.rows, {"workspace": kept.told} if kept.told else {})
+    described = describe(recording, kept.rows, {"workspace": kept.workspace} if kept.workspace else {})
     try:
         transcript = parse(
             recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
@@ -53,7 +53,7 @@ def assess(
 def describe(
     recording: Recording, artifacts: tuple[Kept, ...] = (), detail: dict[str, Json] | None = None
 ) -> TrialResult:
-    """Return what a recording says by itself, before anything is read or judged; `detail` is kept as it is."""
+    """Return the result as far as the recording has it, before parsing and judging."""
     return TrialResult(
         outcome="",
         timed_out=recording.timed_out,
@@ -80,9 +80,9 @@ def judged(
     post: tuple[PostResult, ...] = (),
     layers: Sequence[Layer] = LAYERS,
 ) -> TrialResult:
-    """Return the result with what every layer says of the evidence."""
+    """Return the result with every layer's scores."""
     evaluation = evaluate(criteria, evidence, layers)
-    told = evidence.transcript.cost_usd
+    transcript_cost = evidence.transcript.cost_usd
     return replace(
         described,
         outcome=evaluation.outcome,
@@ -93,7 +93,7 @@ def judged(
         interaction=evidence.interaction,
         completed=evidence.completed,
         usage=evidence.usage,
-        cost_usd=recording.cost_usd if recording.cost_usd is not None else told,
+        cost_usd=recording.cost_usd if recording.cost_usd is not None else transcript_cost,
         answer=evidence.answer,
         detail=described.detail | _detail(evidence, evaluation, recording, post),
     )
@@ -128,7 +128,7 @@ def _evidence(
 
 
 def _error_kind(evaluation: Evaluation) -> str:
-    """Return the layer that broke, as the trial's kind of error."""
+    """Return the layer that failed, as the kind of error."""
     return next((score.layer for score in evaluation.scores if score.error), "") if evaluation.error else ""
 
 
@@ -138,7 +138,7 @@ def _detail(
     recording: Recording,
     post: tuple[PostResult, ...],
 ) -> dict[str, Json]:
-    """Return what pages of one trial show beside the scores, as JSON."""
+    """Return the details of a trial beside its scores, as JSON."""
     return {
         "interaction": evidence.interaction.as_json(),
         "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
@@ -156,10 +156,10 @@ def _detail(
 
 def _post_json(post: PostResult) -> dict[str, Json]:
     result = post.result
-    said = (result.stdout + result.stderr)[-LONGEST_SCRIPT_OUTPUT:]
+    output = (result.stdout + result.stderr)[-LONGEST_SCRIPT_OUTPUT:]
     return {
         "command": post.command,
         "exit_code": result.exit_code,
         "timed_out": result.timed_out,
-        "output": said,
+        "output": output,
     }

@@ -1,4 +1,4 @@
-"""Trials whose model was asked in a batch: what came back takes the place of the provider's answer."""
+"""Answers from a run's batch, used in place of single requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def row_of(trial_id: int, answer: BatchedAnswer, secrets: tuple[str, ...]) -> BatchAnswer:
-    """Return what is kept of a batch's answer, without these values."""
+    """Return the row of a batch's answer, without the secret values."""
     error = mask_values(answer.error, secrets)
     if answer.recording is None:
         return BatchAnswer(trial_id=trial_id, error=error)
@@ -32,7 +32,7 @@ def row_of(trial_id: int, answer: BatchedAnswer, secrets: tuple[str, ...]) -> Ba
 
 
 def _packed(recording: Recording, secrets: tuple[str, ...]) -> bytes:
-    """Return the recording as JSON; a batch has no logs."""
+    """Return the recording as JSON, without logs, which a batch has none of."""
     return _encoder.encode(replace(masked(recording, secrets), logs={}))
 
 
@@ -41,7 +41,7 @@ def _unpacked(data: bytes) -> Recording:
 
 
 class FromBatch:
-    """A provider whose trials were asked in the run's batch; what the batch did not answer is asked for itself."""
+    """A provider that answers from the run's batch, and sends a single request for trials without an answer."""
 
     def __init__(self, provider: Provider, run_id: int) -> None:
         self.provider = provider
@@ -50,15 +50,15 @@ class FromBatch:
 
     @property
     def batching(self) -> Batching | str:
-        """As the provider has it."""
+        """Return the batching of the provider."""
         return batching_of(self.provider)
 
     def check(self) -> Availability:
-        """As the provider does."""
+        """Check the provider."""
         return self.provider.check()
 
     def invoke(self, invocation: Invocation) -> Recording:
-        """Return the batch's recording of this trial, else the provider's own, with a note that says why."""
+        """Return the batch's recording, else the provider's, with a note of the reason."""
         answers = BatchAnswer.objects.filter(
             trial__run=self.run_id, trial__scenario__key=invocation.key, trial__index=invocation.trial
         )
@@ -77,20 +77,20 @@ class FromBatch:
 
 
 def batched(provider: Provider, target: ResolvedTarget, run_id: int) -> Provider:
-    """Return a provider that takes its answers from the run's batch where its target wants one and it can hand it in."""
-    wanted = target.options.provider_batching and not isinstance(batching_of(provider), str)
-    return FromBatch(provider, run_id) if wanted else provider
+    """Return a provider that answers from the run's batch if the target uses batching and the provider supports it."""
+    uses_batch = target.options.provider_batching and not isinstance(batching_of(provider), str)
+    return FromBatch(provider, run_id) if uses_batch else provider
 
 
 def batching_of(provider: Provider) -> Batching | str:
-    """Return what batches are handed in with, or why there are none."""
+    """Return what submits batches, or why there are none."""
     if isinstance(provider, CanBatch):
         return provider.batching
     return "Targets of this kind are asked one case at a time."
 
 
 def masked(recording: Recording, values: tuple[str, ...]) -> Recording:
-    """Return the recording without the values of variables, which are never stored."""
+    """Return the recording without secret values."""
     if not values:
         return recording
     return replace(

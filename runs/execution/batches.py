@@ -1,4 +1,4 @@
-"""One batch for all trials of a run: handed in once, looked at now and then, and its answers handed out."""
+"""One batch for all trials of a run: submitted once and polled until its answers arrive."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 FIRST_LOOK_SECONDS = 2.0
 LONGEST_WAIT_SECONDS = 60.0
 LEASE_SECONDS = 300.0
-"""So long nobody else looks at a batch while one looks."""
+"""Time for which one worker polls a batch exclusively."""
 GIVEN_UP_AFTER = timedelta(hours=26)
 """Providers promise an end within 24 hours."""
 
@@ -43,10 +43,10 @@ LOST = (
 
 
 def submit(context: RunContext, token: str, warnings: list[str]) -> None:
-    """Hand in the run's batch where its target wants one. What comes of it otherwise is a warning: never an error.
+    """Submit the run's batch if its target uses batching. A failure is a warning, never an error.
 
-    A row is stored before, with the preparation's token: a preparation that finds one of another token does not
-    hand in a second batch, for nobody knows what became of the first.
+    A row with the preparation's token is stored first: a later preparation that finds it doesn't submit a second
+    batch, because the state of the first is unknown.
     """
     if not context.target.options.provider_batching:
         return
@@ -58,7 +58,7 @@ def submit(context: RunContext, token: str, warnings: list[str]) -> None:
         run=context.run, defaults={"state": BatchState.SUBMITTING, "token": token}
     )
     if new:
-        _hand_in(row, batching, context)
+        _submit(row, batching, context)
     elif row.state == BatchState.SUBMITTING:
         _fail(row, LOST)
     row.refresh_from_db()
@@ -70,7 +70,7 @@ def _warning(reason: str) -> str:
     return f"The cases are asked one by one, although `provider_batching` is set: {reason}"
 
 
-def _hand_in(row: ProviderBatch, batching: Batching, context: RunContext) -> None:
+def _submit(row: ProviderBatch, batching: Batching, context: RunContext) -> None:
     invocations = _invocations(context)
     if not invocations:
         _fail(row, "the cases are conversations, which are asked turn by turn.")
@@ -92,15 +92,15 @@ def _hand_in(row: ProviderBatch, batching: Batching, context: RunContext) -> Non
         committed=lambda: submitted.count() or None,
     )
     if not taken:
-        # Somebody thought this worker lost and goes on without the batch.
+        # Another worker took over the preparation and continues without the batch.
         _cancel(batching, external_id)
 
 
 def _invocations(context: RunContext) -> dict[str, Invocation]:
-    """Return what each trial asks, by the trial's key. Conversations over stubs have several turns, and no batch."""
+    """Return each trial's invocation by its key, except conversations over stubs, which have several turns."""
     rows = Trial.objects.filter(run=context.run, state=TrialState.QUEUED).order_by("position")
-    asked = {str(trial.pk): _invocation(trial, context) for trial in rows}
-    return {id: invocation for id, invocation in asked.items() if invocation.stubs is None}
+    invocations = {str(trial.pk): _invocation(trial, context) for trial in rows}
+    return {id: invocation for id, invocation in invocations.items() if invocation.stubs is None}
 
 
 def _invocation(trial: Trial, context: RunContext) -> Invocation:
@@ -109,37 +109,37 @@ def _invocation(trial: Trial, context: RunContext) -> Invocation:
     return task.invocation(placeholder_paths(settings.WORK_DIR), {})
 
 
-def waits(run_id: int) -> bool:
-    """Tell whether a run's trials have to wait for its batch. Looks at it where a look is due."""
+def must_wait(run_id: int) -> bool:
+    """Return whether a run's trials must wait for its batch. Polls it if due."""
     row = ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED).select_related("run").first()
     if row is None:
         return False
-    if _claim_look(row):
-        _look(row)
+    if _claim_poll(row):
+        _poll(row)
         row.refresh_from_db()
     return row.state == BatchState.SUBMITTED
 
 
 def drop(run_id: int) -> None:
-    """Cancel the batch of a run that is over, without waiting for the next look."""
+    """Cancel the batch of a closed run at once."""
     ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED).update(next_look=0.0)
-    waits(run_id)
+    must_wait(run_id)
 
 
 def due_runs() -> list[int]:
-    """Return the runs whose batch is to be looked at."""
+    """Return the runs whose batch is due for polling."""
     rows = ProviderBatch.objects.filter(state=BatchState.SUBMITTED, next_look__lt=DatabaseNow())
     return list(rows.values_list("run", flat=True)[:100])
 
 
-def _claim_look(row: ProviderBatch) -> bool:
+def _claim_poll(row: ProviderBatch) -> bool:
     due = ProviderBatch.objects.filter(
         pk=row.pk, state=BatchState.SUBMITTED, next_look=row.next_look, next_look__lt=DatabaseNow()
     )
     return due.update(next_look=DatabaseNow() + LEASE_SECONDS, looks=F("looks") + 1) == 1
 
 
-def _look(row: ProviderBatch) -> None:
+def _poll(row: ProviderBatch) -> None:
     try:
         context = load_run(row.run_id)
         batching = batching_of(context.provider)
@@ -151,7 +151,7 @@ def _look(row: ProviderBatch) -> None:
         else:
             _follow(row, batching, context)
     except ProviderError as error:
-        _after_failed_look(row, str(error))
+        _after_failed_poll(row, str(error))
 
 
 def _follow(row: ProviderBatch, batching: Batching, context: RunContext) -> None:
@@ -161,25 +161,25 @@ def _follow(row: ProviderBatch, batching: Batching, context: RunContext) -> None
     elif progress.ended:
         _take(row, batching.fetch_batch(row.external_id), context)
     else:
-        _look_again(row)
+        _poll_later(row)
 
 
-def _look_again(row: ProviderBatch) -> None:
+def _poll_later(row: ProviderBatch) -> None:
     wait = min(LONGEST_WAIT_SECONDS, FIRST_LOOK_SECONDS * 1.5**row.looks)
     _rows(row).update(next_look=database_now() + wait)
 
 
-def _after_failed_look(row: ProviderBatch, sentence: str) -> None:
-    """Look again later: the batch goes on while its provider cannot be reached. Give up when that takes too long."""
-    logger.warning("run %s: its batch cannot be looked at: %s", row.run_id, sentence)
+def _after_failed_poll(row: ProviderBatch, sentence: str) -> None:
+    """Poll later: the batch continues while its provider is unreachable. Give up after the deadline."""
+    logger.warning("run %s: cannot poll its batch: %s", row.run_id, sentence)
     if timezone.now() - row.submitted > GIVEN_UP_AFTER:
         _fail_running(row, sentence)
     else:
-        _look_again(row)
+        _poll_later(row)
 
 
 def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: RunContext) -> None:
-    """Keep the answers of the run's trials, all in one transaction."""
+    """Store the answers of the run's trials in one transaction."""
     ids = {str(pk): pk for pk in Trial.objects.filter(run=row.run_id).values_list("pk", flat=True)}
     secrets = context.secrets(None)
     kept = [row_of(pk, answers[id], secrets) for id, pk in ids.items() if id in answers]
@@ -197,7 +197,7 @@ def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: Run
 
 
 def _fail(row: ProviderBatch, reason: str) -> bool:
-    """Give the batch up; True for the one who did."""
+    """Mark the batch as failed; return whether this call did."""
     detail = {**row.detail, "reason": storable(reason)}
     open_states = [BatchState.SUBMITTING, BatchState.SUBMITTED]
     rows = ProviderBatch.objects.filter(pk=row.pk, state__in=open_states, token=row.token)
@@ -220,10 +220,10 @@ def _cancel(batching: Batching, external_id: str) -> None:
     try:
         batching.cancel_batch(external_id)
     except ProviderError as error:
-        # What is not wanted any more ends by itself within a day.
+        # An abandoned batch ends within a day.
         logger.warning("batch %s cannot be cancelled: %s", external_id, error)
 
 
 def _rows(row: ProviderBatch) -> QuerySet[ProviderBatch]:
-    """Return the batch as long as it is followed."""
+    """Return the batch while it is active."""
     return ProviderBatch.objects.filter(pk=row.pk, state=BatchState.SUBMITTED)

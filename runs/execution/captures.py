@@ -1,4 +1,4 @@
-"""What is asked just before a run: the snapshot of live values, and the tool registry."""
+"""Captures the snapshot of live values and the tool registry just before a run."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:  # httpx takes a tenth of a second
 COMMAND_SECONDS = 60.0
 FETCH_SECONDS = 30.0
 SPEAKER = ".evalhub-mcp.py"
-"""Name of the program in a command's folder that speaks MCP with it."""
+"""Name of the MCP client program in a command's folder."""
 _ONLY_POST = (400, 405, 406)
 """How an MCP server answers a plain GET (MCP, Streamable HTTP)."""
 
 
 def capture(context: RunContext) -> dict[str, Json]:
-    """Return snapshot and registry as run options, for those sources that the request names.
+    """Return snapshot and registry as run options, from the sources in the request.
 
-    Raises `RequestError` or `ProviderError` with what is wrong with a source.
+    Raises `RequestError` or `ProviderError` if a source fails.
     """
     options = context.options
     found: dict[str, Json] = {}
@@ -59,7 +59,7 @@ def _speaker() -> FixtureFile:
 
 
 def _fetch(context: RunContext, url: str, what: str, *, tools: bool) -> Json:
-    """Return the JSON at an address; for tools the address may be that of an MCP server."""
+    """Return the JSON at an address; for tools it may be an MCP server."""
     import httpx
 
     from runs.containment.outbound_http import OutOfTime, Patience, client
@@ -81,7 +81,7 @@ def _plain(http: httpx.Client, url: str) -> Json:
 
 
 def _tools(http: httpx.Client, url: str) -> Json:
-    """Return a registry from MCP where the address ends in `mcp` or takes no GET, else as it stands there."""
+    """Return a registry by MCP if the address ends in `mcp` or accepts no GET, else its JSON."""
     import httpx
 
     from runs.sources.mcp_http import fetch_tools
@@ -97,16 +97,16 @@ def _tools(http: httpx.Client, url: str) -> Json:
 
 
 def run_for_json(command: str, workspace: LocalWorkspace, what: str, *, shown: str = "") -> Json:
-    """Return what a command prints as JSON. Raises `RequestError` where it fails or prints something else.
+    """Return the JSON that a command prints. Raises `RequestError` if it fails or prints something else.
 
-    `shown` is how people know the command, where it is wrapped in another.
+    `shown` is the command in messages, if the actual one wraps it.
     """
     result = workspace.run(command, timeout_seconds=COMMAND_SECONDS, network=True)
     if result.exit_code != 0:
-        said = (result.stderr or result.stdout or result.error).strip()[-300:]
+        output = (result.stderr or result.stdout or result.error).strip()[-300:]
         ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
         raise RequestError(
-            f"The command for {what}, '{shown or command}', {ended}: {said or 'it said nothing'}. Correct it."
+            f"The command for {what}, '{shown or command}', {ended}: {output or 'no output'}. Correct it."
         )
     try:
         return json.loads(result.stdout)

@@ -1,4 +1,4 @@
-"""What the trials of a run have in common, loaded once by a process and kept while the run lasts."""
+"""The data shared by the trials of a run, loaded once per process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FIXTURES_KEPT = 16
 
 @dataclass(frozen=True)
 class RunContext:
-    """A run with everything that its trials share."""
+    """A run with the data that its trials share."""
 
     run: Run
     options: RunOptions
@@ -59,29 +59,29 @@ class RunContext:
 
     @property
     def outbound(self) -> Outbound:
-        """Which addresses may be called."""
+        """The rules for outbound addresses."""
         return containment().outbound
 
     @property
     def seed(self) -> Json:
-        """The seed manifest: the request's, else the one that came with the suite, else None."""
+        """The seed manifest: the request's, else the suite's, else None."""
         given = self.options.seed
         return given if given is not None else self.run.suite_version.config.get("seed")
 
     @cached_property
     def registry(self) -> Registry | None:
-        """The tools of the project as they were when the run was prepared, None without a registry."""
+        """The tool registry as of preparation; None without one."""
         given = self.options.registry
         return msgspec.convert(given, Registry) if given is not None else None
 
     @cached_property
     def complete(self) -> Complete | None:
-        """Asks the judge; None where the request wants none."""
+        """The judge; None if the request disables it."""
         return judge_of(self.run, self.target, self.options, self.variables) if self.options.judge else None
 
     @cached_property
     def tools(self) -> tuple[tuple[Tool, FixtureFiles], ...]:
-        """The different tools that the run's scenarios name, each with the fixture that it is named with first."""
+        """The tools of the run's scenarios, each with the fixture of its first scenario."""
         entries = self.run.suite_version.entries.exclude(scenario_version__content__criteria__tool=None)
         rows = entries.order_by("position").values_list(
             "scenario_version_id", "scenario_version__content__criteria__tool"
@@ -92,7 +92,7 @@ class RunContext:
         return tuple((Tool.model_validate_json(tool), fixture_of(version)) for tool, version in first.items())
 
     def workspace(self, folder: TrialFolder, env: Mapping[str, str], tool: Tool | None) -> LocalWorkspace:
-        """Return a trial's workspace as commands and gates use it."""
+        """Return a trial's workspace for commands and gates."""
         return LocalWorkspace(
             folder.workspace,
             folder.scratch,
@@ -104,7 +104,7 @@ class RunContext:
         )
 
     def tool_env(self, tool: Tool | None) -> dict[str, str]:
-        """Return `target.env` with its `${VAR}` resolved. Raises `ProviderError` for one that is missing."""
+        """Return `target.env` with its `${VAR}` resolved. Raises `ProviderError` for a missing variable."""
         return {name: self._resolved(name, value) for name, value in tool.env.items()} if tool else {}
 
     def _resolved(self, name: str, value: str) -> str:
@@ -120,14 +120,14 @@ class RunContext:
         return _VARIABLE.sub(replace, value)
 
     def secrets(self, tool: Tool | None) -> tuple[str, ...]:
-        """Return the values of variables that a trial could print, to be masked before anything is stored."""
+        """Return the secret values to mask in everything stored."""
         named = {match for value in (tool.env.values() if tool else ()) for match in _VARIABLE.findall(value)}
         return (*self.target.secrets, *(self.variables[name] for name in named if name in self.variables))
 
 
 @lru_cache(maxsize=RUNS_KEPT)
 def load_run(run_id: int) -> RunContext:
-    """Return the run's context. Raises `ProviderError` where its target cannot be used."""
+    """Return the run's context. Raises `ProviderError` if its target cannot be used."""
     related = ("project", "target", "target_version", "guidance", "suite_version__suite", "suite")
     run = Run.objects.select_related(*related).get(pk=run_id)
     variables = variables_of(run.project)
@@ -147,7 +147,7 @@ def load_run(run_id: int) -> RunContext:
 
 @lru_cache(maxsize=SCENARIOS_KEPT)
 def _load(scenario_version_id: int) -> tuple[ScenarioSpec, int | None]:
-    """Return a scenario version's content and its fixture; immutable, so they are kept."""
+    """Return a scenario version's content and its fixture; cached because they are immutable."""
     content, fixture_id = statements.scenario_content(scenario_version_id)
     return ScenarioSpec.model_validate_json(content), fixture_id
 
@@ -163,12 +163,12 @@ def _files(fixture_id: int) -> FixtureFiles:
 
 
 def fixture_of(scenario_version_id: int) -> FixtureFiles:
-    """Return the files that a scenario's workspace starts from, without guidance."""
+    """Return the initial files of a scenario's workspace, without guidance."""
     fixture_id = _load(scenario_version_id)[1]
     return _files(fixture_id) if fixture_id else ()
 
 
 def forget() -> None:
-    """Forget what is kept: a run's options were changed, or a test has emptied the tables."""
+    """Clear the caches after a change of a run's options."""
     for kept in (load_run, _load, _files):
         kept.cache_clear()

@@ -1,4 +1,4 @@
-"""What a run's results depend on; two runs with the same fingerprint differ by chance alone."""
+"""The inputs that a run's results depend on: with equal fingerprints, runs differ only by chance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runs.worker_settings import containment
 from scenarios.hashing import content_hash
 
 LONGEST_NAME = 200
-"""Characters of the names of one part."""
+"""Most characters of the names of one part."""
 
 
 def fingerprint(context: RunContext, tool_version: str, provider_version: str) -> dict[str, Any]:
@@ -58,21 +58,21 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
 
 
 def _judge(context: RunContext) -> dict[str, str]:
-    """Return who judges where a scenario does not say it itself, which the suite's hash tells; empty for nobody."""
+    """Return the default judge; empty for none. Scenarios' own judges are part of the suite's hash."""
     first, last = judge_names(context.run, context.target, context.options)
     name = (first or last) if context.options.judge else ""
     found = judge_target(context.run, name) if name else None
     return {"judge": name, "judge_sha256": definition_hash(found.definition) if found else ""}
 
 
-def _threshold(asked: float | None, own: Sequence[float | None]) -> dict[str, str]:
-    """Return from which aggregate the trials pass (AgentV evaluation, Score Aggregation); nothing where it is 1."""
-    found = {1.0 if each is None else each for each in own} if asked is None else {asked}
+def _threshold(requested: float | None, own: Sequence[float | None]) -> dict[str, str]:
+    """Return the thresholds of the aggregate score (AgentV evaluation, Score Aggregation); empty if 1."""
+    found = {1.0 if each is None else each for each in own} if requested is None else {requested}
     return {"threshold": ", ".join(f"{each:g}" for each in sorted(found))} if found - {1.0} else {}
 
 
 def staleness(context: RunContext) -> dict[str, Any]:
-    """Return how the suite's metadata fits the tool registry of the run; empty where it has no metadata."""
+    """Return whether the suite's metadata matches the run's tool registry; empty without metadata."""
     metadata = context.run.suite_version.config.get("metadata")
     if not metadata:
         return {}
@@ -90,12 +90,12 @@ def staleness(context: RunContext) -> dict[str, Any]:
 
 
 def _names(**used: Iterable[Any]) -> dict[str, str]:
-    """Return what people call the parts that are hashes, the guidance by its paths, several by commas; results do not depend on it."""
+    """Return readable names of the hashed parts, comma-separated; results don't depend on them."""
     found = {part: sorted({str(each) for each in names if each}) for part, names in used.items()}
     return {part: ", ".join(names)[:LONGEST_NAME] for part, names in found.items() if names}
 
 
 def _joint(hashes: Any) -> str:
-    """Return the one hash there is, else one over all of them."""
+    """Return the only hash, else a hash over all of them."""
     found = sorted({each for each in hashes if each})
     return found[0] if len(found) == 1 else (content_hash(found) if found else "")

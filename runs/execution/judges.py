@@ -1,4 +1,4 @@
-"""Who judges: a target of the project, named like any other."""
+"""Selects the judge: a target of the project, or a model."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from runs.worker_settings import containment
 
 
 def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: Mapping[str, str]) -> Complete:
-    """Return what asks the run's judge.
+    """Return the run's judge.
 
-    The explicit choice wins, then `LLM_TOOL_TEST_JUDGE`, then the scenario's own (named in the request),
+    The explicit choice comes first, then `LLM_TOOL_TEST_JUDGE`, then the scenario's own (named in the request),
     then the target's `judge_target`, then the project's default.
     """
     first, last = judge_names(run, target, options)
@@ -34,7 +34,7 @@ def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: M
         name = first or request.model or last
         if not name:
             raise CompletionError(
-                "No judge is chosen. Name one with --judge-model, in evaluation.judge.model, as the target's "
+                "No judge is configured. Set one with --judge-model, in evaluation.judge.model, as the target's "
                 "judge_target, or in the project's settings."
             )
         if name not in made:
@@ -45,7 +45,7 @@ def judge_of(run: Run, target: ResolvedTarget, options: RunOptions, variables: M
 
 
 def judge_names(run: Run, target: ResolvedTarget, options: RunOptions) -> tuple[str, str]:
-    """Return the judge that is asked whatever a scenario says, and the one where it says nothing; empty for none."""
+    """Return the judge that overrides scenarios, and the default one; empty for none."""
     first = options.judge_model or settings.DEFAULT_JUDGE
     return first, target.options.judge_target or run.project.judge
 
@@ -53,7 +53,7 @@ def judge_names(run: Run, target: ResolvedTarget, options: RunOptions) -> tuple[
 def judge_targets(
     run: Run, target: ResolvedTarget, options: RunOptions, of_scenarios: Iterable[str]
 ) -> list[Target]:
-    """Return the project's targets that may judge trials of a run, whose scenarios name these."""
+    """Return the project's targets that may judge trials of a run."""
     if not options.judge:
         return []
     first, last = judge_names(run, target, options)
@@ -62,7 +62,7 @@ def judge_targets(
 
 
 def judge_target(run: Run, name: str) -> Target | None:
-    """Return the project's target that judges by this name, None for a model."""
+    """Return the judge with this name among the project's targets; None for a model."""
     return Target.objects.filter(project=run.project_id, name=name, accepted=True).first()
 
 
@@ -85,20 +85,20 @@ def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
 
 
 def _version(run: Run, judge: Target) -> TargetVersion:
-    """Return how all trials of a run ask a judge: as it was when the run was prepared.
+    """Return the version of a judge for all trials of a run: that of the run's preparation.
 
-    One that an evaluator alone names is kept as it was when the first trial asked it.
+    A judge that only an evaluator names is versioned when the first trial uses it.
     """
     pinned = run.judge_versions.filter(target=judge).order_by("pk")
     if not pinned:
         run.judge_versions.add(version_of(judge))
-    # Another worker may have been the first.
+    # Another worker may have stored it first.
     return pinned.all()[0]
 
 
 def _model(run: Run, name: str, variables: Mapping[str, str]) -> ResolvedTarget:
-    """Return a model that is named by its litellm id alone. Raises `ProviderError` where its key is missing."""
-    # Here and below: loaded for the first question, for most runs ask no judge.
+    """Return a model by its litellm id. Raises `ProviderError` if its key is missing."""
+    # Here and below: imported on first use because most runs have no judge.
     from runs.providers.access import with_key
     from runs.providers.litellm import LitellmOptions
 
@@ -107,7 +107,7 @@ def _model(run: Run, name: str, variables: Mapping[str, str]) -> ResolvedTarget:
 
 
 def masked(complete: Complete, secrets: tuple[str, ...]) -> Complete:
-    """Return a judge whose answers and errors are without these values, which are never stored."""
+    """Return a judge with these secret values masked in its answers and errors."""
     if not secrets:
         return complete
 
@@ -122,7 +122,7 @@ def masked(complete: Complete, secrets: tuple[str, ...]) -> Complete:
 
 
 def make_complete(target: ResolvedTarget) -> Complete:
-    """Return what asks a target as a judge. Raises `ProviderError` where its kind cannot judge."""
+    """Return a target as a judge. Raises `ProviderError` if its kind cannot judge."""
     if target.kind == "cli":
         from runs.providers.cli_judge import complete_through_command
 

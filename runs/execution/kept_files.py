@@ -1,4 +1,4 @@
-"""Which files of a trial are kept, and what is said of its workspace."""
+"""Stores files of a trial and describes the changes of its workspace."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from runs.warehouse.workspace_archive import KINDS, ChangedFile, archive, change
 from scenarios.formats.parsed import FixtureFile
 
 MOST_NAMED = 8
-"""Changed files that a trial's page names by itself; all of them are told from the kept workspace."""
+"""Most changed files in a trial's detail; the stored workspace has all of them."""
 MOST_LEFT_OUT = 100
 
 
 @dataclass(frozen=True)
 class KeptFiles:
-    """The rows of what is kept, and what is said of the workspace."""
+    """The stored files and the changes of the workspace."""
 
     rows: tuple[Kept, ...] = ()
-    told: dict[str, Json] = field(default_factory=dict)
-    """How the workspace differs from what it started from, for the trial's detail; empty without one."""
+    workspace: dict[str, Json] = field(default_factory=dict)
+    """The changes of the workspace, for the trial's detail; empty without one."""
 
 
 def keep_files(
@@ -38,9 +38,9 @@ def keep_files(
     secrets: tuple[str, ...] = (),
     start: Sequence[FixtureFile] = (),
 ) -> KeptFiles:
-    """Keep the raw output, the events, what the agent left in the workspace, and its logs, without these values.
+    """Store the raw output, events, workspace and logs, without the secret values.
 
-    `start` is what the workspace started from.
+    `start` has the initial files of the workspace.
     """
     kept = []
     if recording.raw:
@@ -51,19 +51,19 @@ def keep_files(
         kept.append(keep("stderr", recording.stderr.encode("utf-8", "replace")))
     workspace = _keep_workspace(folder, secrets, start) if folder is not None else KeptFiles()
     masked = (keep(name, mask_values_in_bytes(content, secrets)) for name, content in recording.logs.items())
-    return KeptFiles((*kept, *workspace.rows, *masked), workspace.told)
+    return KeptFiles((*kept, *workspace.rows, *masked), workspace.workspace)
 
 
 def _keep_workspace(folder: TrialFolder, secrets: tuple[str, ...], start: Sequence[FixtureFile]) -> KeptFiles:
     if is_empty(folder.workspace):
-        # Nothing is kept of it, which is not the same as files that are gone by now.
-        return KeptFiles(told=_told(folder, start) | {"empty": True})
+        # An empty workspace is recorded as such, unlike files deleted since.
+        return KeptFiles(workspace=_changes(folder, start) | {"empty": True})
     packed = archive(folder.workspace, secrets=secrets)
     row = keep("workspace", packed.content, "application/gzip")
-    return KeptFiles((row,), _told(folder, start, packed.left_out))
+    return KeptFiles((row,), _changes(folder, start, packed.left_out))
 
 
-def _told(
+def _changes(
     folder: TrialFolder, start: Sequence[FixtureFile], left_out: tuple[str, ...] = ()
 ) -> dict[str, Json]:
     before = {file.path: file.content for file in start}
@@ -78,10 +78,10 @@ def _told(
 
 
 def _counted(file: ChangedFile, workspace: Path, before: bytes) -> ChangedFile:
-    """Return the file with the lines that came and went, where they are compared."""
+    """Return the file with its added and removed lines, if it can be compared."""
     try:
         after = b"" if file.size is None else read_beneath(workspace, file.path, limit=LONGEST)
-    except OSError:  # too large, gone, or closed to us
+    except OSError:  # too large, deleted, or not readable
         return file
     lines = changed_lines(before, after)
     return file if lines is None else replace(file, added=lines[0], removed=lines[1])

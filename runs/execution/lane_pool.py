@@ -1,4 +1,4 @@
-"""The lanes of a worker process: threads that carry trials of whichever run has its turn."""
+"""The lanes of a worker process: threads that run trials by fair share."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from runs.queue.disk import room
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
-"""A free lane looks for work this often, also when no wake-up arrives."""
+"""Interval at which free lanes check for work without a wake-up."""
 
 
 class LanePool:
-    """Runs at most so many lanes at once, and starts them as long as runs can use more.
+    """Starts lanes up to a limit while runs can use more.
 
-    Wake-ups only end the wait of the one thread that starts lanes, so they never queue up behind trials.
+    Wake-ups only wake the one thread that starts lanes, so they never queue behind trials.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class LanePool:
         self._starter: threading.Thread | None = None
 
     def start(self, size: int) -> None:
-        """Start so many lanes as soon as there is work for them."""
+        """Start up to this many lanes whenever there is work."""
         self._free = threading.Semaphore(size)
         self._threads = ThreadPoolExecutor(size, thread_name_prefix="lane")
         self._stopping.clear()
@@ -39,11 +39,11 @@ class LanePool:
         self._starter.start()
 
     def wake(self) -> None:
-        """Look for work now."""
+        """Check for work now."""
         self._news.set()
 
     def stop(self, *, wait: bool = True) -> None:
-        """Start no further lane; with `wait`, return when those at work have ended."""
+        """Start no more lanes; with `wait`, return when the busy ones have ended."""
         self._stopping.set()
         self.wake()
         if self._starter is None:
@@ -58,14 +58,14 @@ class LanePool:
             try:
                 self._fill()
             except Error as error:
-                # The database may be away for a minute; the next look finds what is left to do.
+                # The database may be away for a minute; the next check finds the remaining work.
                 logger.warning("lanes: %s", error)
                 connections.close_all()
             self._news.wait(POLL_SECONDS)
         connections.close_all()
 
     def _fill(self) -> None:
-        """Start lanes until none is free or no run can use one."""
+        """Start lanes until none is free or no run needs one."""
         while not self._stopping.is_set() and not room.problem() and self._free.acquire(blocking=False):
             place = None
             try:
@@ -89,4 +89,4 @@ class LanePool:
 
 
 lane_pool = LanePool()
-"""The process's own."""
+"""The pool of this process."""

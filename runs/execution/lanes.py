@@ -1,4 +1,4 @@
-"""A lane: carries one trial after another in a place of a run, and goes to the next run when it is its turn."""
+"""Lanes: each runs trials of one run, and moves to another run by fair share."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from runs.queue.retry import retry_when_lost
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
-"""How often a lane looks whether another run should have it."""
+FAIR_SHARE_SECONDS = 1.0
+"""Interval at which a lane checks whether to move to another run."""
 TRIES_ON_FULL_DISK = claims.MOST_PUT_BACK + 1
 
 _stopping = threading.Event()
 
 
 def stop() -> None:
-    """Let every lane of this process end after its present trial."""
+    """Stop every lane of this process after its current trial."""
     _stopping.set()
 
 
 def run_lane(run_id: int, *, until: float | None = None) -> bool:
-    """Carry trials of a run, and of its launch's other runs in turn, until none is left or time is over.
+    """Run trials of a run, and of its launch's other runs by fair share, until none is left or time is up.
 
-    A run whose batch has not ended is only looked at. `until` is in seconds of `time.monotonic()`; None works on
-    to the end. Returns True when run_lane was left.
+    Does nothing while the run's batch is open. `until` is in seconds of `time.monotonic()`; None means no limit.
+    Return True if work was left.
     """
-    if batches.waits(run_id) or room.problem():
+    if batches.must_wait(run_id) or room.problem():
         return False
     launch_id = Run.objects.values_list("launch", flat=True).get(pk=run_id)
     place = fair_share.next_place(launch_id=launch_id)
@@ -47,9 +47,9 @@ def run_lane(run_id: int, *, until: float | None = None) -> bool:
 
 
 def work_from(place: claims.Place, *, launch_id: int | None = None, until: float | None = None) -> bool:
-    """Carry trials in a place, then in that of the run whose turn it is, until none is left or time is over.
+    """Run trials in a place, then in places by fair share, until none is left or time is up.
 
-    With `launch_id` only the runs of that launch have a turn. Returns True when run_lane was left.
+    `launch_id` limits this to the runs of one launch. Return True if work was left.
     """
     following: claims.Place | None = place
     while following is not None:
@@ -69,23 +69,23 @@ def work_from(place: claims.Place, *, launch_id: int | None = None, until: float
 
 
 class _Turn:
-    """A lane's time in one place, and what ends it."""
+    """A lane's turn in one place."""
 
     def __init__(self, place: claims.Place, launch_id: int | None, until: float | None) -> None:
         self.place = place
         self.over = False
         self._launch_id = launch_id
         self._until = until
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
         # The runs of one launch advance together, trial by trial.
         self._one_trial = retry_when_lost(Run.objects.filter(launch__runs=place.run_id).count) > 1
 
     def may_go_on(self) -> bool:
-        """Return whether a further trial may begin here."""
+        """Return whether another trial may start here."""
         return not (self.over or self._is_stopped() or room.problem())
 
     def is_over(self) -> bool:
-        """Return whether the present trial is the last one here."""
+        """Return whether the current trial is the last one here."""
         self.over = self.over or self._one_trial or self._is_stopped() or self._is_late()
         self.over = self.over or self._should_give_way()
         return self.over
@@ -97,16 +97,16 @@ class _Turn:
         return self._until is not None and time.monotonic() >= self._until
 
     def _should_give_way(self) -> bool:
-        if time.monotonic() - self._looked < LOOK_SECONDS:
+        if time.monotonic() - self._checked < FAIR_SHARE_SECONDS:
             return False
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
         if room.problem():
             return True
         return retry_when_lost(lambda: fair_share.should_give_way(self.place, launch_id=self._launch_id))
 
 
 def _work_in(turn: _Turn) -> None:
-    """Carry trials of a place's run until none is left, or the turn is over."""
+    """Run trials of a place's run until none is left or the turn is over."""
     while turn.may_go_on():
         claim = claims.claim_trial(turn.place.run_id)
         if claim is None:
@@ -116,16 +116,16 @@ def _work_in(turn: _Turn) -> None:
 
 
 def run_trial(claim: claims.Claim, *, is_over: Callable[[], bool]) -> claims.Claim | None:
-    """Carry a claimed trial from its workspace to its record; return the next one's claim unless it is over.
+    """Run and record a claimed trial; return the claim of the next one unless the turn is over.
 
-    Both are one transaction, for each costs as much as what it writes. None says nothing of what is left to do.
+    Recording and claiming share a transaction to save one. None doesn't mean that no work is left.
     """
     with heartbeat.holding(claim.token, "trial"):
         try:
             result = execute(
                 claim,
                 stopped=lambda: heartbeat.stopped(claim.token),
-                watch=lambda look: heartbeat.watch(claim.trial_id, claim.token, look),
+                watch=lambda read_calls: heartbeat.watch(claim.trial_id, claim.token, read_calls),
             )
         except DiskFull as full:
             room.note(full)
@@ -136,9 +136,9 @@ def run_trial(claim: claims.Claim, *, is_over: Callable[[], bool]) -> claims.Cla
 def return_or_fail(
     claim: claims.Claim, full: DiskFull, *, is_over: Callable[[], bool]
 ) -> claims.Claim | None:
-    """Return a trial that met a full disk to the queue; record it as an error where that happened too often."""
+    """Requeue a trial after a full disk; record it as an error after too many times."""
     if claims.put_back(claim):
-        logger.warning("trial %s goes back: %s", claim.trial_id, full)
+        logger.warning("trial %s is requeued: %s", claim.trial_id, full)
         return None
     error = f"{full} The trial was tried {TRIES_ON_FULL_DISK} times."
     return _record(claim, TrialResult(outcome="error", error=error, error_kind="disk"), is_over=is_over)
@@ -150,14 +150,14 @@ def _record(claim: claims.Claim, result: TrialResult, *, is_over: Callable[[], b
     else:
         recorded, following = recording.record_and_claim(claim, result)
     if not recorded:
-        logger.warning("trial %s: the claim was lost, its result is thrown away", claim.trial_id)
+        logger.warning("trial %s: the claim was lost, its result is discarded", claim.trial_id)
     return following
 
 
 class LaneThread(threading.Thread):
-    """A lane in a thread of its own.
+    """A lane in its own thread.
 
-    `over` is waited for in place of `join`: Python takes a thread for ended when Ctrl-C interrupts its `join`.
+    Wait for `over` instead of `join`: Python marks a thread as ended when Ctrl-C interrupts its `join`.
     """
 
     def __init__(self, run_id: int, name: str) -> None:
@@ -166,7 +166,7 @@ class LaneThread(threading.Thread):
         self._run_id = run_id
 
     def run(self) -> None:
-        """Work until nothing is left of the run."""
+        """Run trials until none is left."""
         try:
             run_lane(self._run_id)
         finally:
@@ -175,7 +175,7 @@ class LaneThread(threading.Thread):
 
 
 def start_threads(run_ids: list[int]) -> list[LaneThread]:
-    """Start the lanes of prepared runs in threads of this process and return these."""
+    """Start the lanes of prepared runs in threads; return the threads."""
     threads = [
         LaneThread(run.pk, f"lane-{run.pk}-{n}")
         for run in Run.objects.filter(pk__in=run_ids, state=RunState.RUNNING)

@@ -1,4 +1,4 @@
-"""The tools that a model is offered, which executes none of them."""
+"""The tools offered to a model, which are never executed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runs.providers.stub_chat import ToolSchema
 
 
 def tools_of(registry: Registry | None, stubs: Mapping[str, Json]) -> tuple[ToolSchema, ...]:
-    """Return the tools that a model is offered: the registry's, and what is stubbed and stands in none."""
+    """Return the tools offered to a model: the registry's, and stubbed ones outside it."""
     registered = dict(registry.tools) if registry else {}
     unknown = {name: RegisteredTool() for name in stubs if name not in registered}
     return tuple(
@@ -20,9 +20,9 @@ def tools_of(registry: Registry | None, stubs: Mapping[str, Json]) -> tuple[Tool
 
 
 def parameters_of(schema: Json) -> Json:
-    """Return a tool's input as JSON Schema; None where the registry does not say.
+    """Return a tool's input as JSON Schema; None if the registry has none.
 
-    Taken are JSON Schema itself and tool-forge's own form, a mapping of fields with `type`, `description`
+    Accepts JSON Schema and tool-forge's own form, a mapping of fields with `type`, `description`
     and `optional`.
     """
     if not isinstance(schema, dict) or not schema:

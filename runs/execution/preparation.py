@@ -1,4 +1,4 @@
-"""Once for each run, before any trial is spent: can the target work, does the tool answer, what versions are these."""
+"""Prepares a run before its trials: checks the target and the tool, and records their versions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from runs.queue.heartbeat import heartbeat
 from runs.queue.retry import is_connection_lost, retry_when_lost
 from runs.queue.statements import storable
 from runs.queue.transactions import write_transaction
-from runs.targets.check import keep_found
+from runs.targets.check import store_availability
 from runs.targets.versions import version_of
 from scenarios.formats.parsed import Fixture
 from scenarios.models import ScenarioVersion
@@ -47,9 +47,9 @@ class NotReady(Exception):
 
 
 def prepare_run(run_id: int) -> bool:
-    """Prepare a run, exactly once whoever else tries; True when its trials may start now."""
+    """Prepare a run, exactly once; return whether its trials may start."""
     if room.problem():
-        # The tick asks again.
+        # The tick retries.
         return False
     token = claims.claim_run(run_id)
     if token is None:
@@ -68,7 +68,7 @@ def prepare_run(run_id: int) -> bool:
             recording.fail_run(run_id, token, str(error), warnings)
             return False
         except KeyboardInterrupt:
-            # Somebody wants to stop: another worker may have it at once.
+            # This worker is stopping: another worker can take the run.
             claims.release_run(run_id, token)
             raise
         except Exception as error:
@@ -88,40 +88,40 @@ def prepare_run(run_id: int) -> bool:
 
 
 def _wait_for_room(run_id: int, token: str, full: DiskFull, warnings: list[str]) -> None:
-    """Return a run to the queue because a disk is full; close it where that happened too often."""
-    logger.warning("run %s goes back: %s", run_id, full)
+    """Requeue a run after a full disk; close it after too many times."""
+    logger.warning("run %s is requeued: %s", run_id, full)
     room.note(full)
     if not claims.put_run_back(run_id, token):
         recording.fail_run(run_id, token, f"{full} It was tried {TRIES_ON_FULL_DISK} times.", warnings)
 
 
 def _with_captures(run_id: int, context: RunContext) -> RunContext:
-    """Keep with the run what its sources say now, and return the run's context with it."""
-    found = capture(context)
-    if not found:
+    """Store the captured snapshot and registry with the run; return its context with them."""
+    captured = capture(context)
+    if not captured:
         return context
-    Run.objects.filter(pk=run_id).update(options={**context.run.options, **found})
+    Run.objects.filter(pk=run_id).update(options={**context.run.options, **captured})
     forget()
     return load_run(run_id)
 
 
 def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     """Return the tool's and the provider's version. Raises `NotReady`."""
-    said = context.provider.check()
-    availability = replace(said, sentence=mask_values(said.sentence, context.target.secrets))
-    keep_found(context.run.target, availability)
+    availability = context.provider.check()
+    availability = replace(availability, sentence=mask_values(availability.sentence, context.target.secrets))
+    store_availability(context.run.target, availability)
     if not availability.available:
         raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
     _check_registry(context)
     tool_version = context.run.tool_version
     for tool, files in context.tools:
-        found = _check_tool(context, tool, files, warnings)
-        tool_version = tool_version or found
+        version = _check_tool(context, tool, files, warnings)
+        tool_version = tool_version or version
     return tool_version, availability.version
 
 
 def _check_registry(context: RunContext) -> None:
-    """Raise `NotReady` where a model would be asked which tools it calls, and none could be offered."""
+    """Raise `NotReady` if cases expect tool calls of a model but no tools can be offered."""
     if context.target.kind not in MODELS or (context.registry and context.registry.tools):
         return
     queued = Trial.objects.filter(run=context.run, state=TrialState.QUEUED).values("scenario_version")
@@ -144,7 +144,7 @@ def _routes(spec: ScenarioSpec) -> bool:
 def _check_tool(context: RunContext, tool: Tool, files: Fixture, warnings: list[str]) -> str:
     """Return the tool's version by its version command, else by the first line of its health check.
 
-    Both run in a scratch workspace with the fixture, which may hold the tool itself.
+    Both run in a scratch workspace with the fixture, which may include the tool.
     """
     if not (tool.health_check or tool.version_command):
         return ""
@@ -161,11 +161,11 @@ def _check_tool(context: RunContext, tool: Tool, files: Fixture, warnings: list[
 def _first_line(workspace: LocalWorkspace, command: str, tool: Tool) -> str:
     result = workspace.run(command, timeout_seconds=TOOL_CHECK_SECONDS)
     if result.exit_code != 0:
-        said = storable((result.stderr or result.stdout or result.error).strip()[:300])
+        output = storable((result.stderr or result.stdout or result.error).strip()[:300])
         ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
         raise NotReady(
-            f"The check of {tool.binary or 'the tool'} failed: '{command}' {ended}. It said: {said or 'nothing'}. "
-            "Install the tool on the worker, or mend the command in the scenario's target section."
+            f"The check of {tool.binary or 'the tool'} failed: '{command}' {ended}. Output: {output or 'none'}. "
+            "Install the tool on the worker, or fix the command in the scenario's target section."
         )
     lines = (result.stdout or result.stderr).strip().splitlines()
     return storable(lines[0].strip()[:200]) if lines else ""
@@ -179,16 +179,16 @@ def _start(
     provider_version: str,
     warnings: list[str],
 ) -> bool:
-    """Let the trials begin, unless somebody has cancelled meanwhile."""
-    found = fingerprint(context, tool_version, provider_version)
-    stale = found["staleness"].get("warnings", [])
+    """Let the trials start unless the run has been cancelled."""
+    values = fingerprint(context, tool_version, provider_version)
+    stale = values["staleness"].get("warnings", [])
     with write_transaction():
         changed = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
             state=Case(
                 When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.RUNNING)
             ),
             tool_version=tool_version,
-            fingerprint=found,
+            fingerprint=values,
             target_version=version_of(context.run.target),
             warnings=[*warnings, *stale, *context.warnings],
             token="",

@@ -1,4 +1,4 @@
-"""What lost workers held goes back, and what was missed is closed."""
+"""Requeues the work of lost workers and closes finished runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOST_PREPARATION = (
 
 
 def reap() -> None:
-    """Requeue what lost its worker, record what lost it too often, and end what is cancelled or done. Safe to repeat."""
+    """Requeue lost work, record work lost too often as errors, and close cancelled or finished runs. Safe to repeat."""
     for trial_id in claims.requeue_lost():
         recording.record_lost(
             trial_id,

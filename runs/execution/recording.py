@@ -21,9 +21,9 @@ from runs.warehouse.rollups import write_rollups
 
 
 def record(claim: Claim, result: TrialResult) -> bool:
-    """Store a trial's result, exactly once; False when the claim was lost and the result is thrown away.
+    """Store a trial's result, exactly once; return False if the claim was lost and the result is discarded.
 
-    Closes the run when this was its last open trial. While the database is away it is tried again.
+    Closes the run after its last trial. Retries while the database is away.
     """
     recorded, _ = _record(claim, result, following="")
     return recorded
@@ -32,7 +32,7 @@ def record(claim: Claim, result: TrialResult) -> bool:
 def record_and_claim(claim: Claim, result: TrialResult) -> tuple[bool, Claim | None]:
     """Store a trial's result as `record` does, and claim the run's next trial in the same transaction.
 
-    The claim is None where the statement finds nothing queued, or others hold what is.
+    The claim is None if no trial could be claimed.
     """
     return _record(claim, result, following=claims.new_token())
 
@@ -43,12 +43,12 @@ def _record(claim: Claim, result: TrialResult, *, following: str) -> tuple[bool,
 
     def store() -> tuple[bool, bool, Claim | None]:
         with write_transaction():
-            left = _store(claim, result, values)
-            claimed = claims.claim_next(claim.run_id, following) if following and left else None
-        return left is not None, left == 0, claimed
+            open_trials = _store(claim, result, values)
+            claimed = claims.claim_next(claim.run_id, following) if following and open_trials else None
+        return open_trials is not None, open_trials == 0, claimed
 
     def stored() -> tuple[bool, bool, Claim | None] | None:
-        # No other attempt has this moment: the row says whether ours was committed.
+        # The timestamp is unique to this attempt: the row shows whether it was committed.
         ours = Trial.objects.filter(pk=claim.trial_id, state=values["state"], finished=values["finished"])
         if not ours.exists():
             return None
@@ -61,7 +61,7 @@ def _record(claim: Claim, result: TrialResult, *, following: str) -> tuple[bool,
 
 
 def _store(claim: Claim, result: TrialResult, values: Mapping[str, Any]) -> int | None:
-    """Store a result; return how many trials of the run are open now, None when the claim was lost."""
+    """Store a result; return the number of open trials of the run, None if the claim was lost."""
     if not statements.write_trial(claim.trial_id, claim.token, values):
         return None
     if not result.cancelled:
@@ -99,7 +99,7 @@ def _count(run_id: int, result: TrialResult) -> int:
 
 
 def close_if_done(run_id: int) -> bool:
-    """Close a run whose last trial ended; True for the one caller that closed it."""
+    """Close a run after its last trial; return True only for the call that closed it."""
     with write_transaction():
         won = Run.objects.filter(pk=run_id, state=RunState.RUNNING, open=0).update(
             state=Case(
@@ -123,7 +123,7 @@ def close_if_done(run_id: int) -> bool:
 
 
 def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> bool:
-    """Close a run that cannot be prepared: the reason is kept and no trial is spent."""
+    """Close a run that cannot be prepared, with the reason and without running trials."""
     with write_transaction():
         won = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
             state=RunState.FINISHED,
@@ -140,7 +140,7 @@ def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> boo
 
 
 def cancel_queued(run_id: int) -> int:
-    """Cancel the trials that nobody has begun; return their number. The caller holds the transaction."""
+    """Cancel queued trials; return their number. Call it in a transaction."""
     cancelled = Trial.objects.filter(run=run_id, state=TrialState.QUEUED).update(
         state=TrialState.CANCELLED, finished=timezone.now()
     )
@@ -149,12 +149,12 @@ def cancel_queued(run_id: int) -> int:
 
 
 def cancel_run(run_id: int) -> bool:
-    """Stop a run: queued trials at once, running ones as soon as their worker hears of it. False when it is over."""
+    """Cancel a run: queued trials at once, running ones when their worker notices. Return False if it is closed."""
     with write_transaction():
-        asked = Run.objects.filter(
+        updated = Run.objects.filter(
             pk=run_id, state__in=[RunState.QUEUED, RunState.PREPARING, RunState.RUNNING]
         ).update(cancel_requested=True)
-        if asked != 1:
+        if updated != 1:
             return False
         cancel_queued(run_id)
         Run.objects.filter(pk=run_id, state=RunState.QUEUED).update(
@@ -165,7 +165,7 @@ def cancel_run(run_id: int) -> bool:
 
 
 def record_lost(trial_id: int, sentence: str) -> bool:
-    """Record a trial whose workers were lost too often as an error."""
+    """Record a trial that lost too many workers as an error."""
     trial = Trial.objects.get(pk=trial_id)
     claim = Claim(trial.pk, trial.run_id, trial.token, trial.starts)
     return record(claim, TrialResult(outcome="error", error=sentence, error_kind="lost"))

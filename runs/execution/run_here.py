@@ -1,4 +1,4 @@
-"""Runs of a launch carried to their end in this process, and what waits for them."""
+"""Executes the runs of a launch in this process."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 Ended = Callable[[int], None]
-"""Is told the number of each run as soon as it has ended."""
+"""Called with the number of each run when it has ended."""
 
 
-class Ends:
-    """Tells of each run of a launch once, when it has ended."""
+class EndNotifier:
+    """Calls `ended` once for each run of a launch that has ended."""
 
     def __init__(self, launch: Launch, ended: Ended | None) -> None:
         self._launch = launch
         self._ended = ended
-        self._told: set[int] = set()
+        self._notified: set[int] = set()
 
-    def tell(self) -> None:
-        """Tell of those that have ended since the last call."""
+    def notify(self) -> None:
+        """Report the runs that have ended since the last call."""
         if self._ended is None:
             return
-        over = self._launch.runs.exclude(state__in=OPEN).exclude(pk__in=self._told).order_by("pk")
+        over = self._launch.runs.exclude(state__in=OPEN).exclude(pk__in=self._notified).order_by("pk")
         for run_id in retry_when_lost(lambda: list(over.values_list("pk", flat=True))):
             self._ended(run_id)
-            self._told.add(run_id)
+            self._notified.add(run_id)
 
 
 def run_here(launch: Launch, ended: Ended | None = None) -> None:
-    """Prepare the launch's runs and carry them to their end in threads of this process.
+    """Prepare and execute the launch's runs in threads of this process.
 
-    Ctrl-C cancels them: running agents are stopped, and what is finished stays.
+    Ctrl-C cancels them: running agents stop, and finished trials are kept.
     """
     threads: list[lanes.LaneThread] = []
-    ends = Ends(launch, ended)
-    told = False
+    notifier = EndNotifier(launch, ended)
+    warned = False
     try:
         while waiting := _open_numbers(launch):
             for run_id in waiting:
                 preparation.prepare_run(run_id)
-            threads = lanes.start_threads([run_id for run_id in waiting if not batches.waits(run_id)])
+            threads = lanes.start_threads([run_id for run_id in waiting if not batches.must_wait(run_id)])
             for thread in threads:
                 while not thread.over.wait(POLL_SECONDS):
-                    ends.tell()
-            ends.tell()
+                    notifier.notify()
+            notifier.notify()
             if _open_numbers(launch):
-                told = _tell_of_full_disk(told)
-                # Another process holds the target's places, or held a trial and was lost.
+                warned = _warn_of_full_disk(warned)
+                # Another process uses the target's slots, or lost a trial.
                 time.sleep(POLL_SECONDS)
                 retry_when_lost(reap)
     except KeyboardInterrupt:
-        # It may have come in the midst of a transaction: what is left to do gets a connection that knows nothing of it.
+        # The interrupt may have come within a transaction: continue on a fresh connection.
         connection.close()
         connection.connect()
         for run_id in launch.runs.values_list("pk", flat=True):
@@ -80,20 +80,20 @@ def run_here(launch: Launch, ended: Ended | None = None) -> None:
 
 
 def open_runs(launch: Launch) -> QuerySet[Run]:
-    """Return the launch's runs to which something may still happen."""
+    """Return the launch's open runs."""
     return launch.runs.filter(state__in=OPEN)
 
 
-def _tell_of_full_disk(told: bool) -> bool:
-    """Say once why nothing begins; return whether it was said."""
+def _warn_of_full_disk(warned: bool) -> bool:
+    """Log once why no trial starts; return whether it was logged."""
     problem = room.problem()
-    if problem and not told:
+    if problem and not warned:
         logger.warning(problem)
     return bool(problem)
 
 
 def _open_numbers(launch: Launch) -> list[int]:
-    """Return the numbers of the launch's open runs, also when the database restarts meanwhile."""
+    """Return the numbers of the launch's open runs; retries while the database restarts."""
     numbers = open_runs(launch).order_by("pk").values_list("pk", flat=True)
     return retry_when_lost(lambda: list(numbers))
 

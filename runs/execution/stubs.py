@@ -1,4 +1,4 @@
-"""A scenario with stubs on a model: the conversation, its clock, and what is recorded of it.
+"""Runs a scenario with stubs on a model: the conversation, its time limit and its recording.
 
 tool-forge eval runner, Stub-based multi-turn execution.
 """
@@ -20,7 +20,7 @@ class Model(Protocol):
     """A model in conversation: `runs.providers.language_model.stub_model` makes one of a target."""
 
     invocation: Invocation
-    """What holds for its next turn; its time limit is what is left of the trial's."""
+    """The invocation of the next turn, with the remaining time of the trial."""
 
     def __call__(self, messages: Sequence[StubMessage]) -> ModelTurn: ...
 
@@ -32,19 +32,19 @@ class Model(Protocol):
 
 
 def converse(invocation: Invocation, model: Model, *, max_turns: int = MAX_TURNS) -> Recording:
-    """Let the model talk with the stubs of the invocation, and return what came of it.
+    """Return the recording of the model's conversation with the stubs of the invocation.
 
-    The time limit holds for the whole conversation; past it the recording is timed out. Raises
-    `ProviderError` where the model cannot be asked.
+    The time limit applies to the entire conversation; beyond it the recording is timed out. Raises
+    `ProviderError` if the model fails.
     """
     stubs = invocation.stubs or {}
     limit, began = invocation.timeout_seconds, time.monotonic()
 
     def ask(messages: Sequence[StubMessage]) -> ModelTurn:
-        left = limit - (time.monotonic() - began)
-        if left <= 0:
+        remaining = limit - (time.monotonic() - began)
+        if remaining <= 0:
             raise ProviderError(f"The conversation took longer than {limit:g} s.", kind="timeout")
-        model.invocation = replace(invocation, timeout_seconds=left)
+        model.invocation = replace(invocation, timeout_seconds=remaining)
         return model(messages)
 
     try:

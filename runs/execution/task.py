@@ -1,4 +1,4 @@
-"""What one claim asks for, with everything that is needed to do it."""
+"""The task of one claim, with everything needed to run it."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from scenarios.spec import ScenarioSpec
 
 @dataclass(frozen=True)
 class Task:
-    """One trial to carry out."""
+    """One trial to run."""
 
     claim: Claim
     spec: ScenarioSpec
     context: RunContext
     stopped: Callable[[], bool]
-    """Whether somebody has cancelled it, or the claim is lost."""
-    watch: Callable[[Look], None] = lambda look: None
-    """Takes what tells of the agent's calls while it works, fit to be stored."""
+    """Returns whether the trial is cancelled or its claim lost."""
+    watch: Callable[[Look], None] = lambda read_calls: None
+    """Called with a function that returns the agent's latest calls, ready to be stored."""
 
     @property
     def timeout_seconds(self) -> float:
-        """The agent's time limit; the target may have a tighter one."""
+        """The agent's time limit; the target may have a shorter one."""
         return self.context.options.agent_seconds(self.spec.limits.timeout_seconds)
 
     @cached_property
     def criteria(self) -> Criteria:
-        """What is asked of this trial: the scenario's criteria, less its judges or with a threshold as requested."""
+        """The scenario's criteria, without judges or with another threshold if requested."""
         criteria, options = self.spec.criteria, self.context.options
         changes: dict[str, Any] = {}
         if options.threshold is not None:
@@ -53,39 +53,39 @@ class Task:
 
     @property
     def in_workspace(self) -> bool:
-        """Whether the workspace is judged, and not only an answer."""
+        """Whether the workspace is judged, not only an answer."""
         return not (self.spec.criteria.evaluators or self.spec.criteria.expect)
 
     @property
     def executes_tools(self) -> bool:
-        """Whether the target really calls the tools that it names; a model only says which it would call."""
+        """Whether the target executes the tools that it calls; a model only names them."""
         return self.context.target.kind not in MODELS
 
     @property
     def offers_tools(self) -> bool:
-        """Whether a model is asked once, for the tools that it would call."""
+        """Whether a model is asked once which tools it would call."""
         return self.criteria.expect is not None and self.spec.stubs is None and not self.executes_tools
 
     @cached_property
-    def _carried(self) -> tuple[FixtureFile, ...]:
-        """The files that the scenario came with, with the run's guidance laid over them."""
+    def _scenario_files(self) -> tuple[FixtureFile, ...]:
+        """The scenario's files, with the run's guidance over them."""
         fixture = fixture_of(self.claim.scenario_version_id)
         names = self.context.fixture_names
         return lay_over(fixture, self.context.guidance, name=self.spec.worker_fixture, names=names)
 
     @property
     def files(self) -> tuple[FixtureFile, ...]:
-        """What the workspace starts from."""
-        return () if self.spec.bundle else self._carried
+        """The initial files of the workspace."""
+        return () if self.spec.bundle else self._scenario_files
 
     @property
     def bundle(self) -> tuple[FixtureFile, ...] | None:
-        """What lies beside the workspace; None where the scenario came with nothing."""
-        return self._carried if self.spec.bundle else None
+        """The files beside the workspace; None if there are none."""
+        return self._scenario_files if self.spec.bundle else None
 
     @property
     def guidelines(self) -> str:
-        """The texts of the guideline files, as agents are given them."""
+        """The texts of the guideline files, as sent to agents."""
         texts = {file.path: file.content.decode("utf-8", "replace") for file in self.bundle or ()}
         return "\n\n".join(
             f'<file path="{PurePosixPath(path).name}">\n{texts[path].strip()}\n</file>'
@@ -95,7 +95,7 @@ class Task:
 
     @property
     def needs_folder(self) -> bool:
-        """Whether anything of the trial happens in a directory; a mock answer that is only read needs none."""
+        """Whether the trial needs a directory; a mock answer that is only read needs none."""
         spec = self.spec
         return (
             self.context.provider.works_in_folder
@@ -105,16 +105,16 @@ class Task:
 
     @property
     def runs_commands(self) -> bool:
-        """Whether a command may run once the agent is done, which finds the agent's output in a file."""
+        """Whether a command may run after the agent, with the agent's output in a file."""
         return bool(self.spec.post) or needs_workspace(self.criteria)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that are masked in whatever is stored of the trial."""
+        """Secret values to mask in everything stored of the trial."""
         return self.context.secrets(self.spec.criteria.tool)
 
     def invocation(self, folder: TrialFolder, env: dict[str, str]) -> Invocation:
-        """Return what the provider is asked; `env` is for the agent's process."""
+        """Return the provider's invocation; `env` is for the agent's process."""
         spec = self.spec
         opens_files = self.context.provider.works_in_folder
         return Invocation(
@@ -140,12 +140,12 @@ class Task:
             watch=self._watch,
         )
 
-    def _watch(self, look: Look) -> None:
+    def _watch(self, read_calls: Look) -> None:
         secrets = self.secrets
-        self.watch(lambda: storable_calls(look(), secrets))
+        self.watch(lambda: storable_calls(read_calls(), secrets))
 
     def script_env(self, folder: TrialFolder, workspace: LocalWorkspace) -> dict[str, str]:
-        """Names that scripts know, with paths as they are inside the sandbox (llm-tool-test, Scripts)."""
+        """Return the variables of scripts, with paths as inside the sandbox (llm-tool-test, Scripts)."""
         inside = workspace.inside
         return {
             "LLM_TOOL_TEST_FIXTURE_DIR": inside(folder.workspace),
@@ -159,11 +159,11 @@ class Task:
 
 
 def needs_workspace(criteria: Criteria) -> bool:
-    """Tell whether anything that is asked looks into the workspace or runs a command in it."""
+    """Return whether the criteria read the workspace or run a command in it."""
     looks = any(gate.needs_workspace for gate in criteria.gates)
     return looks or bool(criteria.scripts) or any(each.needs_workspace for each in criteria.evaluators)
 
 
 def load(claim: Claim, stopped: Callable[[], bool], watch: Callable[[Look], None]) -> Task:
-    """Return the claim's task. Raises `ProviderError` where the run's target cannot be used."""
+    """Return the claim's task. Raises `ProviderError` if the run's target cannot be used."""
     return Task(claim, load_scenario(claim.scenario_version_id), load_run(claim.run_id), stopped, watch)

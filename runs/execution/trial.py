@@ -1,4 +1,4 @@
-"""One trial from its workspace to its result. Nothing is stored here; see `recording`."""
+"""Executes one trial, from its workspace to its result. `recording` stores it."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ CANCELLED = TrialResult(outcome="", cancelled=True)
 
 
 def execute(
-    claim: Claim, *, stopped: Callable[[], bool], watch: Callable[[Look], None] = lambda look: None
+    claim: Claim, *, stopped: Callable[[], bool], watch: Callable[[Look], None] = lambda read_calls: None
 ) -> TrialResult:
-    """Carry out a claimed trial and return what is to be recorded; whatever goes wrong becomes its error.
+    """Run a claimed trial and return its result; a failure becomes its error.
 
-    Raises `DiskFull`: then nothing is known of the trial, and it can be carried out again.
-    `watch` is given what tells of the agent's calls while it works.
+    Raises `DiskFull`: then the trial has no result and can run again.
+    `watch` is called with a function that returns the agent's latest calls.
     """
     secrets: tuple[str, ...] = ()
     try:
         task = retry_when_lost(lambda: load(claim, stopped, watch))
         secrets = task.secrets
         if not task.needs_folder:
-            return _carry_nowhere(task)
+            return _run_without_folder(task)
         files, bundle = retry_when_lost(lambda: (task.files, task.bundle))
         with trial_folder(settings.WORK_DIR, files, bundle) as folder:
-            return _carry(task, folder)
+            return _run_in_folder(task, folder)
     except ProviderError as error:
         if stopped():
             return CANCELLED
@@ -56,19 +56,19 @@ def execute(
         if full := disk_full(error):
             raise full from error
         if isinstance(error, Error) and is_connection_lost(error):
-            # Nothing can be recorded: the trial's lease brings it back.
+            # Nothing can be recorded: the trial is requeued when its lease expires.
             raise
         logger.exception("trial %s: internal error", claim.trial_id)
-        told = f"{type(error).__name__} in evalhub itself: {error}. Report it with the details below."
+        sentence = f"{type(error).__name__} in evalhub itself: {error}. Report it with the details below."
         return TrialResult(
             outcome="error",
-            error=mask_values(told, secrets),
+            error=mask_values(sentence, secrets),
             error_kind="internal",
             detail={"traceback": mask_values(traceback.format_exc()[-8000:], secrets)},
         )
 
 
-def _carry(task: Task, folder: TrialFolder) -> TrialResult:
+def _run_in_folder(task: Task, folder: TrialFolder) -> TrialResult:
     tool = task.spec.criteria.tool
     env = task.context.tool_env(tool)
     bare = task.context.workspace(folder, env, tool)
@@ -82,8 +82,8 @@ def _carry(task: Task, folder: TrialFolder) -> TrialResult:
     return assess(task, recording, folder, workspace)
 
 
-def _carry_nowhere(task: Task) -> TrialResult:
-    """Carry out a trial that leaves nothing behind but its answer."""
+def _run_without_folder(task: Task) -> TrialResult:
+    """Run a trial that needs no directory and only has an answer."""
     recording = ask(task, task.invocation(placeholder_paths(settings.WORK_DIR), {}))
     if recording.cancelled or task.stopped():
         return CANCELLED
@@ -91,23 +91,23 @@ def _carry_nowhere(task: Task) -> TrialResult:
 
 
 def ask(task: Task, invocation: Invocation) -> Recording:
-    """Return what the target brought back. Raises `ProviderError` where it could not do the task.
+    """Return the target's recording. Raises `ProviderError` if it could not do the task.
 
-    An eval case that takes too long fails (tool-forge eval runner, timeoutMs), whatever target it is on.
+    An eval case that takes too long fails (tool-forge eval runner, timeoutMs), on any target.
     """
     try:
-        return _asked(task, invocation)
+        return _invoke(task, invocation)
     except ProviderError as error:
         if error.kind != "timeout" or task.criteria.expect is None:
             raise
         return Recording(timed_out=True, seconds=task.timeout_seconds, notes=(str(error),))
 
 
-def _asked(task: Task, invocation: Invocation) -> Recording:
-    """Let a model with stubs converse over them, and any other target do the task."""
+def _invoke(task: Task, invocation: Invocation) -> Recording:
+    """Let a model with stubs converse with them, and any other target do the task."""
     if invocation.stubs is None or task.executes_tools:
         return task.context.provider.invoke(invocation)
-    # Imported here, for few trials converse, and a model's code is long to load.
+    # Imported here because few trials converse and a model's code loads slowly.
     from runs.execution.stubs import converse
     from runs.providers.language_model import stub_model
 

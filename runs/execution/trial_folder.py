@@ -1,4 +1,4 @@
-"""The directories of one trial: what its commands write to, and beside them what only the worker writes."""
+"""The directories of one trial: some for its commands, one for the worker only."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NAMES = ("workspace", "scratch", "bundle", "record")
 
 @dataclass(frozen=True)
 class TrialFolder:
-    """Paths of the host; they are gone when the trial is over."""
+    """Paths on the host; they are removed after the trial."""
 
     workspace: Path
     scratch: Path
     bundle: Path
-    """Files that came with a scenario and are no workspace: attachments, guidelines, scripts of its judges."""
+    """Files of a scenario outside the workspace: attachments, guidelines, judge scripts."""
     record: Path
-    """What only the worker writes; commands read it once the agent is done."""
+    """Written by the worker only; commands read it after the agent."""
 
     @property
     def transcript(self) -> Path:
@@ -43,7 +43,7 @@ class TrialFolder:
         return self.record / "events.jsonl"
 
     def write_record(self, raw: bytes, events: bytes | None) -> None:
-        """Write down what the agent printed. Raises `ProviderError` where something else has the name."""
+        """Write the agent's output. Raises `ProviderError` if the name is taken."""
         for path, content in ((self.transcript, raw), (self.events, events or b"")):
             try:
                 write_beneath(self.record, path.name, content)
@@ -58,9 +58,9 @@ class TrialFolder:
 def trial_folder(
     root: Path, files: tuple[FixtureFile, ...], bundle: tuple[FixtureFile, ...] | None = None
 ) -> Iterator[TrialFolder]:
-    """Make the directories with these files in workspace and bundle, and remove all of it in the end.
+    """Create the directories with these files in workspace and bundle; remove them in the end.
 
-    There is no directory for a bundle that is None.
+    Without a bundle (None) it has no directory.
     """
     base = fresh_folder(own_area(root), "trial-")
     folder = TrialFolder(*(base / name for name in _NAMES))
@@ -81,11 +81,11 @@ def _remove(base: Path, folder: TrialFolder) -> None:
     try:
         remove(base, folder.workspace, folder.scratch, folder.record)
     except OSError as error:
-        # The trial has its result; the next process that works here tries again.
+        # The trial has its result; the next process that works here retries.
         logger.warning("%s was not removed: %s", base, error)
 
 
 @cache
 def placeholder_paths(root: Path) -> TrialFolder:
-    """Return paths of a trial that needs no directories; none is made there."""
+    """Return paths for a trial that needs no directories; none is created."""
     return TrialFolder(*(root / "none" / name for name in _NAMES))

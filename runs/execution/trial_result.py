@@ -1,4 +1,4 @@
-"""What is kept of a trial that ended, and the rows that it makes."""
+"""The result of a trial, and its rows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from runs.models.trial import TrialState, json_of
 from runs.warehouse.artifacts import Kept
 
 LONGEST_ANSWER = 200_000
-"""Characters of an answer kept on the trial; the raw output is an artifact."""
+"""Most characters of an answer stored with the trial; the raw output is an artifact."""
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """Everything that is kept of a trial that ended."""
+    """Everything stored of a finished trial."""
 
     outcome: str
     error: str = ""
@@ -111,7 +111,7 @@ def judging_row(trial_id: int, score: Score, *, counts: bool = True) -> dict[str
 
 
 def total_cost(result: TrialResult) -> float | None:
-    """Return what agent and judges cost together in dollars, None when nothing of it is known."""
+    """Return the cost of agent and judges in dollars; None if unknown."""
     judged = [
         s.judging.cost_usd for s in (result.evaluation.scores if result.evaluation else ()) if s.judging
     ]

@@ -1,4 +1,4 @@
-"""Waiting until workers have carried a launch; and saying so, and giving up, where no worker is there."""
+"""Waits for workers to execute a launch, and gives up if none is running."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from django.conf import settings
 from django.utils import timezone
 
 from runs.errors import NoWorker
-from runs.execution.run_here import POLL_SECONDS, Ended, Ends, open_runs
+from runs.execution.run_here import POLL_SECONDS, Ended, EndNotifier, open_runs
 from runs.models import Launch, Worker
 from runs.queue import claims
 from runs.queue.worker_registry import workers_online
 
 WAIT_LIMIT_SECONDS = 300.0
-"""How long nobody may be there to carry a launch before waiting for it ends."""
+"""Time without a worker after which waiting ends."""
 
 
 def wait_for(
@@ -23,70 +23,70 @@ def wait_for(
     ended: Ended | None = None,
     *,
     limit_seconds: float | None = None,
-    say: Callable[[str], object] | None = None,
+    notify: Callable[[str], object] | None = None,
 ) -> None:
-    """Wait until workers have carried every run of the launch to its end, however long they take.
+    """Wait until workers have finished every run of the launch.
 
-    `say` is told once when no worker is there. Raises `NoWorker` when that lasts `limit_seconds`; None is no limit.
+    Calls `notify` once if no worker is running. Raises `NoWorker` after `limit_seconds` without one; None: no limit.
     """
-    ends = Ends(launch, ended)
-    alone = _Alone(launch, limit_seconds, say)
+    notifier = EndNotifier(launch, ended)
+    watch = _WorkerWatch(launch, limit_seconds, notify)
     while open_runs(launch).exists():
-        alone.look()
+        watch.check()
         time.sleep(POLL_SECONDS)
-        ends.tell()
-    ends.tell()
+        notifier.notify()
+    notifier.notify()
 
 
-class _Alone:
-    """Counts how long nobody has been there to carry a launch."""
+class _WorkerWatch:
+    """Measures how long no worker has been running."""
 
     def __init__(
-        self, launch: Launch, limit_seconds: float | None, say: Callable[[str], object] | None
+        self, launch: Launch, limit_seconds: float | None, notify: Callable[[str], object] | None
     ) -> None:
         self._launch = launch
         self._limit = limit_seconds
-        self._say = self._say_full = say
+        self._notify = self._notify_full = notify
         self._since: float | None = None
 
-    def look(self) -> None:
-        """Look whether somebody is there. Raises `NoWorker` when nobody has been for too long."""
+    def check(self) -> None:
+        """Check for a worker. Raises `NoWorker` after too long without one."""
         now = time.monotonic()
-        if _is_somebody_there(self._launch):
+        if _has_worker(self._launch):
             self._since = None
-            self._tell_of_full_disk()
+            self._notify_of_full_disk()
             return
         if self._since is None:
             self._since = now
-        if self._say is not None:
-            self._say(self._notice())
-            self._say = None
+        if self._notify is not None:
+            self._notify(self._notice())
+            self._notify = None
         if self._limit is not None and now - self._since >= self._limit:
             raise NoWorker(self._given_up())
 
-    def _tell_of_full_disk(self) -> None:
-        """Say once why the workers that are there begin nothing."""
-        problem = workers_online()[1] if self._say_full is not None else ""
-        if problem and self._say_full is not None:
-            self._say_full(problem)
-            self._say_full = None
+    def _notify_of_full_disk(self) -> None:
+        """Report once why the running workers start no trials."""
+        problem = workers_online()[1] if self._notify_full is not None else ""
+        if problem and self._notify_full is not None:
+            self._notify_full(problem)
+            self._notify_full = None
 
     def _notice(self) -> str:
-        until = "as long as it takes" if self._limit is None else f"{self._limit:g} seconds"
-        return f"No worker is running. {_how_to_start()} It is waited for {until}."
+        limit = "without a limit" if self._limit is None else f"for {self._limit:g} seconds"
+        return f"No worker is running. {_how_to_start()} Waiting {limit}."
 
     def _given_up(self) -> str:
         numbers = open_runs(self._launch).order_by("pk").values_list("pk", flat=True)
         runs = ", ".join(f"run {number}" for number in numbers)
         return (
             f"No worker has been running for {self._limit:g} seconds, so this command stops waiting. "
-            f"Kept, and carried once a worker runs: {runs}. {_how_to_start()}"
+            f"The runs stay queued for the next worker: {runs}. {_how_to_start()}"
         )
 
 
-def _is_somebody_there(launch: Launch) -> bool:
-    """Tell whether a worker is heard of, or holds a trial of the launch though its clock is another one."""
-    return Worker.heard(now=timezone.now()).exists() or claims.is_carried(launch)
+def _has_worker(launch: Launch) -> bool:
+    """Return whether a worker is online, or has a trial of the launch despite a wrong clock."""
+    return Worker.heard(now=timezone.now()).exists() or claims.has_active_claims(launch)
 
 
 def _how_to_start() -> str:

@@ -1,4 +1,4 @@
-"""The directory in which a trial happens: made from a fixture, run in, looked at and removed."""
+"""The workspace of a trial: created from a fixture, used by commands and read by gates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETUP_SECONDS = 300.0
 
 
 def fresh_folder(root: Path, prefix: str) -> Path:
-    """Return a new directory under `root`, which is made where it is not there yet; only its owner enters it."""
+    """Return a new directory under `root`, created if missing; only its owner has access."""
     folder = root / f"{prefix}{secrets.token_hex(8)}"
     try:
         folder.mkdir(mode=0o700)
@@ -34,14 +34,14 @@ def fresh_folder(root: Path, prefix: str) -> Path:
 
 
 def fill(workspace: Path, files: Iterable[FixtureFile]) -> None:
-    """Write files into a directory. Raises `ProviderError` (kind `setup`) for a path that would lead out of it."""
+    """Write files into a directory. Raises `ProviderError` (kind `setup`) for a path outside it."""
     for file in files:
         _write(workspace, file)
 
 
 @dataclass(frozen=True)
 class PostResult:
-    """How a script after the agent went; `note` is empty where it went well."""
+    """The result of a script after the agent; `note` is empty on success."""
 
     command: str
     result: CommandResult
@@ -50,20 +50,20 @@ class PostResult:
 
 @dataclass(frozen=True)
 class LocalWorkspace:
-    """A directory of this machine as evaluators see it (`evaluators.model.Workspace`)."""
+    """A directory of this machine, for evaluators (`evaluators.model.Workspace`)."""
 
     path: Path
     scratch: Path
-    """Outside the workspace: what providers and commands write beside it."""
+    """Scratch directory of providers and commands, outside the workspace."""
     containment: Containment
     env: Mapping[str, str] = field(default_factory=dict)
-    """For every command: `target.env` and what the scenario's scripts are told."""
+    """Variables of every command: `target.env` and those of the scenario's scripts."""
     secrets: tuple[str, ...] = ()
-    """Values that are masked in what commands print and files hold."""
+    """Secret values to mask in output and files."""
     tool: str = ""
-    """The program under test, readable wherever it really is."""
+    """The program under test, readable inside the sandbox."""
     record: Path | None = None
-    """What only the worker writes: commands after the agent read the transcript there."""
+    """Written by the worker only: commands after the agent read the transcript there."""
 
     def run(
         self,
@@ -74,13 +74,13 @@ class LocalWorkspace:
         stdin: str | None = None,
         network: bool = False,
     ) -> CommandResult:
-        """Run a shell command with tight limits. Never raises for what the command does."""
+        """Run a shell command with tight limits. Never raises for a failing command."""
         return self._run(
             command, COMMAND, timeout_seconds=timeout_seconds, env=env, stdin=stdin, network=network
         )
 
     def read(self, path: str) -> str:
-        """Return a text file, secrets masked. Raises `FileUnavailable` when missing, outside, too large or not text."""
+        """Return a text file, secrets masked. Raises `FileUnavailable` if missing, outside, too large or not text."""
         try:
             content = read_beneath(self.path, path)
             return mask_values(content.decode("utf-8-sig"), self.secrets)
@@ -94,7 +94,7 @@ class LocalWorkspace:
             raise FileUnavailable(f"{path} cannot be read: {error.strerror}.") from error
 
     def exists(self, path: str) -> bool:
-        """Tell whether a path exists. Raises `FileUnavailable` when it leads outside."""
+        """Return whether a path exists. Raises `FileUnavailable` if it is outside."""
         try:
             return exists_beneath(self.path, path)
         except LeadsOutside as error:
@@ -103,7 +103,7 @@ class LocalWorkspace:
             raise FileUnavailable(f"{path} cannot be looked at: {error.strerror}.") from error
 
     def inside(self, path: Path) -> str:
-        """Return the absolute path by which commands know a file of the workspace or of the scratch directory."""
+        """Return the absolute path of a workspace or scratch file as commands see it."""
         return self._place.inside(path)
 
     @cached_property
@@ -124,7 +124,7 @@ class LocalWorkspace:
                 )
 
     def run_post(self, scripts: Iterable[PostScript]) -> tuple[PostResult, ...]:
-        """Run the scripts after the agent, all of them; a failure is noted, no more."""
+        """Run all scripts after the agent; a failure is only noted."""
         return tuple(self._run_post(script) for script in scripts)
 
     def _run_post(self, script: PostScript) -> PostResult:
@@ -194,6 +194,6 @@ def _write(workspace: Path, file: FixtureFile) -> None:
 
 
 def _ended(result: CommandResult) -> str:
-    said = (result.stderr or result.stdout).strip()[-500:].rstrip(".")
+    output = (result.stderr or result.stdout).strip()[-500:].rstrip(".")
     ended = result.error.rstrip(".") or f"exit code {result.exit_code}"
-    return f"{ended}: {said}" if said else ended
+    return f"{ended}: {output}" if output else ended

@@ -1,4 +1,4 @@
-"""The warehouse. A model a noun of the glossary; who writes what stands in docs/architecture.md."""
+"""The models: one for each noun of the glossary; docs/architecture.md says what writes them."""
 
 from runs.models.batch import BatchAnswer, ProviderBatch
 from runs.models.check import TargetCheck

@@ -1,4 +1,4 @@
-"""Batches that were handed to a provider, and what they brought."""
+"""Batches submitted to a provider, and their answers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class BatchState(models.TextChoices):
 
 
 class ProviderBatch(models.Model):
-    """The one batch of a run; one whose id is known is never submitted again.
+    """The batch of a run; one with a known id is never submitted again.
 
     submitting ──id──▶ submitted ──results──▶ ended
-        │                  ├── nothing comes of it ──▶ failed
+        │                  ├── no results ──▶ failed
         │                  └── the run is over ──▶ cancelled
         └── refused, or its worker was lost ──▶ failed
     """
@@ -30,13 +30,13 @@ class ProviderBatch(models.Model):
     external_id = models.CharField(max_length=200, blank=True)
     state = models.CharField(max_length=20)
     token = models.CharField(max_length=32, blank=True)
-    """Of the preparation that submits it."""
+    """Token of the preparation that submits it."""
     detail = models.JSONField(default=dict)
-    """`reason`: why nothing came of it, or of a part of it."""
+    """`reason`: why the batch failed, wholly or in part."""
     submitted = models.DateTimeField(default=timezone.now)
     looks = models.PositiveIntegerField(default=0)
     next_look = models.FloatField(default=0.0)
-    """When the provider is asked again how far it is, in the database's seconds."""
+    """When the provider is polled next, in the database's seconds."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run"], name="one_batch_a_run")]
@@ -46,13 +46,13 @@ class ProviderBatch(models.Model):
 
 
 class BatchAnswer(models.Model):
-    """What a batch brought for one trial, until the trial is carried: a recording, masked like all that is stored."""
+    """A batch's answer for one trial, until the trial runs: a recording, masked like everything stored."""
 
     trial = models.OneToOneField(
         Trial, on_delete=models.CASCADE, primary_key=True, related_name="batch_answer"
     )
     data = models.BinaryField(default=b"")
-    """The recording; empty where there is none."""
+    """The recording; empty if there is none."""
     error = models.TextField(blank=True)
 
     def __str__(self) -> str:

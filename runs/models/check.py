@@ -1,4 +1,4 @@
-"""Whether a target can work, as a worker found."""
+"""Results of target checks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from runs.models.target import Target
 
 
 class TargetCheck(models.Model):
-    """A question to the workers whether a target can work there, and what one of them found.
+    """A request to check whether a target works on the workers, and the result.
 
-    asked ──a worker takes it──▶ taken (`worker`) ──▶ answered (`at`)
+    requested ──a worker takes it──▶ taken (`worker`) ──▶ answered (`at`)
     """
 
     LOST_AFTER = timedelta(seconds=10)
-    """A question that no worker took by then is sent again."""
+    """A request that no worker has taken by then is sent again."""
     PATIENCE = timedelta(minutes=5)
-    """A question without an answer by then is given up."""
+    """A request without a result by then has expired."""
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="checks")
     asked = models.DateTimeField(default=timezone.now)
@@ -29,9 +29,9 @@ class TargetCheck(models.Model):
     worker = models.CharField(max_length=200, blank=True)
     available = models.BooleanField(null=True)
     sentence = models.TextField(blank=True)
-    """What to do where it is not available; secrets are masked."""
+    """What to do if it is not available; secrets are masked."""
     version = models.CharField(max_length=200, blank=True)
-    """The provider program's own."""
+    """The version of the provider's program."""
 
     class Meta:
         ordering = ["-pk"]
@@ -41,18 +41,18 @@ class TargetCheck(models.Model):
         return f"check of {self.target}"
 
     def is_waiting(self, *, now: datetime) -> bool:
-        """Tell whether an answer may still come."""
+        """Return whether a result may still arrive."""
         return self.at is None and now - self.asked < self.PATIENCE
 
     @classmethod
     def take(cls, check_id: int, worker: str) -> TargetCheck | None:
-        """Return the question to the first worker that asks for it, None to any other."""
+        """Return the request to the first worker that takes it, None to any other."""
         taken = cls.objects.filter(pk=check_id, worker="", at=None).update(worker=worker)
         return cls.objects.select_related("target__project").get(pk=check_id) if taken else None
 
     @classmethod
     def untaken(cls, *, now: datetime) -> models.QuerySet[TargetCheck]:
-        """Return the questions that no worker has taken for a while and that somebody may still wait for."""
+        """Return requests that no worker has taken for a while and that have not expired."""
         return cls.objects.filter(
             at=None, worker="", asked__lt=now - cls.LOST_AFTER, asked__gt=now - cls.PATIENCE
         )

@@ -1,4 +1,4 @@
-"""Baselines, what changed against them, and who looks at it."""
+"""Baselines, changes from them, and alerts to triage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs.models.target import Target
 
 
 class Baseline(models.Model):
-    """The run that others are held against: per suite and target, or per branch."""
+    """The run that others are compared with: per suite and target, or per branch."""
 
     suite = models.ForeignKey("scenarios.Suite", on_delete=models.CASCADE, related_name="baselines")
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="baselines")
@@ -32,7 +32,7 @@ class Baseline(models.Model):
 
 
 class Verdict(models.TextChoices):
-    """What became of a measure or a scenario against the baseline."""
+    """The result of comparing a measure or a scenario with the baseline."""
 
     REGRESSED = "regressed"
     IMPROVED = "improved"
@@ -41,7 +41,7 @@ class Verdict(models.TextChoices):
 
 
 class Change(models.Model):
-    """A verdict of one run against its baseline: of a measure over the run, or of one scenario."""
+    """A verdict of a run compared with its baseline: for a measure over the run, or for one scenario."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="changes")
     baseline = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
@@ -51,7 +51,7 @@ class Change(models.Model):
     before = models.FloatField(null=True)
     after = models.FloatField(null=True)
     detail = models.JSONField(default=dict)
-    """Interval, p, magnitude and counts, where the verdict has them."""
+    """Interval, p, magnitude and counts, if the verdict has them."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "measure", "scenario"], name="one_change_each")]
@@ -61,7 +61,7 @@ class Change(models.Model):
 
 
 class AlertState(models.TextChoices):
-    """What people decided about an alert, from unseen to closed."""
+    """The triage state of an alert, from untriaged to closed."""
 
     UNTRIAGED = "untriaged"
     ACKNOWLEDGED = "acknowledged"
@@ -72,7 +72,7 @@ class AlertState(models.TextChoices):
 
 
 class Alert(models.Model):
-    """The regressions of one run, as one thing for people to decide."""
+    """The regressions of one run, to triage."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="alerts")
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="alert")

@@ -13,11 +13,11 @@ from evalhub.teams.models import Project
 
 
 class GradeRequest(models.Model):
-    """Evidence that waits to be graded with commands, and what came of it; gone after a while."""
+    """Evidence to grade with commands, and the result; deleted after a while."""
 
     LIFETIME = timedelta(hours=1)
     LOST_AFTER = timedelta(seconds=10)
-    """A message to workers that was not answered by then is sent again."""
+    """A request without a result by then is sent to workers again."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="grade_requests")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -25,7 +25,7 @@ class GradeRequest(models.Model):
     """`runs.execution.grading.Grading` as JSON."""
     started = models.DateTimeField(null=True)
     result = models.JSONField(null=True)
-    """The graded trial, or the shape of an error with its `status`."""
+    """The graded trial, or an error with its `status`."""
     created = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -37,12 +37,12 @@ class GradeRequest(models.Model):
 
     @classmethod
     def claim(cls, request_id: int, *, now: datetime) -> GradeRequest | None:
-        """Return the request to the first worker that asks, None to any other."""
+        """Return the request to the first worker that claims it, None to any other."""
         taken = cls.objects.filter(pk=request_id, started=None).update(started=now)
         return cls.objects.filter(pk=request_id).first() if taken else None
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Keep what came of it."""
+        """Store the result."""
         self.result = result
         self.save(update_fields=["result"])
 
@@ -53,5 +53,5 @@ class GradeRequest(models.Model):
 
     @classmethod
     def remove_expired(cls, *, now: datetime) -> None:
-        """Remove the requests whose time is over, with their results."""
+        """Delete expired requests with their results."""
         cls.objects.filter(created__lt=now - cls.LIFETIME).delete()

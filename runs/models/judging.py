@@ -1,4 +1,4 @@
-"""What judges said, and what people say of it."""
+"""Judgings, and reviews of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class JudgingRecord(models.Model):
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="judgings")
     counts = models.BooleanField(default=True)
     name = models.CharField(max_length=120, default="judge")
-    """The evaluator that asked, where a scenario has several."""
+    """The evaluator that called the judge, if a scenario has several."""
     score = models.FloatField(null=True)
     passed = models.BooleanField(null=True)
     model = models.CharField(max_length=200, blank=True)
@@ -32,7 +32,7 @@ class JudgingRecord(models.Model):
 
 
 class Word(models.TextChoices):
-    """What a person says to a statement of a judge."""
+    """A person's opinion of a judge's statement."""
 
     AGREE = "agree"
     DISAGREE = "disagree"
@@ -40,7 +40,7 @@ class Word(models.TextChoices):
 
 
 class Review(models.Model):
-    """A person's word on one statement of a judge."""
+    """A person's opinion of one statement of a judge."""
 
     judging = models.ForeignKey(JudgingRecord, on_delete=models.CASCADE, related_name="reviews")
     polarity = models.CharField(max_length=8)

@@ -1,4 +1,4 @@
-"""What is measured, and the rollups that every trend and comparison reads."""
+"""Measures, and the rollups that trends and comparisons read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runs.models.run import Run
 
 
 class Better(models.TextChoices):
-    """Which way a measure improves; none where more is neither better nor worse."""
+    """The direction in which a measure improves; none if neither is better."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -16,7 +16,7 @@ class Better(models.TextChoices):
 
 
 class Measure(models.Model):
-    """What is measured, once; a new one is a row here, not a migration."""
+    """A measure; a new one is a row, not a migration."""
 
     layer = models.CharField(max_length=20)
     name = models.CharField(max_length=200)
@@ -38,7 +38,7 @@ class RunMeasure(models.Model):
     their means, m2 the sum of squared differences between them.
     """
 
-    # `one_rollup_each` begins with it; of an index of its own PostgreSQL would read the rows of every scenario.
+    # `one_rollup_each` begins with it; with its own index PostgreSQL would read the rows of every scenario.
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="measures", db_index=False)
     scenario = models.ForeignKey("scenarios.Scenario", on_delete=models.CASCADE, null=True, related_name="+")
     measure = models.ForeignKey(Measure, on_delete=models.PROTECT, related_name="+")
@@ -46,7 +46,7 @@ class RunMeasure(models.Model):
     mean = models.FloatField()
     m2 = models.FloatField()
     passed = models.PositiveIntegerField(null=True)
-    """Values that decided and passed; None where the measure decides nothing."""
+    """Number of values that passed; None if the measure has no pass or fail."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "scenario", "measure"], name="one_rollup_each")]
@@ -61,7 +61,7 @@ class RunMeasure(models.Model):
 
 
 class SubcommandMeasure(models.Model):
-    """How one subcommand of the tool went over a scenario's trials, or over the run."""
+    """Results of one subcommand of the tool over a scenario's trials, or over the run."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="subcommands")
     scenario = models.ForeignKey("scenarios.Scenario", on_delete=models.CASCADE, null=True, related_name="+")
@@ -83,7 +83,7 @@ class SubcommandMeasure(models.Model):
 
 
 class RunDigest(models.Model):
-    """What a closed run's page says of its trials; written with the rollups, in the manner of `runs.warehouse.digests`."""
+    """A closed run's trials as its page shows them; written with the rollups (`runs.warehouse.digests`)."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="digest")
     content = models.BinaryField()

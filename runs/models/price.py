@@ -1,4 +1,4 @@
-"""What models cost, by the project's own word."""
+"""A project's own model prices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaluators.model import Price
 
 
 class ModelPrice(models.Model):
-    """The price of a model from a day on, in US dollars per million tokens. A later row takes over; none is changed."""
+    """The price of a model from a date, in US dollars per million tokens. Later rows replace earlier ones; none is changed."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="model_prices")
     model = models.CharField(max_length=200)
@@ -36,12 +36,12 @@ class ModelPrice(models.Model):
 
     @property
     def value(self) -> Price:
-        """The price as the evaluators have it."""
+        """The price as evaluators use it."""
         return Price(
             self.model, self.input_per_million, self.output_per_million, "project", self.since.isoformat()
         )
 
 
 def prices_of(project_id: int) -> tuple[Price, ...]:
-    """Return a project's own prices, of all days."""
+    """Return all of a project's own prices."""
     return tuple(row.value for row in ModelPrice.objects.filter(project=project_id))

@@ -1,4 +1,4 @@
-"""Requests and their runs."""
+"""Launches and their runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scenarios.models import Guidance, SuiteVersion
 
 
 class Trigger(models.TextChoices):
-    """Through which door a launch came."""
+    """How a launch was started."""
 
     WEB = "web"
     API = "api"
@@ -24,19 +24,19 @@ class Trigger(models.TextChoices):
 
 
 MAINLINE = ("", "main", "master")
-"""Branches whose runs count as the mainline's: none, or that which others are merged into."""
+"""Branches that count as mainline: no branch, or the one that others are merged into."""
 STALE = models.F("fingerprint__staleness__stale")
-"""True where a run's eval cases were generated for another description of their tool; as `is_stale` in queries."""
+"""Whether a run's eval cases were generated for another tool description; `is_stale` in queries."""
 
 
 def seconds_between(began: datetime | None, ended: datetime | None) -> float | None:
-    """Return how long a run took; None where it is not over, and where it has results that told no times."""
-    # Those end when they begin, and nothing takes no time at all.
+    """Return how long a run took; None while it is open or if its imported results have no times."""
+    # Imported results without times end when they begin.
     return ((ended - began).total_seconds() or None) if began and ended else None
 
 
 class Launch(models.Model):
-    """What one request started: a run for each suite, target, model and guidance."""
+    """The runs of one request: one for each suite, target, model and guidance."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="launches")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
@@ -72,18 +72,18 @@ class Run(models.Model):
     suite = models.ForeignKey("scenarios.Suite", on_delete=models.PROTECT, related_name="runs")
     """The version's suite again, so that a suite's history needs no join."""
     target = models.ForeignKey(Target, on_delete=models.PROTECT, related_name="runs")
-    # Nothing looks runs up by it, and an index would be written with every run.
+    # No query filters by it, and an index costs a write for every run.
     target_version = models.ForeignKey(
         TargetVersion, on_delete=models.PROTECT, null=True, related_name="runs", db_index=False
     )
-    """What all its trials ask of the target, whoever edits that meanwhile; None before it is prepared."""
+    """The target as of preparation: later edits don't affect the run. None before it is prepared."""
     judge_versions = models.ManyToManyField(TargetVersion, related_name="judged_runs")
-    """How it asks those targets that may judge its trials, from when it is prepared on."""
+    """The targets that may judge its trials, as of preparation."""
     model = models.CharField(max_length=200, blank=True)
     guidance = models.ForeignKey(Guidance, on_delete=models.PROTECT, null=True, related_name="runs")
     tool_version = models.CharField(max_length=200, blank=True)
     options = models.JSONField(default=dict)
-    """`RunOptions` as JSON: what was asked for beyond the columns here."""
+    """`RunOptions` as JSON: the options without a column."""
     fingerprint = models.JSONField(default=dict)
 
     state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.QUEUED)
@@ -94,11 +94,11 @@ class Run(models.Model):
     token = models.CharField(max_length=32, blank=True)
     lease_until = models.FloatField(default=0.0)
     starts = models.PositiveIntegerField(default=0, db_default=0)
-    """Preparations that were begun."""
+    """Number of preparations started."""
     put_back = models.PositiveSmallIntegerField(default=0, db_default=0)
-    """How often its preparation went back because a disk was full; these are not among `starts`."""
+    """How often its preparation was requeued for a full disk; not counted in `starts`."""
     served = models.FloatField(default=0.0)
-    """When a lane last took a place in it, in the database's seconds."""
+    """When a lane last took a slot, in the database's seconds."""
     concurrency = models.PositiveIntegerField(default=1)
 
     trials = models.PositiveIntegerField(default=0)
@@ -144,17 +144,17 @@ class Run(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether anything may still happen to it."""
+        """Whether the run is not closed."""
         return self.state in (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
     @property
     def seconds(self) -> float | None:
-        """Wall-clock time from the first trial's claim to the close, None before, and where nobody told."""
+        """Wall-clock time from the first trial's claim to the close; None if unknown."""
         return seconds_between(self.started, self.finished)
 
 
 class RunSlot(models.Model):
-    """One of a run's places: so many of its trials run at once, whatever number of wake-ups arrive."""
+    """A slot for one parallel trial of a run."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="slots")
     n = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""Configured agents and models, and their places."""
+"""Configured agents and models, and their slots."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from django.utils import timezone
 from evalhub.teams.models import Project
 
 IMPORTED = "imported"
-"""Provider of a target that is known from imported results only, and cannot run here."""
+"""Provider of a target that exists only in imported results and cannot run here."""
 
 
 class Target(models.Model):
-    """A configured agent or model that does tasks, or judges; its name is the key used everywhere."""
+    """A configured agent or model that does tasks or judges; its name is its key."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="targets")
     name = models.CharField(max_length=120)
     provider = models.CharField(max_length=40)
     definition = models.JSONField()
-    """The entry of the targets file as it was written; `${{ VAR }}` references are never resolved here."""
+    """The entry of the targets file as written; `${{ VAR }}` references stay unresolved."""
     base_folder = models.CharField(max_length=500, blank=True)
-    """Folder that relative paths of the definition start from, on the workers."""
+    """The folder on the workers that relative paths start from."""
     workers = models.PositiveIntegerField(null=True)
-    """At most so many trials at once, over all runs; None is no limit of its own."""
+    """Maximum of parallel trials over all runs; None means no limit."""
     accepted = models.BooleanField(default=True)
-    """False is a proposal that an admin has not accepted."""
+    """False for a proposal that an admin has not accepted."""
     changed = models.DateTimeField(default=timezone.now)
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
 
@@ -38,16 +38,16 @@ class Target(models.Model):
 
     @property
     def is_imported(self) -> bool:
-        """Whether nothing can run on it, for only results of it are known."""
+        """Whether only imported results of it exist, so nothing can run on it."""
         return self.provider == IMPORTED
 
 
 class TargetVersion(models.Model):
-    """A target's definition as runs were prepared with it, kept once however many runs that are."""
+    """A target's definition at the time runs were prepared, stored once for all of them."""
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="versions")
     sha256 = models.CharField(max_length=64)
-    """Of what results depend on; see `runs.targets.versions`."""
+    """Hash of the fields that results depend on; see `runs.targets.versions`."""
     definition = models.JSONField()
     created = models.DateTimeField(default=timezone.now)
 
@@ -60,7 +60,7 @@ class TargetVersion(models.Model):
 
 
 class TargetSlot(models.Model):
-    """One of a target's places, held by a lane while its lease lasts. Leases are in the database's seconds."""
+    """A slot for one parallel trial on a target, leased by a lane. Leases are in the database's seconds."""
 
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="slots")
     n = models.PositiveIntegerField()

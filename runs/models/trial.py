@@ -1,4 +1,4 @@
-"""The fact rows."""
+"""Trials, and what is stored with each."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Trial(models.Model):
        └── cancel ──▶ cancelled
     """
 
-    # Indexes below begin with run and with scenario.
+    # The indexes below begin with run and with scenario.
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="trial_set", db_index=False)
     scenario_version = models.ForeignKey(ScenarioVersion, on_delete=models.PROTECT, related_name="+")
     scenario = models.ForeignKey(
         "scenarios.Scenario", on_delete=models.PROTECT, related_name="trials", db_index=False
     )
-    """The version's scenario again, so that a scenario's last trials need no join."""
+    """The version's scenario, so that a scenario's last trials need no join."""
     index = models.PositiveIntegerField(default=0)
     position = models.PositiveIntegerField(default=0)
-    """Order of work in the run: all scenarios once, then all again."""
+    """Order in the run: all scenarios once, then all again."""
     state = models.CharField(max_length=10, choices=TrialState.choices, default=TrialState.QUEUED)
     outcome = models.CharField(max_length=5, blank=True)
 
@@ -47,16 +47,16 @@ class Trial(models.Model):
     lease_until = models.FloatField(default=0.0)
     starts = models.PositiveIntegerField(default=0)
     put_back = models.PositiveSmallIntegerField(default=0, db_default=0)
-    """How often it went back to the queue because a disk was full; these are not among `starts`."""
+    """How often it was requeued for a full disk; not counted in `starts`."""
     worker = models.CharField(max_length=200, blank=True, default="", db_default="")
-    """The process that carries it or has carried it, as it is called among the workers."""
+    """The name of the worker process that runs or ran it."""
     activity = models.CharField(max_length=LONGEST_ACTIVITY, blank=True, default="", db_default="")
-    """The last call of its agent while it runs, without secrets; empty before the first one and once it has ended."""
+    """The agent's last call, without secrets; empty before the first call and after the trial."""
     calls_so_far = models.PositiveIntegerField(null=True)
-    """How many calls its agent has made while it runs; None where they cannot be counted, and once it has ended."""
+    """The number of calls so far; None if they can't be counted, and after the trial."""
 
     activity_exit_code = models.IntegerField(null=True)
-    """What that last call came to; None while it runs, where nobody tells, and once the trial has ended."""
+    """The exit code of that call; None while it runs, if unknown, and after the trial."""
 
     completed = models.BooleanField(null=True)
     timed_out = models.BooleanField(default=False)
@@ -71,7 +71,7 @@ class Trial(models.Model):
     error_kind = models.CharField(max_length=20, blank=True)
     answer = models.TextField(blank=True)
     scores = models.JSONField(default=list)
-    """Every layer's scores as `evaluate` returned them, which is what pages of one trial read."""
+    """Every layer's scores as returned by `evaluate`; the pages of a trial read them."""
     detail = models.JSONField(default=dict)
     """Interaction, diagnosis, composite weights, notes of setup and post scripts."""
     started = models.DateTimeField(null=True)
@@ -85,7 +85,7 @@ class Trial(models.Model):
         indexes = [
             models.Index(fields=["run", "position"], name="trial_queued", condition=models.Q(state="queued")),
             models.Index(fields=["scenario", "-id"], name="trial_by_scenario"),
-            # All that strips of dots and lists of siblings read, so that they never touch the rows.
+            # Covers outcome strips and lists of siblings, so that they read only the index.
             models.Index(fields=["run", "scenario", "index", "state", "outcome"], name="trial_of_run"),
             models.Index(fields=["lease_until"], name="trial_running", condition=models.Q(state="running")),
         ]
@@ -95,7 +95,7 @@ class Trial(models.Model):
 
 
 class TranscriptRecord(models.Model):
-    """A trial's transcript, compressed; apart from the trial so that lists never load it."""
+    """A trial's transcript, compressed; separate from the trial so that lists never load it."""
 
     trial = models.OneToOneField(Trial, on_delete=models.CASCADE, primary_key=True, related_name="transcript")
     source = models.CharField(max_length=12)
@@ -107,7 +107,7 @@ class TranscriptRecord(models.Model):
 
     @staticmethod
     def pack(transcript: Transcript) -> bytes:
-        """Return the transcript as it is stored."""
+        """Return the transcript in stored form."""
         return _compressed(msgspec.json.encode(transcript))
 
     def unpack(self) -> Transcript:
@@ -116,14 +116,14 @@ class TranscriptRecord(models.Model):
 
     @staticmethod
     def events_of(data: bytes, most: int) -> tuple[tuple[Event, ...] | None, int]:
-        """Return the events of a stored transcript, and how many bytes were read; no events where it has more than `most`."""
+        """Return the events of a stored transcript and the number of bytes read; None for more than `most` bytes."""
         inflate = zlib.decompressobj()
         content = inflate.decompress(data, most)
         return (_only_events(content).events if inflate.eof else None), len(content)
 
 
 class OnlyEvents(msgspec.Struct):
-    """What is read of a transcript where its text, often the longest part, is not asked for."""
+    """A transcript without its text, which is often the longest part."""
 
     events: tuple[Event, ...] = ()
 
@@ -132,11 +132,11 @@ _only_events = msgspec.json.Decoder(OnlyEvents).decode
 
 
 SHORT = 4096
-"""Bytes of a transcript for which small tables do as well."""
+"""Size of a transcript below which small compression tables are as good."""
 
 
 def _compressed(content: bytes) -> bytes:
-    """Return the content as `zlib.decompress` takes it back; the usual tables of 256 KB take longer to make than to use."""
+    """Return the content compressed for `zlib.decompress`; for small content, small tables are faster."""
     if len(content) > SHORT:
         return zlib.compress(content, level=1)
     deflate = zlib.compressobj(level=1, wbits=12, memLevel=5)
@@ -144,14 +144,14 @@ def _compressed(content: bytes) -> bytes:
 
 
 class CommandRecord(models.Model):
-    """One command of the tool under test, in order."""
+    """One command of the tool under test; `n` is its order."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="commands")
     n = models.PositiveIntegerField()
     line = models.TextField()
     subcommand = models.CharField(max_length=200, blank=True)
     exit_code = models.IntegerField(null=True)
-    """None is unknown."""
+    """None if unknown."""
     failed = models.BooleanField(default=False)
     help = models.BooleanField(default=False)
     retry_of = models.PositiveIntegerField(null=True)
@@ -166,7 +166,7 @@ class CommandRecord(models.Model):
 
 
 class Artifact(models.Model):
-    """A file kept of a trial; the bytes lie once for each content, under the data directory."""
+    """A stored file of a trial; equal content is stored once, in the data directory."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="artifacts")
     name = models.CharField(max_length=60)
@@ -183,5 +183,5 @@ class Artifact(models.Model):
 
 
 def json_of(value: Any) -> Any:
-    """Return a value of `evaluators` as plain JSON, as the JSON columns take it."""
+    """Return a value of `evaluators` as plain JSON for a JSON column."""
     return msgspec.to_builtins(value)

@@ -1,4 +1,4 @@
-"""The processes that work."""
+"""Worker processes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from django.utils import timezone
 
 
 class Worker(models.Model):
-    """A process that carries lanes, as it last said of itself."""
+    """A worker process, as of its last heartbeat."""
 
     HEARD_WITHIN = timedelta(minutes=1)
-    """One that was silent for longer counts as lost."""
+    """A worker silent for longer counts as offline."""
 
     name = models.CharField(max_length=200, unique=True)
     seen = models.DateTimeField(default=timezone.now)
@@ -20,9 +20,9 @@ class Worker(models.Model):
     sandbox = models.CharField(max_length=40, blank=True)
     version = models.CharField(max_length=40, blank=True)
     problem = models.CharField(max_length=500, blank=True, default="", db_default="")
-    """Why it starts nothing now, such as a full disk; empty where nothing is wrong."""
+    """Why it starts no trials, such as a full disk; empty if nothing is wrong."""
     free_bytes = models.BigIntegerField(null=True)
-    """The room on the fullest disk that its trials are written to."""
+    """Free bytes on the fullest disk that its trials are written to."""
     store = models.CharField(max_length=100, blank=True, default="", db_default="")
     """The id of its file store; empty while it can't read the store."""
 
@@ -34,5 +34,5 @@ class Worker(models.Model):
 
     @classmethod
     def heard(cls, *, now: datetime) -> models.QuerySet[Worker]:
-        """Return the workers that have said something lately."""
+        """Return the workers that are online."""
         return cls.objects.filter(seen__gt=now - cls.HEARD_WITHIN)

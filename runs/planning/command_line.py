@@ -1,4 +1,4 @@
-"""The line of the command line that starts the same runs as a page does."""
+"""Builds the command line that starts the same runs as the page."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from scenarios.models import Guidance
 def as_command(request: Request, guidance: Sequence[Guidance]) -> str:
     """Return the `run_scenarios` line for a request of one suite, quoted for a POSIX shell.
 
-    `guidance` are all versions of the suite, among which the line's word for one has to be unmistakable. The suite
-    is named, so the line takes a file of that name where there is one in its folder.
+    `guidance` has all versions of the suite: the line must identify one of them. The suite is named, so a file of
+    that name in the working directory takes precedence.
     """
     suite = request.suite_versions[0].suite
-    return shlex.join(["manage.py", "run_scenarios", suite.slug, *_words(request, guidance)])
+    return shlex.join(["manage.py", "run_scenarios", suite.slug, *_arguments(request, guidance)])
 
 
-def _words(request: Request, guidance: Sequence[Guidance]) -> Iterator[str]:
+def _arguments(request: Request, guidance: Sequence[Guidance]) -> Iterator[str]:
     slug = request.suite_versions[0].suite.project.slug
     yield from _option("--project", "" if slug == DEFAULT_PROJECT else slug)
     for name, values in (
         ("--target", request.targets),
         ("--model", request.models),
-        ("--guidance", [_unmistakable(each, guidance) for each in request.guidance]),
+        ("--guidance", [_unambiguous(each, guidance) for each in request.guidance]),
         ("--tags", request.selection.tags),
         ("--tier", _known(request.selection.tier)),
         ("--only", request.selection.only),
@@ -53,11 +53,11 @@ def _seconds(limit: float | None) -> list[str]:
 def _option(name: str, value: str) -> list[str]:
     if not value:
         return []
-    # What begins with a dash would be taken for an option.
+    # A value that begins with a dash would be read as an option.
     return [f"{name}={value}"] if value.startswith("-") else [name, value]
 
 
-def _unmistakable(chosen: Guidance, among: Sequence[Guidance]) -> str:
-    """Return a guidance version's number, or its hash where another one is called like the number."""
+def _unambiguous(chosen: Guidance, among: Sequence[Guidance]) -> str:
+    """Return a guidance version's number, or its hash if another is named like the number."""
     number = str(chosen.number)
     return chosen.sha256 if any(each.name == number for each in among) else number

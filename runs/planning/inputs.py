@@ -1,4 +1,4 @@
-"""From paths and names, as people type them, to a request; and runs carried to their end."""
+"""Turns paths and names from the command line into the parts of a request."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ logger = logging.getLogger(__name__)
 def suite_versions(
     project: Project, names: Sequence[str], *, by: User | None, strict: bool = False
 ) -> list[SuiteVersion]:
-    """Return the suite versions that these paths hold or names mean; paths are stored first.
+    """Return the suite versions at these paths or with these names; files are stored first.
 
-    `strict` is that of `parse_files`. Raises `ScenarioFileError` for files and `RequestError` for a name that is neither.
+    `strict` is that of `parse_files`. Raises `ScenarioFileError` for invalid files and `RequestError` for unknown names.
     """
-    found: list[SuiteVersion] = []
+    versions: list[SuiteVersion] = []
     for name in names:
         path = Path(name)
         if path.exists():
@@ -40,14 +40,14 @@ def suite_versions(
                 import_bundle_targets(
                     each.version, by=by, base_folder=folder_on_disk(path, each.version.targets_file)
                 )
-            found += [each.version for each in imported]
+            versions += [each.version for each in imported]
         else:
-            found.append(newest_version(project, name))
-    return found
+            versions.append(newest_version(project, name))
+    return versions
 
 
 def newest_version(project: Project, slug: str) -> SuiteVersion:
-    """Return the suite version that was uploaded last. Raises `RequestError`."""
+    """Return the latest suite version. Raises `RequestError`."""
     suite = Suite.objects.filter(project=project, slug=slug).first()
     upload = suite.uploads.select_related("suite_version").first() if suite else None
     if upload is None:
@@ -55,13 +55,13 @@ def newest_version(project: Project, slug: str) -> SuiteVersion:
     return upload.suite_version
 
 
-def chosen_guidance(
+def select_guidance(
     versions: Sequence[SuiteVersion], names: Sequence[str], *, by: User | None
 ) -> list[Guidance]:
-    """Return the guidance versions that names mean: a file, a number, a name or the start of a hash.
+    """Return guidance versions by file, number, name or start of a hash.
 
-    A file takes the place of a document of each suite, of that at PATH where it is given as `PATH=FILE`, and what
-    comes of it is stored as a version. Raises `RequestError`.
+    A file replaces a document of each suite, the one at PATH if given as `PATH=FILE`; the result is stored as a
+    version. Raises `RequestError`.
     """
     return [_guidance(version, name, by) for version in versions for name in names]
 
@@ -84,19 +84,19 @@ def _guidance(version: SuiteVersion, name: str, by: User | None) -> Guidance:
 
 
 def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -> Guidance:
-    """Store the suite's guidance with a file in the place of one of its documents. Raises `RequestError`."""
+    """Store the suite's guidance with one document replaced by a file. Raises `RequestError`."""
     own = guidance_files(last_guidance(version.suite) or version.guidance)
     path = inside("", place or file.name)
     if path in (None, "."):
         raise RequestError(
-            f"--guidance {place}={file}: '{place}' leads out of the workspace. Give a path within."
+            f"--guidance {place}={file}: '{place}' is outside the workspace. Give a path inside it."
         )
     document = FixtureFile(str(path), _guidance_text(file))
     try:
         (laid,) = placed((document,), own, named=(document.path,) if place else ())
     except Unplaced as error:
         raise RequestError(
-            f"{file}: {error} Say which path in the workspace is meant: --guidance PATH={file}."
+            f"{file}: {error} Name its path in the workspace: --guidance PATH={file}."
         ) from error
     called = f"{file.name} over {laid.path}"[-120:] if laid.path != file.name else ""
     return keep_guidance(version.suite, replaced(own, (laid,)), by=by, name_if_new=called)[0]
@@ -112,7 +112,7 @@ def _guidance_text(path: Path) -> bytes:
 
 
 def import_targets_file(project: Project, path: Path, *, by: User | None) -> None:
-    """Store the targets of a file; relative paths in it start from its folder."""
+    """Store the targets of a file; its relative paths start from its folder."""
     try:
         content = read_whole(path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Options of the command line that stand for files, addresses or commands, or for a configuration file."""
+"""Command-line options that name files, addresses or commands."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from runs.targets.import_targets import import_targets
 
 
 def apply_config(project: Project, options: dict[str, Any]) -> None:
-    """Fill in from `--config` what the command line does not say. Raises `RequestError`.
+    """Fill in missing options from the `--config` file. Raises `RequestError`.
 
-    An endpoint becomes the target `agent-endpoint`, which is taken when no other is named.
+    An endpoint becomes the target `agent-endpoint`, the default if no target is named.
     """
     if not options["config"]:
         return
     path = Path(options["config"])
     config = read_config(path)
-    said = {
+    defaults = {
         "seed_manifest": config.seed_manifest,
         "snapshot": config.snapshot,
         "tool_registry": config.registry,
@@ -32,7 +32,7 @@ def apply_config(project: Project, options: dict[str, Any]) -> None:
         "concurrency": config.concurrency,
         "timeout_seconds": config.timeout_seconds,
     }
-    for name, value in said.items():
+    for name, value in defaults.items():
         if not options[name] and value:
             options[name] = str(value) if isinstance(value, Path) else value
     if config.target:
@@ -44,20 +44,20 @@ def apply_config(project: Project, options: dict[str, Any]) -> None:
 def given_sources(options: dict[str, Any]) -> dict[str, Any]:
     """Return the run options for seed manifest, snapshot and registry. Raises `RequestError`.
 
-    Files are read now; an address or a command is asked by the worker just before the run.
+    Files are read now; the worker reads an address or runs a command just before the run.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if options["seed_manifest"]:
-        found["seed"] = read_json_file(Path(options["seed_manifest"]), "The seed manifest")
+        values["seed"] = read_json_file(Path(options["seed_manifest"]), "The seed manifest")
     if options["snapshot"]:
-        found |= _file_or_source(
+        values |= _file_or_source(
             options["snapshot"], "snapshot", lambda path: read_json_file(path, "The snapshot")
         )
     if options["tool_registry"]:
-        found |= _file_or_source(options["tool_registry"], "registry", read_registry_file)
-    return found
+        values |= _file_or_source(options["tool_registry"], "registry", read_registry_file)
+    return values
 
 
 def _file_or_source(given: str, name: str, read: Any) -> dict[str, Any]:
-    # A command may be longer than any path: os.path says False where pathlib raises.
+    # A command may be too long for a path: os.path returns False where pathlib raises.
     return {name: read(Path(given))} if os.path.exists(given) else {f"{name}_source": given}  # noqa: PTH110

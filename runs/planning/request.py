@@ -1,4 +1,4 @@
-"""From a request to queued trials. Pages, REST and the command line all end here."""
+"""Turns a request into queued trials, for pages, REST and the command line."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from scenarios.models import Guidance, SuiteVersion
 
 @dataclass(frozen=True)
 class Request:
-    """What somebody wants to run: every suite version on every target, with every model and every guidance."""
+    """The runs to start: every suite version on every target, with every model and guidance."""
 
     suite_versions: Sequence[SuiteVersion]
     targets: Sequence[str] = ()
-    """Names; empty takes what the scenarios name (`tool_matrix`, `execution.target`), else the only target."""
+    """Names; empty means those of the scenarios (`tool_matrix`, `execution.target`), else the only target."""
     models: Sequence[str] = ()
     guidance: Sequence[Guidance] = ()
-    """Empty takes that of the suite's last upload."""
+    """Empty means that of the suite's last upload."""
     selection: Selection = field(default_factory=Selection)
     options: RunOptions = field(default_factory=RunOptions)
     tool_version: str = ""
@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a plan: what it would execute."""
+    """One run of a plan."""
 
     suite_version: SuiteVersion
     target: Target
@@ -49,9 +49,9 @@ class PlannedRun:
     guidance: Guidance | None
     scenarios: tuple[ChosenScenario, ...]
     trials: int
-    """Of each scenario."""
+    """Trials of each scenario."""
     concurrency: int = 1
-    """Trials at once."""
+    """Parallel trials."""
 
     @property
     def trial_count(self) -> int:
@@ -60,9 +60,9 @@ class PlannedRun:
 
 
 def plan(project: Project, request: Request, reader: ProjectReader | None = None) -> tuple[PlannedRun, ...]:
-    """Return the runs that the request would make, with nothing stored. Raises `RequestError`.
+    """Return the runs of the request without storing them. Raises `RequestError`.
 
-    What the caller knows is not read again.
+    Pass `reader` to reuse what the caller has read.
     """
     check_judge(project, request.options)
     planned: list[PlannedRun] = []
@@ -93,7 +93,7 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
         ]
     if not planned:
         raise NothingToRun(
-            "Nothing is left to run: a tool_matrix is empty, or the guidance is of another suite."
+            "Nothing to run: a tool_matrix is empty, or the guidance belongs to another suite."
         )
     return tuple(planned)
 
@@ -104,7 +104,7 @@ def request_runs(
 ) -> Launch:
     """Store the runs of a request with their queued trials. Raises `RequestError`.
 
-    Workers are woken unless the caller carries the runs itself.
+    Wakes workers unless the caller executes the runs.
     """
     planned = plan(project, request)
     launch = Launch.objects.create(
@@ -127,12 +127,12 @@ def request_runs(
 
 
 def _named(runs: Sequence[int]) -> str:
-    """Return runs as the audit log names them: people know these numbers, and not the launch's."""
+    """Return the runs by number, as in the audit log."""
     return f"run {runs[0]}" if len(runs) == 1 else f"{len(runs)} runs, {runs[0]} to {runs[-1]}"
 
 
 def _options(planned: PlannedRun, request: Request) -> dict[str, Any]:
-    """Return what is kept with a run; the project's seed manifest belongs to it where there is no nearer one."""
+    """Return the options stored with a run, with the project's seed manifest as the default."""
     options: dict[str, Any] = request.options.model_dump(mode="json")
     version = planned.suite_version
     if options["seed"] is None and version.config.get("seed") is None:
@@ -162,7 +162,7 @@ def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         trigger=launch.trigger,
     )
     width = len(planned.scenarios)
-    # Not in bulk by the ORM: for a thousand trials that takes as long as to start the command.
+    # Not `bulk_create`: for a thousand trials it takes as long as starting the command.
     queued = {**statements.blank(Trial), "run": run.pk}
     rows = [
         {

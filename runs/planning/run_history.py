@@ -1,4 +1,4 @@
-"""What recent runs tell of the next one: cost, time and outcome by target and model."""
+"""Recent runs by target and model: their cost, time and outcomes, to estimate the next one."""
 
 from __future__ import annotations
 
@@ -13,181 +13,185 @@ from runs.models import Measure, Run, RunMeasure
 from runs.models.run import MAINLINE, RunState, Trigger
 
 LAST, FEWEST = 20, 5
-"""Runs of one target and model that count: fewer where there are many, so that a page answers as quickly."""
+"""Most and fewest runs that are used for each target and model; fewer if there are many of these."""
 MOST = 30
-"""Runs of a suite that count, over all targets and models, where each of them has its fewest."""
+"""Most runs of a suite that are used over all targets and models, beyond the fewest of each."""
 OF_ANY_SUITE = 10
-"""Runs of a target and model that tell of it, whatever their suite."""
+"""Runs of a target and model that are used, of any suite."""
 
 
-Found = TypeVar("Found")
+History = TypeVar("History")
 
 
 @dataclass(frozen=True)
-class ArmPast:
-    """A suite on one target with one model, over its last runs."""
+class ArmHistory:
+    """Recent runs of a suite on one target with one model."""
 
     scenarios: Mapping[str, Mapping[int, RunAggregate]] = field(default_factory=dict)
     """By measure and scenario."""
-    whole: Mapping[str, RunAggregate] = field(default_factory=dict)
-    """The means of the runs' scenarios, by measure."""
+    aggregates: Mapping[str, RunAggregate] = field(default_factory=dict)
+    """Means over each run's scenarios, by measure."""
     surcharge: float = 1.0
-    """What a trial costs with its judges, as a multiple of what its agent costs."""
+    """Cost of a trial with its judges, as a multiple of the agent's cost."""
 
     @property
     def runs(self) -> int:
-        """Runs in which any trial counted."""
-        return self.whole[PASS].runs if PASS in self.whole else 0
+        """Number of runs with a scored trial."""
+        return self.aggregates[PASS].runs if PASS in self.aggregates else 0
 
 
 @dataclass(frozen=True)
-class TargetPast:
-    """Any suites on one target with one model, over its last runs; each run is one value."""
+class TargetHistory:
+    """Recent runs of any suite on one target with one model; each run is one value."""
 
     runs: int = 0
     cost: RunAggregate | None = None
-    """Mean cost of a trial, None where no run told any."""
+    """Mean cost of a trial; None if no run reported a cost."""
     seconds: RunAggregate | None = None
 
 
 @dataclass(frozen=True)
-class Past:
-    """What is known of a suite's next run."""
+class RunHistory:
+    """Recent runs that help to estimate a suite's next run."""
 
-    arms: Mapping[Arm, ArmPast] = field(default_factory=dict)
-    targets: Mapping[Arm, TargetPast] = field(default_factory=dict)
+    arms: Mapping[Arm, ArmHistory] = field(default_factory=dict)
+    targets: Mapping[Arm, TargetHistory] = field(default_factory=dict)
     trial_costs: Mapping[int, float | None] = field(default_factory=dict)
-    """Mean cost of a trial by target; None for one that ran and told none."""
+    """Mean cost of a trial by target; None for a target that reported no cost."""
     failed: frozenset[int] = frozenset()
-    """Scenarios in whose last run any trial failed."""
+    """Scenarios with a failed trial in their last run."""
     reaches_back: bool = True
-    """Whether all runs of the project were looked at."""
+    """Whether all runs of the project were read."""
 
-    def arm(self, target: int, model: str) -> ArmPast:
-        """Return the suite's runs on a target with a model; no model is what the target took last."""
-        return _found(self.arms, target, model) or ArmPast()
+    def arm(self, target: int, model: str) -> ArmHistory:
+        """Return the suite's runs on a target with a model; an empty model is the target's latest."""
+        return _find(self.arms, target, model) or ArmHistory()
 
-    def target(self, target: int, model: str) -> TargetPast:
+    def target(self, target: int, model: str) -> TargetHistory:
         """Return the runs of any suite on a target with a model, likewise."""
-        return _found(self.targets, target, model) or TargetPast()
+        return _find(self.targets, target, model) or TargetHistory()
 
 
-def _found(arms: Mapping[Arm, Found], target: int, model: str) -> Found | None:
+def _find(arms: Mapping[Arm, History], target: int, model: str) -> History | None:
     if (target, model) in arms or model:
         return arms.get((target, model))
-    # The newest comes first.
+    # Newest first.
     return next((each for arm, each in arms.items() if arm[0] == target), None)
 
 
-def past_of(project: int, suite: int, scenarios: Sequence[int], targets: Collection[int] = ()) -> Past:
-    """Return what the last runs tell of these scenarios of a suite on these targets, on all without any.
+def read_history(
+    project: int, suite: int, scenarios: Sequence[int], targets: Collection[int] = ()
+) -> RunHistory:
+    """Return the recent runs of these scenarios of a suite on these targets, by default on all.
 
-    Three queries, each by index.
+    Three queries, all by index.
     """
-    looked_at = [PastRun(*row) for row in newest_runs(project)]
-    counted = [run for run in looked_at if run.counts]
+    recent = [PastRun(*row) for row in newest_runs(project)]
+    counted = [run for run in recent if run.counts]
     of_suite = [run for run in counted if run.suite == suite]
     chosen = [run for run in of_suite if not targets or run.target in targets]
     own, lately = _last(chosen, _share(chosen)), _last(counted, OF_ANY_SUITE)
     last = of_suite[0] if of_suite else None
-    whole = _keys([*own, *lately])
+    keys = _keys([*own, *lately])
     measured = by_scenario(_keys([*own, *of_suite[:1]]), tuple(scenarios), last.pk if last else 0)
     rows = [MeasuredScenario(*row) for row in measured]
-    wholes = {(run, name): (mean, n) for run, name, mean, n in of_runs(whole)}
-    return Past(
-        arms={arm: _arm(arm, runs, rows, wholes) for arm, runs in _by_arm(own).items()},
-        targets={arm: _target(runs, wholes) for arm, runs in _by_arm(lately).items()},
+    run_means = {(run, name): (mean, n) for run, name, mean, n in of_runs(keys)}
+    return RunHistory(
+        arms={arm: _arm(arm, runs, rows, run_means) for arm, runs in _by_arm(own).items()},
+        targets={arm: _target(runs, run_means) for arm, runs in _by_arm(lately).items()},
         trial_costs=_trial_costs(lately),
         failed=frozenset(row.scenario for row in rows if row.failed_last),
-        reaches_back=len(looked_at) < LOOKED_AT,
+        reaches_back=len(recent) < MOST_RUNS,
     )
 
 
 def _last(runs: Iterable[PastRun], each: int) -> list[PastRun]:
-    """Return the last runs of each target and model, of runs that come newest first."""
+    """Return the last runs of each target and model; `runs` has the newest first."""
     return [run for of_arm in _by_arm(runs).values() for run in of_arm[:each]]
 
 
 def _share(runs: Iterable[PastRun]) -> int:
-    """Return how many runs of each target and model count, of a suite's."""
+    """Return how many runs of each target and model to use."""
     return min(LAST, max(FEWEST, MOST // (len({run.arm for run in runs}) or 1)))
 
 
 def _by_arm(runs: Iterable[PastRun]) -> dict[Arm, list[PastRun]]:
-    found: dict[Arm, list[PastRun]] = {}
+    by_arm: dict[Arm, list[PastRun]] = {}
     for run in runs:
-        found.setdefault(run.arm, []).append(run)
-    return found
+        by_arm.setdefault(run.arm, []).append(run)
+    return by_arm
 
 
 def _keys(runs: Iterable[PastRun]) -> tuple[int, ...]:
     return tuple(sorted({run.pk for run in runs}))
 
 
-Wholes = Mapping[tuple[int, str], tuple[float, int]]
+RunMeans = Mapping[tuple[int, str], tuple[float, int]]
 """Mean and number of scenarios by run and measure."""
 
 
-def _arm(arm: Arm, runs: Sequence[PastRun], rows: Iterable[MeasuredScenario], wholes: Wholes) -> ArmPast:
+def _arm(
+    arm: Arm, runs: Sequence[PastRun], rows: Iterable[MeasuredScenario], run_means: RunMeans
+) -> ArmHistory:
     scenarios: dict[str, dict[int, RunAggregate]] = {}
     for row in rows:
         if (row.target, row.model) == arm:
-            scenarios.setdefault(row.name, {})[row.scenario] = row.over_runs
-    whole = {name: found for name in MEASURES if (found := _whole(runs, name, wholes))}
-    return ArmPast(scenarios, whole, _surcharge(runs, wholes))
+            scenarios.setdefault(row.name, {})[row.scenario] = row.aggregate
+    aggregates = {name: each for name in MEASURES if (each := _aggregate(runs, name, run_means))}
+    return ArmHistory(scenarios, aggregates, _surcharge(runs, run_means))
 
 
-def _surcharge(runs: Iterable[PastRun], wholes: Wholes) -> float:
-    """Return what runs cost over what their agents did; a run's own sum has its judges in it, a trial's has not."""
-    told = [
-        (run.cost_usd, wholes[run.pk, COST][0] * run.done)
+def _surcharge(runs: Iterable[PastRun], run_means: RunMeans) -> float:
+    """Return the ratio of the runs' cost to their agents' cost; only a run's cost includes its judges."""
+    costs = [
+        (run.cost_usd, run_means[run.pk, COST][0] * run.done)
         for run in runs
-        if run.cost_usd is not None and (run.pk, COST) in wholes
+        if run.cost_usd is not None and (run.pk, COST) in run_means
     ]
-    agents = sum(cost for _, cost in told)
-    return max(1.0, sum(cost for cost, _ in told) / agents) if agents else 1.0
+    agents = sum(cost for _, cost in costs)
+    return max(1.0, sum(cost for cost, _ in costs) / agents) if agents else 1.0
 
 
-def _whole(runs: Iterable[PastRun], name: str, wholes: Wholes) -> RunAggregate | None:
-    """Return the runs' means; a run of less than half of the scenarios is of chosen ones, and no sample of the suite."""
-    measured = [wholes[run.pk, name] for run in runs if (run.pk, name) in wholes]
+def _aggregate(runs: Iterable[PastRun], name: str, run_means: RunMeans) -> RunAggregate | None:
+    """Return the aggregate of the runs; runs of less than half of the scenarios are skipped as no sample of the suite."""
+    measured = [run_means[run.pk, name] for run in runs if (run.pk, name) in run_means]
     most = max((n for _, n in measured), default=0)
-    found = [(mean, n) for mean, n in measured if 2 * n >= most]
-    if not found:
+    used = [(mean, n) for mean, n in measured if 2 * n >= most]
+    if not used:
         return None
     return RunAggregate(
-        runs=len(found),
-        n=sum(n for _, n in found),
-        total=sum(mean * n for mean, n in found),
-        means=sum(mean for mean, _ in found),
-        squares=sum(mean * mean for mean, _ in found),
+        runs=len(used),
+        n=sum(n for _, n in used),
+        total=sum(mean * n for mean, n in used),
+        means=sum(mean for mean, _ in used),
+        squares=sum(mean * mean for mean, _ in used),
     )
 
 
-def _target(runs: Sequence[PastRun], wholes: Wholes) -> TargetPast:
+def _target(runs: Sequence[PastRun], run_means: RunMeans) -> TargetHistory:
     costs = [run.cost_usd / run.done for run in runs if run.cost_usd is not None]
-    seconds = [wholes[run.pk, SECONDS][0] for run in runs if (run.pk, SECONDS) in wholes]
-    return TargetPast(
+    seconds = [run_means[run.pk, SECONDS][0] for run in runs if (run.pk, SECONDS) in run_means]
+    return TargetHistory(
         len(runs), RunAggregate.of(costs) if costs else None, RunAggregate.of(seconds) if seconds else None
     )
 
 
 def _trial_costs(runs: Iterable[PastRun]) -> dict[int, float | None]:
-    found: dict[int, list[PastRun]] = {}
+    by_target: dict[int, list[PastRun]] = {}
     for run in runs:
-        found.setdefault(run.target, []).append(run)
-    return {target: _trial_cost(each) for target, each in found.items()}
+        by_target.setdefault(run.target, []).append(run)
+    return {target: _trial_cost(each) for target, each in by_target.items()}
 
 
 def _trial_cost(runs: Iterable[PastRun]) -> float | None:
-    told = [(run.cost_usd, run.done) for run in runs if run.cost_usd is not None]
-    return sum(cost for cost, _ in told) / sum(done for _, done in told) if told else None
+    costs = [(run.cost_usd, run.done) for run in runs if run.cost_usd is not None]
+    return sum(cost for cost, _ in costs) / sum(done for _, done in costs) if costs else None
 
 
-LOOKED_AT = 300
-"""The project's newest finished runs, among which recent ones are found: by index, however long the history is."""
+MOST_RUNS = 300
+"""Number of the project's newest finished runs that are read."""
 APART = (Trigger.CONFIRM, Trigger.IMPORT)
-"""Starts of runs that do not count: of chosen scenarios only, or not run here."""
+"""Triggers of runs that are not used: reruns of selected scenarios, and imported results."""
 PASS, COST, SECONDS = "pass", "cost_usd", "seconds"
 MEASURES = (PASS, COST, SECONDS)
 
@@ -196,7 +200,7 @@ Arm = tuple[int, str]
 
 
 class PastRun(NamedTuple):
-    """A finished run, as far as planning asks."""
+    """The columns of a finished run that planning uses."""
 
     pk: int
     suite: int
@@ -211,7 +215,7 @@ class PastRun(NamedTuple):
 
     @property
     def done(self) -> int:
-        """Trials that ended, errors among them."""
+        """Number of finished trials, including errors."""
         return self.passed + self.failed + self.errors
 
     @property
@@ -223,7 +227,7 @@ class PastRun(NamedTuple):
         return self.branch in MAINLINE and self.trigger not in APART and self.done > 0
 
 
-# Columns only: Django goes through every row of a query with an expression in it.
+# Only columns: with an expression Django would convert every row.
 _COLUMNS = (
     *("pk", "suite_id", "target_id", "model", "branch", "trigger", "cost_usd"),
     *("passed", "failed", "errors"),
@@ -231,9 +235,9 @@ _COLUMNS = (
 
 
 def newest_runs(project: int) -> QuerySet[Run, Any]:
-    """Return a project's newest finished runs as values of `PastRun`. One query, as each of these."""
-    found = Run.objects.filter(project=project, state=RunState.FINISHED).order_by("-pk")
-    return found.values_list(*_COLUMNS)[:LOOKED_AT]
+    """Return a project's newest finished runs as values of `PastRun`. One query."""
+    rows = Run.objects.filter(project=project, state=RunState.FINISHED).order_by("-pk")
+    return rows.values_list(*_COLUMNS)[:MOST_RUNS]
 
 
 class MeasuredScenario(NamedTuple):
@@ -250,21 +254,21 @@ class MeasuredScenario(NamedTuple):
     squares: float
     within: float
     last: float | None
-    """Its mean in the suite's last run, None where that has none."""
+    """The mean in the suite's last run; None if not measured there."""
 
     @property
     def failed_last(self) -> bool:
         return self.name == PASS and self.last is not None and self.last < 1.0
 
     @property
-    def over_runs(self) -> RunAggregate:
+    def aggregate(self) -> RunAggregate:
         return RunAggregate(self.runs, self.n, self.total, self.means, self.squares, self.within)
 
 
 def by_scenario(runs: tuple[int, ...], scenarios: tuple[int, ...], last: int) -> QuerySet[RunMeasure, Any]:
     """Return the values of `MeasuredScenario`; `last` is the suite's last run."""
-    # The three columns of one index: a run has ten times as many measures as are asked for.
-    found = RunMeasure.objects.filter(run__in=runs, scenario__in=scenarios, measure__in=_wanted())
+    # All three columns are in one index: a run has ten times as many measures as needed.
+    rows = RunMeasure.objects.filter(run__in=runs, scenario__in=scenarios, measure__in=_used_measures())
     groups = ("run__target_id", "run__model", "scenario_id", "measure__name")
     sums = {
         "runs": Count("pk"),
@@ -275,14 +279,14 @@ def by_scenario(runs: tuple[int, ...], scenarios: tuple[int, ...], last: int) ->
         "within": Sum("m2"),
         "last": Max("mean", filter=Q(run=last)),
     }
-    return found.order_by().values_list(*groups).annotate(**sums)
+    return rows.order_by().values_list(*groups).annotate(**sums)
 
 
 def of_runs(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
-    """Return run, measure, mean over its scenarios, and their number."""
-    found = RunMeasure.objects.filter(run__in=runs, scenario=None, measure__in=_wanted())
-    return found.values_list("run_id", "measure__name", "mean", "n")
+    """Return run, measure, mean over its scenarios, and number of scenarios."""
+    rows = RunMeasure.objects.filter(run__in=runs, scenario=None, measure__in=_used_measures())
+    return rows.values_list("run_id", "measure__name", "mean", "n")
 
 
-def _wanted() -> QuerySet[Measure, Any]:
+def _used_measures() -> QuerySet[Measure, Any]:
     return Measure.objects.filter(layer="trial", name__in=MEASURES).values("pk")

@@ -1,7 +1,7 @@
-"""The runner configuration of tool-forge: a JSON file that gives options their defaults.
+"""Reads the runner configuration of tool-forge: a JSON file with defaults of options.
 
-The names are those of its eval runner contract (Runner Configuration) and of its own forge.config.json,
-which has the agent under `agent` and folders under `evals` and `project`.
+The names are those of its eval runner contract (Runner Configuration) and of forge.config.json, which has the
+agent under `agent` and folders under `evals` and `project`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from runs.errors import RequestError
 from scenarios.bundle_limits import read_whole
 
 TARGET = "agent-endpoint"
-"""Name of the target that a configuration's endpoint becomes."""
+"""Name of the target made from a configuration's endpoint."""
 _AGENT_FIELDS = {
     "method": "method",
     "headers": "headers",
@@ -28,10 +28,10 @@ _AGENT_FIELDS = {
 
 @dataclass(frozen=True)
 class RunnerConfig:
-    """What a configuration file says; None and empty are not said. Paths are resolved against its folder."""
+    """The settings of a configuration file; None and empty mean not set. Paths are relative to its folder."""
 
     target: Mapping[str, Any] = field(default_factory=dict)
-    """An entry of a targets file for the endpoint; empty without one."""
+    """A targets file entry for the endpoint; empty without one."""
     seed_manifest: Path | None = None
     snapshot: str = ""
     registry: Path | None = None
@@ -42,7 +42,7 @@ class RunnerConfig:
 
 
 def read_config(path: Path) -> RunnerConfig:
-    """Read a configuration file. Raises `RequestError` saying what is wrong with it."""
+    """Return the settings of a configuration file. Raises `RequestError`."""
     try:
         value = json.loads(read_whole(path))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which scenarios of a suite version take part in a request, and on which targets."""
+"""Selects the scenarios and targets of a request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion
 
 @dataclass(frozen=True)
 class ChosenScenario:
-    """A scenario version with what planning needs to know of it."""
+    """The fields of a scenario version that planning uses."""
 
     version_id: int
     scenario_id: int
@@ -26,9 +26,9 @@ class ChosenScenario:
     tags: tuple[str, ...]
     tier: int
     target: str
-    """Name of the target it is meant for, empty for none."""
+    """The name of its own target; empty for none."""
     matrix: tuple[tuple[str, tuple[str, ...]], ...] | None
-    """Targets and the models to run on each; None where it names none."""
+    """Targets and the models to run on each; None if not set."""
 
 
 def scenarios_of(version: SuiteVersion) -> tuple[ChosenScenario, ...]:
@@ -37,22 +37,24 @@ def scenarios_of(version: SuiteVersion) -> tuple[ChosenScenario, ...]:
 
 
 def _entries(version: int) -> QuerySet[SuiteEntry, Any]:
-    found = SuiteEntry.objects.filter(suite_version=version).order_by("position")
+    entries = SuiteEntry.objects.filter(suite_version=version).order_by("position")
     columns = ("scenario_version_id", "scenario_version__scenario_id", "scenario_version__content")
-    return found.values_list(*columns)
+    return entries.values_list(*columns)
 
 
 def select_scenarios(
-    found: Sequence[ChosenScenario], selection: Selection, suite: str
+    scenarios: Sequence[ChosenScenario], selection: Selection, suite: str
 ) -> tuple[ChosenScenario, ...]:
-    """Return those of a suite's scenarios that take part. Raises `NothingToRun` where none does."""
-    unknown = set(selection.only) - {each.key for each in found}
+    """Return the selected scenarios of a suite. Raises `NothingToRun` if there are none."""
+    unknown = set(selection.only) - {each.key for each in scenarios}
     if unknown:
-        keys = ", ".join(sorted(each.key for each in found))
+        keys = ", ".join(sorted(each.key for each in scenarios))
         raise NothingToRun(f"{suite} has no scenario '{min(unknown)}'. It has: {keys}.")
-    chosen = tuple(each for each in found if selection.takes(key=each.key, tags=each.tags, tier=each.tier))
+    chosen = tuple(
+        each for each in scenarios if selection.takes(key=each.key, tags=each.tags, tier=each.tier)
+    )
     if not chosen:
-        raise NothingToRun(f"No scenario of {suite} is left by the chosen tags, tier and keys.")
+        raise NothingToRun(f"No scenario of {suite} matches the selected tags, tier and keys.")
     return chosen
 
 
@@ -70,13 +72,13 @@ def _scenario(version_id: int, scenario_id: int, content: dict[str, Any]) -> Cho
 
 
 def last_guidance(suite: Suite) -> Guidance | None:
-    """Return the guidance of the suite's last upload, which a run takes that asks for none."""
+    """Return the guidance of the suite's last upload, the default of a run."""
     upload = suite.uploads.select_related("guidance").first()
     return upload.guidance if upload else None
 
 
 class ProjectReader:
-    """What planning reads of a project, each thing once; a page gives what it has read already."""
+    """Reads targets, scenarios and guidance of a project once; a page can pass what it has read."""
 
     def __init__(
         self,
@@ -85,10 +87,10 @@ class ProjectReader:
         targets: Sequence[Target] | None = None,
         guidance: Mapping[int, Guidance | None] | None = None,
     ) -> None:
-        """Take all accepted targets, and the guidance of the last upload by the suite's key."""
+        """Accept already read values: all accepted targets, and default guidance by suite."""
         self._project = project
         self._accepted = targets
-        self._found = {target.name: target for target in targets or ()}
+        self._targets = {target.name: target for target in targets or ()}
         self._guidance = dict(guidance or {})
         self._scenarios: dict[int, tuple[ChosenScenario, ...]] = {}
 
@@ -99,7 +101,7 @@ class ProjectReader:
         return self._scenarios[version.pk]
 
     def guidance(self, suite: Suite) -> Guidance | None:
-        """Return what a run of the suite takes that asks for none."""
+        """Return the default guidance of a run of the suite."""
         if suite.pk not in self._guidance:
             self._guidance[suite.pk] = last_guidance(suite)
         return self._guidance[suite.pk]
@@ -107,7 +109,7 @@ class ProjectReader:
     def arms(
         self, scenario: ChosenScenario, targets: Sequence[str], models: Sequence[str]
     ) -> list[tuple[Target, str]]:
-        """Return target and model of each run that a scenario takes part in; options win over its matrix."""
+        """Return target and model of each run of a scenario; options override its matrix."""
         if targets or scenario.matrix is None:
             names = targets or [scenario.target]
             return [(self._named(name), model) for name in names for model in models or ("",)]
@@ -118,9 +120,9 @@ class ProjectReader:
         ]
 
     def _named(self, name: str) -> Target:
-        if name not in self._found:
-            self._found[name] = find_target(self._project, name) if name else self._only()
-        return self._found[name]
+        if name not in self._targets:
+            self._targets[name] = find_target(self._project, name) if name else self._only()
+        return self._targets[name]
 
     def _only(self) -> Target:
         accepted = self._accepted
@@ -130,12 +132,12 @@ class ProjectReader:
 
 
 def find_target(project: Project, name: str) -> Target:
-    """Return the project's accepted target. Raises `UnknownTarget` with what there is instead."""
+    """Return the project's accepted target. Raises `UnknownTarget`, which lists the targets."""
     target = Target.objects.filter(project=project, name=name).first()
     if target is not None and target.accepted:
         return target
     if target is not None:
-        raise UnknownTarget(_why_not(target))
+        raise UnknownTarget(_refusal(target))
     names = sorted(Target.objects.filter(project=project, accepted=True).values_list("name", flat=True))
     if not names:
         raise UnknownTarget(
@@ -147,21 +149,21 @@ def find_target(project: Project, name: str) -> Target:
 
 
 def check_judge(project: Project, options: RunOptions) -> None:
-    """Raise `UnknownTarget` where the request names a target as its judge that cannot be used. One query where it names any.
+    """Raise `UnknownTarget` if the request names an unusable target as its judge. At most one query.
 
-    A name with a slash is a model's.
+    A name with a slash is a model.
     """
     if not (options.judge and options.judge_model) or "/" in options.judge_model:
         return
-    found = Target.objects.filter(project=project, name=options.judge_model, accepted=False).first()
-    if found is not None:
-        raise UnknownTarget(_why_not(found))
+    judge = Target.objects.filter(project=project, name=options.judge_model, accepted=False).first()
+    if judge is not None:
+        raise UnknownTarget(_refusal(judge))
 
 
-def _why_not(target: Target) -> str:
+def _refusal(target: Target) -> str:
     if target.provider == "imported":
-        return f"The target '{target.name}' is known from imported results only. Name one that can run."
-    return f"The target '{target.name}' is a proposal. An admin has to accept it on the targets page first."
+        return f"The target '{target.name}' exists only in imported results. Name one that can run."
+    return f"The target '{target.name}' is a proposal. Ask an admin to accept it on the targets page."
 
 
 def only_of(targets: Sequence[Target]) -> Target:
@@ -170,7 +172,7 @@ def only_of(targets: Sequence[Target]) -> Target:
         return targets[0]
     if not targets:
         raise UnknownTarget(
-            "The project has no target yet. Give a targets file, or make one on the targets page."
+            "The project has no targets yet. Give a targets file, or add one on the targets page."
         )
     names = ", ".join(target.name for target in targets)
     raise UnknownTarget(f"Several targets could run this: {names}. Choose one.")

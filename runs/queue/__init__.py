@@ -1,1 +1,1 @@
-"""Who works on what: claims with leases and tokens, the statements and transactions beneath, and who is there."""
+"""Claims with leases and tokens, their SQL and transactions, and the registry of workers."""

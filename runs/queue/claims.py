@@ -1,8 +1,8 @@
-"""Who works on what: conditional updates with leases and fencing tokens.
+"""Claims of trials and preparations: conditional updates with leases and fencing tokens.
 
-The database is the queue of record. A claim is one UPDATE that names the state it expects;
-whoever changes the row has the claim, and every later write names the claim's token, so that
-a worker that was thought lost cannot overwrite its successor's work.
+The database is the queue of record. A claim is one UPDATE that names the state it expects.
+Every later write names the claim's token, so a worker that was thought lost cannot overwrite
+its successor's work.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from runs.queue.retry import retry_when_lost
 from runs.queue.transactions import one_writer, write_transaction
 
 MOST_STARTS = 5
-"""What lost its worker so often, a trial or the preparation of a run, is an error: something about it ends workers."""
+"""A trial or preparation that loses its worker this often is an error: it probably kills workers."""
 
 MOST_PUT_BACK = 3
-"""What met a full disk more often than this is an error."""
+"""A trial or preparation requeued more often for a full disk is an error."""
 
 LONGEST_NAME = 200
 
@@ -57,11 +57,11 @@ class Place:
     target_id: int
     token: str
     limited: bool
-    """Whether the target counts its places."""
+    """Whether the target limits its parallel trials."""
 
 
 def _take_slot(slots: QuerySet[RunSlot] | QuerySet[TargetSlot], token: str) -> bool:
-    """Take a free or expired slot; False when all are held."""
+    """Take a free or expired slot; False when none is free."""
     free = slots.filter(lease_until__lt=DatabaseNow()).order_by("n")
     candidates = free
     if connection.features.has_select_for_update_skip_locked:
@@ -70,7 +70,7 @@ def _take_slot(slots: QuerySet[RunSlot] | QuerySet[TargetSlot], token: str) -> b
         pk = candidates.values_list("pk", flat=True).first()
         if pk is not None and free.filter(pk=pk).update(token=token, lease_until=lease_end()) == 1:
             return True
-        # A slot that another lane holds locked was skipped, not absent: it may be free in a moment.
+        # A slot locked by another lane was skipped, not absent: it may be free in a moment.
         if not free.exists():
             return False
 
@@ -88,12 +88,12 @@ def take_place(run: Run, target: Target, token: str = "") -> Place | None:
                 return False
         return True
 
-    taken = retry_when_lost(take, committed=lambda: True if held_place(place.token) else None)
-    return place if taken else None
+    acquired = retry_when_lost(take, committed=lambda: True if held_place(place.token) else None)
+    return place if acquired else None
 
 
 def held_place(token: str) -> Place | None:
-    """Return the place under this token; None when no lane holds it."""
+    """Return the place under this token; None when no slot has it."""
     slot = RunSlot.objects.filter(token=token).select_related("run__target").first()
     if slot is None:
         return None
@@ -101,7 +101,7 @@ def held_place(token: str) -> Place | None:
 
 
 def release_place(place: Place) -> None:
-    """Give both slots back. A slot that was lost meanwhile is left alone."""
+    """Release both slots; a slot that another lane has taken is unchanged."""
 
     def release() -> None:
         with write_transaction():
@@ -116,7 +116,7 @@ def release_place(place: Place) -> None:
 
 @dataclass(frozen=True)
 class Claim:
-    """The right to carry one trial, for as long as its token stands in the row."""
+    """The right to run one trial, for as long as its row has the token."""
 
     trial_id: int
     run_id: int
@@ -128,7 +128,7 @@ class Claim:
 
 
 def claim_next(run_id: int, token: str) -> Claim | None:
-    """Claim the run's next queued trial by one statement; None where others hold those that are left."""
+    """Claim the run's next queued trial in one statement; None when it gets none."""
     row = statements.claim_next(run_id, token, worker_name(), settings.LEASE_SECONDS)
     if row is None:
         return None
@@ -137,7 +137,7 @@ def claim_next(run_id: int, token: str) -> Claim | None:
 
 
 def claim_trial(run_id: int) -> Claim | None:
-    """Claim the run's next queued trial; None when a look at the table finds none queued."""
+    """Claim the run's next queued trial; None when none is queued."""
     token = new_token()
 
     def claim() -> Claim | None:
@@ -145,10 +145,10 @@ def claim_trial(run_id: int) -> Claim | None:
             return claim_next(run_id, token)
 
     while True:
-        found = retry_when_lost(claim, committed=lambda: held_claim(run_id, token))
-        if found is not None:
-            return found
-        # Rows that others hold locked are skipped, not absent: only an empty table is the end.
+        claimed = retry_when_lost(claim, committed=lambda: held_claim(run_id, token))
+        if claimed is not None:
+            return claimed
+        # Rows locked by others are skipped, so only an empty query means that none is queued.
         if not retry_when_lost(Trial.objects.filter(run=run_id, state=TrialState.QUEUED).exists):
             return None
 
@@ -182,7 +182,7 @@ def claim_run(run_id: int) -> str | None:
 
 
 def release_run(run_id: int, token: str) -> None:
-    """Give the preparation of a run back, undone; it does not count, because no worker was lost."""
+    """Return a preparation to the queue; the start is not counted, because no worker was lost."""
 
     def release() -> None:
         Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
@@ -195,7 +195,7 @@ def release_run(run_id: int, token: str) -> None:
 def put_back(claim: Claim) -> bool:
     """Return a trial to the queue because a disk is full, without counting its start.
 
-    False where that happened too often already, or the claim is lost.
+    Return False when it was requeued too often or the claim is lost.
     """
     held = Trial.objects.filter(pk=claim.trial_id, token=claim.token, state=TrialState.RUNNING)
 
@@ -221,7 +221,7 @@ def put_back(claim: Claim) -> bool:
 
 
 def put_run_back(run_id: int, token: str) -> bool:
-    """Return a preparation to the queue because a disk is full; False where that happened too often already."""
+    """Return a preparation to the queue because a disk is full; False when it was requeued too often."""
     held = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING)
 
     def put() -> bool:
@@ -234,7 +234,7 @@ def put_run_back(run_id: int, token: str) -> bool:
 
 
 def make_slots(run: Run) -> None:
-    """Make the run's places, and those of its target where it is limited. Safe to repeat."""
+    """Create the run's slots, and its target's if that is limited. Safe to repeat."""
     RunSlot.objects.bulk_create(
         [RunSlot(run=run, n=n) for n in range(run.concurrency)], ignore_conflicts=True, batch_size=500
     )
@@ -242,18 +242,18 @@ def make_slots(run: Run) -> None:
 
 
 def remove_slots(run_id: int) -> None:
-    """Remove the places of a run that is over, with whatever tokens lanes have left in them."""
+    """Delete the slots of a closed run."""
     RunSlot.objects.filter(run=run_id).delete()
 
 
 def remove_slots_of_closed_runs() -> None:
-    """Remove places that outlived their run: of runs that were closed by an earlier version, or taken at the end."""
+    """Delete slots of closed runs that remained, such as one taken just before the close."""
     closed = Run.objects.filter(state__in=[RunState.FINISHED, RunState.CANCELLED])
     RunSlot.objects.filter(run__in=closed).delete()
 
 
 def sync_target_slots(target: Target) -> None:
-    """Make the table of a target's places fit its `workers`."""
+    """Create or delete a target's slots to match its `workers`."""
     places = target.workers or 0
     TargetSlot.objects.filter(target=target, n__gte=places).delete()
     TargetSlot.objects.bulk_create(
@@ -262,14 +262,14 @@ def sync_target_slots(target: Target) -> None:
 
 
 def runs_with_work() -> QuerySet[Run]:
-    """Return running runs that have a queued trial and do not wait for a batch."""
+    """Return running runs that have a queued trial and are not waiting for a batch."""
     queued = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.QUEUED)
     batch = ProviderBatch.objects.filter(run=OuterRef("pk"), state=BatchState.SUBMITTED)
     return Run.objects.filter(Exists(queued), ~Exists(batch), state=RunState.RUNNING, cancel_requested=False)
 
 
 def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
-    """Prolong the leases of these tokens; return those that somebody else has by now."""
+    """Renew the leases of these tokens; return the tokens that were lost."""
     with write_transaction():
         Trial.objects.filter(token__in=trials, state=TrialState.RUNNING).update(lease_until=lease_end())
         RunSlot.objects.filter(token__in=places).update(lease_until=lease_end())
@@ -284,7 +284,7 @@ def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:
 
 
 def cancelled_tokens(tokens: list[str]) -> set[str]:
-    """Return those of the trial or run tokens whose run somebody wants to stop."""
+    """Return the trial and run tokens whose run was cancelled."""
     of_trials = Trial.objects.filter(token__in=tokens, run__cancel_requested=True).values_list(
         "token", flat=True
     )
@@ -292,8 +292,8 @@ def cancelled_tokens(tokens: list[str]) -> set[str]:
     return set(of_trials) | set(of_runs)
 
 
-def is_carried(launch: Launch) -> bool:
-    """Tell whether somebody holds a trial of the launch, or prepares one of its runs, with a lease that stands."""
+def has_active_claims(launch: Launch) -> bool:
+    """Return whether a trial or preparation of the launch has an unexpired lease."""
     now = DatabaseNow()
     trials = Trial.objects.filter(run__launch=launch, state=TrialState.RUNNING, lease_until__gt=now)
     return trials.exists() or launch.runs.filter(state=RunState.PREPARING, lease_until__gt=now).exists()
@@ -310,13 +310,13 @@ def expired_preparations() -> QuerySet[Run]:
 
 
 def doomed_preparations() -> list[tuple[int, str]]:
-    """Return run and token of preparations that were lost too often, for closing; a cancelled run just ends."""
+    """Return run and token of preparations to close because they lost too many workers."""
     doomed = expired_preparations().filter(starts__gte=MOST_STARTS, cancel_requested=False)
     return list(doomed.values_list("pk", "token"))
 
 
 def requeue_lost() -> list[int]:
-    """Put lost preparations and lost trials back; return trials that were lost too often, for recording as errors."""
+    """Requeue lost preparations and trials; return the trials to record as errors, having lost too many workers."""
     with write_transaction():
         again = Q(starts__lt=MOST_STARTS) | Q(cancel_requested=True)
         expired_preparations().filter(again).update(state=RunState.QUEUED, token="")
@@ -332,7 +332,7 @@ def requeue_lost() -> list[int]:
 
 
 def halted_runs() -> QuerySet[Run]:
-    """Return cancelled runs in which something went back to the queue after the cancellation."""
+    """Return cancelled runs in which work was requeued after the cancellation."""
     queued = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.QUEUED)
     waiting = Q(state=RunState.QUEUED) | (Q(state=RunState.RUNNING) & Exists(queued))
     return Run.objects.filter(waiting, cancel_requested=True)

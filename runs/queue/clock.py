@@ -1,4 +1,4 @@
-"""The database's clock. Leases are compared by it alone, so that no worker's own clock matters."""
+"""The database's clock. All leases use it, so differences between workers' clocks don't matter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db.models import FloatField, Func
 
 
 class DatabaseNow(Func):
-    """Seconds since 1970 as the database has them, for use in queries."""
+    """The database's time as seconds since 1970, as an expression."""
 
     template = "EXTRACT(EPOCH FROM clock_timestamp())"
     output_field = FloatField()

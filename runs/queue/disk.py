@@ -1,4 +1,4 @@
-"""Whether the disks that trials are written to have room, and what to say when they don't."""
+"""Checks that the disks that trials are written to have space."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ SQLITE_FULL = (10, 13)
 POSTGRESQL_FULL = ("53100", "58030")
 """SQLSTATEs disk_full and io_error."""
 PROBE_SECONDS = 5.0
-"""After an error of the disk, writing is tried this often."""
+"""Interval of write attempts after a disk error."""
 PROBE_BYTES = 64 * 1024
 LEAST_FOR_AGENTS = 256 * 1024
-"""With less the failures of an agent say nothing about it."""
+"""With less free space, an agent's failures may come from the disk."""
 MEGABYTE = 1_000_000
-ADVICE = "Free some space there; evalhub then goes on by itself."
+ADVICE = "Free some space there; evalhub then continues automatically."
 
 
 class DiskFull(Exception):
-    """A disk is full or fails; the message says where and what to do."""
+    """A disk is full or failing; the message says where and what to do."""
 
 
 def disk_full(error: BaseException) -> DiskFull | None:
-    """Return what to say of the full or failing disk behind an error, None where it has another reason."""
+    """Return a `DiskFull` for an error caused by a full or failing disk, else None."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, DiskFull):
@@ -47,12 +47,12 @@ def disk_full(error: BaseException) -> DiskFull | None:
 
 
 def is_database_full(error: BaseException) -> bool:
-    """Return whether the database's own disk is full or fails."""
+    """Return whether the database's disk is full or failing."""
     if not isinstance(error, OperationalError):
         return False
     code = getattr(error.__cause__, "sqlite_errorcode", None)
     if code is not None:
-        # The extended code's lowest byte is the plain one.
+        # The lowest byte of an extended code is the primary code.
         return code & 0xFF in SQLITE_FULL
     return getattr(error.__cause__, "sqlstate", None) in POSTGRESQL_FULL
 
@@ -63,18 +63,18 @@ def sentence(place: Path | str, reason: str) -> str:
 
 
 def free_bytes(place: Path) -> int:
-    """Return the bytes that this process may still write at a path, or where it will be made."""
+    """Return the free bytes at a path, or at its nearest existing parent."""
     while not place.exists() and place != place.parent:
         place = place.parent
     return shutil.disk_usage(place).free
 
 
 def places() -> list[Path]:
-    """Return the folders that trials are written to: work folders, kept files, and SQLite's database."""
-    found = [settings.WORK_DIR, settings.ARTIFACTS_DIR]
+    """Return the folders that trials are written to: work folders, artifacts, and SQLite's database."""
+    folders = [settings.WORK_DIR, settings.ARTIFACTS_DIR]
     if connections[DEFAULT_DB_ALIAS].vendor == "sqlite":
-        found.append(Path(_database_folder()))
-    return found
+        folders.append(Path(_database_folder()))
+    return folders
 
 
 def _database_folder() -> Path | str:
@@ -85,7 +85,7 @@ def _database_folder() -> Path | str:
 
 
 def least_free_bytes() -> int | None:
-    """Return the free bytes of the fullest of the disks that trials are written to; None where one can't tell."""
+    """Return the free bytes of the fullest disk that trials are written to; None if unknown."""
     try:
         return min(free_bytes(place) for place in places())
     except OSError:
@@ -93,7 +93,7 @@ def least_free_bytes() -> int | None:
 
 
 def shortage() -> str:
-    """Return which disk has less room than EVALHUB_MIN_FREE_MB asks for, and what to do; empty for none."""
+    """Return a sentence about the disk with less than EVALHUB_MIN_FREE_MB free; empty if there is none."""
     for place in places():
         try:
             free = free_bytes(place) / MEGABYTE
@@ -105,14 +105,14 @@ def shortage() -> str:
 
 
 def check_room_for_agents() -> None:
-    """Raise `DiskFull` where work folders are so full that an agent's own writes have failed."""
+    """Raise `DiskFull` if the work folders are so full that an agent's writes may have failed."""
     free = free_bytes(settings.WORK_DIR)
     if free < LEAST_FOR_AGENTS:
-        raise DiskFull(sentence(settings.WORK_DIR, f"{free} bytes were left to the agent"))
+        raise DiskFull(sentence(settings.WORK_DIR, f"{free} bytes were free for the agent"))
 
 
 class Room:
-    """What this process knows of its disks: an error is remembered until writing works again."""
+    """The state of the disks for this process: an error is remembered until writing works again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -120,13 +120,13 @@ class Room:
         self._probe_at = 0.0
 
     def note(self, error: DiskFull) -> None:
-        """Remember that writing failed: free bytes say nothing of quotas and failing disks."""
+        """Remember a failed write: free bytes don't show quotas and failing disks."""
         with self._lock:
             self._noted = str(error)
             self._probe_at = time.monotonic() + PROBE_SECONDS
 
     def problem(self) -> str:
-        """Return why nothing should be started now, empty where there is room."""
+        """Return why no trial should start now; empty if there is space."""
         with self._lock:
             if self._noted and time.monotonic() >= self._probe_at:
                 self._probe_at = time.monotonic() + PROBE_SECONDS
@@ -135,7 +135,7 @@ class Room:
 
 
 def _probed() -> str:
-    """Write a file in each place; return what went wrong, empty for nothing."""
+    """Write a file in each place; return the first error, empty if all succeed."""
     for place in places():
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -149,4 +149,4 @@ def _probed() -> str:
 
 
 room = Room()
-"""The process's own."""
+"""The state for this process."""

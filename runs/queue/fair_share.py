@@ -1,4 +1,4 @@
-"""Whose turn it is: lanes go to the project, then the launch, then the run that has the fewest of them."""
+"""Fair share: a free lane goes to the project, then the launch, then the run with the fewest lanes."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from runs.queue.retry import retry_when_lost
 from runs.queue.transactions import write_transaction
 
 CHOOSING = 4_220_731
-"""Number of PostgreSQL's advisory lock: one lane at a time chooses, so that each counts the places of all others."""
+"""Key of PostgreSQL's advisory lock: one lane chooses at a time, so each counts all others."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A run that can use another lane now."""
+    """A run that can use another lane."""
 
     run: int
     project: int
     launch: int
     served: float
-    """When a lane last took a place in it, in the database's seconds."""
-    left: float
-    """The share of its trials that is not over."""
+    """When a lane last took a slot, in the database's seconds."""
+    open_share: float
+    """The share of its trials that are open."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """How many places lanes hold, by project, launch and run."""
+    """Occupied places by project, launch and run."""
 
     projects: Counter[int]
     launches: Counter[int]
@@ -44,12 +44,12 @@ class Held:
 
 
 def next_place(*, launch_id: int | None = None, leaving: Place | None = None) -> Place | None:
-    """Take a place in the run whose turn it is, in the same transaction in which `leaving` is given back.
+    """Release `leaving` and take a place in the next run by fair share, in one transaction.
 
-    `launch_id` looks at the runs of one launch only. None when no run can use a lane.
+    `launch_id` limits the choice to one launch. Return None when no run can use a lane.
     """
     if leaving is None and not waiting_runs(launch_id):
-        # Nobody waits for the lock, or for SQLite's only writer, while there is nothing to do.
+        # Without waiting runs, don't take the lock or SQLite's write lock.
         return None
     token = claims.new_token()
 
@@ -64,7 +64,7 @@ def next_place(*, launch_id: int | None = None, leaving: Place | None = None) ->
 
 
 def should_give_way(place: Place, *, launch_id: int | None = None) -> bool:
-    """Return whether another run has more right to this lane than the one that has it."""
+    """Return whether the lane should move to another run."""
     waiting = waiting_runs(launch_id, place)
     if all(each.run == place.run_id for each in waiting):
         return False
@@ -82,13 +82,13 @@ def _first_taken(waiting: list[Waiting], token: str) -> Place | None:
 
 
 def waiting_runs(launch_id: int | None = None, leaving: Place | None = None) -> list[Waiting]:
-    """Return the runs that can use another lane. The places of `leaving` count as free. One query."""
+    """Return the runs that can use another lane, counting `leaving` as free. One query."""
     runs = _with_free_places(claims.runs_with_work(), leaving)
     if launch_id is not None:
         runs = runs.filter(launch=launch_id)
     rows = runs.values_list("pk", "project", "launch", "served", "open", "trials")
     return [
-        Waiting(run, project, launch, served, left=open / max(1, trials))
+        Waiting(run, project, launch, served, open_share=open / max(1, trials))
         for run, project, launch, served, open, trials in rows
     ]
 
@@ -104,7 +104,7 @@ def _with_free_places(runs: QuerySet[Run], leaving: Place | None) -> QuerySet[Ru
 
 
 def places_held(*, without: Place | None = None) -> Held:
-    """Count the places that lanes hold, as if `without` were free. One query."""
+    """Count the occupied places, except `without`. One query."""
     slots = RunSlot.objects.filter(lease_until__gte=DatabaseNow()).exclude(token="")
     if without is not None:
         slots = slots.exclude(run=without.run_id, token=without.token)
@@ -119,8 +119,7 @@ def places_held(*, without: Place | None = None) -> Held:
 def by_turn(waiting: list[Waiting], held: Held) -> list[Waiting]:
     """Return the runs in the order in which they get the next lane.
 
-    Where two hold equally many places, the one goes first that was served longest ago; runs of one launch that hold
-    equally many advance together.
+    With equally many places, the one served longest ago goes first; runs of one launch advance together.
     """
     project_served = _last_served(waiting, lambda each: each.project)
     launch_served = _last_served(waiting, lambda each: each.launch)
@@ -134,7 +133,7 @@ def by_turn(waiting: list[Waiting], held: Held) -> list[Waiting]:
             launch_served[each.launch],
             each.launch,
             held.runs[each.run],
-            -each.left,
+            -each.open_share,
             each.served,
             each.run,
         )
@@ -143,15 +142,15 @@ def by_turn(waiting: list[Waiting], held: Held) -> list[Waiting]:
 
 
 def _last_served(waiting: list[Waiting], key: Callable[[Waiting], int]) -> dict[int, float]:
-    found: dict[int, float] = {}
+    latest: dict[int, float] = {}
     for each in waiting:
-        found[key(each)] = max(found.get(key(each), 0.0), each.served)
-    return found
+        latest[key(each)] = max(latest.get(key(each), 0.0), each.served)
+    return latest
 
 
 @contextmanager
 def _choosing() -> Iterator[None]:
-    """Let one lane at a time choose: SQLite has one writer anyway, PostgreSQL gets an advisory lock."""
+    """Let one lane choose at a time: SQLite has one writer, PostgreSQL uses an advisory lock."""
     with write_transaction():
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:

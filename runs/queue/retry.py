@@ -1,4 +1,4 @@
-"""Try a short piece of database work again when the server went away, on a fresh connection."""
+"""Retries short database work on a fresh connection when the server is away."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def is_connection_lost(error: BaseException) -> bool:
 
 
 def retry_when_lost(work: Callable[[], T], *, committed: Callable[[], T | None] = lambda: None) -> T:
-    """Return what `work` returns; run it again while the connection is lost, for as long as a lease lasts.
+    """Return what `work` returns; run it again while the connection is lost, for the length of a lease.
 
-    `work` must be one transaction, or safe to repeat. A server can commit and die before it answers, so `committed` is asked
-    before each further attempt: it returns what an earlier attempt stored, or None. After a lease's length the error
-    is raised, because others may have the work by then. A database whose disk is full is waited for without a limit:
-    nobody else can take the work while nothing can be written.
+    `work` must be one transaction, or safe to repeat. A server can commit and fail before it answers, so `committed` is called
+    before each retry: it returns what an earlier attempt stored, or None. After a lease's length the error is
+    raised, because another worker may have the work. While the database's disk is full there is no limit: no other
+    worker can claim anything.
     """
     if connections[DEFAULT_DB_ALIAS].in_atomic_block:
-        # The caller's transaction is lost with the connection: only the caller can start again.
+        # The caller's transaction is lost with the connection: only the caller can retry.
         return work()
     deadline = time.monotonic() + settings.LEASE_SECONDS
     pause = FIRST_PAUSE_SECONDS
@@ -59,14 +59,14 @@ def retry_when_lost(work: Callable[[], T], *, committed: Callable[[], T | None] 
     while True:
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         try:
-            found = committed()
-            return work() if found is None else found
+            earlier = committed()
+            return work() if earlier is None else earlier
         except Error as error:
             _give_up_or_wait(error, deadline, pause)
 
 
 def _give_up_or_wait(error: Error, deadline: float, pause: float) -> None:
-    """Close this thread's connection and wait a moment. Raises the error where another attempt is no use."""
+    """Close this thread's connection and wait. Raises the error after the deadline."""
     is_full = is_database_full(error)
     if not (is_full or is_connection_lost(error)):
         raise error
@@ -75,6 +75,6 @@ def _give_up_or_wait(error: Error, deadline: float, pause: float) -> None:
         room.note(full)
     elif time.monotonic() + pause > deadline:
         raise error
-    logger.warning("the database is away, trying again: %s", error)
-    # Many lanes wait for the same server: without jitter all of them would ask at once.
+    logger.warning("the database is away, retrying: %s", error)
+    # Many lanes wait for the same server: jitter spreads their retries.
     time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 (no secret)

@@ -1,7 +1,7 @@
-"""The few statements that every trial needs, written out: the one hot path of evalhub.
+"""The SQL that runs for every trial: the hot path of evalhub.
 
-The ORM takes about a millisecond of CPU to build such a statement, several times what the database takes to execute
-it. Everything else in evalhub goes through the ORM.
+The ORM takes several times as long to build these statements as the database takes to execute them. Everything else
+uses the ORM.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _NOW = {
 def claim_next(
     run_id: int, token: str, worker: str, lease_seconds: float
 ) -> tuple[int, int, int, int] | None:
-    """Claim the run's next queued trial for a worker; None when the statement got none.
+    """Claim the run's next queued trial for a worker; None when it gets none.
 
-    Returns the trial, its earlier starts, its scenario version and its index.
+    Return the trial, its earlier starts, its scenario version and its index.
     """
     vendor = connection.vendor
     (adapt,) = _adapters(vendor, Trial, ("started",))
@@ -68,7 +68,7 @@ def _content_sql() -> str:
 
 
 def write_trial(trial_id: int, token: str, values: Mapping[str, Any]) -> bool:
-    """Write a running trial's columns, if the token still holds it."""
+    """Write a running trial's columns if it still has the token; return whether it has."""
     vendor, names = connection.vendor, tuple(values)
     parameters = _adapted(_adapters(vendor, Trial, names), values)
     with connection.cursor() as cursor:
@@ -85,15 +85,15 @@ def _trial_sql(vendor: str, names: tuple[str, ...]) -> str:
 
 @cache
 def blank(model: type[models.Model]) -> Mapping[str, Any]:
-    """Return a row of nothing but defaults, without its key, for `insert`."""
+    """Return a row of default values, without the key, for `insert`."""
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     defaults = {field.name: field.get_default() for field in fields}
-    # A driver knows no choices of Django.
+    # Database drivers don't know Django's choices.
     return {name: each.value if isinstance(each, Enum) else each for name, each in defaults.items()}
 
 
 def insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that all have the same columns."""
+    """Insert rows, all with the same columns."""
     if not rows:
         return
     vendor, names = connection.vendor, tuple(rows[0])
@@ -113,10 +113,10 @@ def _insert_sql(vendor: str, model: type[models.Model], names: tuple[str, ...]) 
 def count_result(
     run_id: int, counter: str, *, tokens_in: int, tokens_out: int, cost_usd: float | None
 ) -> int:
-    """Count a trial's result on its run; return how many of the run's trials are open now."""
+    """Count a trial's result on its run; return the number of open trials."""
     parameters = [tokens_in, tokens_out, cost_usd, cost_usd, run_id]
-    ((left,),) = _rows(_count_sql(connection.vendor, counter), parameters)
-    return int(left)
+    ((open_trials,),) = _rows(_count_sql(connection.vendor, counter), parameters)
+    return int(open_trials)
 
 
 @cache
@@ -133,7 +133,7 @@ def _count_sql(vendor: str, counter: str) -> str:
 
 
 def _rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return all rows of a statement: SQLite has not finished one before its last row is read."""
+    """Return all rows of a statement; SQLite finishes it only when the last one is read."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
@@ -158,7 +158,7 @@ Adapter = Callable[[Any], Any]
 
 @cache
 def _adapters(vendor: str, model: type[models.Model], names: tuple[str, ...]) -> tuple[Adapter, ...]:
-    """Return for each column what makes a value fit for it."""
+    """Return the function that adapts values for each column."""
     return tuple(_adapter(vendor, model._meta.get_field(name)) for name in names)
 
 
@@ -175,7 +175,7 @@ def _same(value: Any) -> Any:
 
 
 def _sqlite_time(value: datetime | None) -> str | None:
-    """Return a time as Django keeps it in SQLite: in UTC, and without saying so."""
+    """Return a time as Django stores it in SQLite: naive, in UTC."""
     return None if value is None else str(value.astimezone(UTC).replace(tzinfo=None))
 
 
@@ -184,14 +184,14 @@ def _adapted(adapters: tuple[Adapter, ...], values: Mapping[str, Any]) -> list[A
 
 
 def storable(text: str) -> str:
-    """Return the text without what no database holds: NUL, and halves of surrogate pairs."""
+    """Return the text without NUL and lone surrogates, which databases reject."""
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def storable_json(value: Any) -> str:
-    """Return a JSON value as text that every database can hold."""
+    """Return a JSON value as text that every database accepts."""
     try:
         encoded = msgspec.json.encode(value)
     except UnicodeEncodeError:

@@ -13,9 +13,9 @@ _lock = threading.Lock()
 
 @contextmanager
 def one_writer() -> Iterator[None]:
-    """Let the threads of this process write one after another where the database has one writer.
+    """Let the threads of this process write one after another if the database has a single writer.
 
-    SQLite's waiting threads sleep for milliseconds before they look again; here they are woken at once.
+    SQLite makes waiting threads sleep for milliseconds; this lock wakes them at once.
     """
     if _takes_turns():
         with _lock:

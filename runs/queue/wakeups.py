@@ -1,4 +1,4 @@
-"""Messages to workers. They carry no work: losing one costs the time until the next tick."""
+"""Wake-up messages to workers. A lost one only costs the time until the next tick."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def _send(task: str, *args: int, times: int = 1) -> None:
-    # Imported here, for the command line runs trials in its own process without Celery.
+    # Imported here because the command line runs trials in its own process without Celery.
     from kombu.exceptions import OperationalError
 
     app = import_string(settings.CELERY_APP)
@@ -34,25 +34,25 @@ def prepare(run_ids: Sequence[int]) -> None:
 
 
 def after_commit_prepare(run_ids: Sequence[int]) -> None:
-    """Ask workers to prepare these runs once they are stored."""
+    """Ask workers to prepare these runs after the commit."""
     transaction.on_commit(lambda: prepare(run_ids))
 
 
 def lanes() -> None:
-    """Let workers' free lanes look for work: one message for each worker, which starts as many lanes as it has free.
+    """Wake the workers: one message for each, which starts its free lanes.
 
-    A worker that gets none finds the work within a second by itself.
+    A worker that misses it finds the work within a second.
     """
     _send("wake_lanes", times=Worker.heard(now=timezone.now()).count())
 
 
-def look_at_batch(run_id: int) -> None:
-    """Ask a worker to look how far a run's batch is."""
-    _send("look_at_batch", run_id)
+def check_batch(run_id: int) -> None:
+    """Ask a worker to check a run's batch."""
+    _send("check_batch", run_id)
 
 
 def check_target(check_id: int) -> None:
-    """Ask a worker whether a target can work there."""
+    """Ask a worker to check a target."""
     _send("check_target", check_id)
 
 

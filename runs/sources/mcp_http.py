@@ -19,7 +19,7 @@ LONGEST_ANSWER = 16 << 20
 def fetch_tools(http: httpx.Client, url: str) -> Json:
     """Return `{"tools": […]}`. Raises `NoAnswer` and httpx's errors."""
     session = _Session(http, url)
-    return list_tools(session.ask, session.tell)
+    return list_tools(session.request, session.notify)
 
 
 class _Session:
@@ -29,25 +29,25 @@ class _Session:
         self.number = 0
         self.headers = {"Accept": ACCEPTED}
 
-    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.number += 1
-        message = request(self.number, method, params)
-        with self.http.stream("POST", self.url, json=message, headers=self.headers) as answer:
+        body = request(self.number, method, params)
+        with self.http.stream("POST", self.url, json=body, headers=self.headers) as answer:
             answer.raise_for_status()
             if SESSION in answer.headers:
                 self.headers[SESSION] = answer.headers[SESSION]
             self.headers["MCP-Protocol-Version"] = PROTOCOL
-            for found in _messages(answer):
-                if answers(found, self.number):
-                    return dict(found)
-        raise NoAnswer(f"it gave no response to {method}")
+            for message in _messages(answer):
+                if answers(message, self.number):
+                    return dict(message)
+        raise NoAnswer(f"no response to {method}")
 
-    def tell(self, method: str) -> None:
+    def notify(self, method: str) -> None:
         self.http.post(self.url, json=notification(method), headers=self.headers).raise_for_status()
 
 
 def _messages(answer: httpx.Response) -> Iterator[Any]:
-    """Yield the messages of an answer, which is one in JSON, or a stream of events."""
+    """Yield the messages of a response: one JSON message or an event stream."""
     if not answer.headers.get("content-type", "").startswith("text/event-stream"):
         yield _decoded("\n".join(_lines(answer)))
         return
@@ -63,11 +63,11 @@ def _messages(answer: httpx.Response) -> Iterator[Any]:
 
 
 def _lines(answer: httpx.Response) -> Iterator[str]:
-    left = LONGEST_ANSWER
+    remaining = LONGEST_ANSWER
     for line in answer.iter_lines():
-        left -= len(line)
-        if left < 0:
-            raise NoAnswer(f"it answered with more than {LONGEST_ANSWER >> 20} MB")
+        remaining -= len(line)
+        if remaining < 0:
+            raise NoAnswer(f"the response has more than {LONGEST_ANSWER >> 20} MB")
         yield line
 
 
@@ -75,4 +75,4 @@ def _decoded(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise NoAnswer(f"it answered what is no JSON: {error}") from error
+        raise NoAnswer(f"the response is not JSON: {error}") from error

@@ -1,8 +1,8 @@
-"""Asks an MCP server for its tools: the exchange, and the way over standard input and output.
+"""Lists the tools of an MCP server: the exchange, and its transport over standard input and output.
 
-Run as a program of its own inside a sandbox (`python mcp_stdio.py COMMAND`), where nothing else of evalhub
-is in sight: it imports the standard library alone. It prints `{"tools": […]}`; a command that speaks no MCP
-and prints JSON by itself is passed through.
+Runs as a separate program inside a sandbox (`python mcp_stdio.py COMMAND`) without the rest of evalhub, so it
+imports only the standard library. Prints `{"tools": […]}`; the output of a command that prints JSON without
+speaking MCP is passed through.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ MOST_PAGES = 100
 UNKNOWN_METHOD = -32601
 LEAVE_SECONDS = 2.0
 
-Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""Sends a request by its method and parameters, and returns the response."""
-Tell = Callable[[str], None]
+SendRequest = Callable[[str, dict[str, Any]], dict[str, Any]]
+"""Sends a request with its method and parameters, and returns the response."""
+SendNotification = Callable[[str], None]
 """Sends a notification."""
 
 
 class NoAnswer(Exception):
-    """The server went away, or refused; the message says what came."""
+    """The server ended or refused; the message says what it sent."""
 
 
-def list_tools(ask: Ask, tell: Tell) -> dict[str, Any]:
-    """Return `{"tools": […]}` of all pages (MCP, Lifecycle and Listing Tools). Raises `NoAnswer`."""
-    greeting = ask("initialize", HELLO)
-    # Servers that only answer tools/list know no sessions, and need none.
+def list_tools(send_request: SendRequest, notify: SendNotification) -> dict[str, Any]:
+    """Return `{"tools": […]}` from all pages (MCP, Lifecycle and Listing Tools). Raises `NoAnswer`."""
+    greeting = send_request("initialize", HELLO)
+    # Servers that only answer tools/list have no sessions.
     if (greeting.get("error") or {}).get("code") != UNKNOWN_METHOD:
         _result(greeting)
-        tell("notifications/initialized")
+        notify("notifications/initialized")
     tools: list[Any] = []
     cursor = None
     for _ in range(MOST_PAGES):
-        page = _result(ask("tools/list", {"cursor": cursor} if cursor else {}))
+        page = _result(send_request("tools/list", {"cursor": cursor} if cursor else {}))
         tools += page.get("tools") or []
         cursor = page.get("nextCursor")
         if not cursor:
@@ -54,24 +54,24 @@ def list_tools(ask: Ask, tell: Tell) -> dict[str, Any]:
 def _result(response: dict[str, Any]) -> dict[str, Any]:
     result = response.get("result")
     if not isinstance(result, dict):
-        told = response.get("error")
-        said = told.get("message") if isinstance(told, dict) else told
-        raise NoAnswer(f"it refused: {said or 'without a reason'}")
+        error = response.get("error")
+        message = error.get("message") if isinstance(error, dict) else error
+        raise NoAnswer(f"the server refused: {message or 'no reason given'}")
     return result
 
 
 def request(number: int, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Return a request as JSON-RPC 2.0 has it."""
+    """Return a JSON-RPC 2.0 request."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
 def notification(method: str) -> dict[str, Any]:
-    """Return a notification as JSON-RPC 2.0 has it."""
+    """Return a JSON-RPC 2.0 notification."""
     return {"jsonrpc": "2.0", "method": method}
 
 
 def answers(message: Any, number: int) -> bool:
-    """Tell whether a message is the response to a request."""
+    """Return whether a message is the response to a request."""
     return (
         isinstance(message, dict)
         and message.get("id") == number
@@ -80,15 +80,15 @@ def answers(message: Any, number: int) -> bool:
 
 
 class _Child:
-    """A command in conversation: a message a line."""
+    """A command that exchanges messages, one per line."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self.number = 0
         self.printed: list[str] = []
-        """Everything that it has printed so far."""
+        """The output so far."""
 
-    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    def request(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.number += 1
         self._send(request(self.number, method, params))
         for line in self.process.stdout or ():
@@ -99,9 +99,9 @@ class _Child:
                 continue
             if answers(message, self.number):
                 return dict(message)
-        raise NoAnswer(f"it ended before it answered {method}")
+        raise NoAnswer(f"it ended before its response to {method}")
 
-    def tell(self, method: str) -> None:
+    def notify(self, method: str) -> None:
         self._send(notification(method))
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -111,20 +111,20 @@ class _Child:
             self.process.stdin.write(json.dumps(message) + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            # A command that only prints does not listen; what it printed is still read.
+            # A command that only prints does not read its input; its output is still read.
             return
 
 
 def main(command: str) -> int:
-    """Print the tools that the command tells of, or what it printed where it speaks no MCP; return its exit code."""
+    """Print the command's tools, or its output if it doesn't speak MCP; return its exit code."""
     pipe = subprocess.PIPE
     with subprocess.Popen(["/bin/sh", "-c", command], stdin=pipe, stdout=pipe, text=True) as process:
         child = _Child(process)
         try:
-            sys.stdout.write(json.dumps(list_tools(child.ask, child.tell)))
+            sys.stdout.write(json.dumps(list_tools(child.request, child.notify)))
         except NoAnswer as error:
             if child.number > 1:
-                sys.stderr.write(f"The MCP server gave no tools: {error}.\n")
+                sys.stderr.write(f"The MCP server returned no tools: {error}.\n")
                 return 1
             sys.stdout.write("".join(child.printed))
             return process.wait()
@@ -134,7 +134,7 @@ def main(command: str) -> int:
 
 
 def _leave(process: subprocess.Popen[str]) -> None:
-    """Close the server's input, which asks it to end, and end it where it does not."""
+    """Close the server's input so that it ends; kill it if it doesn't."""
     try:
         process.communicate(timeout=LEAVE_SECONDS)
     except subprocess.TimeoutExpired:

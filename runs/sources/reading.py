@@ -1,4 +1,4 @@
-"""Seed manifests, snapshots and tool registries, from wherever a request says they are."""
+"""Reads seed manifests, snapshots and tool registries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_SOURCE_FILES = 5000
 
 
 def read_json_file(path: Path, what: str) -> Json:
-    """Return a JSON file's value. Raises `RequestError` saying what was to be read."""
+    """Return a JSON file's value. Raises `RequestError`, which names it as `what`."""
     try:
         return json.loads(read_whole(path))
     except OSError as error:
@@ -30,19 +30,19 @@ def read_json_file(path: Path, what: str) -> Json:
 def read_registry_file(path: Path) -> Json:
     """Return the registry at a path (a JSON file, a barrel, a tool file or a folder of them) as JSON.
 
-    Nothing is executed. Raises `RequestError` where there is no tool in it.
+    Nothing is executed. Raises `RequestError` if it has no tools.
     """
     root = path if path.is_dir() else path.parent
     if not path.exists():
         raise RequestError(f"{path}: There is no tool registry. Check the path.")
-    found = [
+    sources = [
         file for pattern in _SOURCE_FILES for file in root.rglob(pattern) if "node_modules" not in file.parts
     ]
-    if len(found) > MOST_SOURCE_FILES:
+    if len(sources) > MOST_SOURCE_FILES:
         raise RequestError(
             f"{root}: There are more than {MOST_SOURCE_FILES} source files. Name the registry itself."
         )
-    files = {file.relative_to(root).as_posix(): file.read_bytes() for file in found if file.is_file()}
+    files = {file.relative_to(root).as_posix(): file.read_bytes() for file in sources if file.is_file()}
     name = path.relative_to(root).as_posix() if path != root else "."
     reading = read_registry(files, name)
     if reading.registry is None:
@@ -51,12 +51,12 @@ def read_registry_file(path: Path) -> Json:
 
 
 def registry_json(registry: Registry) -> Json:
-    """Return a registry as it is kept with a run."""
+    """Return a registry as stored with a run."""
     return msgspec.to_builtins(registry)
 
 
 def registry_from(value: Json, source: str) -> Json:
-    """Return a registry that came over the wire, such as an MCP `tools/list` answer. Raises `RequestError`."""
+    """Return a registry from received JSON, such as an MCP `tools/list` response. Raises `RequestError`."""
     reading = registry_of(value, source)
     if reading.registry is None:
         raise RequestError(" ".join(reading.warnings))

@@ -1,1 +1,1 @@
-"""Targets: read from files, taken over, changed, resolved with a worker's variables, and checked."""
+"""Targets: read from files, imported, edited, resolved with a worker's variables, and checked."""

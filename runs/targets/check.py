@@ -1,8 +1,9 @@
-"""Whether a target can work: the page asks, a worker looks, for the web process runs no command."""
+"""Checks of targets, requested on a page and done by a worker because the web process runs no commands."""
 
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -20,10 +21,10 @@ from runs.targets.resolve import resolve_target
 from runs.worker_settings import containment, variables_of
 
 
-def ask_check(target: Target, *, by: User | None) -> TargetCheck:
-    """Return the question that waits for a worker, a new one unless one waits already.
+def request_check(target: Target, *, by: User | None) -> TargetCheck:
+    """Return the pending check of a target; create one if there is none.
 
-    Older ones of the target go, except the last that was answered.
+    Older checks are deleted, except the last result.
     """
     now = timezone.now()
     newest = target.checks.first()
@@ -38,25 +39,25 @@ def ask_check(target: Target, *, by: User | None) -> TargetCheck:
 
 
 def run_check(check_id: int) -> None:
-    """Look whether a target can work on this machine, once, and keep what was found."""
+    """Check a target on this machine, once, and store the result."""
     check = TargetCheck.take(check_id, _here())
     if check is None:
         return
-    answer = _answer(look(check.target))
+    answer = _answer(check_target(check.target))
     for name, value in answer.items():
         setattr(check, name, value)
     check.save(update_fields=list(answer))
 
 
-def keep_found(target: Target, found: Availability) -> None:
-    """Keep what the preparation of a run found of its target, unless somebody waits for an answer of a worker.
+def store_availability(target: Target, availability: Availability) -> None:
+    """Store the check that a run's preparation made, unless a check is pending.
 
-    It takes the place of the last answer. The sentence has to be free of secrets.
+    It replaces the last result. The sentence must not contain secrets.
     """
     newest = target.checks.first()
     if newest is not None and newest.is_waiting(now=timezone.now()):
         return
-    kept = TargetCheck.objects.create(target=target, worker=_here(), **_answer(found))
+    kept = TargetCheck.objects.create(target=target, worker=_here(), **_answer(availability))
     target.checks.filter(pk__lt=kept.pk).delete()
 
 
@@ -64,21 +65,21 @@ def _here() -> str:
     return socket.gethostname()[:200]
 
 
-def _answer(found: Availability) -> dict[str, Any]:
-    """Return the columns of a check that was answered just now."""
+def _answer(availability: Availability) -> dict[str, Any]:
+    """Return the columns of a check that has just finished."""
     return {
         "at": timezone.now(),
-        "available": found.available,
-        "sentence": storable(found.sentence),
-        "version": storable(found.version)[:200],
+        "available": availability.available,
+        "sentence": storable(availability.sentence),
+        "version": storable(availability.version)[:200],
     }
 
 
-def look(target: Target) -> Availability:
-    """Return whether the target can work here; what it is configured wrongly in is part of the answer."""
+def check_target(target: Target) -> Availability:
+    """Return whether the target works on this machine; configuration errors are part of the answer."""
     try:
         resolved = resolve_target(target, variables_of(target.project))
-        found = make_provider(resolved, containment().for_target(resolved.options)).check()
+        availability = make_provider(resolved, containment().for_target(resolved.options)).check()
     except ProviderError as error:
         return Availability(available=False, sentence=str(error))
-    return Availability(found.available, mask_values(found.sentence, resolved.secrets), found.version)
+    return replace(availability, sentence=mask_values(availability.sentence, resolved.secrets))

@@ -1,6 +1,6 @@
-"""Reads targets files and resolves what they refer to.
+"""Reads targets files and resolves their variables.
 
-A definition is kept as it was written: `${{ VAR }}` stands for a whole value and is resolved on the worker,
+A definition is stored as written: `${{ VAR }}` replaces an entire value and is resolved on the worker
 when a trial runs, from the variables that the project may use. Secrets are never stored: a field that needs
 one must be such a reference (AgentV, Provider Integration).
 """
@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from evaluators.model import Json
 from runs.errors import ProviderError
 from runs.providers.options import ResolvedTarget
-from runs.targets.entries import Entry, TargetDefinition, reference, told
+from runs.targets.entries import Entry, TargetDefinition, reference, validation_message
 from scenarios.formats.positions import Document, Location, Positions, where
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.yaml_text import read_yaml
@@ -27,7 +27,7 @@ _OPTIONAL_PATHS = frozenset(("cwd", "workspace_template", "log_dir"))
 
 
 def read_targets(content: bytes, file: str) -> tuple[TargetDefinition, ...]:
-    """Return the targets of a file. Raises `ScenarioFileError` with every problem that is no lint."""
+    """Return the targets of a file. Raises `ScenarioFileError` with every error."""
     document = read_yaml(content, file)
     entries = document.value.get("targets") if isinstance(document.value, dict) else None
     if not isinstance(entries, list) or not entries:
@@ -50,7 +50,7 @@ def read_targets(content: bytes, file: str) -> tuple[TargetDefinition, ...]:
 
 
 def read_target(content: bytes, file: str) -> TargetDefinition:
-    """Return the one target that a text describes. Raises `ScenarioFileError` with every problem that is no lint."""
+    """Return the only target in a text. Raises `ScenarioFileError` with every error."""
     document = read_yaml(content, file)
     if not isinstance(document.value, dict):
         sentence, fix = "This describes no target.", "Write `name`, `provider` and the provider's own fields."
@@ -62,7 +62,7 @@ def read_target(content: bytes, file: str) -> TargetDefinition:
 
 
 def define(entry: Mapping[str, Json], *, file: str = "target") -> TargetDefinition:
-    """Return the definition of one entry, such as one that is kept. Raises `ScenarioFileError`."""
+    """Return the definition of one entry, such as a stored one. Raises `ScenarioFileError`."""
     reader = Entry(Document(file, dict(entry), Positions()), (), dict(entry))
     if refused := [problem for problem in reader.problems() if not problem.lint]:
         raise ScenarioFileError(refused)
@@ -72,10 +72,10 @@ def define(entry: Mapping[str, Json], *, file: str = "target") -> TargetDefiniti
 def resolve(
     definition: TargetDefinition, env: Mapping[str, str], *, base_folder: str = "", eval_folder: str = ""
 ) -> ResolvedTarget:
-    """Return the target with the values of its variables.
+    """Return the target with its variables resolved.
 
-    `env` holds only what the project may use (see `allowed`). `eval_folder` is where a `cli` target without
-    `cwd` works. Raises `ProviderError` (kind `configuration`) naming the variable or field that is wrong.
+    `env` has only variables that the project may use (see `allowed`). `eval_folder` is the working directory of
+    a `cli` target without `cwd`. Raises `ProviderError` (kind `configuration`) naming the variable or field that is wrong.
     """
     resolution = _Resolution(definition, env)
     values = resolution.values()
@@ -88,7 +88,7 @@ def resolve(
     except ValidationError as error:
         first = error.errors()[0]
         raise ProviderError(
-            f"The target '{definition.name}' cannot be used: {where(first['loc'])}: {told(first)}. "
+            f"The target '{definition.name}' cannot be used: {where(first['loc'])}: {validation_message(first)}. "
             "Correct the field, or the variable that it refers to.",
             kind="configuration",
         ) from error
@@ -97,7 +97,7 @@ def resolve(
 
 @dataclass
 class _Resolution:
-    """Replaces references by values and remembers the values."""
+    """Replaces references with values and remembers the values."""
 
     definition: TargetDefinition
     env: Mapping[str, str]
@@ -106,33 +106,33 @@ class _Resolution:
         self.secrets: list[str] = []
 
     def values(self) -> dict[str, Json]:
-        """The fields with their values; an optional one whose variable is missing is left out."""
+        """Return the fields with their values, without optional ones whose variable is missing."""
         required = {
             name for name, field in self.definition.options.model_fields.items() if field.is_required()
         }
-        found: dict[str, Json] = {}
+        values: dict[str, Json] = {}
         for field, value in self.definition.fields.items():
             name = reference(value)
             if name and not self.env.get(name, "").strip() and field not in required:
                 continue
             if field in self.definition.options.opaque_fields:
-                found[field] = value
+                values[field] = value
             else:
-                found[field] = self._value(value, (field,))
-        return found
+                values[field] = self._value(value, (field,))
+        return values
 
     def _value(self, value: Json, at: Location) -> Json:
         if isinstance(value, dict):
             return {
                 key: self._value(item, (*at, key))
                 for key, item in value.items()
-                if not self._left_out(key, item)
+                if not self._is_omitted(key, item)
             }
         if isinstance(value, list):
             return [self._value(item, (*at, index)) for index, item in enumerate(value)]
         return self._variable(reference(value), at) if reference(value) else value
 
-    def _left_out(self, key: str, value: Json) -> bool:
+    def _is_omitted(self, key: str, value: Json) -> bool:
         name = reference(value)
         return bool(name) and key in _OPTIONAL_PATHS and not self.env.get(name, "").strip()
 

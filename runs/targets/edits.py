@@ -18,10 +18,10 @@ from scenarios.formats.problems import Problem, ScenarioFileError
 
 @transaction.atomic
 def accept(target: Target, *, by: User | None) -> None:
-    """Let a proposal be used. Raises `RequestError` for what is known from imported results only."""
+    """Accept a proposal. Raises `RequestError` for a target that exists only in imported results."""
     if target.is_imported:
         raise RequestError(
-            f"{target.name} is known from imported results only, so nothing can run on it. "
+            f"{target.name} exists only in imported results, so nothing can run on it. "
             "Import a targets file with an entry of this name."
         )
     if Target.objects.filter(pk=target.pk, accepted=False).update(accepted=True, changed=timezone.now()):
@@ -31,7 +31,7 @@ def accept(target: Target, *, by: User | None) -> None:
 
 @transaction.atomic
 def remove(target: Target, *, by: User | None) -> None:
-    """Delete a target or a proposal. Raises `RequestError` where runs were made on it."""
+    """Delete a target or a proposal. Raises `RequestError` if it has runs."""
     runs = target.runs.count()
     if runs:
         raise RequestError(
@@ -44,7 +44,7 @@ def remove(target: Target, *, by: User | None) -> None:
 
 @transaction.atomic
 def rewrite(target: Target, text: str, *, by: User | None) -> Target:
-    """Replace a target's definition by the entry that a text describes. Raises `ScenarioFileError`."""
+    """Replace a target's definition with the entry in a text. Raises `ScenarioFileError`."""
     definition = read_target(text.encode(), target.name)
     if definition.name != target.name:
         raise ScenarioFileError([_renamed(target.name)])

@@ -1,4 +1,4 @@
-"""One entry of a targets file: which kind of target it is, and everything that is wrong with it."""
+"""One entry of a targets file: its kind, its options and its problems."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class TargetDefinition:
     name: str
     kind: str
     fields: Mapping[str, Json]
-    """By the names of the kind's options; references are still in it."""
+    """Values by option name, references unresolved."""
     entry: Mapping[str, Json]
-    """As it was written, for keeping."""
+    """The entry as written, for storage."""
     judge_target: str = ""
     workers: int | None = None
     line: int = 1
     lines: tuple[tuple[str, int], ...] = ()
-    """Where each field stands."""
+    """The line of each field."""
     lints: tuple[Problem, ...] = ()
 
     @property
@@ -45,14 +45,14 @@ class TargetDefinition:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of the variables it refers to, sorted."""
+        """The names of its variables, sorted."""
         return tuple(sorted({name for _, text in _texts(self.fields) if (name := reference(text))}))
 
 
 def reference(value: Json) -> str:
-    """Return the name of the variable that a value stands for; empty for a literal."""
-    found = _REFERENCE.match(value) if isinstance(value, str) else None
-    return found[1] if found else ""
+    """Return the variable that a value refers to; empty for a literal."""
+    match = _REFERENCE.match(value) if isinstance(value, str) else None
+    return match[1] if match else ""
 
 
 class Entry:
@@ -70,7 +70,7 @@ class Entry:
         self.origin = self._origins()
 
     def definition(self) -> TargetDefinition:
-        """The entry as a definition; only after `problems` found none that refuses it."""
+        """The entry as a definition; valid only if `problems` has no errors."""
         workers = self.fields().get("workers")
         return TargetDefinition(
             name=self.name,
@@ -87,11 +87,11 @@ class Entry:
         )
 
     def fields(self) -> dict[str, Json]:
-        """Values by the option's name, whatever spelling they were given in; a null is not given."""
+        """Values by option name, for any spelling of the field; null counts as absent."""
         return {field: self.entry[key] for field, key in self.origin.items()}
 
     def problems(self) -> tuple[Problem, ...]:
-        """Everything that is wrong with the entry; a key that is read for two options is told once."""
+        """The problems of the entry; a field read for two options is reported once."""
         return tuple(dict.fromkeys(self._problems()))
 
     def _problems(self) -> Iterator[Problem]:
@@ -110,15 +110,15 @@ class Entry:
         return value.strip() if isinstance(value, str) else ""
 
     def _origins(self) -> dict[str, str]:
-        """The key under which each option was written; the first spelling with a value counts."""
+        """The field that each option is read from: the first spelling with a value."""
         spellings = self.options.spellings() if self.options else {}
-        found: dict[str, str] = {}
+        origins: dict[str, str] = {}
         for field, names in spellings.items():
             written = (self.given[name] for name in names if name in self.given)
-            taken = [key for key in written if self.entry[key] is not None]
-            if taken:
-                found[field] = taken[0]
-        return found
+            present = [key for key in written if self.entry[key] is not None]
+            if present:
+                origins[field] = present[0]
+        return origins
 
     def _unknown_provider(self) -> Problem:
         written = self._word("provider")
@@ -150,7 +150,7 @@ class Entry:
             if field in options.secret_fields or is_credential(named, text):
                 yield self._problem_at(
                     location,
-                    "A credential is written out here, and secrets are never stored.",
+                    "This field contains a credential, and secrets are never stored.",
                     f"Set it as a variable on the worker and write ${{{{ {_variable(last)} }}}} here.",
                     "targets/literal-secret",
                 )
@@ -161,8 +161,8 @@ class Entry:
             if location[0] not in options.opaque_fields and "${{" in text and not reference(text):
                 yield self._problem_at(
                     location,
-                    "A variable reference must be a whole value; here it is part of one.",
-                    "Let the variable hold the whole value.",
+                    "A variable reference must be the entire value; here it is part of one.",
+                    "Put the entire value in the variable.",
                     "targets/partial-reference",
                 )
 
@@ -170,22 +170,22 @@ class Entry:
         literal = {field: value for field, value in self.fields().items() if not reference(value)}
         try:
             options.model_validate(literal)
-        except ValidationError as error:
-            for found in error.errors():
-                field = str(found["loc"][0]) if found["loc"] else ""
-                if found["type"] == "missing" and field in self.origin and len(found["loc"]) == 1:
+        except ValidationError as invalid:
+            for error in invalid.errors():
+                field = str(error["loc"][0]) if error["loc"] else ""
+                if error["type"] == "missing" and field in self.origin and len(error["loc"]) == 1:
                     continue
-                yield self._invalid(field, found)
+                yield self._invalid(field, error)
 
-    def _invalid(self, field: str, found: Mapping[str, Any]) -> Problem:
-        if found["type"] == "missing" and len(found["loc"]) == 1:
+    def _invalid(self, field: str, error: Mapping[str, Any]) -> Problem:
+        if error["type"] == "missing" and len(error["loc"]) == 1:
             what = f"A {self.kind} target needs the field '{field}'."
             return self._problem(field, what, "Add it.", "targets/missing-field")
-        what = f"This is not valid here: {told(found)}."
-        return self._problem_at(tuple(found["loc"]), what, "Correct the value.", "targets/invalid-field")
+        what = f"This is not valid here: {validation_message(error)}."
+        return self._problem_at(tuple(error["loc"]), what, "Correct the value.", "targets/invalid-field")
 
     def _problem_at(self, location: Location, what: str, fix: str, id: str) -> Problem:
-        """A problem at a location whose first part is an option's name."""
+        """Return a problem at a location that begins with an option's name."""
         first = self.origin.get(str(location[0]), str(location[0])) if location else ""
         at = (*self.at, first, *location[1:]) if first else self.at
         return self.document.problem(at, what, fix=fix, id=id)
@@ -195,7 +195,7 @@ class Entry:
 
 
 def _texts(value: Json, at: Location = ()) -> Iterator[tuple[Location, str]]:
-    """Every text in a value, with where it stands."""
+    """Yield every text in a value with its location."""
     if isinstance(value, str):
         yield at, value
     elif isinstance(value, Mapping):
@@ -206,8 +206,8 @@ def _texts(value: Json, at: Location = ()) -> Iterator[tuple[Location, str]]:
             yield from _texts(item, (*at, index))
 
 
-def told(error: Mapping[str, Any]) -> str:
-    """Return what pydantic says of a field, as a part of a sentence."""
+def validation_message(error: Mapping[str, Any]) -> str:
+    """Return pydantic's message as part of a sentence."""
     return str(error["msg"]).removeprefix("Value error, ").rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""Targets files taken over into a project."""
+"""Imports targets files into a project."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def import_targets(
     base_folder: str = "",
     accepted: bool = True,
 ) -> tuple[Target, ...]:
-    """Store the targets of a file, in place of those with the same names. Raises `ScenarioFileError`.
+    """Store the targets of a file, replacing those with the same names. Raises `ScenarioFileError`.
 
-    Without `accepted` they are proposals that an admin has to accept; one that would replace a target is left
-    alone until then.
+    Without `accepted` they are proposals that an admin has to accept; a target of the same name stays unchanged
+    until then.
     """
     definitions = read_targets(content, file)
     for definition in definitions:
@@ -47,7 +47,7 @@ def import_targets(
 def import_bundle_targets(
     suite_version: SuiteVersion, *, by: User | None, base_folder: str = "", accepted: bool = True
 ) -> tuple[Target, ...]:
-    """Store the targets that a suite's bundle brought; none where it brought no targets file."""
+    """Store the targets in a suite's bundle; return none if it has no targets file."""
     if not suite_version.targets_text:
         return ()
     content = suite_version.targets_text.encode()
@@ -56,8 +56,8 @@ def import_bundle_targets(
 
 
 @dataclass(frozen=True)
-class Brought:
-    """The targets that came with an upload, or what is wrong with their file; its suites are kept all the same."""
+class UploadedTargets:
+    """The targets in an upload, or the problems of their file; the suites are stored either way."""
 
     targets: tuple[Target, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -65,21 +65,23 @@ class Brought:
 
 def import_uploaded_targets(
     versions: Iterable[SuiteVersion], *, by: User | None, base_folder: str = "", accepted: bool = True
-) -> Brought:
-    """Store the targets that the bundle of these suite versions brought; its targets file stands with each of them."""
+) -> UploadedTargets:
+    """Store the targets in the bundle of these suite versions; each version has the same targets file."""
     version = next((each for each in versions if each.targets_text), None)
     if version is None:
-        return Brought()
+        return UploadedTargets()
     try:
-        return Brought(import_bundle_targets(version, by=by, base_folder=base_folder, accepted=accepted))
+        return UploadedTargets(
+            import_bundle_targets(version, by=by, base_folder=base_folder, accepted=accepted)
+        )
     except ScenarioFileError as error:
-        return Brought(problems=error.problems)
+        return UploadedTargets(problems=error.problems)
 
 
 def folder_on_disk(path: Path, targets_file: str) -> str:
-    """Return where relative paths of a targets file start from: its own folder on disk; empty within an archive."""
-    found = (path if path.is_dir() else path.parent) / targets_file
-    return str(found.resolve().parent) if found.is_file() else ""
+    """Return the folder that relative paths of a targets file start from; empty within an archive."""
+    file = (path if path.is_dir() else path.parent) / targets_file
+    return str(file.resolve().parent) if file.is_file() else ""
 
 
 def _store(

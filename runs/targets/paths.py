@@ -1,4 +1,4 @@
-"""The paths that a target names, checked when it is saved and again when it is used."""
+"""Checks the paths in a target when it is saved and again when it is used."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from scenarios.formats.problems import Problem, ScenarioFileError
 
 
 def refuse_saving(definition: TargetDefinition, roots: TargetRoots, *, file: str, base: str) -> None:
-    """Raise `ScenarioFileError` with every path that this target may not name; references are seen when it is used."""
+    """Raise `ScenarioFileError` for every forbidden path; variables are checked at use."""
     problems = [
         Problem(
             file=file,
             line=dict(definition.lines).get(field, definition.line),
             where=f"{definition.name}.{field}",
-            what=said,
+            what=message,
             id="targets/path",
         )
-        for field, said in _refused(definition, {}, roots, base)
+        for field, message in _refused(definition, {}, roots, base)
     ]
     if problems:
         raise ScenarioFileError(problems)
@@ -32,10 +32,10 @@ def refuse_saving(definition: TargetDefinition, roots: TargetRoots, *, file: str
 def refuse_using(
     definition: TargetDefinition, variables: Mapping[str, str], roots: TargetRoots, *, base: str
 ) -> None:
-    """Raise `ProviderError` with the first path that this target may not use: links may have changed since."""
-    for field, said in _refused(definition, variables, roots, base):
+    """Raise `ProviderError` for the first forbidden path: links may have changed since it was saved."""
+    for field, message in _refused(definition, variables, roots, base):
         raise ProviderError(
-            f"The target '{definition.name}' cannot be used: {field}: {said}", kind="configuration"
+            f"The target '{definition.name}' cannot be used: {field}: {message}", kind="configuration"
         )
 
 
@@ -59,7 +59,7 @@ def _refused(
 
 def _check(path: str, use: Use, roots: TargetRoots, base: str, *, free: bool) -> None:
     if use is Use.RUN and "/" not in path:
-        return  # a name, looked for on PATH
+        return  # a name on PATH
     if free and not base and not Path(path).is_absolute():
         refuse_climbing(path)
     else:
@@ -67,9 +67,9 @@ def _check(path: str, use: Use, roots: TargetRoots, base: str, *, free: bool) ->
 
 
 def _paths(value: Json, variables: Mapping[str, str]) -> Iterator[str]:
-    """Yield the texts of a field, with the values of their variables where these are known."""
+    """Yield the texts of a field, with known variables resolved."""
     for text in value.values() if isinstance(value, Mapping) else (value,):
         name = reference(text)
-        found = variables.get(name, "").strip() if name else text
-        if isinstance(found, str) and found:
-            yield found
+        value_of_name = variables.get(name, "").strip() if name else text
+        if isinstance(value_of_name, str) and value_of_name:
+            yield value_of_name

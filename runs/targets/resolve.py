@@ -1,4 +1,4 @@
-"""A stored target as it can be asked: with its variables, its prices and the key of its model."""
+"""Resolves a stored target: its variables, its prices and the key of its model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scenarios.formats.problems import ScenarioFileError
 def resolve_target(
     target: Target, variables: Mapping[str, str], version: TargetVersion | None = None
 ) -> ResolvedTarget:
-    """Return a stored target with its variables, as one of its versions has it, else as it is now.
+    """Return a stored target with its variables resolved, of the given version if any.
 
     Raises `ProviderError` naming what is missing.
     """
@@ -27,9 +27,9 @@ def resolve_target(
     try:
         definition = define(entry, file=target.name)
     except ScenarioFileError as error:
-        # Stored definitions were valid once; a newer release may ask for more.
+        # Stored definitions were valid once; a newer release may require more.
         raise ProviderError(
-            f"The target '{target.name}' is not valid any more: {error.problems[0]}", kind="configuration"
+            f"The target '{target.name}' is no longer valid: {error.problems[0]}", kind="configuration"
         ) from error
     roots = containment().targets
     refuse_using(definition, variables, roots, base=target.base_folder)
@@ -38,10 +38,10 @@ def resolve_target(
 
 
 def _reachable(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTarget:
-    """Return a model with the key that it is asked with, and any other target as it is."""
+    """Return a model with its API key, and any other target unchanged."""
     if target.kind not in MODELS:
         return target
-    # Loaded for a model only: how one is reached takes as long to load as the rest of `runs`.
+    # Imported only for models because it takes as long as the rest of `runs`.
     from runs.providers.access import with_key
 
     return with_key(target, variables)

@@ -62,7 +62,7 @@ def test_other_documents_stay_and_an_ambiguous_one_is_told(suite, tmp_path):
     assert (ended.code, ended.err.strip()) == (
         2,
         f"{good}: 'good.md' could take the place of several documents: AGENTS.md, docs/CLAUDE.md. "
-        f"Say which path in the workspace is meant: --guidance PATH={good}.",
+        f"Name its path in the workspace: --guidance PATH={good}.",
     )
     answer = ran(suite, "--guidance", f"AGENTS.md={good}").trial_set.get().answer
     assert "new advice" in answer and "more advice" in answer and "old advice" not in answer
@@ -80,7 +80,7 @@ def test_a_path_out_of_the_workspace_is_refused(suite, tmp_path):
         "--now",
     )
     assert ended.code == 2
-    assert "'../a.md' leads out of the workspace" in ended.err
+    assert "'../a.md' is outside the workspace" in ended.err
     assert [each.files[0]["content"] for each in Guidance.objects.all()] == ["old advice\n"]
 
 

@@ -62,7 +62,7 @@ def test_without_a_worker_it_says_so_once_and_stops_waiting(arguments):
     assert called.err.count(NOTICE) == 1
     assert "'make run' starts evalhub with one." in called.err
     run = Run.objects.get()
-    assert f"Kept, and carried once a worker runs: run {run.pk}." in called.err
+    assert f"The runs stay queued for the next worker: run {run.pk}." in called.err
     assert (run.state, run.open) == ("queued", 1)
 
 
@@ -113,7 +113,7 @@ def test_without_a_limit_it_waits_on(arguments):
     called = call(*arguments, "--wait-limit", "0")
     worker.join()
     assert called.code == 0, called.err
-    assert "as long as it takes" in called.err
+    assert "Waiting without a limit." in called.err
 
 
 @pytest.mark.parametrize("limit", ["-1", "nan", "inf", "soon"])

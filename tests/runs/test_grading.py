@@ -113,7 +113,7 @@ def test_it_reads_the_judges_reply_by_the_rubric():
 def test_it_says_that_the_judges_reply_is_missing():
     graded = grade_by_files(wanted(JUDGED, files={"rubric.yaml": RUBRIC, "out.txt": "hello"}))
     assert graded["outcome"] == "error"
-    assert "Give one as `judge_reply`." in graded["error"]
+    assert "Add it as `judge_reply`." in graded["error"]
 
 
 def test_it_takes_tool_calls_by_themselves():

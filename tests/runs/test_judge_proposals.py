@@ -27,7 +27,7 @@ def asked(project, named, **more):
 def test_a_proposed_target_cannot_be_asked_to_judge(project):
     make_target(project)
     make_target(project, "grader", accepted=False)
-    with pytest.raises(UnknownTarget, match=r"The target 'grader' is a proposal\. An admin has to accept it"):
+    with pytest.raises(UnknownTarget, match=r"The target 'grader' is a proposal\. Ask an admin to accept it"):
         asked(project, "grader")
     assert asked(project, "grader", judge=False)
 

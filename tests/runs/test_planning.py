@@ -100,7 +100,7 @@ def test_an_unknown_target_is_told_with_what_was_meant(project):
 
 def test_a_proposal_is_no_target_yet(project):
     make_target(project, "new", accepted=False)
-    with pytest.raises(UnknownTarget, match="An admin has to accept it"):
+    with pytest.raises(UnknownTarget, match="Ask an admin to accept it"):
         plan(project, Request([make_suite(project)], targets=["new"]))
 
 

@@ -168,7 +168,7 @@ def test_a_tool_that_does_not_answer_spends_no_trial():
     assert not preparation.prepare_run(run.pk)
     run.refresh_from_db()
     assert "no-such-tool --version' ended with exit code 127" in run.error
-    assert run.error.endswith("mend the command in the scenario's target section.")
+    assert run.error.endswith("fix the command in the scenario's target section.")
 
 
 def test_the_version_of_the_tool_is_its_version_commands_first_line():

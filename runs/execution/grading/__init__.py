@@ -1,4 +1,4 @@
-"""Captured evidence in, every layer's scores out, nothing stored."""
+"""Grades captured evidence without storing anything."""
 
 from runs.execution.grading.evidence import Grading
 from runs.execution.grading.grade import grade_by_files, grade_in_workspace

@@ -1,4 +1,4 @@
-"""Captured files as a workspace in which nothing can be run."""
+"""Captured files as a workspace without commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaluators.model import CommandResult, FileUnavailable
 
 @dataclass(frozen=True)
 class CapturedFiles:
-    """Files by path, as gates look at them (`evaluators.model.Workspace`)."""
+    """Files by path, for gates (`evaluators.model.Workspace`)."""
 
     files: Mapping[str, str]
 
@@ -25,27 +25,27 @@ class CapturedFiles:
         stdin: str | None = None,
         network: bool = False,
     ) -> CommandResult:
-        """Return that nothing was run."""
+        """Return a result that says that nothing ran."""
         return CommandResult(exit_code=None, error=NOT_RUN)
 
     def read(self, path: str) -> str:
         """Return a captured text. Raises `FileUnavailable`."""
-        found = self.files.get(_inside(path))
-        if found is None:
+        content = self.files.get(_inside(path))
+        if content is None:
             raise FileUnavailable(f"{path} does not exist.")
-        return found
+        return content
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or a folder of one was captured. Raises `FileUnavailable` for a path outside."""
-        wanted = _inside(path)
-        return wanted == "." or any(each == wanted or each.startswith(wanted + "/") for each in self._paths())
+        """Return whether a file or folder was captured. Raises `FileUnavailable` for a path outside."""
+        inside = _inside(path)
+        return inside == "." or any(each == inside or each.startswith(inside + "/") for each in self._paths())
 
     def _paths(self) -> list[str]:
         return [posixpath.normpath(each) for each in self.files]
 
 
 def _inside(path: str) -> str:
-    found = posixpath.normpath(path)
-    if path.startswith("/") or found == ".." or found.startswith("../"):
+    normal = posixpath.normpath(path)
+    if path.startswith("/") or normal == ".." or normal.startswith("../"):
         raise FileUnavailable(f"{path} leads out of the workspace.")
-    return found
+    return normal

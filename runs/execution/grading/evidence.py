@@ -1,4 +1,4 @@
-"""What is graded: a suite's text, one of its scenarios, and what was captured of a trial."""
+"""The input of grading: a suite's text, a scenario and captured evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scenarios.spec import ScenarioSpec
 LARGEST_EXIT_CODE = 2**31 - 1
 
 Parser = Literal["events", "plain_text", "trace", "otel", "codex", "claude_code", "opencode", "chat"]
-"""Names of the transcript readers; a test holds them to `PARSERS`."""
+"""Names of the transcript readers; a test compares them with `PARSERS`."""
 
 
 class SuiteText(Given):
@@ -55,7 +55,7 @@ class ToolCall(Given):
 
 
 class GivenEvidence(Given):
-    """Everything that was captured; what is left out is not known."""
+    """Captured evidence; omitted fields are unknown."""
 
     transcript: Text | None = None
     """Output that is only text."""
@@ -87,26 +87,26 @@ class Grading(Given):
     evidence: GivenEvidence = GivenEvidence()
 
 
-def chosen_scenario(wanted: Grading) -> ScenarioSpec:
-    """Return the scenario that is graded by. Raises `ScenarioFileError`, and `RequestError` for its key."""
-    name = posixpath.basename(wanted.suite.name) or "suite.yaml"
-    suites = parse_files(_suite_files(name, wanted), name=posixpath.splitext(name)[0])
+def select_scenario(grading: Grading) -> ScenarioSpec:
+    """Return the selected scenario. Raises `ScenarioFileError`, and `RequestError` for its key."""
+    name = posixpath.basename(grading.suite.name) or "suite.yaml"
+    suites = parse_files(_suite_files(name, grading), name=posixpath.splitext(name)[0])
     specs = {spec.key: spec for suite in suites for spec in suite.scenarios}
-    if wanted.scenario is None and len(specs) == 1:
+    if grading.scenario is None and len(specs) == 1:
         return next(iter(specs.values()))
-    if wanted.scenario in specs:
-        return specs[wanted.scenario]
+    if grading.scenario in specs:
+        return specs[grading.scenario]
     keys = ", ".join(specs)
-    asked = f"no scenario '{wanted.scenario}'" if wanted.scenario else "more than one scenario"
-    raise RequestError(f"{name} has {asked}. Name one of: {keys}.")
+    problem = f"no scenario '{grading.scenario}'" if grading.scenario else "more than one scenario"
+    raise RequestError(f"{name} has {problem}. Name one of: {keys}.")
 
 
-def _suite_files(name: str, wanted: Grading) -> dict[str, bytes]:
-    """Return the suite's file with those that it names.
+def _suite_files(name: str, grading: Grading) -> dict[str, bytes]:
+    """Return the suite's file with the files that it names.
 
-    What was captured is how the workspace was left, so that the folder it started from need only exist.
+    The evidence has the final workspace, so the initial folder only needs to exist.
     """
-    text, captured = wanted.suite.text.encode(), wanted.evidence.files
+    text, captured = grading.suite.text.encode(), grading.evidence.files
     files = {name: text}
     for path in companions(name, text):
         if path in captured:
@@ -117,12 +117,12 @@ def _suite_files(name: str, wanted: Grading) -> dict[str, bytes]:
 
 
 def workspace_files(evidence: GivenEvidence) -> tuple[FixtureFile, ...]:
-    """Return the captured files as a workspace is made from."""
+    """Return the captured files as initial files of a workspace."""
     return tuple(FixtureFile(path, text.encode()) for path, text in sorted(evidence.files.items()))
 
 
 def recording_of(evidence: GivenEvidence) -> Recording:
-    """Return the evidence as a provider would have brought it."""
+    """Return the evidence as a recording."""
     parser, raw = "plain_text", (evidence.transcript or "").encode()
     if evidence.stream is not None:
         parser, raw = evidence.stream.parser, evidence.stream.text.encode()
@@ -141,7 +141,7 @@ def recording_of(evidence: GivenEvidence) -> Recording:
 
 
 def transcript_of(evidence: GivenEvidence, recording: Recording) -> Transcript:
-    """Return the transcript as execution reads it. Raises `UnreadableTranscript`."""
+    """Return the parsed transcript. Raises `UnreadableTranscript`."""
     transcript = parse(
         recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
     )

@@ -1,4 +1,4 @@
-"""Grading: the reading and judging of execution, over evidence that somebody captured."""
+"""Grades captured evidence with the parsing and judging of execution."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from runs.execution.assess import describe, judged, unreadable
 from runs.execution.grading.captured import CapturedFiles
 from runs.execution.grading.evidence import (
     Grading,
-    chosen_scenario,
     recording_of,
+    select_scenario,
     transcript_of,
     workspace_files,
 )
@@ -38,7 +38,7 @@ _OF_STORED_TRIALS = ("id", "index", "state", "artifacts")
 
 
 def runs_commands(spec: ScenarioSpec) -> bool:
-    """Tell whether grading by the scenario runs any command."""
+    """Return whether grading by the scenario runs a command."""
     criteria = spec.criteria
     return (
         bool(spec.post or criteria.scripts)
@@ -47,27 +47,27 @@ def runs_commands(spec: ScenarioSpec) -> bool:
     )
 
 
-def grade_by_files(wanted: Grading) -> dict[str, Any]:
-    """Return what every layer says, with no command run: what needs one comes back without a verdict.
+def grade_by_files(grading: Grading) -> dict[str, Any]:
+    """Return every layer's scores without running commands; gates that need one have no verdict.
 
     Raises `ScenarioFileError` and `RequestError`.
     """
-    spec = chosen_scenario(wanted)
-    return _graded(wanted, spec, CapturedFiles(wanted.evidence.files), layers=WITHOUT_COMMANDS)
+    spec = select_scenario(grading)
+    return _graded(grading, spec, CapturedFiles(grading.evidence.files), layers=WITHOUT_COMMANDS)
 
 
-def grade_in_workspace(wanted: Grading, root: Path, containment: Containment) -> dict[str, Any]:
-    """Return what every layer says, with commands run in a workspace made of the captured files.
+def grade_in_workspace(grading: Grading, root: Path, containment: Containment) -> dict[str, Any]:
+    """Return every layer's scores, with commands run in a workspace of the captured files.
 
-    The workspace lies under `root` and is removed. Raises `ScenarioFileError`, `RequestError` and
-    `ProviderError` for files that no workspace can hold.
+    The workspace is created under `root` and removed. Raises `ScenarioFileError`, `RequestError` and
+    `ProviderError` for files that cannot be written.
     """
-    spec = chosen_scenario(wanted)
-    with trial_folder(root, workspace_files(wanted.evidence)) as folder:
-        recording = recording_of(wanted.evidence)
+    spec = select_scenario(grading)
+    with trial_folder(root, workspace_files(grading.evidence)) as folder:
+        recording = recording_of(grading.evidence)
         folder.write_record(recording.raw, recording.events)
         workspace = _workspace(spec, folder, containment)
-        return _graded(wanted, spec, workspace, post=lambda: workspace.run_post(spec.post))
+        return _graded(grading, spec, workspace, post=lambda: workspace.run_post(spec.post))
 
 
 def _workspace(spec: ScenarioSpec, folder: TrialFolder, containment: Containment) -> LocalWorkspace:
@@ -79,35 +79,35 @@ def _workspace(spec: ScenarioSpec, folder: TrialFolder, containment: Containment
         tool=tool.binary if tool else "",
         record=folder.record,
     )
-    told = {
+    variables = {
         "LLM_TOOL_TEST_FIXTURE_DIR": bare.inside(folder.workspace),
         "LLM_TOOL_TEST_RESULTS_DIR": bare.inside(folder.scratch),
         "LLM_TOOL_TEST_SCENARIO": spec.key,
         "LLM_TOOL_TEST_TRANSCRIPT": bare.inside(folder.transcript),
         "LLM_TOOL_TEST_EVENTS": bare.inside(folder.events),
     }
-    return replace(bare, env={**told, **(tool.env if tool else {})})
+    return replace(bare, env={**variables, **(tool.env if tool else {})})
 
 
 def _graded(
-    wanted: Grading,
+    grading: Grading,
     spec: ScenarioSpec,
     workspace: Workspace,
     *,
     post: Callable[[], tuple[PostResult, ...]] = tuple,
     layers: Sequence[Layer] = LAYERS,
 ) -> dict[str, Any]:
-    recording = recording_of(wanted.evidence)
+    recording = recording_of(grading.evidence)
     described = describe(recording)
     try:
-        evidence = _evidence(wanted, spec, recording, workspace)
+        evidence = _evidence(grading, spec, recording, workspace)
     except UnreadableTranscript as error:
         return _shown(spec, unreadable(described, recording, error))
     return _shown(spec, judged(described, spec.criteria, evidence, recording, post(), layers))
 
 
-def _evidence(wanted: Grading, spec: ScenarioSpec, recording: Recording, workspace: Workspace) -> Evidence:
-    transcript = transcript_of(wanted.evidence, recording)
+def _evidence(grading: Grading, spec: ScenarioSpec, recording: Recording, workspace: Workspace) -> Evidence:
+    transcript = transcript_of(grading.evidence, recording)
     env = workspace.env if isinstance(workspace, LocalWorkspace) else {}
     return Evidence(
         transcript=transcript,
@@ -119,20 +119,20 @@ def _evidence(wanted: Grading, spec: ScenarioSpec, recording: Recording, workspa
         timed_out=recording.timed_out,
         seconds=recording.seconds,
         usage=recording.usage or transcript.usage,
-        complete=_reply(wanted),
+        complete=_reply(grading),
         script_env={name: value for name, value in env.items() if name.startswith("LLM_TOOL_TEST_")},
-        seed=wanted.evidence.seed,
-        snapshot=wanted.evidence.snapshot,
+        seed=grading.evidence.seed,
+        snapshot=grading.evidence.snapshot,
     )
 
 
-def _reply(wanted: Grading) -> Complete:
-    """Return a judge that answers what was captured of one."""
-    given = wanted.evidence.judge_reply
+def _reply(grading: Grading) -> Complete:
+    """Return a judge that gives the captured reply."""
+    given = grading.evidence.judge_reply
 
     def answer(request: CompletionRequest) -> Completion:
         if given is None:
-            raise CompletionError("No judge's answer came with the evidence. Give one as `judge_reply`.")
+            raise CompletionError("The evidence has no judge reply. Add it as `judge_reply`.")
         text = given if isinstance(given, str) else msgspec.json.encode(given).decode()
         return Completion(text, model=request.model)
 
@@ -145,26 +145,28 @@ def _gates_by_files(criteria: Criteria, evidence: Evidence, so_far: tuple[Score,
 
 
 def _without_workspace(layer: Layer) -> Layer:
-    def asked(criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]) -> tuple[Score, ...]:
+    def layer_without_commands(
+        criteria: Criteria, evidence: Evidence, so_far: tuple[Score, ...]
+    ) -> tuple[Score, ...]:
         return layer(criteria, replace(evidence, workspace=None), so_far)
 
-    return asked
+    return layer_without_commands
 
 
 WITHOUT_COMMANDS: tuple[Layer, ...] = tuple(
     _gates_by_files if layer is gates_layer else _without_workspace(layer) for layer in LAYERS
 )
-"""The layers of execution, where files can be looked at and no command may run."""
+"""The layers of execution for captured files, without commands."""
 
 
 def _shown(spec: ScenarioSpec, result: TrialResult) -> dict[str, Any]:
-    """Return the result as a trial's document without what only a stored trial has."""
+    """Return the result as a trial's document, without fields of stored trials."""
     trial = Trial(scenario=Scenario(key=spec.key), **columns(result))
     scores = result.evaluation.scores if result.evaluation else ()
     rows = [judging_row(0, score) for score in scores if score.judging]
     judgings = [JudgingRecord(**{name: row[name] for name in row if name != "trial"}) for row in rows]
     shown = trial_json(trial, judgings, ())
     if shown["outcome"] == "pass" and any(score.message == NOT_RUN for score in scores):
-        # What was not run decides nothing, so nobody can say that it passed.
+        # Gates that did not run leave the outcome open.
         shown |= {"outcome": None, "composite": None}
     return {name: value for name, value in shown.items() if name not in _OF_STORED_TRIALS}

@@ -1,4 +1,4 @@
-"""Grading by a worker, for those who may run commands; the web process only waits."""
+"""Grading by a worker, because the web process runs no commands."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from scenarios.formats.problems import ScenarioFileError
 POLL_SECONDS = 0.1
 
 
-def ask_worker(project: Project, wanted: Grading, *, by: User) -> GradeRequest:
-    """Store a request and call for a worker."""
-    row = GradeRequest.objects.create(project=project, by=by, request=wanted.model_dump(mode="json"))
+def request_grading(project: Project, grading: Grading, *, by: User) -> GradeRequest:
+    """Store a request and wake a worker."""
+    row = GradeRequest.objects.create(project=project, by=by, request=grading.model_dump(mode="json"))
     wakeups.grade(row.pk)
     return row
 
 
 def wait_for_result(row: GradeRequest, seconds: float) -> dict[str, Any] | None:
-    """Return the request's result, None where it takes longer than this."""
+    """Return the request's result; None if it takes longer."""
     until = time.monotonic() + seconds
     while row.result is None and time.monotonic() < until:
         time.sleep(POLL_SECONDS)
@@ -40,20 +40,20 @@ def wait_for_result(row: GradeRequest, seconds: float) -> dict[str, Any] | None:
 
 
 def run_request(request_id: int) -> None:
-    """Grade a stored request, once; whatever goes wrong is its result."""
+    """Grade a stored request, once; a failure becomes its result."""
     row = GradeRequest.claim(request_id, now=timezone.now())
     if row is not None:
         result = _result(Grading.model_validate(row.request))
-        # What a command printed may hold what a database does not take.
+        # Output of commands may contain characters that databases reject.
         row.finish(json.loads(storable_json(result)))
 
 
-def _result(wanted: Grading) -> dict[str, Any]:
+def _result(grading: Grading) -> dict[str, Any]:
     try:
-        return {"graded": grade_in_workspace(wanted, settings.WORK_DIR, containment())}
+        return {"graded": grade_in_workspace(grading, settings.WORK_DIR, containment())}
     except ScenarioFileError as error:
         problems = [problem.as_json() for problem in error.problems]
-        return _refused("The file cannot be taken as it is.", "files/refused", problems)
+        return _refused("The file has errors.", "files/refused", problems)
     except RequestError as error:
         return _refused(str(error), error.id)
     except ProviderError as error:

@@ -11,7 +11,7 @@ from django.db import transaction
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs.models import Target
-from runs.targets.import_targets import Brought, folder_on_disk, import_uploaded_targets
+from runs.targets.import_targets import UploadedTargets, folder_on_disk, import_uploaded_targets
 from scenarios.bundles import Bundle, read_path
 from scenarios.commands import (
     FAILED,
@@ -50,7 +50,7 @@ class Command(EvalhubCommand):
 
 def _take(
     path: Path, bundle: Bundle, project: Project, *, strict: bool
-) -> tuple[tuple[Imported, ...], Brought]:
+) -> tuple[tuple[Imported, ...], UploadedTargets]:
     """Store a bundle's suites, and take over the targets that it brings as `run_scenarios` does."""
     by = acting_user()
     imported = import_files(bundle, project=project, by=by, strict=strict)
@@ -59,7 +59,7 @@ def _take(
     return imported, import_uploaded_targets(versions, by=by, base_folder=folder)
 
 
-def _lines(imported: tuple[Imported, ...], brought: Brought) -> list[str]:
+def _lines(imported: tuple[Imported, ...], brought: UploadedTargets) -> list[str]:
     lines = [_told(each) for each in imported]
     if brought.targets:
         lines.append(f"Targets taken over: {', '.join(each.name for each in brought.targets)}.")

@@ -69,7 +69,7 @@ class Command(EvalhubCommand):
             run_here.run_here(launch, ended)
         elif options["wait"]:
             limit = options["wait_limit"] or None
-            wait.wait_for(launch, ended, limit_seconds=limit, say=self.stderr.write)
+            wait.wait_for(launch, ended, limit_seconds=limit, notify=self.stderr.write)
         else:
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
@@ -190,7 +190,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
         suite_versions=versions,
         targets=options["target"],
         models=options["model"],
-        guidance=inputs.chosen_guidance(versions, options["guidance"], by=by),
+        guidance=inputs.select_guidance(versions, options["guidance"], by=by),
         selection=selection,
         options=run_options,
         tool_version=options["tool_version"],

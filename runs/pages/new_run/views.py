@@ -19,9 +19,9 @@ from runs.pages.new_run.forms import RunForm
 from runs.pages.new_run.narrowing import FAILED_LAST, chips, failed_keys
 from runs.pages.new_run.run_choices import Offer, offer_of
 from runs.planning.command_line import as_command
-from runs.planning.estimate import PlanEstimate, estimated
+from runs.planning.estimate import PlanEstimate, estimate_plan
 from runs.planning.request import PlannedRun, plan, request_runs
-from runs.planning.run_history import Past, past_of
+from runs.planning.run_history import RunHistory, read_history
 from runs.planning.selection import ChosenScenario, ProjectReader
 
 
@@ -49,7 +49,7 @@ class NewRunPage:
     reader: ProjectReader
     scenarios: Sequence[ChosenScenario]
     """All of the chosen suite."""
-    past: Past
+    past: RunHistory
     form: RunForm
     given: QueryDict
 
@@ -62,7 +62,7 @@ class NewRunPage:
             planned = plan(self.project, request, self.reader)
         except RequestError as error:
             return Plan(problem=str(error), id=error.id)
-        estimate = estimated(planned, self.past, judged=request.options.judge)
+        estimate = estimate_plan(planned, self.past, judged=request.options.judge)
         guidance = self.offer.guidance_of(self.form.version.suite)
         return Plan(planned, estimate, as_command(request, guidance))
 
@@ -76,7 +76,7 @@ def _new_run_page(project: Project, asked: QueryDict, *, is_new: bool) -> NewRun
     version = offer.versions.get(given.get("suite", ""))
     scenarios = reader.scenarios(version) if version else ()
     chosen = {target.pk for target in targets if target.name in given.getlist("targets")}
-    past = past_of(
+    past = read_history(
         project.pk, version.suite_id if version else 0, [each.scenario_id for each in scenarios], chosen
     )
     if is_new and FAILED_LAST in given:

@@ -21,7 +21,7 @@ from runs.models import Target
 from runs.pages.forms import TargetForm, TargetsFileForm
 from runs.pages.targets.target_list import target_row, target_rows, worker_rows
 from runs.targets import edits
-from runs.targets.check import ask_check
+from runs.targets.check import request_check
 from runs.targets.import_targets import import_bundle_targets, import_targets
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.models import Suite
@@ -194,7 +194,7 @@ def target_check(request: ProjectRequest, pk: int) -> HttpResponse:
     """Ask a worker whether a target can work, and show what is known of it; htmx asks on until there is an answer."""
     target = find_target(request, pk)
     if request.method == "POST":
-        ask_check(target, by=request.user)
+        request_check(target, by=request.user)
     if not request.htmx:
         return redirect("target-list", request.access.project.slug)
     context = {"row": target_row(target, now=timezone.now()), **_rights(request)}

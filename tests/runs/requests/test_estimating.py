@@ -6,9 +6,9 @@ import pytest
 
 from evaluators.power import pass_rate_spread, smallest_change
 from runs.models.run_options import RunOptions, Selection
-from runs.planning.estimate import OFFERED, estimated
+from runs.planning.estimate import OFFERED, estimate_plan
 from runs.planning.request import Request, plan
-from runs.planning.run_history import past_of
+from runs.planning.run_history import read_history
 from runs.warehouse import measures
 from tests.builders import make_project, make_suite, make_target
 from tests.runs.past_runs import past_run
@@ -35,10 +35,10 @@ def reckoned(version, *, trials=1, judged=True, only=(), **asked):
     request = Request([version], options=options, selection=Selection(only=only), **asked)
     planned = plan(version.suite.project, request)
     scenarios = [entry.scenario_version.scenario_id for entry in version.entries.all()]
-    past = past_of(
+    past = read_history(
         version.suite.project_id, version.suite_id, scenarios, {each.target.pk for each in planned}
     )
-    return estimated(planned, past, judged=judged)
+    return estimate_plan(planned, past, judged=judged)
 
 
 def outcomes(*failing, trials=3):
@@ -144,7 +144,8 @@ def test_the_smallest_change_comes_from_the_scenarios_of_past_runs(version):
     found = reckoned(version, trials=3)
     (run,) = found.runs
     spread = pass_rate_spread(
-        [run.past.scenarios["pass"][each.scenario_id] for each in run.run.scenarios], run.past.whole["pass"]
+        [run.history.scenarios["pass"][each.scenario_id] for each in run.run.scenarios],
+        run.history.aggregates["pass"],
     )
     assert found.chosen.change == pytest.approx(smallest_change(spread, 6, 3))
     assert 0.05 < found.chosen.change < 1

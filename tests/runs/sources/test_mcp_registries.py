@@ -107,7 +107,7 @@ def test_a_command_that_prints_a_registry_is_read(run: Any) -> None:
     [
         (
             f"{shlex.quote(sys.executable)} -c {shlex.quote(SERVER)} --closed",
-            "The MCP server gave no tools: it refused: The shop is closed.",
+            "The MCP server returned no tools: the server refused: The shop is closed.",
         ),
         ("echo broken >&2; exit 3", "ended with exit code 3: broken"),
         ("echo nothing", "printed no JSON"),
@@ -127,10 +127,10 @@ def test_a_command_without_tools_spends_no_trial(run: Any, registry: str, senten
         (Reply({}, status=500), "500"),
         (
             Reply({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "No entry"}}),
-            "it refused: No entry.",
+            "the server refused: No entry.",
         ),
-        (Reply(pieces=(b"<html>",)), "it answered what is no JSON"),
-        (Reply({"id": 7, "result": {}}), "it gave no response to initialize"),
+        (Reply(pieces=(b"<html>",)), "the response is not JSON"),
+        (Reply({"id": 7, "result": {}}), "no response to initialize"),
     ],
     ids=["status", "error", "no JSON", "another response"],
 )

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from runs.models import Target, TargetCheck
 from runs.providers.base import Availability
-from runs.targets.check import ask_check, keep_found, run_check
+from runs.targets.check import request_check, run_check, store_availability
 from tests.builders import make_project, make_target
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def changed(definition: dict) -> Target:
 
 
 def checked(target: Target) -> TargetCheck:
-    check = ask_check(target, by=None)
+    check = request_check(target, by=None)
     run_check(check.pk)
     check.refresh_from_db()
     return check
@@ -45,7 +45,7 @@ def test_a_target_that_can_work_is_available():
     [
         ({"provider": "replay", "path": "/nowhere/recorded.jsonl"}, "recorded.jsonl"),
         ({"provider": "mock", "env": {"A": "${{ NOT_SET_HERE }}"}}, "needs the variable NOT_SET_HERE"),
-        ({"provider": "gone"}, "is not valid any more"),
+        ({"provider": "gone"}, "is no longer valid"),
     ],
     ids=["missing file", "missing variable", "unknown provider"],
 )
@@ -56,14 +56,14 @@ def test_what_is_wrong_is_a_sentence(definition, said):
 
 
 def test_only_the_first_worker_takes_a_question():
-    check = ask_check(make_target(make_project()), by=None)
+    check = request_check(make_target(make_project()), by=None)
     assert TargetCheck.take(check.pk, "one") is not None
     assert TargetCheck.take(check.pk, "two") is None
 
 
 def test_a_second_question_waits_for_the_first():
     target = make_target(make_project())
-    assert ask_check(target, by=None) == ask_check(target, by=None)
+    assert request_check(target, by=None) == request_check(target, by=None)
 
 
 def test_asking_again_keeps_only_the_last_answer():
@@ -75,15 +75,15 @@ def test_asking_again_keeps_only_the_last_answer():
 
 def test_what_a_preparation_found_does_not_answer_somebody_who_waits():
     target = make_target(make_project())
-    asked = ask_check(target, by=None)
-    keep_found(target, Availability(available=False, sentence="Start it."))
+    asked = request_check(target, by=None)
+    store_availability(target, Availability(available=False, sentence="Start it."))
     assert list(target.checks.all()) == [asked]
 
 
 def test_what_a_preparation_found_takes_the_place_of_the_last_answer():
     target = make_target(make_project())
     checked(target)
-    keep_found(target, Availability(available=False, sentence="Start it.\0", version="2.0"))
+    store_availability(target, Availability(available=False, sentence="Start it.\0", version="2.0"))
     check = target.checks.get()
     assert (check.available, check.sentence, check.version) == (False, "Start it.\ufffd", "2.0")
     assert check.worker and check.at and not check.is_waiting(now=timezone.now())

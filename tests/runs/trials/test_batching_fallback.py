@@ -180,8 +180,8 @@ def test_a_preparation_that_was_thought_lost_takes_its_batch_back(models):
     models.script.answer = lambda prompt: Answer(CITIES[prompt])
     context = load_run(run.pk)
     row = ProviderBatch.objects.create(run=run, state="failed", token="mine", detail={"reason": "lost."})
-    # Nothing public hands in a batch that was thought lost.
-    batches._hand_in(row, batching_of(context.provider), context)  # noqa: SLF001
+    # Nothing public submits a batch that was thought lost.
+    batches._submit(row, batching_of(context.provider), context)  # noqa: SLF001
     assert len(models.script.requests("/cancel")) == 1
     row.refresh_from_db()
     assert (row.state, row.external_id) == ("failed", "")
@@ -192,7 +192,7 @@ def test_no_secret_is_kept_of_a_batch(models):
     run = batch_run(models)
     preparation.prepare_run(run.pk)
     let_a_look_be_due(run)
-    batches.waits(run.pk)
+    batches.must_wait(run.pk)
     kept = [json.loads(bytes(row.data)) for row in BatchAnswer.objects.all()]
     texts = [text for each in kept for text in (each["answer"], base64.b64decode(each["raw"]).decode())]
     assert texts == ["The key is [REDACTED]."] * 6

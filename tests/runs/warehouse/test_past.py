@@ -7,7 +7,7 @@ import pytest
 from runs.models import Run
 from runs.models.run import MAINLINE
 from runs.planning import run_history
-from runs.planning.run_history import COST, FEWEST, LAST, LOOKED_AT, PASS, SECONDS, Past, past_of
+from runs.planning.run_history import COST, FEWEST, LAST, MOST_RUNS, PASS, SECONDS, RunHistory, read_history
 from tests.builders import make_project, make_run, make_suite, make_target
 from tests.runs.past_runs import past_run
 
@@ -30,7 +30,7 @@ def scenarios_of(version):
 
 
 def told(version, *targets):
-    return past_of(
+    return read_history(
         version.suite.project_id, version.suite_id, scenarios_of(version), {each.pk for each in targets}
     )
 
@@ -46,7 +46,7 @@ def test_it_sums_each_scenario_over_runs(version, target):
     assert arm.scenarios[PASS][create].within == pytest.approx(0.5)
     assert arm.scenarios[COST][export].mean == pytest.approx(0.3)
     assert arm.scenarios[SECONDS][create].mean_of_runs == pytest.approx(20.0)
-    assert arm.whole[PASS].means == pytest.approx((0.5 + 1) / 2 + (1 + 0) / 2)
+    assert arm.aggregates[PASS].means == pytest.approx((0.5 + 1) / 2 + (1 + 0) / 2)
 
 
 def test_a_run_of_a_few_chosen_scenarios_is_no_sample_of_the_suite(project, target):
@@ -54,7 +54,11 @@ def test_a_run_of_a_few_chosen_scenarios_is_no_sample_of_the_suite(project, targ
     past_run(large, cost_usd=0.1)
     past_run(large, {"a": ("fail",)}, cost_usd=0.9)
     arm = told(large).arm(target.pk, "")
-    assert (arm.runs, arm.whole[PASS].mean, arm.whole[COST].mean_of_runs) == (1, 1.0, pytest.approx(0.1))
+    assert (arm.runs, arm.aggregates[PASS].mean, arm.aggregates[COST].mean_of_runs) == (
+        1,
+        1.0,
+        pytest.approx(0.1),
+    )
     assert arm.scenarios[PASS][scenarios_of(large)[0]].n == 2
 
 
@@ -78,12 +82,12 @@ def test_trials_that_are_errors_say_nothing_of_a_scenario(version, target):
 )
 def test_runs_off_the_mainline_do_not_count(version, target, changes):
     past_run(version, **changes)
-    assert told(version) == Past()
+    assert told(version) == RunHistory()
 
 
 def test_runs_without_a_trial_do_not_count(version, target):
     make_run(version, error="It could not be prepared.", outcome="error")
-    assert told(version) == Past()
+    assert told(version) == RunHistory()
 
 
 @pytest.mark.parametrize("branch", MAINLINE)
@@ -94,7 +98,7 @@ def test_the_main_branch_counts(version, target, branch):
 
 def test_another_project_says_nothing(version, target):
     past_run(make_suite(make_project("other")))
-    assert told(version) == Past()
+    assert told(version) == RunHistory()
 
 
 def test_each_target_and_model_stands_for_itself(version, target, project):
@@ -166,7 +170,7 @@ def test_a_target_that_told_no_cost_is_known_for_it(version, target):
     past_run(version, cost_usd=None)
     found = told(version)
     assert found.trial_costs == {target.pk: None}
-    assert COST not in found.arm(target.pk, "").whole
+    assert COST not in found.arm(target.pk, "").aggregates
     assert found.target(target.pk, "").cost is None
     assert found.target(target.pk, "").runs == 1
 
@@ -197,7 +201,7 @@ def test_it_says_when_the_history_reaches_further_back(version, target):
             state="finished",
             trigger="web",
         )
-        for _ in range(LOOKED_AT)
+        for _ in range(MOST_RUNS)
     )
     assert not told(version).reaches_back
 
@@ -207,4 +211,4 @@ def test_it_makes_three_queries_however_many_runs(version, target, django_assert
         past_run(version)
     project, scenarios = version.suite.project_id, scenarios_of(version)
     with django_assert_num_queries(3):
-        assert past_of(project, version.suite_id, scenarios).arms
+        assert read_history(project, version.suite_id, scenarios).arms

@@ -62,7 +62,7 @@ def test_guidance_can_be_chosen(signed_in, version):
         ({"trials": "0"}, "Enter 1 or more."),
         ({"trials": "1001"}, "Enter 1000 or less."),
         ({"only": "nothing"}, "has no scenario"),
-        ({"tags": "nowhere"}, "No scenario of Basics is left"),
+        ({"tags": "nowhere"}, "No scenario of Basics matches"),
         ({"targets": ["gone"]}, "There is no target “gone” that can run this suite."),
         ({"suite": "gone"}, "Select a valid choice"),
         ({"timeout_seconds": "soon"}, "Enter a number of seconds, such as 120."),

@@ -38,7 +38,7 @@ def test_a_target_of_imported_results_is_not_accepted(signed_in, project):
     target = make_target(project, accepted=False)
     Target.objects.update(provider="imported")
     text = parse(signed_in().post(f"{ADDRESS}{target.pk}/accept/", follow=True))
-    assert "known from imported results only" in text
+    assert "exists only in imported results" in text
     assert not Target.objects.get().accepted
 
 
