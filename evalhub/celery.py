@@ -1,4 +1,4 @@
-"""The Celery application. A message is a wake-up; what there is to do stands in the database."""
+"""The Celery application. Messages are wake-ups; the work is in the database."""
 
 import os
 import threading
@@ -25,7 +25,7 @@ app.conf.update(
     # Lost messages cost only the time until the next tick, so a long visibility timeout protects against doubled ones.
     # Nor is a broker that is away asked again, for six seconds, by a page: the next tick sends the wake-up.
     broker_transport_options={"visibility_timeout": 12 * 3600, "max_retries": 0},
-    # Whoever reaches the broker cannot stop workers, nor make them unpickle anything.
+    # Clients of the broker cannot stop workers or make them unpickle data.
     worker_enable_remote_control=False,
     accept_content=["json"],
     result_accept_content=["json"],
@@ -47,12 +47,12 @@ app.autodiscover_tasks(["runs"])
 
 
 class Lanes(bootsteps.StartStopStep):
-    """Carries trials beside Celery's own threads, which are left to short tasks."""
+    """Runs trials beside Celery's own threads, which do short tasks."""
 
     requires = ("celery.worker.components:Pool",)
 
     def include_if(self, parent: Any) -> bool:
-        """Carry no trials in a worker that was started without the lanes' queue."""
+        """Run trials only in workers that consume the lanes' queue."""
         return LANES in parent.app.amqp.queues.consume_from
 
     def start(self, parent: Any) -> None:
@@ -90,7 +90,7 @@ _leaving = threading.Event()
 
 @worker_ready.connect
 def say_hello(**_: object) -> None:
-    """Let people see this worker, from now until it ends."""
+    """Register this worker until it ends."""
     from runs.queue import worker_registry
     from runs.warehouse.store_identity import store_id_if_readable
 
@@ -99,7 +99,7 @@ def say_hello(**_: object) -> None:
 
 @worker_shutting_down.connect
 def finish_up(**_: object) -> None:
-    """Let the lanes end with the trial that they carry now; what is queued waits for the next worker."""
+    """Stop the lanes after their current trials; queued ones wait for the next worker."""
     from runs.execution import lanes
 
     _leaving.set()

@@ -1,4 +1,4 @@
-"""Whether evalhub works: the database, the broker, the queue and the workers."""
+"""The health of the database, the broker, the queue and the workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from runs.queue.disk import shortage
 from runs.warehouse.store_identity import store_problems
 
 BROKER_SECONDS = 1.0
-"""How long the broker is waited for, so that a check never hangs."""
+"""Timeout of the broker check."""
 
 
 def _broker_client() -> redis.Redis:
@@ -46,7 +46,7 @@ def _broker_client() -> redis.Redis:
 
 
 def broker_problem() -> str:
-    """Return why the broker does not answer, or nothing where it does."""
+    """Return why the broker does not answer; empty if it does."""
     try:
         with _broker_client() as client:
             client.ping()
@@ -111,9 +111,9 @@ def state() -> dict[str, Any]:
 
 
 def shown(request: HttpRequest) -> dict[str, Any]:
-    """Return what who asks may see of `state`: strangers only whether evalhub works."""
+    """Return the part of `state` that the client may see: without rights only the status."""
     found = state()
-    # Without a database nobody can be told from a stranger.
+    # Without a database no client can be identified.
     with suppress(Error):
         if found["database"] == "ok" and sees_details(request):
             # Strangers never make a web process ask the store, which may be slow or away.

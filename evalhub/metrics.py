@@ -1,6 +1,6 @@
-"""How evalhub does, for a monitoring system: `/metrics` in the text format that Prometheus reads.
+"""Metrics for a monitoring system: `/metrics` in the text format that Prometheus reads.
 
-Everything is counted from the database at the time of asking, so that every web process says the same.
+Every request counts from the database, so all web processes report the same.
 No name of a project, suite or target is in it.
 """
 
@@ -58,15 +58,11 @@ def collected() -> Iterator[Metric]:
     )
     seen = [each for each in workers if each["seen_seconds"] <= SEEN_LATELY]
     yield Metric("evalhub_workers", "gauge", "Workers heard of in the last minute.", [("", len(seen))])
-    yield Metric(
-        "evalhub_lanes", "gauge", "Trials carried right now.", [("", sum(each["lanes"] for each in seen))]
-    )
+    yield Metric("evalhub_lanes", "gauge", "Running trials.", [("", sum(each["lanes"] for each in seen))])
     yield from _disks(seen)
     yield from _runs()
     waiting = Alert.objects.filter(state=AlertState.UNTRIAGED).count()
-    yield Metric(
-        "evalhub_alerts_untriaged", "gauge", "Regressions nobody has decided about.", [("", waiting)]
-    )
+    yield Metric("evalhub_alerts_untriaged", "gauge", "Untriaged regressions.", [("", waiting)])
 
 
 def _disks(workers: list[dict[str, Any]]) -> Iterator[Metric]:

@@ -1,4 +1,4 @@
-"""Who may see how the whole of evalhub does, over all projects."""
+"""Rights to operational data of all projects."""
 
 from __future__ import annotations
 

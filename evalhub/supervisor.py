@@ -1,4 +1,4 @@
-"""Keeps a few child processes running and leaves none behind.
+"""Keeps child processes running and stops them all at its end.
 
 Linux ends children whose supervisor is killed (PR_SET_PDEATHSIG). Elsewhere they are stopped by
 the supervisor's own signal handlers only.
@@ -19,7 +19,7 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 STEADY_SECONDS = 30.0
-"""A service that stayed up so long has its failures forgotten."""
+"""Uptime after which a service's failures are reset."""
 LONGEST_PAUSE = 30.0
 
 

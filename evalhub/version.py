@@ -1,4 +1,4 @@
-"""The version stands in one place: the newest heading of CHANGELOG.md."""
+"""Reads the version from the newest heading of CHANGELOG.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever asks, for which project, in which role."""
+"""The access of a person or token to a project."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Access:
     role: str
 
     def may(self, action: str) -> bool:
-        """Tell whether the action is allowed; the actions stand in `roles.ACTIONS`."""
+        """Return whether the action is allowed; `roles.ACTIONS` lists the actions."""
         return allows(self.role, action)
 
 
@@ -37,7 +37,7 @@ def of_user(user: User, slug: str) -> Access | None:
 
 
 def access_among(memberships: Iterable[Membership], user: User, slug: str) -> Access | None:
-    """Return the access that one of a person's memberships gives to a project, or None."""
+    """Return a person's access to a project among their memberships, or None."""
     found = next((each for each in memberships if each.project.slug == slug), None)
     return Access(found.project, user, found.role) if found else None
 

@@ -1,4 +1,4 @@
-"""Who belongs to a project, and in which role. A project always has an admin."""
+"""Adds, changes and removes members. A project always has an admin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalhub.teams.roles import Role
 
 
 class MemberRefused(Exception):
-    """A change of members that cannot be; the message says what to do."""
+    """A refused change of members; the message says what to do."""
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Who works here: projects, members and their roles, tokens, and what people did."""
+"""Projects, members and their roles, tokens, and the audit log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalhub.teams.roles import Role
 
 
 class Project(models.Model):
-    """What everything belongs to; nobody who is not a member sees anything of it."""
+    """The owner of all data; only its members see it."""
 
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=120)
@@ -55,7 +55,7 @@ class Membership(models.Model):
 
 
 def digest(secret: str) -> str:
-    """Return what is stored of a secret that has at least 128 random bits."""
+    """Return the stored hash of a secret with at least 128 random bits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -98,9 +98,9 @@ class ApiToken(models.Model):
 
     @classmethod
     def find(cls, secret: str, *, now: datetime) -> ApiToken | None:
-        """Return the valid token with this secret and note its use, at most once a minute; else None.
+        """Return the valid token with this secret, else None; record its use at most once a minute.
 
-        With it comes `owner_role`, its owner's role in the project, None for one who has left. One query.
+        `owner_role` is its owner's role in the project, None for a former member. One query.
         """
         token = _tokens(digest(secret)).first()
         if token is None or not token.user.is_active or (token.expires and token.expires <= now):
@@ -118,7 +118,7 @@ def _tokens(sha256: str) -> models.QuerySet[ApiToken]:
 
 
 class SignInLink(models.Model):
-    """A way in for the local owner of an embedded evalhub: valid 15 minutes and once."""
+    """A sign-in link, valid once and for 15 minutes."""
 
     LIFETIME = timedelta(minutes=15)
 
@@ -147,7 +147,7 @@ class SignInLink(models.Model):
         """Return the link's user the first time it is used in its lifetime, else None."""
         links = cls.open_links(secret, now=now)
         link = links.select_related("user").first()
-        # Of two clicks at once one gets the row.
+        # Of two simultaneous clicks, one updates the row.
         if link is None or links.filter(pk=link.pk).update(used=now) != 1:
             return None
         return link.user
@@ -173,7 +173,7 @@ class AuditEvent(models.Model):
 
 
 class PasswordGuesses(models.Model):
-    """How often a password was guessed of late; the key is a hash of address and name, or of the address."""
+    """The number of recent password guesses; the key is a hash of address and name, or of the address."""
 
     key = models.CharField(max_length=64, unique=True)
     count = models.PositiveIntegerField(default=0)

@@ -1,4 +1,4 @@
-"""Accounts by the names that commands are given."""
+"""Finds the accounts named in commands."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Role(models.TextChoices):
-    """From the least to the greatest: each may do what those before it may."""
+    """The roles, lowest first; each includes the rights of those before it."""
 
     VIEWER = "viewer"
     RUNNER = "runner"
@@ -27,14 +27,14 @@ ACTIONS: dict[str, Role] = {
     "read unredacted": Role.AUTHOR,
     "manage": Role.ADMIN,
 }
-"""The least role for each kind of action."""
+"""The lowest role for each action."""
 
 
 def allows(role: str | None, action: str) -> bool:
-    """Tell whether a role may do something; nobody without a role may do anything."""
+    """Return whether a role may do an action; without a role nothing is allowed."""
     return role is not None and _RANK[role] >= _RANK[ACTIONS[action]]
 
 
 def lesser(first: str, second: str) -> str:
-    """Return the role that may do less, such as a token's or its owner's."""
+    """Return the lower of two roles, such as a token's and its owner's."""
     return min(first, second, key=_RANK.__getitem__)

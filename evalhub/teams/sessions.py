@@ -1,4 +1,4 @@
-"""Who is signed in, with what they are a member of."""
+"""Loads the signed-in person with their memberships."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often somebody may guess a password: counted before each guess, in the database, so it holds over all processes.
+"""Limits password guesses: each is counted first, in the database, for all processes.
 
 An account alone is never delayed: otherwise strangers could lock its owner out.
 """

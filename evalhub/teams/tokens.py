@@ -1,4 +1,4 @@
-"""Tokens made and withdrawn, by page, REST and command line alike."""
+"""Creates and revokes tokens, for pages, REST and the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalhub.teams.roles import lesser
 
 
 class TokenRefused(Exception):
-    """A token that would do more than its maker; the message says what to do."""
+    """A token that would exceed its owner's rights; the message says what to do."""
 
 
 def tokens_of(access: Access) -> QuerySet[ApiToken]:
