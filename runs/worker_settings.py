@@ -15,7 +15,7 @@ from runs.containment.egress import Egress, parse_allowed
 from runs.containment.memory import memory_of_machine
 from runs.containment.outbound import Outbound
 from runs.containment.profiles import Caps
-from runs.containment.sandbox import Containment, Policy, look_at_machine
+from runs.containment.sandbox import Containment, Policy, detect_machine
 from runs.containment.target_roots import TargetRoots
 from runs.containment.variables import allowed, parse_rules
 
@@ -29,7 +29,7 @@ def containment() -> Containment:
     path = os.environ.get("PATH", os.defpath)
     return Containment(
         policy,
-        look_at_machine(),
+        detect_machine(),
         path,
         read,
         outbound,

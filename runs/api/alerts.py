@@ -17,7 +17,7 @@ from evalhub.web.timestamps import moment
 from runs.api.lookup import find_run
 from runs.models import Alert, Change
 from runs.models.comparison import AlertState, Verdict
-from runs.warehouse.alert_filters import NOBODY, Filters
+from runs.warehouse.alert_filters import NOBODY, AlertListFilters
 from runs.warehouse.triage import triage
 
 router = Router()
@@ -103,7 +103,7 @@ def _changes(rows: Sequence[Change]) -> list[dict[str, Any]]:
 def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, Any]:
     """The regressions of runs, as things for people to decide; newest first."""
     rows = Alert.objects.filter(project=request.access.project).select_related("assignee")
-    rows = rows.filter(Filters(filters.q, filters.assignee).condition())
+    rows = rows.filter(AlertListFilters(filters.q, filters.assignee).condition())
     if filters.state is not None:
         rows = rows.filter(state=filters.state)
     return page_of(request, rows, filters, lambda found: [_alert(each) for each in found])

@@ -26,7 +26,7 @@ from runs.planning.request import Request, request_runs
 from runs.reports.document import run_document, run_json
 from runs.sources.reading import registry_from
 from runs.warehouse.baselines import check_choice
-from runs.warehouse.run_filters import Filters
+from runs.warehouse.run_filters import RunListFilters
 from runs.warehouse.run_list import page_of_runs
 from scenarios.models import Guidance, SuiteVersion
 
@@ -45,9 +45,9 @@ class RunFilters(Cursor):
     tag: Text = ""
     state: Literal["", "pass", "fail", "error", "open", "cancelled"] = ""
 
-    def filters(self) -> Filters:
+    def filters(self) -> RunListFilters:
         given = self.model_dump(exclude={"cursor", "limit", "guidance"})
-        return Filters(**given, guidance=str(self.guidance or ""))
+        return RunListFilters(**given, guidance=str(self.guidance or ""))
 
 
 class SuiteChoice(Given):

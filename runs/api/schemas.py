@@ -6,10 +6,10 @@ from typing import Any
 
 from ninja import Schema
 
-from runs.warehouse.run_rows import ListedRun, Tokens
+from runs.warehouse.run_rows import ListedRun, TokenTotals
 
 
-class TokensOut(Tokens):
+class TokensOut(TokenTotals):
     pass
 
 

@@ -1,4 +1,4 @@
-"""The newest runs of a list in three figures: pass rate, first-try success, cost of what passed."""
+"""Draw a list's newest runs in three figures: pass rate, first-try success, cost per passed trial."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from evalhub.web import numbers
 from evalhub.web.columns import Column, columns
 from evaluators.statistics import Z_95
 from runs.warehouse.rates import Rate
-from runs.warehouse.run_list import Held, RunRow, Spread
+from runs.warehouse.run_list import RowBaseline, RunRow, Spread
 
 MOST = 20
 STEPS = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
 FEWEST = 2
-"""Runs without which nothing is drawn: a number in a table says it better."""
+"""Fewest runs for a figure: a table shows one number better."""
 
 
 class Recent(NamedTuple):
-    """What is drawn of one run."""
+    """One run's values."""
 
     run: int
     at: datetime | None
@@ -34,7 +34,7 @@ class Recent(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """One of the three, ready for the page."""
+    """One figure, ready for the page."""
 
     title: str
     now: str
@@ -42,7 +42,7 @@ class Figure(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The figures of some runs, and the baseline that is dotted in them."""
+    """The figures of some runs, with their dotted baseline."""
 
     runs: int
     baseline: int | None
@@ -50,22 +50,21 @@ class Figures(NamedTuple):
 
     @property
     def tells_costs(self) -> bool:
-        """Whether the last, of costs, has columns."""
+        """Return whether any cost is known."""
         return bool(self.drawn[-1].drawing)
 
 
 def recent_figures(rows: Sequence[RunRow]) -> Figures | None:
-    """Return the figures of the newest runs that ended with a result; None with fewer than two.
+    """Return the figures of the newest runs with results; None for fewer than two.
 
-    `rows` are a list's, newest first. The baseline is that of the newest which has one, and only where all are of
-    one suite on one target: another's says nothing of them.
+    `rows` are a list's, newest first. Shows the newest baseline if all runs share one suite and target.
     """
-    told = [row for row in rows if row.run.passed + row.run.failed and not row.run.is_open][:MOST]
-    if len(told) < FEWEST:
+    finished = [row for row in rows if row.run.passed + row.run.failed and not row.run.is_open][:MOST]
+    if len(finished) < FEWEST:
         return None
-    held = next((row.baseline for row in told if row.baseline), None)
-    alike = len({(row.run.suite, row.run.target) for row in told}) == 1
-    return drawn_figures(tuple([_recent(row) for row in reversed(told)]), held if alike else None)
+    baseline = next((row.baseline for row in finished if row.baseline), None)
+    alike = len({(row.run.suite, row.run.target) for row in finished}) == 1
+    return drawn_figures(tuple([_recent(row) for row in reversed(finished)]), baseline if alike else None)
 
 
 def _recent(row: RunRow) -> Recent:
@@ -73,8 +72,8 @@ def _recent(row: RunRow) -> Recent:
     return Recent(run.id, run.finished, run.passed, n, run.cost_usd, row.first_try, row.state == "regressed")
 
 
-def drawn_figures(runs: tuple[Recent, ...], baseline: Held | None) -> Figures:
-    """Return the figures of runs, oldest first, with a baseline dotted where there is one."""
+def drawn_figures(runs: tuple[Recent, ...], baseline: RowBaseline | None) -> Figures:
+    """Return the figures of runs, oldest first, with a dotted baseline if there is one."""
     held = Rate(baseline.passed, baseline.passed + baseline.failed) if baseline else Rate(0, 0)
     spent = _cost(baseline.cost_usd, held) if baseline else None
     tried = baseline.first_try.mean if baseline and baseline.first_try else None
@@ -107,7 +106,7 @@ def _percent(share: float) -> str:
 
 
 def _round(value: float) -> float:
-    """Return a number not far above of which half is round, too; 1 for nothing."""
+    """Return the next round number whose half is round too; 1 for 0."""
     if value <= 0 or not math.isfinite(value):
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -133,7 +132,7 @@ def _cost(cost_usd: float | None, rate: Rate) -> float | None:
 
 
 def _costly(run: Recent) -> Column:
-    """Return what a passed trial cost; what was spent is known, so its interval is that of the pass rate."""
+    """Return the cost per passed trial; its interval follows from the pass rate."""
     rate = Rate(run.passed, run.n)
     value = _cost(run.cost_usd, rate)
     if value is None or run.cost_usd is None:

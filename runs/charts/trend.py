@@ -1,4 +1,4 @@
-"""A measure over runs as a figure."""
+"""Draw a measure over runs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Figure = dict[str, Any]
 
 
 def trend_figure(trend: Trend) -> Figure:
-    """Return points with a band of their intervals over an ordinal axis of runs, version changes as lines.
+    """Return a figure of points with intervals over runs, and version changes as lines.
 
-    Colours are named by role (`role: new`); static/js/charts.js puts the tokens' values in.
+    Colours are named by role (`role: new`); static/js/charts.js inserts the token values.
     """
     points, marks = trend.points, trend.marks
     x = list(range(len(points)))
@@ -51,13 +51,13 @@ def _line(points: list[Point], x: list[int], trend: Trend) -> Figure:
         "x": x,
         "y": [point.mean for point in points],
         "role": "new",
-        "customdata": [_said(point) for point in points],
+        "customdata": [_hover_text(point) for point in points],
         "hovertemplate": f"%{{customdata}}<br>%{{y:{'.1%' if trend.is_pass_rate else '.3f'}}}<extra></extra>",
     }
 
 
-def _said(point: Point) -> str:
-    """Return a point's hover text: Plotly draws markup, so names of strangers lose their angle brackets."""
+def _hover_text(point: Point) -> str:
+    """Return a point's hover text without angle brackets, because Plotly renders markup."""
     return _plain(f"run {point.run}, n = {point.n}, {point.tool_version} {point.guidance}").strip(" ,")
 
 
@@ -100,7 +100,7 @@ def _line_at(at: int) -> Figure:
 
 
 def _flag(mark: Mark) -> Figure:
-    """Return a letter, which fits where the next change is near; what changed is said beside the pointer."""
+    """Return a change's letter; the hover text has the details."""
     return {
         "x": mark.at - 0.5,
         "y": 1,

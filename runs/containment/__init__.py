@@ -1,1 +1,1 @@
-"""What a command sees of its machine: files, programs, addresses, variables, and how much it may use."""
+"""Run commands with limited files, programs, network, variables and resources."""

@@ -1,7 +1,7 @@
-"""The one way to open what a trial could have touched: never out of its directory, and never waiting.
+"""Open files that a trial may have changed: never outside its directory, never blocking.
 
-Linux resolves the whole path beneath a directory (openat2). Elsewhere each step is opened from the one before it,
-and links are read, not followed. Whoever reads gets regular files only: a FIFO would block, a device has no end.
+Linux resolves the whole path beneath a directory (openat2). Elsewhere each step is opened from the previous one, and links are read, not followed.
+Only regular files are read: a FIFO would block and a device never ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 READ_LIMIT = 10 << 20
 MOST_LINKS = 40
 MOST_STEPS = 256
-"""Longer paths are refused where each step needs a descriptor of its own."""
+"""Longer paths are rejected where each step needs its own descriptor."""
 
 _OPENAT2 = 437
 _BENEATH, _NO_MAGICLINKS, _NO_SYMLINKS = 0x08, 0x02, 0x04
@@ -36,16 +36,16 @@ class LeadsOutside(OSError):
 def read_beneath(root: Path, path: str, *, limit: int = READ_LIMIT, links: bool = True) -> bytes:
     """Return the content of a regular file.
 
-    Raises `LeadsOutside`, `FileNotFoundError`, or `OSError` with a message for what is no regular file or larger
-    than `limit` bytes.
+    Raises `LeadsOutside`, `FileNotFoundError`, or `OSError`
+    with a message if the file is not regular or is larger than `limit` bytes.
     """
     descriptor = open_beneath(root, path, os.O_RDONLY, links=links)
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", path)
+            raise OSError(errno.EINVAL, "not a regular file", path)
         if state.st_size > limit:
-            raise OSError(errno.EFBIG, f"it has {state.st_size:,} bytes; at most {limit:,} are read", path)
+            raise OSError(errno.EFBIG, f"{state.st_size:,} bytes, limit {limit:,}", path)
         with os.fdopen(os.dup(descriptor), "rb") as file:
             return file.read(limit)
     finally:
@@ -53,7 +53,7 @@ def read_beneath(root: Path, path: str, *, limit: int = READ_LIMIT, links: bool 
 
 
 def write_beneath(root: Path, path: str, content: bytes, *, replace: bool = False) -> None:
-    """Write a new file. Raises `FileExistsError` where anything has its name already, and `OSError`.
+    """Write a new file. Raises `FileExistsError` if the name is taken, and `OSError`.
 
     `replace` removes a file, link or FIFO of that name first; what it led to is left alone.
     """
@@ -64,7 +64,7 @@ def write_beneath(root: Path, path: str, content: bytes, *, replace: bool = Fals
 
 
 def create_beneath(root: Path, path: str) -> int:
-    """Return a descriptor to write to, of a file that was not there before. Raises `OSError`."""
+    """Create a file and return its descriptor for writing. Raises `OSError`."""
     folder, name = posixpath.split(path)
     parent = open_beneath(root, folder or ".", FOLDER)
     try:
@@ -75,7 +75,7 @@ def create_beneath(root: Path, path: str) -> int:
 
 
 def make_folder_beneath(root: Path, path: str) -> None:
-    """Make a folder and those above it; one that is there stays as it is. Raises `OSError`."""
+    """Create a folder and its parents; keep existing ones. Raises `OSError`."""
     made = "."
     for name in path.split("/"):
         parent = open_beneath(root, made, FOLDER)
@@ -89,7 +89,7 @@ def make_folder_beneath(root: Path, path: str) -> None:
 
 
 def remove_beneath(root: Path, path: str) -> None:
-    """Remove a file or link; one that is not there is no error. Raises `OSError`."""
+    """Remove a file or link if it exists. Raises `OSError`."""
     folder, name = posixpath.split(path)
     parent = open_beneath(root, folder or ".", FOLDER)
     try:
@@ -100,7 +100,7 @@ def remove_beneath(root: Path, path: str) -> None:
 
 
 def exists_beneath(root: Path, path: str) -> bool:
-    """Whether there is anything at a path. Raises `LeadsOutside`."""
+    """Return whether a path exists. Raises `LeadsOutside`."""
     try:
         os.close(open_beneath(root, path, _O_PATH))
     except (FileNotFoundError, NotADirectoryError):
@@ -109,12 +109,12 @@ def exists_beneath(root: Path, path: str) -> bool:
 
 
 def open_beneath(root: Path, path: str, flags: int, *, links: bool = True) -> int:
-    """Return a descriptor of what a relative path means beneath a directory. Raises `OSError`.
+    """Open a relative path beneath a directory and return the descriptor. Raises `OSError`.
 
-    Without `links` a link anywhere in the path is an error; with them those are followed that stay beneath.
+    Without `links` any link in the path is an error; with them, links that stay beneath are followed.
     """
     if "\0" in path:
-        raise FileNotFoundError(errno.ENOENT, "a path holds no NUL", path)
+        raise FileNotFoundError(errno.ENOENT, "a path can't contain NUL", path)
     if sys.platform == "linux":
         with suppress(NotImplementedError):
             return _openat2(root, path, flags, links=links)
@@ -140,7 +140,7 @@ def _openat2(root: Path, path: str, flags: int, *, links: bool) -> int:
 
 
 def _full(flags: int) -> int:
-    """Opening must neither wait nor hand out a terminal; a bare path opens nothing and takes no such flags."""
+    """Add the flags that prevent blocking and terminals; a bare path (O_PATH) accepts neither."""
     careful = 0 if flags == _O_PATH != 0 else os.O_NOCTTY | os.O_NONBLOCK
     return flags | os.O_CLOEXEC | careful
 
@@ -155,7 +155,7 @@ def _error(number: int, path: str) -> Exception:
 
 
 def _leads_outside(path: str) -> LeadsOutside:
-    return LeadsOutside(errno.EXDEV, "it leads out of the directory", path)
+    return LeadsOutside(errno.EXDEV, "it leads outside the directory", path)
 
 
 def open_by_steps(root: Path, path: str, flags: int, *, links: bool = True) -> int:
@@ -199,7 +199,7 @@ def _steps(path: str) -> list[str]:
 
 
 def _link(name: str, folder: int) -> str | None:
-    """Return what a link holds, None for anything else and for what is not there."""
+    """Return a link's target, None if the path is missing or not a link."""
     try:
         return os.readlink(name, dir_fd=folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""The options of bubblewrap, which gives a command namespaces of its own."""
+"""Build the options of bubblewrap, which runs a command in its own namespaces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
-from runs.containment.starting import Bubblewrap, Spawn, started
+from runs.containment.starting import Bubblewrap, Spawn, start_command
 
 HOME = "/home/agent"
 ETC = (
@@ -38,11 +38,11 @@ SYSTEM = (
 _MOUNTED_OR_LINKED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _SHARED_MEMORY_BYTES = 64 << 20
 _HOME_BEHIND = "/tmp/.home"  # noqa: S108  # the sandbox's own
-"""Where HOME leads to: a file system less to be mounted."""
+"""Target of HOME; saves mounting a file system."""
 
 
 def find() -> str:
-    """Return a bubblewrap that works here: the system's, else the installed package's; empty without."""
+    """Return a working bubblewrap: the system's, else the installed package's, else an empty text."""
     for program in (shutil.which("bwrap") or "", _packaged()):
         if program and _works(program):
             return program
@@ -61,8 +61,7 @@ def options(
 ) -> tuple[str, ...]:
     """Return the options, all but the command's variables.
 
-    `writable` maps folders of the host to their places inside; `readable` are seen where they are. `etc` stands for
-    /etc, unless something else of it is to be seen.
+    `writable` maps folders of the host to their places inside; `readable` are seen where they are. `etc` replaces /etc.
     """
     if _of_etc(map(str, readable)) or _of_etc(writable.values()):
         etc = None
@@ -88,7 +87,7 @@ def _fixed(
     readable: tuple[Path, ...],
     etc: Path | None,
 ) -> tuple[str, ...]:
-    """Return what is mostly the same for all trials of a run: all but the folders that a command writes to."""
+    """Return the options that most trials of a run share: all but writable folders."""
     words = [*_isolation(network=network, nested=nested), *_system(etc), *_fresh(tmp_bytes)]
     for path in sorted(readable):
         words += ["--ro-bind-try", str(path), str(path)]
@@ -118,7 +117,7 @@ def _system(etc: Path | None) -> Iterator[str]:
 
 
 def _fresh(tmp_bytes: int) -> list[str]:
-    """Places of its own: processes, devices, temporary files and an empty home."""
+    """Return options for private processes, devices, temporary files and an empty home."""
     words = ["--proc", "/proc", "--dev", "/dev"]
     words += ["--size", str(_SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108  # the sandbox's own
     words += ["--size", str(tmp_bytes), "--tmpfs", "/tmp"]  # noqa: S108  # the sandbox's own
@@ -135,11 +134,11 @@ def _packaged() -> str:
 
 
 def _works(program: str) -> bool:
-    """Whether namespaces are allowed here: containers often forbid them, and older versions lack options."""
+    """Return whether it works here: containers often forbid namespaces, older versions lack options."""
     words = options(network=False, nested=False, tmp_bytes=1 << 20, readable=(), writable={}, cwd="/")
     spawn = Spawn(("/bin/true",), Path("/"), {}, Bubblewrap(program, words))
     try:
-        with started(spawn, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as begun:
+        with start_command(spawn, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as begun:
             return begun.process.wait(timeout=10) == 0
     except (OSError, subprocess.TimeoutExpired):
         return False

@@ -1,4 +1,4 @@
-"""Keeps the beginning and the end of an output, however long it is."""
+"""Keep the head and tail of an output of any length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Capture:
-    """Bytes as they come; past `limit` the middle is let go."""
+    """Captured bytes; past `limit` the middle is dropped."""
 
     limit: int
     total: int = 0
@@ -15,7 +15,7 @@ class Capture:
     _tail: bytearray = field(default_factory=bytearray)
 
     def add(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Append bytes."""
         self.total += len(chunk)
         room = self.limit - self.limit // 2 - len(self._head)
         if room > 0:
@@ -28,11 +28,11 @@ class Capture:
 
     @property
     def truncated(self) -> bool:
-        """Whether something in the middle is missing."""
+        """Whether the middle was dropped."""
         return self.total > self.limit
 
     def content(self) -> bytes:
-        """What is kept; where the middle is missing a line says how much."""
+        """The captured bytes; a line states how much was dropped."""
         if not self.truncated:
             return bytes(self._head + self._tail)
         self._trim()

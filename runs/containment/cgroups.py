@@ -1,7 +1,6 @@
-"""Limits of a whole trial by the kernel: a control group each, where the system has delegated one to the worker.
+"""Limit a whole trial with a control group, if the system has delegated one to the worker.
 
-systemd delegates with `Delegate=yes` and marks the folder; then it is the worker's to divide. Without delegation, what a
-trial uses is counted a few times a second instead.
+systemd delegates with `Delegate=yes` and marks the folder. Without delegation, the watchdog polls a trial's usage a few times a second.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from pathlib import Path
 
 CONTROLLERS = ("memory", "pids")
 TASKS_OF_A_PROCESS = 8
-"""The kernel counts threads; the number of processes is still looked after by the worker."""
+"""The kernel counts threads; the worker still counts processes."""
 OWN = "evalhub"
-"""Name of the group below the delegated one that holds the worker itself."""
+"""Name of the worker's own group below the delegated one."""
 _REMOVAL_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class GroupLimits:
-    """Where the group of a command is made, and what it allows; None is unlimited."""
+    """Parent and limits of a command's group; None is unlimited."""
 
     parent: Path
     memory: int | None = None
@@ -33,18 +32,18 @@ class GroupLimits:
 
 
 @dataclass(frozen=True)
-class Group:
+class ControlGroup:
     """The control group of one command."""
 
     folder: Path
 
     def add(self, pid: int) -> None:
-        """Put a process, and what it will start, into the group. Raises `OSError`."""
+        """Add a process, and the children it starts, to the group. Raises `OSError`."""
         (self.folder / "cgroup.procs").write_text(str(pid))
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel has ended a process for its limit."""
+        """Whether the kernel killed a process at the memory limit."""
         with suppress(OSError):
             events = dict(line.split() for line in (self.folder / "memory.events").read_text().splitlines())
             return int(events.get("oom_kill", 0)) > 0
@@ -52,20 +51,20 @@ class Group:
 
 
 @contextmanager
-def group(limits: GroupLimits) -> Iterator[Group]:
-    """Make a group below a delegated one, and end what is left in it. Raises `OSError`."""
+def group(limits: GroupLimits) -> Iterator[ControlGroup]:
+    """Create a group below a delegated one; kill leftover processes at exit. Raises `OSError`."""
     folder = limits.parent / f"trial-{secrets.token_hex(8)}"
     folder.mkdir()
     try:
         if limits.memory is not None:
             (folder / "memory.max").write_text(str(limits.memory))
-            # All of it or nothing: half a trial would say something wrong.
+            # Kill the whole group: half a trial would give misleading results.
             (folder / "memory.oom.group").write_text("1")
             with suppress(FileNotFoundError):  # a kernel without swap
                 (folder / "memory.swap.max").write_text("0")
         if limits.processes is not None:
             (folder / "pids.max").write_text(str(limits.processes * TASKS_OF_A_PROCESS))
-        yield Group(folder)
+        yield ControlGroup(folder)
     finally:
         _remove(folder)
 
@@ -79,7 +78,7 @@ def _remove(folder: Path) -> None:
             folder.rmdir()
             return
         except OSError:
-            # Its processes are still on their way out.
+            # Its processes are still exiting.
             if time.monotonic() > until:
                 return
             time.sleep(0.005)
@@ -87,10 +86,10 @@ def _remove(folder: Path) -> None:
 
 @cache
 def delegated() -> Path | None:
-    """Return the group that trials get groups in, made ready once a process; None where none is delegated."""
+    """Return the delegated parent group, prepared once per process; None without delegation."""
     own = own_group(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
     if own is not None and own.name == OWN:
-        # Another process has made it ready before this one began.
+        # Another process prepared it earlier.
         own = own.parent
     if own is None or not is_delegated(own):
         return None
@@ -114,7 +113,7 @@ def own_group(groups: str, mounts: str) -> Path | None:
 
 
 def is_delegated(folder: Path) -> bool:
-    """Whether systemd has left a group to its processes, with the controllers that are needed."""
+    """Return whether systemd delegated a group with the required controllers."""
     marks = []
     for name in ("user.delegate", "trusted.delegate"):
         with suppress(OSError):
@@ -128,7 +127,7 @@ def is_delegated(folder: Path) -> bool:
 
 
 def _make_ready(folder: Path) -> None:
-    """Move the group's own processes into one below it: a group that divides holds none itself."""
+    """Move the group's processes into a child: a group with children can't contain processes."""
     below = folder / OWN
     below.mkdir(exist_ok=True)
     for pid in (folder / "cgroup.procs").read_text().split():

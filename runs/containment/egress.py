@@ -1,4 +1,4 @@
-"""Which addresses a sandboxed command may reach, as rules of nftables."""
+"""Build nftables rules for the addresses that a sandboxed command may reach."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import psutil
 Address = IPv4Address | IPv6Address
 
 GATEWAY, NAMESERVER, OWN = (IPv4Address(f"198.18.77.{n}") for n in (2, 3, 100))
-"""The forwarder's addresses inside the sandbox. They lie in a range for benchmarks, which no network uses."""
+"""The forwarder's addresses inside the sandbox. The range is reserved for benchmarks."""
 GATEWAY6, NAMESERVER6, OWN6 = (IPv6Address(f"fd00::{n}") for n in ("2", "3", "100"))
 NETWORK = "198.18.77.0/24"
 LOOPBACK = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
-"""Where the gateway leads to on the worker."""
+"""The worker address behind the gateway."""
 DEVICE = "tap0"
 
 DENIED = (
@@ -39,7 +39,7 @@ DENIED = (
     "224.0.0.0/3",  # multicast and reserved, to the broadcast address
 )
 PUBLIC6 = "2000::/3"
-"""All else is private, link-local, multicast, mapped, NAT64 or reserved."""
+"""Everything else is private, link-local, multicast, mapped, NAT64 or reserved."""
 DENIED6 = (
     "2001::/23",  # Teredo and its like
     "2001:db8::/32",
@@ -56,20 +56,20 @@ class Egress(StrEnum):
     FULL = "full"
 
     def within(self, other: Egress) -> bool:
-        """Whether it reaches no more than another."""
+        """Return whether it is at most as broad as another policy."""
         order = list(Egress)
         return order.index(self) <= order.index(other)
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """One service that is reached although its address is not public."""
+    """A service that may be reached although its address is not public."""
 
     host: str
     port: int
 
     def addresses(self) -> tuple[Address, ...]:
-        """Return what the host means now, nothing where nobody knows it."""
+        """Return the host's current addresses, empty if it can't be resolved."""
         try:
             found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         except OSError:
@@ -78,7 +78,7 @@ class Allowed:
 
 
 def parse_allowed(words: Iterable[str]) -> tuple[Allowed, ...]:
-    """Return what the words of EVALHUB_EGRESS_ALLOW allow. Raises `ValueError` with a sentence."""
+    """Parse EVALHUB_EGRESS_ALLOW. Raises `ValueError` with a sentence."""
     return tuple(map(_allowed, words))
 
 
@@ -124,21 +124,21 @@ def worker_addresses() -> tuple[Address, ...]:
 
 @dataclass(frozen=True)
 class Opening:
-    """A service by its address inside the sandbox, and where the forwarder finds it."""
+    """A service's address inside the sandbox and its address for the forwarder."""
 
     asked: Address
     port: int
 
     @property
     def reached(self) -> Address:
-        """The worker's loopback is behind the gateway."""
+        """Return the forwarder's address; the worker's loopback is behind the gateway."""
         if not self.asked.is_loopback:
             return self.asked
         return GATEWAY if self.asked.version == 4 else GATEWAY6
 
 
 def openings(allowed: Iterable[Allowed]) -> tuple[Opening, ...]:
-    """Return what is allowed, by address; a name may mean a loopback address that the forwarder doesn't reach."""
+    """Return the allowed services by address, without loopback addresses that the forwarder can't reach."""
     found = (Opening(address, each.port) for each in allowed for address in each.addresses())
     return tuple(
         dict.fromkeys(each for each in found if not each.asked.is_loopback or each.asked in LOOPBACK)
@@ -146,9 +146,9 @@ def openings(allowed: Iterable[Allowed]) -> tuple[Opening, ...]:
 
 
 def ruleset(opened: Sequence[Opening], denied: Iterable[Address]) -> str:
-    """Return the rules for a sandbox: public addresses, the forwarder's resolver and what is opened.
+    """Return the rules for a sandbox: public addresses, the forwarder's resolver and allowed services.
 
-    `denied` are public addresses that are not to be reached either: the worker's own.
+    `denied` lists public addresses to block: the worker's own.
     """
     ours = tuple(denied)
     lines = [
@@ -168,7 +168,7 @@ def ruleset(opened: Sequence[Opening], denied: Iterable[Address]) -> str:
 
 
 def _redirections(loopback: Sequence[Opening]) -> Iterator[str]:
-    """Let a service on the worker's loopback answer at the same address inside."""
+    """Return rules that make the worker's loopback services available at the same address inside."""
     if not loopback:
         return
     yield "  chain towards {"
@@ -197,7 +197,7 @@ def _rejected(match: str, networks: Iterable[str]) -> Iterator[str]:
 
 
 def resolver_settings(of_worker: str) -> str:
-    """Return /etc/resolv.conf for inside: the worker's, with the forwarder in the place of its servers."""
+    """Return the sandbox's /etc/resolv.conf: the worker's, with the forwarder as its name server."""
     words = [line.split() for line in of_worker.splitlines()]
     servers = [line[1] for line in words if line[:1] == ["nameserver"] and len(line) > 1]
     only6 = bool(servers) and all(":" in server for server in servers)

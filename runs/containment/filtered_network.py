@@ -1,7 +1,7 @@
 """A network for one sandbox: its own namespaces, nftables in them, and slirp4netns to the world outside.
 
-The namespaces belong to a process of ours. The sandbox has namespaces of users below it, so that nothing in it has a
-right over the network, whatever it makes for itself.
+A holder process owns the namespaces. The sandbox gets a user namespace below them, so nothing in it
+can change the network.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PROGRAMS = ("slirp4netns", "nft", "ip", "unshare", "nsenter")
 PACKAGES = "slirp4netns, nftables, iproute2 and util-linux"
 _PATIENCE = 20.0
 _RESOLVER = Path("/etc/resolv.conf")
-# Rules come before the device. Where a kernel knows no IPv6, the sandbox has none either.
+# Load the rules before adding the device. Without IPv6 in the kernel the sandbox has none either.
 _SCRIPT = f"""
 set -e
 ip link set lo up
@@ -55,27 +55,27 @@ read -r word
 
 @dataclass(frozen=True)
 class FilteredNetwork:
-    """A network that a command is started in."""
+    """A network to start a command in."""
 
     enter: tuple[str, ...]
-    """The start of a command line that enters it; inside, this user is root until bubblewrap maps it back."""
+    """Command prefix that enters it; inside, this user is root until bubblewrap maps it back."""
     resolver: str
-    """What /etc/resolv.conf is to say; empty where the worker has none."""
+    """Content of /etc/resolv.conf; empty if the worker has none."""
 
 
 @contextmanager
 def filtered_network(allowed: tuple[Allowed, ...]) -> Iterator[FilteredNetwork]:
-    """Make a network, and remove it with everything in it. Raises `ProviderError` where that does not work."""
+    """Create a network and remove it at exit. Raises `ProviderError` on failure."""
     opened = openings(allowed)
     with ExitStack() as stack:
         try:
             holder = _hold_namespaces(stack, ruleset(opened, worker_addresses()))
             _forward(stack, holder.pid, opened)
             loopback = any(each.asked.is_loopback for each in opened)
-            _tell(holder, "loopback" if loopback else "go")
+            _send(holder, "loopback" if loopback else "go")
         except OSError as error:
             raise ProviderError(
-                f"The sandbox's network cannot be made: {error}. The worker needs {PACKAGES}, /dev/net/tun and "
+                f"The sandbox's network can't be created: {error}. The worker needs {PACKAGES}, /dev/net/tun and "
                 "a kernel with nf_tables."
             ) from error
         words = ("nsenter", "--preserve-credentials", f"--user=/proc/{holder.pid}/ns/user")
@@ -85,7 +85,7 @@ def filtered_network(allowed: tuple[Allowed, ...]) -> Iterator[FilteredNetwork]:
 
 @cache
 def problem() -> str:
-    """Return why no network can be filtered here, without a full stop; empty where it can."""
+    """Return why networks can't be filtered here, without a full stop; empty if they can."""
     if missing := [name for name in PROGRAMS if not shutil.which(name, path=HELPER_ENV["PATH"])]:
         return f"the worker has no {', '.join(missing)}"
     try:
@@ -126,7 +126,7 @@ def _hold_namespaces(stack: ExitStack, rules: str) -> subprocess.Popen[bytes]:
 
 
 def _forward(stack: ExitStack, holder: int, opened: tuple[Opening, ...]) -> None:
-    """Start the forwarder; it ends with its pipe to this process, whatever becomes of the latter."""
+    """Start the forwarder; it exits when its pipe to this process closes."""
     ready, ready_inside = os.pipe()
     stack.callback(os.close, ready)
     alive_inside, alive = os.pipe()
@@ -155,7 +155,7 @@ def _forward(stack: ExitStack, holder: int, opened: tuple[Opening, ...]) -> None
         raise OSError(f"slirp4netns said: {_rest(forwarder)}")
 
 
-def _tell(holder: subprocess.Popen[bytes], word: str) -> None:
+def _send(holder: subprocess.Popen[bytes], word: str) -> None:
     if holder.stdin is None:
         raise TypeError("no pipe")
     holder.stdin.write(f"{word}\n".encode())
@@ -176,7 +176,7 @@ def _line(pipe: IO[bytes] | None) -> bytes:
 
 
 def _rest(process: subprocess.Popen[bytes]) -> str:
-    """Return what a process that failed has printed, on one line."""
+    """Return a failed process's output on one line."""
     process.kill()
     said, _ = process.communicate()
     return " ".join(said.decode("utf-8", "replace").split())[-300:]

@@ -1,4 +1,4 @@
-"""What every program that starts or surrounds a command is started with."""
+"""Shared environment and files of helper processes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 from typing import BinaryIO
 
 HELPER_ENV = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
-"""The whole environment of every helper."""
+"""The complete environment of each helper."""
 
 
 def memory_file(content: bytes) -> BinaryIO:
-    """Return a file that has no name, at its beginning."""
+    """Return an anonymous file, positioned at its start."""
     file = os.fdopen(os.memfd_create("evalhub"), "w+b")
     file.write(content)
     file.seek(0)

@@ -1,6 +1,6 @@
-"""Limits itself, confines itself to some paths by Landlock, then becomes another program.
+"""Limit this process, confine it with Landlock, then execute another program.
 
-Run as a program of its own, `python -IS landlock.py DESCRIPTOR PROGRAM ARGUMENT…`. From the descriptor it reads JSON:
+Run as a separate program, `python -IS landlock.py DESCRIPTOR PROGRAM ARGUMENT…`. From the descriptor it reads JSON:
 `cwd`, `env`, `limits` as pairs, `oom_score`, and `rules`: null or `{"read": [paths], "write": [paths], "network": bool}`.
 It imports the standard library only, so that it starts in a few milliseconds.
 """
@@ -39,7 +39,7 @@ def version() -> int:
 
 
 def confine(*, read: Iterable[str], write: Iterable[str], network: bool) -> None:
-    """Let this process and what it starts reach these paths only. Raises `OSError`."""
+    """Restrict this process and its children to these paths. Raises `OSError`."""
     abi = version()
     ruleset = _ruleset(abi, network=network)
     try:
@@ -54,7 +54,7 @@ def confine(*, read: Iterable[str], write: Iterable[str], network: bool) -> None
 
 
 def _all_rights(abi: int) -> int:
-    """Every right that this version of the interface knows."""
+    """Return every right in this version of the interface."""
     return (1 << (13 if abi < 2 else 14 if abi < 3 else 15 if abi < 5 else 16)) - 1
 
 
@@ -70,7 +70,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # what is not there cannot be reached either
+        return  # a missing path can't be reached anyway
     try:
         if not Path(path).is_dir():
             rights &= _FILE_RIGHTS
@@ -89,8 +89,8 @@ def _checked(result: int, doing: str) -> int:
 
 
 def main(descriptor: int, command: list[str]) -> None:
-    """Limit and confine this process as the descriptor says, and become the command."""
-    # Dies with the worker; what it started meanwhile is the worker's to find.
+    """Apply the descriptor's limits and rules, then execute the command."""
+    # Die with the worker; the worker finds the children.
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     with open(descriptor, "rb") as stream:
         given = json.load(stream)
@@ -103,13 +103,13 @@ def main(descriptor: int, command: list[str]) -> None:
     if rules := given["rules"]:
         confine(read=rules["read"], write=rules["write"], network=rules["network"])
     try:
-        os.execvpe(command[0], command, given["env"])  # noqa: S606  # becoming the command is what this program is for
+        os.execvpe(command[0], command, given["env"])  # noqa: S606  # this program exists to execute the command
     except OSError as error:
         sys.exit(_cannot_start(command[0], error))
 
 
 def _cannot_start(program: str, error: OSError) -> int:
-    """Say it as a shell does, and return the shell's exit code."""
+    """Print a shell's message and return its exit code."""
     sys.stderr.write(f"{program}: {error.strerror}\n")
     return 127 if isinstance(error, FileNotFoundError) else 126
 

@@ -1,4 +1,4 @@
-"""How much memory there is for a worker."""
+"""Read how much memory a worker may use."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory
 
 
 def memory_of_machine(limits: tuple[Path, ...] = _LIMITS) -> int:
-    """Return the bytes of the machine, or of the container where that has less."""
+    """Return the machine's memory in bytes, or the container's limit if lower."""
     total = int(psutil.virtual_memory().total)
     for path in limits:
-        # "max" is no number: there is no limit.
+        # "max" means no limit.
         with suppress(OSError, ValueError):
             total = min(total, int(path.read_text()))
     return total

@@ -1,4 +1,4 @@
-"""Which addresses a worker may call on behalf of those who write targets: no way into its own network."""
+"""Decide which addresses a worker may call for targets, so that they can't reach its own network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEVER = tuple(
         ),
     )
 )
-"""Networks that are never called, whatever is allowed."""
+"""Networks that are never called, even if allowed."""
 
 _HOLDS_IPV4 = tuple(
     IPv6Network(each)
@@ -39,7 +39,7 @@ _HOLDS_IPV4 = tuple(
     )
 )
 _ISATAP = 0x5EFE
-"""What stands before an IPv4 address in the interface's part of an address; 0x0200 may precede it."""
+"""Prefix of an embedded IPv4 address in the interface identifier; 0x0200 may precede it."""
 
 
 class AddressRefused(ProviderError):
@@ -51,18 +51,18 @@ class AddressRefused(ProviderError):
 
 @dataclass(frozen=True)
 class Outbound:
-    """Public addresses may be called; loopback and private ones only where this says so."""
+    """Which addresses may be called: public ones, and loopback or private ones listed here."""
 
     loopback: bool = False
     """Whether this machine itself may be called."""
     hosts: frozenset[str] = frozenset()
-    """Names that may be called wherever they lead, except to `NEVER`."""
+    """Names that may be called at any address outside `NEVER`."""
     networks: tuple[str, ...] = ()
     """Networks that may be called, as CIDR."""
 
     @classmethod
     def of(cls, allow: Iterable[str], *, loopback: bool) -> Outbound:
-        """Return what the words of EVALHUB_HTTP_ALLOW allow. Raises `ValueError` with a sentence."""
+        """Parse EVALHUB_HTTP_ALLOW. Raises `ValueError` with a sentence."""
         hosts: set[str] = set()
         networks: list[str] = []
         for word in allow:
@@ -73,13 +73,13 @@ class Outbound:
         return cls(loopback, frozenset(hosts), tuple(networks))
 
     def refusal(self, host: str, address: Address) -> str:
-        """Return why an address of a host may not be called, in a sentence; empty where it may."""
+        """Return a sentence on why an address may not be called; empty if it may."""
         for each in _meanings(address):
             if _within(each, NEVER):
-                return f"{_told(host, address)} is an address that is never called: choose another."
+                return f"{_describe(host, address)} is an address that is never called: choose another."
             if not self._allows(host, each):
                 return (
-                    f"{_told(host, address)} is not public, and it is not allowed here. "
+                    f"{_describe(host, address)} is not public, and it is not allowed here. "
                     "Add the host or its network to EVALHUB_HTTP_ALLOW on the worker."
                 )
         return ""
@@ -109,7 +109,7 @@ def _name(word: str) -> str:
 
 
 def _meanings(address: Address) -> list[Address]:
-    """Return an address with the IPv4 address that a gateway would make of it."""
+    """Return an address and the IPv4 address that a gateway would translate it to."""
     if isinstance(address, IPv4Address):
         return [address]
     if address.ipv4_mapped:
@@ -121,14 +121,14 @@ def _meanings(address: Address) -> list[Address]:
 
 
 def _within(address: Address, networks: Iterable[object]) -> bool:
-    # An address is in no network of the other version.
+    # Addresses and networks of different IP versions never match.
     return any(address in network for network in networks)  # type: ignore[operator]
 
 
-def _told(host: str, address: Address) -> str:
+def _describe(host: str, address: Address) -> str:
     return str(address) if host in ("", str(address)) else f"{host} ({address})"
 
 
-def parsed(address: str) -> Address:
-    """Return an address as the resolver writes it, which may name an interface."""
+def parse_address(address: str) -> Address:
+    """Parse an address from the resolver, which may include an interface."""
     return ip_address(address.split("%")[0])

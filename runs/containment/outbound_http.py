@@ -1,8 +1,7 @@
-"""HTTP over connections whose address was checked when they were made.
+"""Make HTTP requests over connections whose address was checked on connecting.
 
-The check is where the connection is made, behind the resolver: a name that leads elsewhere the second time,
-a redirect, and an address in an unusual notation all come past it. Imported only where a request is made,
-for httpx takes a tenth of a second.
+The check runs after the resolver, on each connection, so DNS rebinding, redirects and unusual address
+notations can't bypass it. Import it lazily, because httpx takes a tenth of a second.
 """
 
 from __future__ import annotations
@@ -19,73 +18,73 @@ from typing import Any
 import httpcore
 import httpx
 
-from runs.containment.outbound import AddressRefused, Outbound, parsed
+from runs.containment.outbound import AddressRefused, Outbound, parse_address
 
 CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 0.2
 REDIRECTS = 5
 
 
-class OutOfTime(Exception):
-    """The whole exchange took longer than it may."""
+class DeadlineExceeded(Exception):
+    """The exchange exceeded its time limit."""
 
 
 class Stopped(Exception):
-    """Somebody asked to stop meanwhile."""
+    """The exchange was cancelled."""
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How long one exchange may take from its making on, in seconds, and whether it is still wanted."""
+class Deadline:
+    """Time limit of one exchange in seconds, counted from creation, and its cancellation."""
 
     seconds: float
     stopped: Callable[[], bool] = lambda: False
     _began: float = field(default_factory=time.monotonic)
 
     def left(self) -> float:
-        """Return the seconds left. Raises `OutOfTime` or `Stopped`."""
+        """Return the seconds left. Raises `DeadlineExceeded` or `Stopped`."""
         if self.stopped():
             raise Stopped
         left = self._began + self.seconds - time.monotonic()
         if left <= 0:
-            raise OutOfTime
+            raise DeadlineExceeded
         return left
 
 
 Resolve = Callable[[str, int], list[str]]
-"""Returns the addresses of a host, as texts. Raises `OSError`."""
+"""Returns a host's addresses as texts. Raises `OSError`."""
 
 
-def resolved(host: str, port: int) -> list[str]:
-    """Return what the system's resolver knows of a host."""
+def resolve_host(host: str, port: int) -> list[str]:
+    """Return a host's addresses from the system's resolver."""
     found = getaddrinfo(host, port, type=SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def client(
-    outbound: Outbound, patience: Patience, *, follow_redirects: bool = False, resolve: Resolve = resolved
+    outbound: Outbound, patience: Deadline, *, follow_redirects: bool = False, resolve: Resolve = resolve_host
 ) -> httpx.Client:
     """Return a client for one exchange.
 
-    Its requests raise `AddressRefused`, `OutOfTime` and `Stopped` beside httpx's own errors.
+    Its requests raise `AddressRefused`, `DeadlineExceeded` and `Stopped` beside httpx's own errors.
     """
     return httpx.Client(
         transport=Transport(Backend(lambda: outbound, resolve, patience)),
         trust_env=False,
-        timeout=None,  # noqa: S113  # patience bounds the whole
+        timeout=None,  # noqa: S113  # the deadline limits the exchange
         follow_redirects=follow_redirects,
         max_redirects=REDIRECTS,
     )
 
 
 class Transport(httpx.BaseTransport):
-    """httpx's requests over httpcore's connections, which are made by a backend of ours."""
+    """Sends httpx requests over httpcore connections from the address-checking backend."""
 
     def __init__(self, backend: httpcore.NetworkBackend) -> None:
         self._pool = httpcore.ConnectionPool(ssl_context=_context(), network_backend=backend)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. Raises what the backend raises, and httpx's errors."""
+        """Send a request. Raises the backend's and httpx's errors."""
         url = request.url
         asked = httpcore.Request(
             method=request.method,
@@ -123,7 +122,7 @@ class _Body(httpx.SyncByteStream):
 
 @contextmanager
 def _as_httpx(request: httpx.Request) -> Iterator[None]:
-    """Turn errors of httpcore into those of httpx, which have the same names."""
+    """Map httpcore errors to the httpx errors of the same names."""
     try:
         yield
     except tuple(_ERRORS) as error:
@@ -146,25 +145,25 @@ _ERRORS: Mapping[type[Exception], type[httpx.RequestError]] = {
     httpcore.RemoteProtocolError: httpx.RemoteProtocolError,
     httpcore.ProtocolError: httpx.ProtocolError,
 }
-"""The particular before the general."""
+"""Specific errors before general ones."""
 
 
 @cache
 def _context() -> ssl.SSLContext:
-    # Made once: reading the certificates takes longer than a request.
+    # Cached, because loading the certificates takes longer than a request.
     return httpx.create_ssl_context(trust_env=False)
 
 
 class Backend(httpcore.NetworkBackend):
-    """Connects to addresses that were checked: a name is resolved once for each connection."""
+    """Connects to checked addresses: each connection resolves its name once."""
 
     def __init__(
         self,
         outbound: Callable[[], Outbound],
-        resolve: Resolve = resolved,
-        patience: Patience | None = None,
+        resolve: Resolve = resolve_host,
+        patience: Deadline | None = None,
     ) -> None:
-        """Take what is allowed from `outbound` whenever a connection is made; without patience the client's timeouts hold."""
+        """Check each connection against `outbound`; without a deadline the client's timeouts apply."""
         self._outbound = outbound
         self._resolve = resolve
         self._patience = patience
@@ -182,7 +181,7 @@ class Backend(httpcore.NetworkBackend):
         outbound = self._outbound()
         failure: Exception | None = None
         for address in self._addresses(host, port):
-            if refusal := outbound.refusal(host, parsed(address)):
+            if refusal := outbound.refusal(host, parse_address(address)):
                 failure = failure or AddressRefused(refusal)
                 continue
             try:
@@ -198,13 +197,13 @@ class Backend(httpcore.NetworkBackend):
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore.NetworkStream:
-        raise httpcore.ConnectError("sockets of this machine are not called")
+        raise httpcore.ConnectError("Unix sockets can't be called")
 
     def _addresses(self, host: str, port: int) -> list[str]:
         try:
             return self._resolve(host, port)
         except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
+            raise httpcore.ConnectError(f"{host} cannot be resolve_host: {error}") from error
 
     def _wait(self, timeout: float | None) -> float:
         asked = CONNECT_SECONDS if timeout is None else min(timeout, CONNECT_SECONDS)
@@ -212,9 +211,9 @@ class Backend(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection on which every wait is short enough to notice the end of patience."""
+    """A connection that waits in short steps, to notice the deadline."""
 
-    def __init__(self, inner: httpcore.NetworkStream, patience: Patience) -> None:
+    def __init__(self, inner: httpcore.NetworkStream, patience: Deadline) -> None:
         self._inner = inner
         self._patience = patience
 
@@ -229,7 +228,7 @@ class _Stream(httpcore.NetworkStream):
         try:
             self._inner.write(buffer, self._patience.left())
         except httpcore.WriteTimeout as error:
-            raise OutOfTime from error
+            raise DeadlineExceeded from error
 
     def close(self) -> None:
         self._inner.close()

@@ -1,4 +1,4 @@
-"""What a target does with a path of a worker's machine."""
+"""How a target uses a path on a worker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Use(StrEnum):
-    """As a word for sentences."""
+    """Verbs for sentences."""
 
     READ = "read"
     WORK = "work in"

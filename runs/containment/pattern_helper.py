@@ -1,6 +1,6 @@
-"""The program of a helper process: reads patterns and texts from standard input, answers what it found, again and again.
+"""Match patterns in a helper process: read jobs from standard input, write answers to standard output.
 
-It runs by itself, without evalhub. Each message is a length of four bytes and MessagePack. A job is
+It doesn't import evalhub. Each message is a length of four bytes and MessagePack. A job is
 `(engine, source, text or None, seconds)`, an answer `(spans or None, seconds, what is wrong with the pattern, why it gave
 up)`, with the spans of the match and of the group that `sub_span` chooses, -1 for none.
 """
@@ -22,7 +22,7 @@ from msgspec import msgpack
 Answer = tuple[tuple[int, int, int, int] | None, float, str, str]
 
 MEMORY = 1 << 30
-"""Bytes of addresses: a text of 64 MB and what a search puts aside."""
+"""Address space in bytes: a text of 64 MB and a search's working memory."""
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False

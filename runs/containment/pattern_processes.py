@@ -1,4 +1,4 @@
-"""Processes that run regular expressions which may take for ever, each killed when its time is up."""
+"""Run regular expressions in helper processes that are killed at their time limit."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _decoder = msgpack.Decoder(_Decoded)
 
 
 class PatternProcesses:
-    """At most `MOST` helpers; an idle one takes the next pattern."""
+    """A pool of at most `MOST` helpers."""
 
     def __init__(self) -> None:
         self._forget()
         atexit.register(self.close)
-        # A forked process has helpers of its own: two readers of one pipe would mix up their answers.
+        # A forked process needs its own helpers: two readers of one pipe would mix up answers.
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
@@ -42,12 +42,12 @@ class PatternProcesses:
         self.idle: list[subprocess.Popen[bytes]] = []
 
     def __call__(self, engine: Engine, source: str, text: str | None, seconds: float) -> Answer:
-        """Return what a helper finds within so many seconds of processor time."""
+        """Return a helper's answer within so many seconds of processor time."""
         if not self._free.acquire(timeout=PATIENCE):
-            return Answer(stopped="other patterns take all the time there is. Try again in a minute.")
+            return Answer(stopped="all pattern processes are busy. Try again in a minute.")
         try:
             with self._helper() as helper:
-                return _asked(helper, msgpack.encode((engine, source, text, seconds)), seconds)
+                return _send(helper, msgpack.encode((engine, source, text, seconds)), seconds)
         finally:
             self._free.release()
 
@@ -87,8 +87,8 @@ def _end(helper: subprocess.Popen[bytes]) -> None:
             stream.close()
 
 
-def _asked(helper: subprocess.Popen[bytes], job: bytes, seconds: float) -> Answer:
-    """Return the answer; the helper is ended where there is none."""
+def _send(helper: subprocess.Popen[bytes], job: bytes, seconds: float) -> Answer:
+    """Return the answer; kill the helper if there is none."""
     assert helper.stdin and helper.stdout  # noqa: S101 (both are pipes)
     try:
         helper.stdin.write(len(job).to_bytes(4) + job)
@@ -108,7 +108,7 @@ def _message(descriptor: int) -> bytes:
 
 
 def _read(descriptor: int, length: int, until: float) -> bytes:
-    """Return so many bytes. Raises `EOFError` where there are fewer, `TimeoutError`."""
+    """Return exactly so many bytes. Raises `EOFError` and `TimeoutError`."""
     found = bytearray()
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)

@@ -1,8 +1,8 @@
-"""Runs one command to its end, whatever the command does.
+"""Run one command until it and its children have ended.
 
 The command is the leader of its own session. Its output is drained while it runs, its end is seen at
-once (a pidfd, no polling), and nothing that it started is left when `run_process` returns. The caller's
-thread waits: the kernel's parent-death signal of a sandbox belongs to the thread that started it.
+once (a pidfd, no polling), and nothing that it start_command is left when `run_process` returns. The caller's
+thread waits: the kernel's parent-death signal of a sandbox belongs to the thread that start_command it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Protocol
 from runs.containment.process_io import Conversation, Stop
 from runs.containment.process_tree import MARKER
 from runs.containment.profiles import UNLIMITED, Limits
-from runs.containment.starting import Spawn, Started, started
+from runs.containment.starting import Spawn, Started, start_command
 from runs.containment.streams import Sink
 from runs.containment.watchdog import too_much_memory
 from runs.errors import ProviderError
@@ -29,7 +29,7 @@ SHELL = "/bin/sh"
 
 
 class Wrapper(Protocol):
-    """A sandbox, as far as starting a command is concerned."""
+    """The part of a sandbox that starts commands."""
 
     def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Spawn: ...
 
@@ -39,26 +39,26 @@ class ProcessResult:
     """How a process ended and what it printed; the bytes need not be UTF-8."""
 
     exit_code: int | None
-    """Negative for the signal that ended it; None where it did not end although killed."""
+    """Negative: the signal that ended it. None: it did not end although killed."""
     stdout: bytes = b""
-    """With merged streams everything is here."""
+    """All output if streams are merged."""
     stderr: bytes = b""
     output: bytes = b""
-    """Both, in the order in which they arrived."""
+    """Both streams in order of arrival."""
     timed_out: bool = False
     cancelled: bool = False
     truncated: bool = False
     seconds: float = 0.0
     error: str = ""
-    """Why it was ended, in a sentence; empty where it ended by itself."""
+    """Why it was stopped, in a sentence; empty if it exited by itself."""
     left_behind: int = 0
-    """Processes that it left and that were ended."""
+    """Number of leftover processes that were killed."""
 
     @property
-    def said(self) -> str:
-        """The end of what it printed, or why it was ended, without a full stop."""
+    def summary(self) -> str:
+        """The end of its output, or why it was stopped, without a full stop."""
         text = (self.stderr or self.stdout).decode("utf-8", "replace").strip()
-        return text[-500:].rstrip(".") or self.error.rstrip(".") or "it said nothing"
+        return text[-500:].rstrip(".") or self.error.rstrip(".") or "no output"
 
 
 def run_process(
@@ -82,7 +82,7 @@ def run_process(
 
     Past `output_limit` bytes a stream keeps its head and tail, past `flood_limit` the command is ended.
     Timeout and cancellation send SIGTERM and, `grace_seconds` later, SIGKILL to all of it; limits send both at once.
-    `env` is the whole environment. Raises `ProviderError`: of kind `start` where nothing could be started, of
+    `env` is the whole environment. Raises `ProviderError`: of kind `start` where nothing could be start_command, of
     kind `memory` where it was ended because the commands of this worker together used too much.
     """
     argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
@@ -90,7 +90,7 @@ def run_process(
     marker = "" if spawn.contained else secrets.token_hex(8)
     if marker:
         spawn = replace(spawn, env={**spawn.env, MARKER: marker})
-    with _started(spawn, piped_stdin=stdin is not None, merge_stderr=merge_stderr) as begun:
+    with _start(spawn, piped_stdin=stdin is not None, merge_stderr=merge_stderr) as begun:
         conversation = Conversation(
             begun.process,
             marker=marker,
@@ -109,7 +109,7 @@ def run_process(
 
 
 @contextmanager
-def _started(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator[Started]:
+def _start(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator[Started]:
     if not spawn.cwd.is_dir():
         raise ProviderError(
             f"The command cannot start: its working directory {spawn.cwd} does not exist. "
@@ -118,7 +118,7 @@ def _started(spawn: Spawn, *, piped_stdin: bool, merge_stderr: bool) -> Iterator
     with ExitStack() as stack:
         try:
             begun = stack.enter_context(
-                started(
+                start_command(
                     spawn,
                     stdin=subprocess.PIPE if piped_stdin else subprocess.DEVNULL,
                     stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Holds the conversation with one running process: feeds it, listens to it, ends it."""
+"""Feed one running process, capture its output and stop it."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from runs.containment.process_tree import (
     send_group,
 )
 from runs.containment.profiles import Limits
-from runs.containment.streams import Sink, Streams, Waiting
+from runs.containment.streams import PollLoop, Sink, Streams
 from runs.containment.watchdog import INTERVAL_SECONDS, WorkerMemory, exceeded
 
 Reason = Literal["", "timeout", "cancelled", "flood", "limits", "worker"]
 
 CANCEL_SECONDS = 0.15
 DRAIN_SECONDS = 1.0
-"""How long the pipes are read on after the process has ended and what it left was killed."""
+"""Seconds to keep reading the pipes after the process and its leftovers have ended."""
 UNKILLABLE_SECONDS = 5.0
-"""A process that SIGKILL does not end for so long hangs in the kernel; it is given up."""
+"""Seconds after SIGKILL until a process counts as stuck in the kernel."""
 WITHOUT_PIDFD_SECONDS = 0.02
 _worker_memory = WorkerMemory()
 
 
 @dataclass(frozen=True)
 class Stop:
-    """The reasons to end a process early."""
+    """Reasons to stop a process early."""
 
     timeout_seconds: float
     grace_seconds: float
@@ -58,7 +58,7 @@ class Conversation:
 
     process: subprocess.Popen[bytes]
     marker: str
-    """Marks the descendants; empty where a pid namespace contains them."""
+    """Marks descendants; empty if a pid namespace contains them."""
     stdin: bytes | None
     output_limit: int
     stop: Stop
@@ -74,7 +74,7 @@ class Conversation:
 
     def __post_init__(self) -> None:
         self.streams = Streams.of(self.output_limit)
-        self._waiting = Waiting()
+        self._waiting = PollLoop()
         self._began = time.monotonic()
         self._deadline = self._began + self.stop.timeout_seconds
         self._kill_at = self._give_up_at = float("inf")
@@ -86,7 +86,7 @@ class Conversation:
         self._sink: FileIO | None = None
 
     def hold(self) -> None:
-        """Stay with the process until it has ended and nothing of it is left."""
+        """Run until the process and its descendants have ended."""
         try:
             self._open()
             while not self._finished():
@@ -117,7 +117,7 @@ class Conversation:
             sink.take(name, chunk)
 
     def _patience(self) -> float:
-        """Seconds until something has to be looked at although nothing happens."""
+        """Return the seconds until the next check."""
         now = time.monotonic()
         moments = [self._give_up_at, self._kill_at]
         if not self.reason and not self._ended:
@@ -131,7 +131,7 @@ class Conversation:
         return max(0.0, min(min(moments) - now, 3600.0))
 
     def _look(self) -> None:
-        """Act on what has happened or on what the clock says."""
+        """Handle the process's exit and the time limits."""
         if self._pidfd < 0 and not self._ended and self.process.poll() is not None:
             self._end()
         if self._ended:
@@ -176,14 +176,14 @@ class Conversation:
         return _worker_memory.exceeded(self.process.pid, sum(each.rss_bytes for each in tree), limit)
 
     def _terminate(self, reason: Reason, sentence: str, now: float) -> None:
-        """Ask all of it to end. A sandbox's own process is spared: it would take the rest down at once."""
+        """Send SIGTERM to all processes but the sandbox's own, which would kill the rest at once."""
         self.reason, self.sentence = reason, sentence
         tree = descendants(self.process.pid)
         self._known.update(tree)
         if self.marker:
             send_group(self.process.pid, signal.SIGTERM)
         send(tree, signal.SIGTERM)
-        # What uses too much could use much more meanwhile.
+        # A command over its limits could use much more during a grace period.
         self._kill_at = now if reason in ("flood", "limits", "worker") else now + self.stop.grace_seconds
 
     def _kill(self, now: float) -> None:
@@ -193,10 +193,10 @@ class Conversation:
         send_group(self.process.pid, signal.SIGKILL)
 
     def _end(self) -> None:
-        """The process itself has ended: what it left behind follows, and its pipes are read to their end."""
+        """Kill what the exited process left behind and read its pipes to the end."""
         self._ended = True
         self._kill_at = float("inf")
-        # While it is not reaped, its number cannot be that of a stranger's group.
+        # Until it is reaped, its number can't be reused by another group.
         send_group(self.process.pid, signal.SIGKILL)
         self.seconds = time.monotonic() - self._began
         if self.marker:
@@ -214,7 +214,7 @@ class Conversation:
     def _close(self) -> None:
         _worker_memory.forget(self.process.pid)
         if not self._ended:
-            # Given up, or an exception on its way through: nothing may be left running for it.
+            # Stuck, or an exception was raised: leave nothing running.
             self._known.update(descendants(self.process.pid))
             send_group(self.process.pid, signal.SIGKILL)
             send(self._known, signal.SIGKILL)

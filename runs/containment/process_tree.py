@@ -1,7 +1,6 @@
-"""Finds the processes that a command started, also those that left its group, and ends them.
+"""Find and kill a command's processes, including those that left its group.
 
-A process that leaves the session, its parents and its environment behind escapes here; the pid namespace of the
-sandbox holds such a one.
+A process that leaves its session, parents and environment escapes here; a sandbox's pid namespace contains it.
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ from threading import Lock
 import psutil
 
 MARKER = "EVALHUB_PROCESS"
-"""Name of the variable by which the descendants of a command are recognised."""
+"""Environment variable that marks a command's descendants."""
 SHARED_SECONDS = 0.1
-"""Commands that are watched at the same time share a look at the machine."""
+"""Seconds that concurrently watched commands share one process listing."""
 NEAR = 512
-"""Of so many processes that began after a command, each is asked; of more, those that are listed."""
+"""Up to so many new process ids are probed one by one; beyond that, processes are listed."""
 _LOOKS = 3
 
 
 @dataclass(frozen=True)
 class Process:
-    """One living process; psutil tells it from a later one with the same number."""
+    """A live process; psutil detects a reused process id."""
 
     process: psutil.Process
     rss_bytes: int = field(default=0, compare=False)
 
 
 class _Table:
-    """The processes of this machine by their parents."""
+    """This machine's processes by parent."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -64,7 +63,7 @@ def _read_all() -> dict[int, list[Process]]:
 
 
 def descendants(root: int, *, max_age: float = 0.0) -> list[Process]:
-    """The living descendants of a process, without itself, as of at most `max_age` seconds ago."""
+    """Return a process's live descendants from a listing of at most `max_age` seconds ago."""
     children = _table.children(max_age)
     found: list[Process] = []
     waiting = [root]
@@ -76,34 +75,34 @@ def descendants(root: int, *, max_age: float = 0.0) -> list[Process]:
 
 
 def read_process(pid: int) -> Process | None:
-    """Return a process that is alive, None where it is gone or only waits to be reaped."""
+    """Return a live process, None if it is gone or a zombie."""
     try:
         process = psutil.Process(pid)
         found = Process(process, process.memory_info().rss)
     except psutil.Error:
         return None
-    return found if _lives(found) else None
+    return found if _is_alive(found) else None
 
 
 def marked(root: int, marker: str) -> list[Process]:
-    """The living processes of a command that are not its root, whatever their parents."""
-    return _look_for(root, marker)[0]
+    """Return a command's marked live processes without its root."""
+    return _find_marked(root, marker)[0]
 
 
 def left_behind(root: int, marker: str) -> list[Process]:
-    """The living processes that a command with this marker started and that are not its root.
+    """Return the live processes with a command's marker, without its root.
 
-    Looked for again where one was gone before it was asked: it may have handed over to one that was not listed.
+    Searches again if a process exited during the search: it may have started an unlisted one.
     """
     for _ in range(_LOOKS):
-        found, complete = _look_for(root, marker)
+        found, complete = _find_marked(root, marker)
         if found or complete:
             return found
     return []
 
 
-def _look_for(root: int, marker: str) -> tuple[list[Process], bool]:
-    """Return a command's processes, and whether none was gone before it was asked whose it is."""
+def _find_marked(root: int, marker: str) -> tuple[list[Process], bool]:
+    """Return a command's processes, and whether none exited during the search."""
     found: list[Process] = []
     complete = True
     newest = _newest_pid()
@@ -113,7 +112,7 @@ def _look_for(root: int, marker: str) -> tuple[list[Process], bool]:
             session = os.getsid(pid)
             # A session is inherited or new; the kernel's own processes are in none.
             if (root <= session <= newest) if near else session:
-                found += _belonging(pid, root, session, marker)
+                found += _with_marker(pid, root, session, marker)
         except (ProcessLookupError, psutil.NoSuchProcess):
             complete = complete and near
         except (OSError, psutil.Error):
@@ -123,12 +122,12 @@ def _look_for(root: int, marker: str) -> tuple[list[Process], bool]:
 
 
 def _listed(root: int, newest: int) -> list[int]:
-    """Return what may be a descendant: after a wrap of the numbers, every process."""
+    """Return possible descendants: every process if the ids wrapped."""
     return [pid for pid in psutil.pids() if pid > root or newest < root]
 
 
 def _newest_pid() -> int:
-    """Return the number that was given out last; asking for it costs a tenth of a listing."""
+    """Return the newest process id; ten times as fast as a listing."""
     try:
         file = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -140,29 +139,28 @@ def _newest_pid() -> int:
 
 
 def send(processes: Iterable[Process], signal_number: int) -> None:
-    """Signal the processes that are still the ones that were seen."""
+    """Signal the processes whose ids were not reused."""
     for each in processes:
         with suppress(psutil.Error):
             each.process.send_signal(signal_number)
 
 
 def send_group(group: int, signal_number: int) -> None:
-    """Signal a process group; one that is gone is no error."""
+    """Signal a process group, if it still exists."""
     # macOS answers "not permitted" for a group that holds only zombies.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal_number)
 
 
 def end_left_behind(root: int, marker: str, known: Iterable[Process] = ()) -> int:
-    """Kill what a command left behind and return how many processes that were.
+    """Kill a command's leftover processes and return their number.
 
-    `known` are descendants seen while the command ran. Looked for again after each round, since what
-    is killed may have started another meanwhile; gives up after a second.
+    `known` are descendants seen while the command ran. Repeats for up to a second, because a killed process may have started another.
     """
     ended: set[Process] = set()
     known = list(known)
     give_up = time.monotonic() + 1.0
-    while found := [*filter(_lives, known), *left_behind(root, marker)]:
+    while found := [*filter(_is_alive, known), *left_behind(root, marker)]:
         ended.update(found)
         send(found, signal.SIGKILL)
         if time.monotonic() > give_up:
@@ -171,24 +169,24 @@ def end_left_behind(root: int, marker: str, known: Iterable[Process] = ()) -> in
     return len(ended)
 
 
-def _lives(process: Process) -> bool:
+def _is_alive(process: Process) -> bool:
     try:
         return process.process.is_running() and process.process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 
 
-def _belonging(pid: int, root: int, session: int, marker: str) -> Iterator[Process]:
-    """Yield a process where it is one of a command. Raises `psutil.Error`."""
+def _with_marker(pid: int, root: int, session: int, marker: str) -> Iterator[Process]:
+    """Yield a process if it has a command's marker. Raises `psutil.Error`."""
     found = psutil.Process(pid)
     if session == root or any(value == marker for value in _markers(found)):
         process = Process(found, found.memory_info().rss)
-        if _lives(process):
+        if _is_alive(process):
             yield process
 
 
 def _markers(process: psutil.Process) -> Iterator[str | None]:
-    """Yield the marker of a process; its variables are empty for a moment while it executes another program."""
+    """Yield a process's marker; its environment is empty for a moment during exec."""
     for _ in range(_LOOKS):
         if variables := process.environ():
             yield variables.get(MARKER)

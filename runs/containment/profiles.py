@@ -1,4 +1,4 @@
-"""How much of a machine a command may use: agents a lot, the commands of a test file little."""
+"""Resource limits: generous for agents, tight for a test file's commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AGENT_MEMORY_MB = 4096
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a command and everything it starts may use; None is unlimited."""
+    """Limits of a command and its children; None is unlimited."""
 
     rss_bytes: int | None = None
     processes: int | None = None
@@ -24,11 +24,11 @@ class Limits:
     disk: Path | None = None
     """The directory whose size `disk_bytes` bounds."""
     worker_bytes: int | None = None
-    """Memory of all commands of this worker together, the worker's own included."""
+    """Memory of the worker and all its commands."""
 
     @property
     def watched(self) -> bool:
-        """Whether anybody has to look."""
+        """Whether the watchdog has to poll."""
         every = (self.rss_bytes, self.processes, self.disk_bytes, self.worker_bytes)
         return any(limit is not None for limit in every)
 
@@ -37,7 +37,7 @@ UNLIMITED = Limits()
 
 
 class TargetLimits(Protocol):
-    """What a target may ask for; None leaves it to the worker's own."""
+    """Limits that a target requests; None uses the worker's."""
 
     @property
     def max_processes(self) -> int | None: ...
@@ -55,7 +55,7 @@ class Profile:
 
     network: bool
     nested: bool
-    """Whether it may make namespaces of its own: agents sandbox what they run."""
+    """Whether it may create namespaces: agents sandbox what they run."""
     file_bytes: int
     open_files: int
     tmp_bytes: int
@@ -67,13 +67,13 @@ class Profile:
     disk_bytes: int | None = None
 
     def limits(self, workspace: Path, worker_bytes: int | None = None) -> Limits:
-        """What is watched while the command runs."""
+        """Return the limits that the watchdog enforces."""
         return Limits(self.rss_bytes, self.processes, self.disk_bytes, workspace, worker_bytes)
 
     def resource_limits(self, *, own_user: bool) -> dict[int, int]:
         """Return the limits of single processes, by their number in `resource`.
 
-        The number of threads is counted for a user, so it is only set where a user namespace counts apart.
+        Linux counts threads per user, so that limit needs a user namespace.
         """
         limits = {
             resource.RLIMIT_FSIZE: self.file_bytes,
@@ -102,14 +102,14 @@ AGENT = Profile(
 
 @dataclass(frozen=True)
 class Caps:
-    """The most that a target may allow each of its trials; the operator says (`EVALHUB_MAX_PROCESSES` and the like)."""
+    """Upper bounds for targets' limits, set by the operator (`EVALHUB_MAX_PROCESSES` and the like)."""
 
     processes: int = AGENT_PROCESSES
     memory_mb: int = AGENT_MEMORY_MB
 
 
 def limited(profile: Profile, processes: int | None, memory_mb: int | None, caps: Caps) -> Profile:
-    """Return the profile with a target's limits, or the default ones below the caps.
+    """Return the profile with a target's limits, or the defaults within the caps.
 
     Raises `ProviderError` (kind `configuration`) for more than the caps.
     """

@@ -1,6 +1,6 @@
-"""Where a command runs: which part of the machine it sees, writes to, and how much of it it may use.
+"""Sandbox commands: what they see, where they write, how much they may use.
 
-Three levels, the best that the machine offers: namespaces by bubblewrap; Landlock with resource limits;
+Uses the best of three levels that the machine offers: namespaces by bubblewrap; Landlock with resource limits;
 resource limits alone. Settings come in as values.
 """
 
@@ -24,7 +24,7 @@ from runs.containment.outbound import Outbound
 from runs.containment.path_use import Use
 from runs.containment.profiles import AGENT, COMMAND, Caps, Limits, Profile, TargetLimits, limited
 from runs.containment.starting import Bubblewrap, Spawn, Starter
-from runs.containment.system_files import gathered
+from runs.containment.system_files import system_folder
 from runs.containment.target_roots import PathRefused, TargetRoots
 from runs.containment.variables import refuse_loader_variables
 from runs.errors import ProviderError
@@ -32,16 +32,16 @@ from runs.errors import ProviderError
 
 @cache
 def readable_folders(path: str, read: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the interpreter's, the environment's, those of a PATH and the further ones, none below another."""
+    """Return the folders of the interpreter, the environment, PATH and settings, without nested ones."""
     folders = [Path(sys.base_prefix), Path(sys.prefix), *read]
     folders += [_with_what_it_starts(Path(name)) for name in path.split(":") if name.startswith("/")]
     further = {folder for folder in folders if _is_further(folder)}
-    # One below another is there already, and every mount costs a sandbox time.
+    # Nested folders are already visible, and each mount costs time.
     return tuple(sorted(folder for folder in further if further.isdisjoint(folder.parents)))
 
 
 def _with_what_it_starts(folder: Path) -> Path:
-    """Version managers put shims on PATH, which start what lies beside their folder."""
+    """Version managers put shims on PATH that start programs beside their folder."""
     return folder.parent if folder.name == "shims" else folder
 
 
@@ -54,14 +54,14 @@ HOME = bubblewrap.HOME
 WORKSPACE = "/workspace"
 SCRATCH = "/scratch"
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
-# Not the whole of it: the environment of the worker stands there.
+# Not all of /proc: it shows the worker's environment.
 PROC = tuple(
     f"/proc/{name}" for name in ("self", "cpuinfo", "meminfo", "stat", "filesystems", "version", "sys")
 )
 
 
 class Policy(StrEnum):
-    """What is asked for (`EVALHUB_SANDBOX`)."""
+    """The requested sandbox (`EVALHUB_SANDBOX`)."""
 
     REQUIRE = "require"
     PREFER = "prefer"
@@ -69,7 +69,7 @@ class Policy(StrEnum):
 
 
 class Level(StrEnum):
-    """What there is; the word for pages, the health page and a run's record."""
+    """The available level, as shown on pages and stored with runs."""
 
     BWRAP = "bwrap"
     LANDLOCK = "landlock"
@@ -87,17 +87,17 @@ MEANING = {
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine has to offer; an empty text or 0 is missing."""
+    """A machine's sandbox features; an empty text or 0 means missing."""
 
     bwrap: str = ""
     landlock: int = 0
     limits: bool = False
-    """Whether the system has limits that a process can set for another."""
+    """Whether a process can set another's limits."""
 
 
 @cache
-def look_at_machine() -> Machine:
-    """Find out, once a process, which parts of the ladder work here."""
+def detect_machine() -> Machine:
+    """Detect, once per process, which sandbox features work here."""
     if sys.platform != "linux":
         return Machine()
     return Machine(bubblewrap.find(), landlock.version(), limits=True)
@@ -105,38 +105,38 @@ def look_at_machine() -> Machine:
 
 @dataclass(frozen=True)
 class Containment:
-    """How commands are contained on this worker, and where its own requests may go."""
+    """How this worker contains commands and restricts its own requests."""
 
     policy: Policy
     machine: Machine
     path: str
     """PATH of the worker: its directories are readable, and it is the PATH of the commands."""
     read: tuple[Path, ...] = ()
-    """Further folders that a sandboxed command may read (`EVALHUB_SANDBOX_READ`)."""
+    """Additional folders that a sandboxed command may read (`EVALHUB_SANDBOX_READ`)."""
     outbound: Outbound = field(default_factory=Outbound)
-    """Which addresses the worker itself calls for a target (`EVALHUB_HTTP_ALLOW`)."""
+    """Which addresses the worker may call for targets (`EVALHUB_HTTP_ALLOW`)."""
     targets: TargetRoots = field(default_factory=TargetRoots)
     """Which paths of this machine targets may name (`EVALHUB_TARGET_ROOTS`)."""
     system_files: Path | None = None
-    """Where what commands see of /etc is gathered; None mounts each name of it by itself, which takes longer."""
+    """Where the sandboxes' /etc is built; None mounts each entry separately, which is slower."""
     caps: Caps = field(default_factory=Caps)
-    """The most that targets may allow their trials."""
+    """Upper bounds for targets' limits."""
     agent: Profile = AGENT
-    """How much setup commands and agents may use."""
+    """Limits of setup commands and agents."""
     egress: Egress = Egress.FULL
-    """What commands with a network reach (`EVALHUB_EGRESS`)."""
+    """What commands with a network may reach (`EVALHUB_EGRESS`)."""
     allowed: tuple[Allowed, ...] = ()
-    """What `internet` opens besides (`EVALHUB_EGRESS_ALLOW`)."""
+    """Additional services for `internet` (`EVALHUB_EGRESS_ALLOW`)."""
     unenforced: bool = False
-    """Whether a policy that cannot be enforced here may be ignored (`EVALHUB_EGRESS_UNENFORCED`)."""
+    """Whether to ignore an unenforceable egress policy (`EVALHUB_EGRESS_UNENFORCED`)."""
     delegated: Path | None = None
-    """The control group in which each command gets one of its own; None where the worker only looks after it."""
+    """Parent of the commands' control groups; None if the watchdog enforces limits."""
     worker_bytes: int | None = None
-    """Memory of everything that this worker runs, together (`EVALHUB_WORKER_MEMORY_MB`)."""
+    """Total memory of this worker's commands (`EVALHUB_WORKER_MEMORY_MB`)."""
 
     @cached_property
     def level(self) -> Level:
-        """The best level that policy and machine allow."""
+        """Return the best level that policy and machine allow."""
         if self.policy is Policy.OFF or not self.machine.limits:
             return Level.OFF
         if self.machine.bwrap:
@@ -145,18 +145,18 @@ class Containment:
 
     @cached_property
     def problem(self) -> str:
-        """Why the policy cannot be met here and what to do, in a sentence; empty where it is met."""
+        """Return why the policy can't be met and what to do, in a sentence; empty if it is met."""
         if self.policy is not Policy.REQUIRE or self.level in (Level.BWRAP, Level.LANDLOCK):
             return ""
         return (
-            "No command may run on this worker: EVALHUB_SANDBOX is 'require', but neither bubblewrap nor Landlock "
+            "Commands can't run on this worker: EVALHUB_SANDBOX is 'require', but neither bubblewrap nor Landlock "
             "works here. Install bubblewrap and allow user namespaces, use a kernel with Landlock, "
             "or set EVALHUB_SANDBOX to 'prefer'."
         )
 
     @cached_property
     def agent_problem(self) -> str:
-        """Why no agent may run here and what to do, in a sentence; empty where one may."""
+        """Return why agents can't run here and what to do, in a sentence; empty if they can."""
         reason = self._unenforceable
         if self.problem or not reason or self.unenforced:
             return self.problem
@@ -168,7 +168,7 @@ class Containment:
 
     @cached_property
     def _unenforceable(self) -> str:
-        """Why the egress policy cannot be enforced, without a full stop; empty where it can."""
+        """Return why the egress policy can't be enforced, without a full stop; empty if it can."""
         if self.egress is Egress.FULL:
             return ""
         if self.level is not Level.BWRAP:
@@ -176,7 +176,7 @@ class Containment:
         return filtered_network.problem() if self.egress is Egress.INTERNET else ""
 
     def _egress(self, *, network: bool) -> Egress:
-        """Return what a command reaches. Raises `ProviderError` where its policy cannot be enforced."""
+        """Return a command's egress. Raises `ProviderError` if it can't be enforced."""
         if not network:
             return Egress.NONE
         if self.agent_problem:
@@ -238,7 +238,7 @@ class Containment:
     def working_folder(
         self, cwd: str | None, own: Path, bundle: Path | None = None, *, base: str = ""
     ) -> Path:
-        """Return where a command works: `own`, a folder beneath it or the bundle, or one that a target may name.
+        """Return a command's working folder: `own`, one beneath it or the bundle, or one allowed to targets.
 
         Raises `PathRefused`.
         """
@@ -248,26 +248,26 @@ class Containment:
             return self.targets.place(cwd, Use.WORK, base=base).path
         real, within = Path(os.path.realpath(own / cwd)), (own, *([bundle] if bundle else []))
         if not any(real.is_relative_to(os.path.realpath(each)) for each in within):
-            raise PathRefused(f"'{cwd}' leads out of the folder that it starts from. Give a path within.")
+            raise PathRefused(f"'{cwd}' leads outside its starting folder. Use a path inside it.")
         return own / cwd
 
     def readable_folders(self) -> tuple[Path, ...]:
-        """Folders outside /usr that every command may read."""
+        """Return the folders outside /usr that every command may read."""
         return readable_folders(self.path, self.read)
 
     def etc(self) -> Path | None:
-        """Return the folder that stands for /etc, None where each name of it is mounted."""
-        return gathered(self.system_files) if self.system_files else None
+        """Return the folder mounted as /etc, None if each entry is mounted separately."""
+        return system_folder(self.system_files) if self.system_files else None
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The place in which the commands of one trial run."""
+    """The sandbox of one trial's commands."""
 
     containment: Containment
     workspace: Path
     scratch: Path
-    """Outside the workspace; writable; where HOME and temporary files are when no namespace holds them."""
+    """Writable, outside the workspace; holds HOME and temporary files without namespaces."""
     profile: Profile
     egress: Egress
     readable: tuple[Path, ...] = ()
@@ -280,12 +280,12 @@ class Sandbox:
 
     @property
     def level(self) -> Level:
-        """The level of containment, as a word."""
+        """Return the containment level as a word."""
         return self.containment.level
 
     @property
     def limits(self) -> Limits:
-        """What the watchdog looks after."""
+        """Return the limits for the watchdog."""
         limits = self.profile.limits(self.workspace, self.containment.worker_bytes)
         return replace(limits, disk_bytes=None) if self.level is Level.OFF else limits
 
@@ -294,7 +294,7 @@ class Sandbox:
         return self.containment.level is Level.BWRAP
 
     def inside(self, path: Path) -> str:
-        """Return the path by which a command knows a file of the host."""
+        """Return a host file's path inside the sandbox."""
         text = str(path)
         for host, seen in self._places.items():
             if text == host or text.startswith(f"{host}/"):
@@ -302,7 +302,7 @@ class Sandbox:
         return text
 
     def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Spawn:
-        """Return the command as it is to be started; `cwd` is a path of the host.
+        """Return the command wrapped for the sandbox; `cwd` is a host path.
 
         Raises `ProviderError` (kind `configuration`) for variables of the loader where they would act on the host.
         """
@@ -340,7 +340,7 @@ class Sandbox:
         except OSError as error:
             raise ProviderError(
                 f"The command cannot start: its folder '{name}' beside the workspace cannot be used: "
-                f"{error.strerror}. Let the commands before it leave that name free.",
+                f"{error.strerror}. Earlier commands must not create that name.",
                 kind="setup",
             ) from error
         return self.scratch / name

@@ -1,7 +1,8 @@
-"""Starts a command: as it is, in bubblewrap, or through a starter that limits itself first.
+"""Start a command directly, in bubblewrap, or through a starter that limits itself first.
 
 A helper (bubblewrap, the starter) gets a fixed environment and starts in `/`. The command's variables reach it
-through a file descriptor, so they act on nothing outside the sandbox and stand in no argument list.
+through a file descriptor, so they affect nothing outside the
+sandbox and appear in no argument list.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from runs.containment import landlock
-from runs.containment.cgroups import Group, GroupLimits, group
+from runs.containment.cgroups import ControlGroup, GroupLimits, group
 from runs.containment.egress import Allowed
 from runs.containment.filtered_network import FilteredNetwork, filtered_network
 from runs.containment.helpers import HELPER_ENV, memory_file
 
 OOM_SCORE = 500
-"""The kernel ends commands before the worker when memory runs out."""
+"""When memory runs out, the kernel kills commands before the worker."""
 _LONGEST_WORD = 131_072
-"""Bytes of one variable with its name that Linux takes."""
+"""Linux's limit for one variable with its name, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Bubblewrap:
     limits: Mapping[int, int] = field(default_factory=dict)
     """Resource limits by their number in `resource`."""
     allowed: tuple[Allowed, ...] | None = None
-    """What a filtered network opens; None makes no such network."""
+    """Allowed egress of a filtered network; None for no such network."""
     group: GroupLimits | None = None
 
 
@@ -56,7 +57,7 @@ class Starter:
 
 @dataclass(frozen=True)
 class Spawn:
-    """A command as it is started; `cwd` is a path of the host, `env` the command's whole environment."""
+    """A command to start; `cwd` is a host path, `env` the complete environment."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -65,26 +66,26 @@ class Spawn:
 
     @property
     def contained(self) -> bool:
-        """Whether a pid namespace ends everything that the command starts."""
+        """Return whether a pid namespace kills everything that the command starts."""
         return isinstance(self.through, Bubblewrap)
 
 
 @dataclass(frozen=True)
 class Started:
-    """A command that runs."""
+    """A running command."""
 
     process: subprocess.Popen[bytes]
-    group: Group | None = None
+    group: ControlGroup | None = None
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel has ended it for its limit."""
+        """Return whether the kernel killed it at its memory limit."""
         return self.group is not None and self.group.out_of_memory
 
 
 @contextmanager
-def started(spawn: Spawn, **pipes: Any) -> Iterator[Started]:
-    """Start a command with the pipes of `subprocess.Popen`. Raises `OSError` or `ValueError` where it can't start."""
+def start_command(spawn: Spawn, **pipes: Any) -> Iterator[Started]:
+    """Start a command with the pipes of `subprocess.Popen`. Raises `OSError` or `ValueError` if it can't start."""
     through = spawn.through
     if through is None:
         process = subprocess.Popen(spawn.argv, cwd=spawn.cwd, env=spawn.env, **pipes)
@@ -105,7 +106,7 @@ def _start_in_bubblewrap(
     spawn: Spawn,
     around: Bubblewrap,
     pipes: Mapping[str, Any],
-    held: Group | None,
+    held: ControlGroup | None,
     network: FilteredNetwork | None,
 ) -> subprocess.Popen[bytes]:
     with ExitStack() as stack:
@@ -129,17 +130,17 @@ def _start_in_bubblewrap(
             **pipes,
         )
         with _killed_on_error(process):
-            # Else reading would never end where bubblewrap fails.
+            # Otherwise reading would never end if bubblewrap fails.
             info_inside.close()
             if child := _child_of(info):
-                _hold_down(child, around.limits, held)
+                _set_limits(child, around.limits, held)
             with suppress(BrokenPipeError):
                 go.write(b"1")
         return process
 
 
 def _start_through_starter(
-    spawn: Spawn, around: Starter, pipes: Mapping[str, Any], held: Group | None
+    spawn: Spawn, around: Starter, pipes: Mapping[str, Any], held: ControlGroup | None
 ) -> subprocess.Popen[bytes]:
     _refuse_unusable(spawn.env)
     given = {
@@ -169,7 +170,7 @@ def _start_through_starter(
 
 @contextmanager
 def _killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """A helper that is not told otherwise would run the command without what was still to be done."""
+    """Kill the helper on errors, so that it doesn't run the command with partial limits."""
     try:
         yield
     except BaseException:
@@ -179,7 +180,7 @@ def _killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _network_options(network: FilteredNetwork, resolver: int) -> Iterator[str]:
-    """Yield what a filtered network changes: its resolver, and this user, who is root in it, as before."""
+    """Yield options for the filtered network's resolver and for mapping its root back to this user."""
     yield from ("--uid", str(os.getuid()), "--gid", str(os.getgid()))
     if network.resolver:
         yield from ("--ro-bind-data", str(resolver), "/etc/resolv.conf")
@@ -193,19 +194,19 @@ def _set_variables(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _refuse_unusable(env: Mapping[str, str]) -> None:
-    """Raise `ValueError` for variables that no process can have; a NUL would end the word of an option."""
+    """Raise `ValueError` for invalid variables; a NUL would end an option."""
     for name, value in env.items():
         if not name or "=" in name or "\0" in name:
-            raise ValueError(f"'{name}' is no name of a variable")
+            raise ValueError(f"'{name}' is not a valid variable name")
         if "\0" in value:
-            raise ValueError(f"the variable {name} holds a null byte")
+            raise ValueError(f"the variable {name} contains a null byte")
         if len(os.fsencode(name)) + len(os.fsencode(value)) + 2 > _LONGEST_WORD:
             raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
 
 
 def _option_file(words: Sequence[str]) -> BinaryIO:
     if any("\0" in word for word in words):
-        raise ValueError("a path holds a null byte")
+        raise ValueError("a path contains a null byte")
     return memory_file(b"".join(os.fsencode(word) + b"\0" for word in words))
 
 
@@ -215,7 +216,7 @@ def _pipe(stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:
 
 
 def _child_of(info: BinaryIO) -> int | None:
-    """Return the first process of the sandbox, None where bubblewrap made none."""
+    """Return the sandbox's first process, None if bubblewrap created none."""
     said = b""
     while not said.rstrip().endswith(b"}"):
         chunk = info.read(4096)
@@ -225,8 +226,8 @@ def _child_of(info: BinaryIO) -> int | None:
     return int(json.loads(said)["child-pid"])
 
 
-def _hold_down(pid: int, limits: Mapping[int, int], held: Group | None) -> None:
-    """Set limits on a process that waits; what it starts inherits them."""
+def _set_limits(pid: int, limits: Mapping[int, int], held: ControlGroup | None) -> None:
+    """Set limits on a paused process; its children inherit them."""
     with suppress(ProcessLookupError):
         if held:
             held.add(pid)
@@ -238,7 +239,7 @@ def _hold_down(pid: int, limits: Mapping[int, int], held: Group | None) -> None:
 
 
 def _raise_oom_score(pid: int) -> None:
-    # A process that is gone, or that has become another user's, needs none.
+    # Skip processes that exited or changed user.
     with suppress(OSError):
         file = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
         try:

@@ -1,4 +1,4 @@
-"""The pipes of a running process: what is read of them is kept, what is written to them is fed."""
+"""Read and write the pipes of a running process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ CHUNK = 65536
 
 
 class Sink(Protocol):
-    """Gets what a process prints while it runs."""
+    """Receives a process's output while it runs."""
 
     def take(self, stream: Literal["stdout", "stderr"], chunk: bytes) -> None: ...
 
 
 @dataclass
 class Streams:
-    """What was printed, by stream and in order of arrival."""
+    """Output by stream and in order of arrival."""
 
     stdout: Capture
     stderr: Capture
@@ -30,17 +30,17 @@ class Streams:
 
     @classmethod
     def of(cls, limit: int) -> Streams:
-        """Three empty captures."""
+        """Create three empty captures."""
         return cls(Capture(limit), Capture(limit), Capture(limit))
 
     @property
     def truncated(self) -> bool:
-        """Whether any stream lost its middle."""
+        """Return whether any stream was truncated."""
         return self.stdout.truncated or self.stderr.truncated or self.merged.truncated
 
 
-class Waiting:
-    """What a conversation waits for: open descriptors, each with what is done once it is ready."""
+class PollLoop:
+    """Open descriptors with their callbacks."""
 
     def __init__(self) -> None:
         # Not `selectors`, whose bookkeeping costs as much as all the rest of a short conversation.
@@ -56,17 +56,17 @@ class Waiting:
         self._then[descriptor] = then
 
     def remove(self, descriptor: int) -> None:
-        """Wait for it no more."""
+        """Stop waiting for it."""
         self._poll.unregister(descriptor)
         del self._then[descriptor]
 
     def take_turns(self, seconds: float) -> None:
-        """Wait at most so long, and do what belongs to each descriptor that is ready."""
+        """Wait at most so long and call the callbacks of ready descriptors."""
         for descriptor, _ in self._poll.poll(math.ceil(seconds * 1000)):
             self._then[descriptor]()
 
     def listen(self, pipe: IO[bytes], take: Callable[[bytes], None]) -> None:
-        """Hand on what comes out of a pipe until its end."""
+        """Pass a pipe's output on until it closes."""
         descriptor = pipe.fileno()
 
         def read() -> None:
@@ -79,7 +79,7 @@ class Waiting:
         self.add(descriptor, select.POLLIN, read)
 
     def feed(self, pipe: IO[bytes], rest: memoryview) -> None:
-        """Write to a pipe as it takes it, then close it."""
+        """Write to a pipe as it accepts data, then close it."""
         descriptor = pipe.fileno()
         os.set_blocking(descriptor, False)
 
@@ -87,7 +87,7 @@ class Waiting:
             nonlocal rest
             try:
                 rest = rest[os.write(descriptor, rest[:CHUNK]) :] if rest else rest
-            except BrokenPipeError:  # it does not want to hear the rest
+            except BrokenPipeError:  # it closed its input early
                 rest = rest[:0]
             if not rest:
                 self.remove(descriptor)

@@ -1,6 +1,6 @@
-"""What commands see of /etc, gathered in one folder.
+"""Build the /etc that commands see in one folder.
 
-Mounts of all sandboxes wait for one another in the kernel, and each name of /etc by itself would be two of them.
+The kernel serialises mounts, and each separate entry of /etc would take two.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from threading import Lock
 from runs.containment.bubblewrap import ETC
 
 KEPT_SECONDS = 86_400.0
-"""For how long a folder whose system has changed since is left to the sandboxes that have it."""
+"""Seconds that an outdated folder is kept because running sandboxes may use it."""
 KEYS = "private"
-"""The folder of them below /etc/ssl and /etc/pki, which nobody is shown."""
+"""Folder of private keys below /etc/ssl and /etc/pki, never shown."""
 _making = Lock()
 
 
-def gathered(root: Path, names: tuple[str, ...] = ETC) -> Path | None:
-    """Return the folder below `root` that stands for /etc, made where there is none as the system is now.
+def system_folder(root: Path, names: tuple[str, ...] = ETC) -> Path | None:
+    """Return the folder below `root` to mount as /etc, created from the system's current state.
 
     Files of the system that change, such as the resolver's, make another folder. A file that is edited in a folder
     of /etc, and not replaced, is seen by the next process. None where nothing can be written below `root`.
@@ -34,16 +34,16 @@ def gathered(root: Path, names: tuple[str, ...] = ETC) -> Path | None:
     folder = root / _state(names)
     try:
         if not folder.is_dir():
-            # One lane makes it, and the others wait, rather than all of them at once.
+            # One lane builds it while the others wait.
             with _making:
-                return folder if folder.is_dir() else _made(folder, names)
+                return folder if folder.is_dir() else _build(folder, names)
         return folder
     except OSError:
         return None
 
 
 def _state(names: tuple[str, ...]) -> str:
-    """Return a name for what the files and folders are now: by their times, which are quick to ask for."""
+    """Return a name for the current state, from modification times."""
     digest = hashlib.sha256()
     for path in (*names, *_folders(names)):
         try:
@@ -59,8 +59,8 @@ def _folders(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(folder for name in names for folder, _, _ in os.walk(name))
 
 
-def _made(folder: Path, names: tuple[str, ...]) -> Path:
-    """Make the folder beside its place first: another process may be making the same one."""
+def _build(folder: Path, names: tuple[str, ...]) -> Path:
+    """Build the folder under a temporary name: another process may be building the same one."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for old in _outlived(folder.parent):
         shutil.rmtree(old, ignore_errors=True)
@@ -79,14 +79,14 @@ def _made(folder: Path, names: tuple[str, ...]) -> Path:
 
 def _outlived(root: Path) -> Iterator[Path]:
     for folder in root.iterdir():
-        # Another process may have put it in its place meanwhile.
+        # Another process may have renamed its own first.
         with suppress(FileNotFoundError):
             if time.time() - folder.stat().st_mtime > KEPT_SECONDS:
                 yield folder
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy what this user may read, but no keys; links within a folder stay links."""
+    """Copy what this user may read except keys; keep links within a folder."""
     if os.path.isdir(source) and os.access(source, os.R_OK | os.X_OK):  # noqa: PTH112  # hundreds of names
         os.mkdir(target)  # noqa: PTH102
         for entry in os.scandir(source):

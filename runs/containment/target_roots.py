@@ -1,4 +1,4 @@
-"""Which paths of a worker's machine targets may name: what the operator lists, and never evalhub's own data."""
+"""Decide which paths targets may name: those that the operator lists, never evalhub's own data."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ REMEDY = "Give a path beneath one that EVALHUB_TARGET_ROOTS lists, or list it th
 
 
 class PathRefused(ProviderError):
-    """A path may not be used by a target; the message is a sentence."""
+    """A target may not use a path; the message is a sentence."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, kind="configuration")
 
 
 @dataclass(frozen=True)
-class Place:
-    """A path that may be used, as the root that allows it and what lies beneath; no link is left in either."""
+class AllowedPath:
+    """An allowed path: its root and the path beneath, with links resolved."""
 
     root: Path
     beneath: str
 
     @property
     def path(self) -> Path:
-        """The whole path."""
+        """Return the whole path."""
         return self.root / self.beneath
 
     def read(self, *, limit: int) -> bytes:
@@ -39,7 +39,7 @@ class Place:
         return read_beneath(self.root, self.beneath, limit=limit, links=False)
 
     def create(self, name: str) -> int:
-        """Return a descriptor of a new file in this folder, which is made where it is not there. Raises `OSError`."""
+        """Create a file in this folder, and the folder if missing; return the descriptor. Raises `OSError`."""
         if self.beneath != ".":
             make_folder_beneath(self.root, self.beneath)
         return create_beneath(self.root, f"{self.beneath}/{name}")
@@ -47,23 +47,23 @@ class Place:
 
 @dataclass(frozen=True)
 class TargetRoots:
-    """The folders that targets may name paths in. As they are made, nothing but programs of the system."""
+    """The folders in which targets may name paths. Default: only system programs."""
 
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     programs: tuple[Path, ...] = SYSTEM_PROGRAMS
     never: tuple[Path, ...] = ()
-    """Folders and files of evalhub itself: not to be named, and in no folder that is."""
+    """evalhub's own folders and files, always refused."""
 
     @classmethod
     def of(cls, words: Iterable[str], *, path: str = "", never: Iterable[Path] = ()) -> TargetRoots:
-        """Return what the words of EVALHUB_TARGET_ROOTS and a PATH allow. Raises `ValueError` with a sentence."""
+        """Parse EVALHUB_TARGET_ROOTS and a PATH. Raises `ValueError` with a sentence."""
         readable, writable = [], []
         for word in words:
             name = word.removesuffix(":rw")
             if not Path(name).is_absolute():
                 raise ValueError(
-                    f"EVALHUB_TARGET_ROOTS: '{word}' is no absolute path. Write /srv/recordings, "
+                    f"EVALHUB_TARGET_ROOTS: '{word}' is not an absolute path. Write /srv/recordings, "
                     "or /srv/logs:rw where targets may write."
                 )
             readable.append(_real(Path(name)))
@@ -71,10 +71,9 @@ class TargetRoots:
         programs = [Path(each) for each in path.split(os.pathsep) if each.startswith("/")]
         return cls(tuple(readable), tuple(writable), (*SYSTEM_PROGRAMS, *programs), tuple(map(_real, never)))
 
-    def place(self, path: str, use: Use, *, base: str = "") -> Place:
-        """Return where a path leads, links resolved. Relative ones start from `base` and stay beneath it.
-
-        What lies beneath `base`, the folder of a targets file on this machine, may be read by its absolute path, too.
+    def place(self, path: str, use: Use, *, base: str = "") -> AllowedPath:
+        """Resolve a path and its links. Relative paths start from `base`, the targets file's folder, and stay beneath it. Paths beneath `base`
+        may also be read by absolute path.
 
         Raises `PathRefused`.
         """
@@ -85,36 +84,36 @@ class TargetRoots:
         self._refuse_own(path, real, use)
         for root in self._roots(use):
             if real.is_relative_to(root):
-                return Place(root, str(real.relative_to(root)))
+                return AllowedPath(root, str(real.relative_to(root)))
         if use is Use.RUN and Path(os.path.normpath(given)).parent in self.programs:
-            # A link that stands on PATH, such as those of version managers.
-            return Place(real.parent, real.name)
+            # A link on PATH, such as those of version managers.
+            return AllowedPath(real.parent, real.name)
         raise PathRefused(f"A target may not {use} '{path}' on this worker. {_remedy(use)}.")
 
     def may_write(self, path: Path) -> bool:
-        """Whether commands that work in a folder may write there, too."""
+        """Return whether commands may write to their working folder."""
         return any(_real(path).is_relative_to(root) for root in self.writable)
 
-    def _beneath_base(self, path: str, use: Use, base: str) -> Place:
+    def _beneath_base(self, path: str, use: Use, base: str) -> AllowedPath:
         if not base:
-            raise PathRefused(f"'{path}' has no folder to start from. Give an absolute path.")
+            raise PathRefused(f"'{path}' has no starting folder. Give an absolute path.")
         root = _real(Path(base))
         real = _real(root / path)
         if not real.is_relative_to(root):
             raise PathRefused(
-                f"'{path}' leads out of the folder of its targets file. Give a path within, or an absolute one."
+                f"'{path}' leads outside its targets file's folder. Use a path inside it, or an absolute one."
             )
         self._refuse_own(path, real, use)
         if use is Use.WRITE and not self.may_write(real):
             raise PathRefused(f"A target may not {use} '{path}' on this worker. {_remedy(use)}.")
-        return Place(root, str(real.relative_to(root)))
+        return AllowedPath(root, str(real.relative_to(root)))
 
     def _refuse_own(self, path: str, real: Path, use: Use) -> None:
         shown = use in (Use.WORK, Use.WRITE)
         for own in self.never:
             if real.is_relative_to(own) or (shown and own.is_relative_to(real)):
                 raise PathRefused(
-                    f"'{path}' is a path of evalhub's own data, which no target may {use}. Give another."
+                    f"'{path}' belongs to evalhub's own data; targets can't {use} it. Use another path."
                 )
 
     def _roots(self, use: Use) -> tuple[Path, ...]:
@@ -124,10 +123,10 @@ class TargetRoots:
 
 
 def refuse_climbing(path: str) -> None:
-    """Raise `PathRefused` where a relative path leads out of the workspace, or the folder, that it starts from."""
+    """Raise `PathRefused` if a relative path leads outside its starting folder."""
     climbs = os.path.normpath(path)
     if climbs == ".." or climbs.startswith("../"):
-        raise PathRefused(f"'{path}' leads out of the folder that it starts from. Give a path within.")
+        raise PathRefused(f"'{path}' leads outside its starting folder. Use a path inside it.")
 
 
 def _remedy(use: Use) -> str:
@@ -135,5 +134,5 @@ def _remedy(use: Use) -> str:
 
 
 def _real(path: Path) -> Path:
-    """Return a path without links; a circle of them stays as it is and is not opened."""
+    """Return a path with links resolved; circular links stay and are never opened."""
     return Path(os.path.realpath(path))

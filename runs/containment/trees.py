@@ -1,7 +1,7 @@
-"""Folders that a trial could have touched: walked, measured and removed without following a link.
+"""Walk, measure and remove folders that a trial may have changed, without following links.
 
-Each folder is opened by its path beneath the root, so that one which becomes a link meanwhile is passed over, and
-however deep they lie in each other, only one is open at a time.
+Each folder is opened by its path beneath the root, so one that is swapped for a link is skipped, and
+only one is open at a time at any depth.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pathlib import Path
 from runs.containment.beneath import FOLDER, open_beneath
 
 MOST_ENTRIES = 200_000
-"""Past so many names nothing more of a tree is looked at."""
+"""Number of entries after which a walk stops."""
 
 _CAREFUL = os.O_NOFOLLOW | os.O_CLOEXEC
 _O_PATH = getattr(os, "O_PATH", 0)
 
 
 def entries_beneath(root: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield what lies beneath a folder, each by its path and as `lstat` has it."""
+    """Yield the path and `lstat` of each entry beneath a folder."""
     seen, waiting = 0, [""]
     while waiting and seen < MOST_ENTRIES:
         folder = waiting.pop()
@@ -39,18 +39,18 @@ def entries_beneath(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def files_beneath(root: Path, *, most: int) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the regular files beneath a folder, at most so many."""
+    """Yield at most so many regular files beneath a folder."""
     files = (each for each in entries_beneath(root) if stat.S_ISREG(each[1].st_mode))
     return islice(files, most)
 
 
 def is_empty(root: Path) -> bool:
-    """Whether there is nothing in a folder."""
+    """Return whether a folder is empty."""
     return not _listed(root, "", 1)
 
 
 def disk_usage(root: Path, *, enough: int) -> int:
-    """Bytes that a folder takes on disk, counted no further than just over `enough`."""
+    """Return a folder's size on disk in bytes; stop counting past `enough`."""
     total = 0
     for number, (_, state) in enumerate(entries_beneath(root), 1):
         total += state.st_blocks * 512
@@ -62,9 +62,9 @@ def disk_usage(root: Path, *, enough: int) -> int:
 
 
 def remove(directory: Path, *folders: Path) -> None:
-    """Remove a directory with everything in it, also what was made read-only; one that is gone is no error.
+    """Remove a directory tree, read-only parts included, if it exists.
 
-    `folders` are those of its folders that are often empty: then one call removes each, instead of fifteen.
+    `folders` are often empty: one call then removes each, instead of fifteen.
     Raises `OSError`.
     """
     try:
@@ -77,7 +77,7 @@ def remove(directory: Path, *folders: Path) -> None:
 
 @contextmanager
 def temporary_folders(prefix: str) -> Iterator[tuple[Path, Path]]:
-    """Make a workspace and a scratch directory for one command, and remove them in the end."""
+    """Create a workspace and a scratch directory for one command and remove them at exit."""
     base = Path(tempfile.mkdtemp(prefix=prefix))
     workspace, scratch = base / "workspace", base / "scratch"
     try:
@@ -91,7 +91,7 @@ def temporary_folders(prefix: str) -> Iterator[tuple[Path, Path]]:
 def _listed(root: Path, folder: str, most: int) -> list[tuple[str, os.stat_result]]:
     try:
         descriptor = open_beneath(root, folder or ".", FOLDER, links=False)
-    except OSError:  # closed to us, gone, or a link by now
+    except OSError:  # not readable, gone, or now a link
         return []
     try:
         with os.scandir(descriptor) as found:
@@ -116,7 +116,7 @@ def _remove_full(directory: Path) -> None:
 
 
 def _remove_flat(directory: Path) -> None:
-    """Remove a tree that is closed to us, or deeper than Python recurses: every folder is first moved to its top."""
+    """Remove a tree that is unreadable or too deep to recurse: move every folder to its top first."""
     parent = os.open(directory.parent, FOLDER | os.O_CLOEXEC)
     try:
         _open_up(directory.name, parent)
@@ -148,7 +148,7 @@ def _empty(name: str, root: int, fresh: Iterator[str]) -> None:
 
 
 def _unlinked(name: str, folder: int) -> bool:
-    """Remove what is no folder, and tell whether it was none."""
+    """Remove an entry that is not a folder; return False for a folder."""
     try:
         os.unlink(name, dir_fd=folder)
     except FileNotFoundError:
@@ -159,13 +159,13 @@ def _unlinked(name: str, folder: int) -> bool:
 
 
 def _open_up(name: str, folder: int) -> None:
-    """Give us every right to a folder, and to nothing that a link of its name leads to."""
+    """Make a folder accessible, but not the target of a link in its place."""
     if not _O_PATH:
         os.chmod(name, stat.S_IRWXU, dir_fd=folder, follow_symlinks=False)
         return
     descriptor = os.open(name, _O_PATH | os.O_DIRECTORY | _CAREFUL, dir_fd=folder)
     try:
-        # The kernel's own link to what was opened: a bare path takes no fchmod.
+        # Use the kernel's link to the descriptor: O_PATH doesn't support fchmod.
         Path(f"/proc/self/fd/{descriptor}").chmod(stat.S_IRWXU)
     finally:
         os.close(descriptor)

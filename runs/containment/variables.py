@@ -1,4 +1,4 @@
-"""Which variables of a worker a project may use (`EVALHUB_ENV_ALLOW`), and which need a sandbox."""
+"""Decide which worker variables a project may use (`EVALHUB_ENV_ALLOW`), and which need a sandbox."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from runs.errors import ProviderError
 
 Rule = tuple[str, str]
-"""Project and variable; `*` is every one."""
+"""Project and variable; `*` matches all."""
 
 LOADER_PREFIXES = ("LD_", "DYLD_", "GLIBC_")
 LOADER_VARIABLES = frozenset(
@@ -26,11 +26,11 @@ LOADER_VARIABLES = frozenset(
         "RUBYOPT",
     )
 )
-"""Variables that make a program load code before it does anything of its own."""
+"""Variables that make a program load code at start."""
 
 
 def refuse_loader_variables(env: Mapping[str, str]) -> None:
-    """Raise `ProviderError` (kind `configuration`) for a variable that makes programs load code."""
+    """Raise `ProviderError` (kind `configuration`) for variables that make programs load code."""
     for name in env:
         if name in LOADER_VARIABLES or name.startswith(LOADER_PREFIXES):
             raise ProviderError(
@@ -46,7 +46,7 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
 
 
 def allowed(env: Mapping[str, str], project: str, rules: Iterable[Rule]) -> dict[str, str]:
-    """Return the part of an environment that a project's targets and scenarios may refer to."""
+    """Return the environment variables that a project's targets and scenarios may use."""
     names = {name for owner, name in rules if owner in ("*", project)}
     return {name: value for name, value in env.items() if name in names or "*" in names}
 

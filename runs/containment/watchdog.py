@@ -1,4 +1,4 @@
-"""Looks after what resource limits of single processes cannot: a whole tree's memory, number and disk use."""
+"""Limit a whole process tree's memory, process count and disk use."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ INTERVAL_SECONDS = 0.2
 
 
 class WorkerMemory:
-    """What each command of this worker uses, as it was last looked at."""
+    """Latest memory use of each of this worker's commands."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._used: dict[int, int] = {}
 
     def exceeded(self, root: int, used: int, limit: int) -> str:
-        """Note what the command `root` uses. Return why it has to end, empty unless it is the largest of too many."""
+        """Record the memory use of `root`. Return why to stop it, empty unless it is the largest over the limit."""
         with self._lock:
             self._used[root] = used
             together = sum(self._used.values()) + psutil.Process().memory_info().rss
@@ -40,7 +40,7 @@ class WorkerMemory:
 
 
 def exceeded(limits: Limits, tree: Sequence[Process]) -> str:
-    """Return in a sentence which limit is exceeded, or an empty text."""
+    """Return a sentence on the exceeded limit, or an empty text."""
     if limits.processes is not None and len(tree) > limits.processes:
         return f"The command ran more than {limits.processes} processes at once and was ended."
     if limits.rss_bytes is not None and resident(tree, enough=limits.rss_bytes) > limits.rss_bytes:
@@ -56,7 +56,7 @@ def too_much_memory(limit: int) -> str:
 
 
 def resident(tree: Sequence[Process], *, enough: int) -> int:
-    """Return the memory of processes; shared pages count once where that decides about `enough`."""
+    """Return the memory of processes; count shared pages once if the sum could exceed `enough`."""
     used = sum(process.rss_bytes for process in tree)
     return used if used <= enough else sum(map(_own_share, tree))
 
@@ -65,7 +65,7 @@ def _own_share(process: Process) -> int:
     try:
         return int(process.process.memory_full_info().pss)
     except (psutil.Error, AttributeError):
-        # Of another user's process, and on other systems, only this is known.
+        # Other users' processes and other systems report only this.
         return process.rss_bytes
 
 

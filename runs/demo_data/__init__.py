@@ -1,1 +1,1 @@
-"""A made-up history, for benchmarks and for looking at pages; no figure in it was measured, and no test of truth uses it."""
+"""Generate a history for benchmarks and page previews; none of its figures were measured."""

@@ -1,4 +1,4 @@
-"""What the made-up history is about: tools, suites, targets, documents, and what judges say."""
+"""Define the generated history's tools, suites, targets, documents and judge statements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scenarios.bundles import Bundle
 
 @dataclass(frozen=True)
 class MadeTool:
-    """A tool whose use is tested: its suite's name, its program, its subcommands and what they act on."""
+    """A tool under test: its suite's name, its program, its subcommands and their objects."""
 
     suite: str
     binary: str
@@ -19,7 +19,7 @@ class MadeTool:
     nouns: tuple[str, ...]
 
     def key(self, place: int) -> str:
-        """Return the key of the scenario at this place of the suite."""
+        """Return the key of the scenario at this index."""
         verb = self.subcommands[place % len(self.subcommands)]
         noun = self.nouns[place // len(self.subcommands) % len(self.nouns)]
         return f"{verb}-{noun}"
@@ -52,7 +52,7 @@ TOOLS = (
     ),
 )
 SCENARIOS = 20
-"""Scenarios of each suite."""
+"""Scenarios per suite."""
 RUBRIC = {
     "criteria": [
         {"id": "task_completion", "weight": 0.5, "description": "Does every step of the task."},
@@ -70,7 +70,7 @@ TARGETS = (
     ("codex · mini", "gpt-mini", 0.5),
     ("opencode · local", "", -0.2),
 )
-"""Name, model, and how able each is, in logits."""
+"""Name, model and skill in logits."""
 JUDGE = "made-up-judge"
 GATES = ("file_exists", "command_output_contains", "no_transcript_errors")
 ISSUES = (
@@ -95,17 +95,17 @@ TAGS = ("nightly", "release", "weekly", "smoke")
 
 
 def bundle(tool: MadeTool, *, version: int, guidance: int) -> Bundle:
-    """Return a suite as somebody would upload it: its scenarios, its rubric, and a fixture with guidance."""
+    """Return a suite as uploaded: scenarios, rubric, and a fixture with guidance."""
     files = {f"{tool.key(place)}.yaml": _scenario(tool, place, version) for place in range(SCENARIOS)}
     files["rubrics/guidance.yaml"] = yaml.dump(RUBRIC, Dumper=yaml.CSafeDumper)
     files["templates/desk/AGENTS.md"] = _guide(tool, guidance)
-    files["templates/desk/README.md"] = f"A desk for {tool.binary}. Everything here is made up.\n"
+    files["templates/desk/README.md"] = f"A workspace for {tool.binary}. Everything here is generated.\n"
     return Bundle(tool.suite, {path: text.encode() for path, text in files.items()})
 
 
 def _scenario(tool: MadeTool, place: int, version: int) -> str:
     verb, _, noun = tool.key(place).partition("-")
-    # A later version words some tasks more clearly, as suites do when they grow.
+    # A later version words some tasks more clearly, as real suites do.
     clearer = " Check the result before you answer." if version > 1 and place % 5 == 0 else ""
     gates = [
         {"type": "file_exists", "path": "result.json"},
@@ -116,7 +116,7 @@ def _scenario(tool: MadeTool, place: int, version: int) -> str:
     return yaml.dump(
         {
             "name": tool.key(place),
-            "description": f"Made up: {verb} {noun} with {tool.binary}.",
+            "description": f"Generated: {verb} {noun} with {tool.binary}.",
             "target": {"binary": tool.binary},
             "template_folder": "desk",
             "task": {"prompt": f"Use {tool.binary} to {verb} the {noun.replace('-', ' ')}.{clearer}\n"},
@@ -129,6 +129,6 @@ def _scenario(tool: MadeTool, place: int, version: int) -> str:
 
 
 def _guide(tool: MadeTool, number: int) -> str:
-    lines = [f"# Working with {tool.binary}", "", f"Revision {number} of a guide that is made up.", ""]
-    lines += [f"- `{tool.binary} {name} --help` tells how to {name}." for name in tool.subcommands]
+    lines = [f"# Working with {tool.binary}", "", f"Revision {number} of a generated guide.", ""]
+    lines += [f"- `{tool.binary} {name} --help` shows how to {name}." for name in tool.subcommands]
     return "\n".join(lines) + "\n"

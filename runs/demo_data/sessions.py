@@ -1,4 +1,4 @@
-"""Transcripts of agents that never ran: calls with outputs, failures, help and retries."""
+"""Generate transcripts: calls with outputs, failures, help and retries."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from runs.models.trial import json_of
 from runs.warehouse.artifacts import Kept, keep
 
 VARIANTS = 6
-"""Sessions of each scenario and way to go: trials share them, as their bytes need not differ."""
+"""Sessions per scenario and course; trials share them."""
 _UNKNOWN_FLAG = "error: unexpected argument '{}' found\n\n  tip: a similar argument exists: '--format'\n"
 
 
 @dataclass(frozen=True)
 class Session:
-    """A transcript with what follows from it, computed once for all trials that share it."""
+    """A transcript with derived values, computed once for all trials that share it."""
 
     packed: bytes
     events: int
@@ -41,7 +41,7 @@ class Session:
 
 @cache
 def session(tool: int, place: int, failures: int, passed: bool, variant: int) -> Session:
-    """Return a session of a scenario in which so many commands fail first."""
+    """Return a scenario's session that begins with so many failed commands."""
     made = TOOLS[tool]
     rng = Random(f"{tool} {place} {failures} {passed} {variant}")  # noqa: S311 (no secret)
     events = tuple(_events(made, place, failures, passed, rng))

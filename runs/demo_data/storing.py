@@ -1,4 +1,4 @@
-"""Stores the made-up history: rows in bulk, rollups and comparisons by the code that every real run goes through."""
+"""Store the generated history: bulk rows, with rollups and comparisons by the production code."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from scenarios.imports import Imported, import_files
 from scenarios.models import Guidance, ScenarioVersion
 
 RUNS_AT_ONCE = 20
-"""Runs of one transaction."""
+"""Runs per transaction."""
 PIN_EVERY = 96
-"""Runs after which every suite and target gets a new baseline."""
+"""Runs between new baselines of a suite and target."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What the runs refer to; everything is indexed as chapters say it."""
+    """Rows that the runs refer to, indexed as in chapters."""
 
     project: Project
     uploads: dict[tuple[int, int], Imported]
@@ -50,7 +50,7 @@ class Stage:
 
 
 def make_stage(project: Project, *, seed: int, by: User | None) -> Stage:
-    """Store suites in two versions, guidance in eight, and targets; nothing twice."""
+    """Store suites in two versions, guidance in eight, and targets, each once."""
     uploads: dict[tuple[int, int], Imported] = {}
     guidance: dict[tuple[int, int], Guidance] = {}
     for place, tool in enumerate(TOOLS):
@@ -75,7 +75,7 @@ def make_stage(project: Project, *, seed: int, by: User | None) -> Stage:
 
 def _targets(project: Project, by: User | None) -> list[Target]:
     lines = [
-        f"  - {{name: '{name}', provider: mock, response: made up, workers: 4}}" for name, _, _ in TARGETS
+        f"  - {{name: '{name}', provider: mock, response: generated, workers: 4}}" for name, _, _ in TARGETS
     ]
     import_targets(project, "\n".join(("targets:", *lines)).encode(), "targets.yaml", by=by)
     named = {target.name: target for target in Target.objects.filter(project=project)}
@@ -162,7 +162,7 @@ def _run(stage: Stage, chapter: Chapter, made: Sequence[MadeTrial], rng: Random,
 
 
 def _totals(made: Sequence[MadeTrial]) -> dict[str, Any]:
-    """Return the fields in which a closed run keeps what its trials come to."""
+    """Return a closed run's totals."""
     outcomes = [each.result.outcome for each in made]
     usages = [each.result.usage for each in made if each.result.usage]
     return {
@@ -179,7 +179,7 @@ def _totals(made: Sequence[MadeTrial]) -> dict[str, Any]:
 
 
 def _store_trials(run: Run, versions: Sequence[ScenarioVersion], made: Sequence[MadeTrial]) -> list[int]:
-    """Store the trials as execution leaves them; return their keys."""
+    """Store the trials as execution would; return their keys."""
     started = run.started
     rows = []
     for at, each in enumerate(made):

@@ -1,4 +1,4 @@
-"""How the made-up history goes: which run is next, and how well its agent does. Pure, and the same for the same seed."""
+"""Plan the generated history: the order of runs and their agents' skill. Pure and deterministic by seed."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from runs.demo_data.catalogue import SCENARIOS, TARGETS, TOOLS
 
 TOOL_VERSIONS = ("2.1.0", "2.2.0", "2.3.0", "2.3.1", "2.4.0", "3.0.0")
 TOOL_STEPS = (0.0, 0.2, 0.35, 0.4, -0.5, 0.3)
-"""What each version of the tool does to the odds, in logits; 2.4.0 renamed a flag."""
+"""Effect of each tool version on the odds, in logits; 2.4.0 renamed a flag."""
 GUIDANCE_STEPS = (-0.6, -0.2, 0.1, 0.35, 0.3, 0.7, 0.15, 0.9)
-"""What each revision of the guide does to the odds; the seventh lost a section."""
+"""Effect of each guide revision on the odds, in logits; the seventh lost a section."""
 RUNS_A_DAY = 9
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """One run of the story, before any trial is made."""
+    """One planned run."""
 
     number: int
     tool: int
-    """Place in `TOOLS`."""
+    """Index in `TOOLS`."""
     target: int
     version: int
     """Of the suite: 1 or 2."""
     guidance: int
-    """Place in `GUIDANCE_STEPS`."""
+    """Index in `GUIDANCE_STEPS`."""
     tool_version: str
     created: datetime
     skill: float
-    """Log odds of an average scenario to pass."""
+    """Log odds that an average scenario passes."""
 
 
 def chapters(runs: int, *, seed: int, now: datetime) -> Iterator[Chapter]:
@@ -67,11 +67,11 @@ def _skill(tool: int, target: int, release: int, revision: int, passed: float) -
 
 
 def difficulties(tool: int, *, seed: int) -> list[float]:
-    """Return how hard each scenario of a suite is, in logits; a few are hopeless, many easy."""
+    """Return each scenario's difficulty in logits; a few are hopeless, many easy."""
     rng = Random(seed * 31 + tool)  # noqa: S311 (no secret)
     return [rng.gauss(0.0, 1.3) for _ in range(SCENARIOS)]
 
 
 def chance(skill: float, difficulty: float) -> float:
-    """Return the chance to pass."""
+    """Return the probability of passing."""
     return 1.0 / (1.0 + math.exp(difficulty - skill))

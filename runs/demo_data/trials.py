@@ -1,4 +1,4 @@
-"""Results of trials that never ran, in the shape in which execution gives real ones."""
+"""Generate trial results in the shape of real ones."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from runs.execution.trial_result import TrialResult
 
 ERROR_SHARE = 0.015
 _ERRORS = (
-    ("provider", "The target did not answer within 120 seconds. Raise timeout_seconds, or look at its log."),
-    ("transcript", "Line 41 of the output is no JSON, so the agent's stream cannot be read."),
+    ("provider", "The target did not answer within 120 seconds. Raise timeout_seconds, or check its log."),
+    ("transcript", "Line 41 of the output isn't JSON, so the agent's stream can't be read."),
 )
 _WEIGHTS = {str(each["id"]): float(str(each["weight"])) for each in RUBRIC["criteria"]}
 
 
 @dataclass(frozen=True)
 class MadeTrial:
-    """A trial's result, and the session that it shares with others."""
+    """A trial's result and its shared session."""
 
     result: TrialResult
     session: Session | None
@@ -64,7 +64,7 @@ def _gates(passed: bool, rng: Random) -> tuple[Score, ...]:
             name,
             float(name != lost),
             name != lost,
-            message="" if name != lost else f"{name}: what was asked for is not there.",
+            message="" if name != lost else f"{name}: the expected result is missing.",
             detail={"path": "result.json"} if name == "file_exists" else {},
         )
         for name in GATES
@@ -73,7 +73,7 @@ def _gates(passed: bool, rng: Random) -> tuple[Score, ...]:
 
 def _judging(passed: bool, failures: int, rng: Random) -> Judging:
     middle = (0.86 if passed else 0.52) - 0.03 * failures
-    # A trial that passed did so with its judge.
+    # The judge agrees with passed trials.
     least = THRESHOLD if passed else 0.0
     criteria = {name: round(min(1.0, max(least, rng.gauss(middle, 0.1))), 2) for name in _WEIGHTS}
     score = round(sum(_WEIGHTS[name] * value for name, value in criteria.items()), 3)

@@ -62,12 +62,12 @@ def _fetch(context: RunContext, url: str, what: str, *, tools: bool) -> Json:
     """Return the JSON at an address; for tools it may be an MCP server."""
     import httpx
 
-    from runs.containment.outbound_http import OutOfTime, Patience, client
+    from runs.containment.outbound_http import Deadline, DeadlineExceeded, client
 
     try:
-        with client(context.outbound, Patience(FETCH_SECONDS)) as http:
+        with client(context.outbound, Deadline(FETCH_SECONDS)) as http:
             return _tools(http, url) if tools else _plain(http, url)
-    except (httpx.HTTPError, httpx.InvalidURL, OutOfTime, ValueError, mcp_stdio.NoAnswer) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, DeadlineExceeded, ValueError, mcp_stdio.NoAnswer) as error:
         reason = (str(error) or type(error).__name__).rstrip(".")
         raise RequestError(f"{url}: {what} could not be fetched: {reason}. Check the address.") from error
     except ProviderError as error:

@@ -1,4 +1,4 @@
-"""The forms of targets, results and prices, and of what is decided about regressions."""
+"""Define the forms of targets, results, prices and regressions."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class TargetsFileForm(forms.Form):
 
 
 class TargetForm(forms.Form):
-    """One target as its entry in a targets file."""
+    """One target as an entry in a targets file."""
 
     definition = forms.CharField(
         max_length=100_000, strip=False, widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false"})
     )
     was = forms.CharField(required=False, widget=forms.HiddenInput)
-    """The moment of the change that the page was drawn with."""
+    """Time of the last change when the page was rendered."""
 
 
 class AlertForm(forms.Form):
-    """What somebody decides about an alert; what is left out stays."""
+    """An alert's triage; omitted fields keep their values."""
 
     state = forms.ChoiceField(
         choices=AlertState.choices,
@@ -61,12 +61,12 @@ class AlertForm(forms.Form):
     )
 
     def __init__(self, members: Mapping[str, Any], alert: Alert, data: QueryDict | None = None) -> None:
-        """Take the project's members by their names: a page with many alerts asks for them once."""
+        """Take the project's members by name, so that a page with many alerts queries them once."""
         self.alert, self.members = alert, members
         initial = {name: getattr(alert, name) for name in ("state", "due", "note", "link")}
         initial["assignee"] = alert.assignee.get_username() if alert.assignee else ""
         self.drawn = {name: _written(value) for name, value in initial.items()}
-        """What is kept, as the form sends it back beside what somebody made of it."""
+        """Stored values that the form sends back, to detect concurrent edits."""
         super().__init__(data, initial=initial, auto_id=f"alert-{alert.pk}-%s")
         field = self.fields["assignee"]
         if isinstance(field, forms.ChoiceField):
@@ -75,18 +75,18 @@ class AlertForm(forms.Form):
                 field.choices += [(name, f"{name} (no longer a member)")]
 
     def clean_assignee(self) -> Any:
-        """Return the member, None for nobody."""
+        """Return the member, None for unassigned."""
         return self.members.get(self.cleaned_data["assignee"])
 
     def clean_link(self) -> str:
-        """Return the link. Raises for one that would not lead to a page of the web."""
+        """Return the link. Raises `ValidationError` unless it is a web URL."""
         link: str = self.cleaned_data["link"]
         if link and not link.startswith(("https://", "http://")):
             raise forms.ValidationError("Enter a URL that starts with https:// or http://.")
         return link
 
     def clean(self) -> None:
-        """Refuse what would put out unseen what somebody else decided since the form was drawn."""
+        """Refuse to overwrite changes made since the form was rendered."""
         for name, kept in self.drawn.items():
             if self._is_touched(name) and kept not in (self._was(name), _written(self.data[name])):
                 self.add_error(
@@ -95,27 +95,27 @@ class AlertForm(forms.Form):
                 )
 
     def _was(self, name: str) -> str:
-        """Return what the form was drawn with, which is what is kept where it does not say."""
+        """Return a field's value at rendering, by default the stored one."""
         return _written(self.data.get(f"was-{name}", self.drawn[name]))
 
     def _is_touched(self, name: str) -> bool:
-        """Tell whether somebody sent another value than the form was drawn with; no button is no state."""
+        """Return whether a field was edited; without a button the state was not."""
         sent = self.data.get(name)
         return sent is not None and (sent != "" or name != "state") and _written(sent) != self._was(name)
 
     def changes(self) -> dict[str, Any]:
-        """Return the fields that somebody changed and that differ from what is kept; the form has to be valid."""
+        """Return the edited fields that differ from the stored ones. Requires a valid form."""
         given = {name: value for name, value in self.cleaned_data.items() if self._is_touched(name)}
         return {name: value for name, value in given.items() if getattr(self.alert, name) != value}
 
 
 def _written(value: Any) -> str:
-    """Return a value as a form sends it, without what browsers make of ends of lines."""
+    """Return a value as a form sends it, with normalised line ends."""
     return "" if value is None else str(value).replace("\r\n", "\n").strip()
 
 
 class ResultsFileForm(forms.Form):
-    """Results that another program wrote."""
+    """Results of another program."""
 
     file = forms.FileField(
         error_messages={
@@ -126,7 +126,7 @@ class ResultsFileForm(forms.Form):
 
 
 class PriceForm(forms.Form):
-    """The price of a model from a day on, in US dollars per million tokens."""
+    """A model's price from a date, in US dollars per million tokens."""
 
     model = forms.CharField(max_length=200)
     input_per_million = forms.FloatField(
@@ -142,5 +142,5 @@ class PriceForm(forms.Form):
     )
 
     def save(self, project: Project) -> ModelPrice:
-        """Store the price. Raises IntegrityError where the model has one since that day."""
+        """Store the price. Raises IntegrityError if the model has a price from that date."""
         return ModelPrice.objects.create(project=project, **self.cleaned_data)

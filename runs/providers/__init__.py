@@ -1,4 +1,4 @@
-"""What talks to agents and models: one file a kind."""
+"""Talk to agents and models: one file per kind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPTIONS: Mapping[str, type[Options]] = ByKind(
         "litellm": "litellm:LitellmOptions",
     }
 )
-"""What may stand in the entry of a targets file, by kind."""
+"""Allowed options of a targets file's entry, by kind."""
 
 ALIASES: Mapping[str, str] = {
     "azure-openai": "azure",
@@ -41,7 +41,7 @@ ALIASES: Mapping[str, str] = {
 """Other names of a kind."""
 
 MODELS = frozenset(("azure", "anthropic", "gemini", "litellm"))
-"""Kinds that answer and call no tool themselves."""
+"""Kinds that answer without calling tools."""
 
 PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = ByKind(
     {
@@ -60,9 +60,9 @@ PROVIDERS: Mapping[str, Callable[[ResolvedTarget, Containment], Provider]] = ByK
         "litellm": "language_model:LanguageModel",
     }
 )
-"""What can run, by kind."""
+"""Provider classes by kind."""
 
 
 def make_provider(target: ResolvedTarget, containment: Containment) -> Provider:
-    """Return the provider of a target. Raises `ProviderError` where its settings do not fit together."""
+    """Return a target's provider. Raises `ProviderError` for conflicting settings."""
     return PROVIDERS[target.kind](target, containment)

@@ -1,4 +1,4 @@
-"""How a model is reached: the target's options in the words of litellm."""
+"""Translate a target's options into litellm's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from socket import SOCK_STREAM, gaierror, getaddrinfo
 from urllib.parse import urlsplit
 
 from evaluators.model import Json, Price
-from runs.containment.outbound import AddressRefused, Outbound, parsed
+from runs.containment.outbound import AddressRefused, Outbound, parse_address
 from runs.errors import ProviderError
 from runs.providers.litellm import (
     AnthropicOptions,
@@ -26,56 +26,58 @@ _KEYS: Mapping[str, str] = {
     "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
     "together_ai": "TOGETHERAI_API_KEY",
 }
-"""Variables that litellm looks for itself, where they are not called `<PROVIDER>_API_KEY`."""
+"""Key variables of providers that don't use `<PROVIDER>_API_KEY`."""
 _WITHOUT_KEY = frozenset(("ollama", "ollama_chat", "lm_studio"))
 NO_KEY = "none"
-"""What a server of one's own gets for a key: clients refuse to send nothing."""
+"""Placeholder key for self-hosted servers: clients require one."""
 
 
 @dataclass(frozen=True)
 class ModelAccess:
-    """A model, where it is, and how patiently it is asked."""
+    """A model with its address, key, time limit and retries."""
 
     name: str
-    """The target's name, for sentences."""
+    """The target's name, for messages."""
     model: str
     """The litellm id: provider, slash, model."""
     connection: Mapping[str, Json] = field(default_factory=dict)
-    """Key, address and API version, as litellm calls them."""
+    """Key, address and API version by litellm's names."""
     settings: Mapping[str, Json] = field(default_factory=dict)
-    """What goes along with every request."""
+    """Parameters of every request."""
     backoff: Backoff = field(default_factory=Backoff)
     timeout_seconds: float | None = None
     prices: tuple[Price, ...] = ()
     secrets: tuple[str, ...] = ()
     outbound: Outbound = field(default_factory=Outbound)
-    """Which addresses may be called; it matters where the target gives one."""
+    """Which addresses may be called, if the target sets one."""
 
     @property
     def provider(self) -> str:
-        """Who serves it, as litellm names them."""
+        """Return the provider by litellm's name."""
         return self.model.partition("/")[0]
 
     @property
     def bare_model(self) -> str:
-        """The model's name as its provider knows it."""
+        """Return the model's name without its provider."""
         return self.model.partition("/")[2]
 
     def check_address(self) -> None:
-        """Raise `AddressRefused` where the target's own address leads to where this worker may not call."""
+        """Raise `AddressRefused` if this worker may not call the target's address."""
         host = urlsplit(str(self.connection.get("api_base", ""))).hostname or ""
         try:
             found = getaddrinfo(host, None, type=SOCK_STREAM) if host else []
         except (gaierror, UnicodeError):
-            # Not found now; the request itself will say so, and be repeated.
+            # Not resolved now; the request reports it and retries.
             return
         for *_, address in found:
-            if why := self.outbound.refusal(host, parsed(str(address[0]))):
-                raise AddressRefused(f"The target '{self.name}' cannot be called: {why}")
+            if why := self.outbound.refusal(host, parse_address(str(address[0]))):
+                raise AddressRefused(f"The target '{self.name}' can't be called: {why}")
 
 
-def access_of(target: ResolvedTarget, model: str = "", *, outbound: Outbound | None = None) -> ModelAccess:
-    """Return how a target's model is reached; `model` takes the place of the target's own.
+def resolve_access(
+    target: ResolvedTarget, model: str = "", *, outbound: Outbound | None = None
+) -> ModelAccess:
+    """Return a target's model access; `model` overrides the target's own.
 
     Raises `ProviderError` (kind `configuration`) for an id that names no provider.
     """
@@ -98,9 +100,9 @@ def access_of(target: ResolvedTarget, model: str = "", *, outbound: Outbound | N
 
 
 def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTarget:
-    """Return a `litellm` target with the key of its provider's usual variable where it names none.
+    """Return a `litellm` target; add the key from its provider's usual variable if it has none.
 
-    litellm would take it from the whole environment; here a project gets what it may use, and nothing else.
+    litellm would search the whole environment; a project may use only its allowed variables.
     Raises `ProviderError` (kind `configuration`) naming the variable.
     """
     options = target.options
@@ -110,7 +112,7 @@ def with_key(target: ResolvedTarget, variables: Mapping[str, str]) -> ResolvedTa
     variable = _KEYS.get(provider, f"{provider.upper().replace('-', '_')}_API_KEY")
     key = variables.get(variable, "").strip()
     if key and provider in _KEYS and not variable.endswith("_API_KEY"):
-        # Credentials that are no single key: litellm reads them itself.
+        # Credentials of several values: litellm reads them itself.
         return target
     if not key and not options.base_url and provider not in _WITHOUT_KEY:
         raise ProviderError(
@@ -126,7 +128,7 @@ def _checked(id: str, name: str) -> str:
     provider, slash, model = id.partition("/")
     if not (provider and slash and model):
         raise ProviderError(
-            f"The target '{name}' names the model '{id}' without its provider. Write both, such as 'openai/{id}'.",
+            f"The target '{name}' names the model '{id}' without a provider. Use both, such as 'openai/{id}'.",
             kind="configuration",
         )
     return id
@@ -161,7 +163,7 @@ def _reach_azure(options: ModelOptions, model: str) -> tuple[str, dict[str, Json
 
 
 def azure_address(resource: str) -> str:
-    """Return the address of an Azure resource that is given as a URL, a host name or its bare name."""
+    """Return the URL of an Azure resource given as a URL, host name or bare name."""
     if "://" in resource:
         return resource.rstrip("/").removesuffix("/openai")
     return f"https://{resource}" if "." in resource else f"https://{resource}.openai.azure.com"
@@ -190,7 +192,7 @@ def _reach_litellm(options: ModelOptions, model: str) -> tuple[str, dict[str, Js
 
 
 def _same_provider(model: str, own: str) -> str:
-    """Return a model's id with the provider of the target's own; another one would be sent the wrong key."""
+    """Return a model's id with the target's provider; another provider would get the wrong key."""
     provider = own.partition("/")[0]
     if "/" in model and model.partition("/")[0] != provider:
         raise ProviderError(

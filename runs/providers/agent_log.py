@@ -1,4 +1,4 @@
-"""The log of an agent's program, written while it works."""
+"""Write the log of an agent's program while it runs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from runs.providers.base import Invocation
 
 LogFormat = Literal["summary", "json"]
 LONGEST_KEPT = 16 << 20
-"""Bytes; past them the middle of a log is let go."""
+"""Limit in bytes; past it the middle of a log is dropped."""
 _LONGEST = 400
 
 
 class AgentLog:
-    """Lines of both streams with the time since the start, values of variables masked.
+    """Lines of both streams with their time, values of variables masked.
 
-    They are kept in memory, and written to a new file too where a target has a folder for logs.
+    Kept in memory, and also written to a new file if the target has a log folder.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class AgentLog:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.path = path
-        """Where the file is, for people; empty without one."""
+        """The file's path, for display; empty without one."""
         self._format = format
         self._secrets = secrets
         self._clock = clock
@@ -50,7 +50,7 @@ class AgentLog:
 
     @property
     def content(self) -> bytes:
-        """What was logged so far."""
+        """Return the log so far."""
         return self._kept.content()
 
     def __enter__(self) -> AgentLog:
@@ -60,13 +60,13 @@ class AgentLog:
         self.close()
 
     def take(self, stream: Literal["stdout", "stderr"], chunk: bytes) -> None:
-        """Write the lines that are complete."""
+        """Write complete lines."""
         *lines, self._rest[stream] = (self._rest.get(stream, b"") + chunk).split(b"\n")
         for line in lines:
             self._write(stream, line)
 
     def close(self) -> None:
-        """Write what is left and close the file."""
+        """Write the rest and close the file."""
         for stream, line in self._rest.items():
             self._write(stream, line)
         self._rest.clear()
@@ -78,7 +78,7 @@ class AgentLog:
         if not text:
             return
         seconds = int(self._clock() - self._began)
-        told = mask_values(_told(text, self._format), self._secrets)
+        told = mask_values(_event_lines(text, self._format), self._secrets)
         self._add(f"[+{seconds // 60:02}:{seconds % 60:02}] [{stream}] {told}\n")
 
     def _add(self, text: str) -> None:
@@ -89,7 +89,7 @@ class AgentLog:
 
 
 def log_name(target: str, invocation: Invocation) -> str:
-    """Return a file name of its own for the log of one trial."""
+    """Return a unique file name for one trial's log."""
     moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%f")
     words = (target, invocation.key, f"trial-{invocation.trial}", f"attempt-{invocation.attempt}")
     name = "_".join(
@@ -98,7 +98,7 @@ def log_name(target: str, invocation: Invocation) -> str:
     return f"{moment}_{name[:150]}.log"
 
 
-def _told(text: str, format: LogFormat) -> str:
+def _event_lines(text: str, format: LogFormat) -> str:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -109,7 +109,7 @@ def _told(text: str, format: LogFormat) -> str:
 
 
 def _summary(value: dict[str, Json]) -> str:
-    """Return what an event is, with the first words of what it holds."""
+    """Return an event's kind with the start of its text."""
     item = value.get("item", value.get("part"))
     holder = item if isinstance(item, dict) else value
     kind = f"{value.get('type', 'event')} {holder.get('type', '') if holder is item else ''}".strip()

@@ -1,4 +1,4 @@
-"""The program of a coding agent: found, started in the trial's sandbox, logged, and its failures told."""
+"""Find, run and log the program of a coding agent, and report its failures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERSION_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class AgentProgram:
-    """One program on one target."""
+    """The agent program of one target."""
 
     title: str
     executable: str
@@ -37,7 +37,7 @@ class AgentProgram:
     containment: Containment
 
     def check(self) -> Availability:
-        """Whether the sandbox allows to start and the program is there; with its version."""
+        """Return whether the program exists and may start, with its version."""
         if problem := self.containment.agent_problem:
             return Availability(False, problem)
         found = self._found()
@@ -48,7 +48,7 @@ class AgentProgram:
         )
 
     def sandbox(self, invocation: Invocation, cwd: Path, *, writable: Sequence[Path] = ()) -> Sandbox:
-        """Return the sandbox of a trial, in which the program itself and the files to read are seen."""
+        """Return a trial's sandbox, which shows the program and the files to read."""
         found = self._found()
         program = [found, found.resolve()] if found else []
         elsewhere = not cwd.is_relative_to(invocation.workspace)
@@ -73,7 +73,7 @@ class AgentProgram:
         log: AgentLog | None = None,
         sinks: Sequence[Sink] = (),
     ) -> ProcessResult:
-        """Run the program to its end; log and sinks get what it prints. Raises `ProviderError` (kind `start`) where it cannot be started."""
+        """Run the program; send its output to the log and sinks. Raises `ProviderError` (kind `start`)."""
         with log or nullcontext():
             found = self._found()
             if found is None:
@@ -92,16 +92,16 @@ class AgentProgram:
             )
 
     def limit(self, invocation: Invocation) -> float:
-        """Return the seconds that a trial may take: the target's limit holds where it is tighter."""
+        """Return a trial's time limit in seconds: the lower of its own and the target's."""
         own = self.target.options.timeout_seconds
         return invocation.timeout_seconds if own is None else min(own, invocation.timeout_seconds)
 
     def log(
         self, invocation: Invocation, folder: str | None = None, format: LogFormat | None = None
     ) -> AgentLog:
-        """Return the log of a trial, with a file in the target's folder for logs where it has one.
+        """Return a trial's log, with a file if the target has a log folder.
 
-        Raises `ProviderError` (kind `configuration`) where that file cannot be made.
+        Raises `ProviderError` (kind `configuration`) if the file can't be created.
         """
         heading = {
             f"{self.title} log of target": self.target.name,
@@ -120,12 +120,12 @@ class AgentProgram:
             return place.create(name), str(place.path / name)
         except OSError as error:
             raise ProviderError(
-                f"{self._about()} cannot log to {place.path}: {error.strerror}. Correct `log_dir`.",
+                f"{self._about()} can't log to {place.path}: {error.strerror}. Correct `log_dir`.",
                 kind="configuration",
             ) from error
 
     def refuse_failure(self, result: ProcessResult, invocation: Invocation, log: AgentLog) -> None:
-        """Raise `ProviderError` where the program failed and nobody looks at what it left in a workspace."""
+        """Raise `ProviderError` if the program failed and no gates check the workspace."""
         if invocation.in_workspace or result.cancelled:
             return
         if result.timed_out:
@@ -138,19 +138,19 @@ class AgentProgram:
             raise self.failed(f"ended with exit code {result.exit_code}", result, log)
 
     def failed(self, how: str, result: ProcessResult, log: AgentLog) -> ProviderError:
-        """Return the error of a program that failed, with what it said and where its log is, if anywhere."""
+        """Return a failed program's error, with its output and the path of its log."""
         out, err = (_end(stream) for stream in (result.stdout, result.stderr))
         said = "; ".join(f"{name}: {text}" for name, text in (("stderr", err), ("stdout", out)) if text)
-        sentence = f"{self._about()} {how}: {said or 'it said nothing'}{_where(log)}."
+        sentence = f"{self._about()} {how}: {said or 'no output'}{_where(log)}."
         return ProviderError(f"{sentence} Run it by hand to see why.", kind="command")
 
     def _about(self) -> str:
         return f"{self.title} of the target '{self.target.name}'"
 
     def _found(self) -> Path | None:
-        """Return the program by its path, else by its name on PATH."""
+        """Return the program's path, searching PATH for a bare name."""
         if os.sep in self.executable:
-            # By its own name and not its real one: some programs look at what they were called by.
+            # Keep the name, not the link's target: some programs depend on the name they were started by.
             path = Path(self.target.base_folder, Path(self.executable).expanduser()).absolute()
             self.containment.targets.place(self.executable, Use.RUN, base=self.target.base_folder)
             return path if os.access(path, os.X_OK) and path.is_file() else None

@@ -1,4 +1,4 @@
-"""One session of a coding agent, from its start to its recording."""
+"""Run one session of a coding agent and record it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Sandbox
 
 
-def hold(
+def run_session(
     program: AgentProgram,
     arguments: Sequence[str],
     invocation: Invocation,
@@ -31,9 +31,9 @@ def hold(
     log: AgentLog,
     stdin: str = "",
 ) -> Recording:
-    """Run a session and return its stream, to be read by `parser`.
+    """Run a session and return its stream for `parser`.
 
-    Raises `ProviderError` where the program cannot start, and where only the answer counts and there is none.
+    Raises `ProviderError` if the program can't start, or if only the answer counts and it is missing.
     """
     given = stdin.encode("utf-8", "replace")
     printed, calls = PrintedLines(), CallsSoFar(parser)
@@ -58,7 +58,7 @@ def hold(
 
 
 def prompt_of(invocation: Invocation, sandbox: Sandbox) -> str:
-    """Return the question with what has to be read before, as the agent sees the files."""
+    """Return the question, preceded by the files to read by their paths in the sandbox."""
     return preread_prompt(
         invocation.prompt,
         guidelines=[sandbox.inside(path) for path in invocation.guideline_files],
@@ -74,6 +74,6 @@ def _refuse_silence(
     try:
         answer = parse(parser, result.stdout).answer
     except UnreadableTranscript as error:
-        raise program.failed(f"gave no stream that can be read ({error})", result, log) from error
+        raise program.failed(f"printed an unreadable stream ({error})", result, log) from error
     if not answer:
-        raise program.failed("ended without a message of the assistant", result, log)
+        raise program.failed("ended without an assistant message", result, log)

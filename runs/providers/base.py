@@ -1,4 +1,4 @@
-"""What a provider is given and what it brings back."""
+"""Define what a provider gets and returns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evaluators.transcripts.latest import CallsTold
 from runs.providers.stub_chat import ToolSchema
 
 Look = Callable[[], CallsTold]
-"""Returns what is known of an agent's calls by now. Another thread asks it."""
+"""Returns an agent's calls so far. Called from another thread."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Invocation:
     key: str
     """The scenario's key (`{EVAL_ID}`)."""
     workspace: Path
-    """Directory of the trial; exists, holds the fixture and the guidance."""
+    """Directory of the trial; contains the fixture and the guidance."""
     scratch: Path
-    """Directory outside the workspace for what the provider itself needs (events file, output file, logs)."""
+    """Directory outside the workspace for the provider's own files (events, output, logs)."""
     timeout_seconds: float
     model: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
@@ -39,37 +39,37 @@ class Invocation:
     guideline_files: tuple[Path, ...] = ()
     """The guidelines as files, for an agent that opens them itself."""
     bundle: Path | None = None
-    """The files that came with the scenario file, beside the workspace; None where none did."""
+    """Files uploaded with the scenario file, beside the workspace; None if there are none."""
     folder: Path | None = None
     """The scenario file's own folder among them."""
     messages: tuple[Json, ...] = ()
     stubs: Mapping[str, Json] | None = None
-    """What each tool answers, for a target that takes stubs; None is no stub mode."""
+    """Stub responses by tool, for a target that supports stubs; None for no stub mode."""
     tools: tuple[ToolSchema, ...] = ()
-    """What a model is offered that calls none itself: its first calls are the answer."""
+    """Tools offered to a model; its first calls are the answer."""
     in_workspace: bool = True
-    """Whether gates look at what is left in the workspace: then an agent that fails or is out of time is judged
-    all the same. Without, a trial is a question and its answer, and has none where the program failed."""
+    """Whether gates check the workspace: then an agent that fails or times out is judged too. Otherwise a trial is
+    a question and its answer, and a failed program has no answer."""
     cancelled: Callable[[], bool] = lambda: False
-    """Asked a few times a second while a process runs; True ends it."""
+    """Polled a few times a second while a process runs; True stops it."""
     watch: Callable[[Look], None] = lambda look: None
-    """Takes what tells of the agent's calls while it works; a provider that cannot tell of them gives nothing."""
+    """Registers a callback for the agent's calls so far; a provider that can't report them skips it."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What came back, unread: `evaluators.transcripts` reads it."""
+    """A provider's unparsed result; `evaluators.transcripts` parses it."""
 
     raw: bytes = b""
-    """Everything the agent printed, as it came."""
+    """The agent's complete output."""
     parser: str = "plain_text"
     """Name of the transcript reader for `raw`."""
     events: bytes | None = None
-    """Structured events beside it (JSON lines), preferred over `raw` where they hold a tool call or are a trace."""
+    """Structured events (JSON lines), preferred over `raw` if they contain a tool call or are a trace."""
     events_are_trace: bool = False
-    """Whether `events` are a trace that the answer held (AgentV), which counts also without a call."""
+    """Whether `events` are a trace from the answer (AgentV), which counts even without a call."""
     answer: str | None = None
-    """The final answer where the provider knows it; else the reader finds it."""
+    """The final answer if the provider knows it; otherwise the reader finds it."""
     exit_code: int | None = None
     timed_out: bool = False
     cancelled: bool = False
@@ -79,13 +79,13 @@ class Recording:
     truncated: bool = False
     stderr: str = ""
     logs: Mapping[str, bytes] = field(default_factory=dict)
-    """What else is kept, by name: content, for a path may lead elsewhere by the time it is opened."""
+    """Other artifacts by name, as content, because a path may change before it is opened."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a target can work here, and what to do if not; `version` is the provider program's own."""
+    """Whether a target can run here, and what to do if not; `version` is the program's own."""
 
     available: bool
     sentence: str = ""
@@ -93,10 +93,10 @@ class Availability:
 
 
 class Provider(Protocol):
-    """Talks to one kind of target. Made from a resolved target; holds no state between trials."""
+    """Runs one kind of target. Created from a resolved target; stateless between trials."""
 
     works_in_folder: bool
-    """Whether it does its work in the trial's directories; one that only answers needs none."""
+    """Whether it needs the trial's directories."""
 
     def check(self) -> Availability: ...
 
@@ -105,33 +105,33 @@ class Provider(Protocol):
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """How far a batch is."""
+    """Progress of a batch."""
 
     ended: bool = False
-    """Whether there are results to fetch, if not of every request."""
+    """Whether some results can be fetched."""
     failed: str = ""
-    """Why nothing will come of it, in a sentence."""
+    """Why the batch failed, in a sentence."""
 
 
 @dataclass(frozen=True)
 class BatchedAnswer:
-    """What a batch brought for one request: a recording, or a sentence that says why there is none."""
+    """A batch's result for one request: a recording, or a sentence on why it is missing."""
 
     recording: Recording | None = None
     error: str = ""
 
 
 class Batching(Protocol):
-    """Hands in many tasks at once and fetches what became of them later. Every call may raise `ProviderError`."""
+    """Submits many tasks at once and fetches the results later. Every call may raise `ProviderError`."""
 
     def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
-        """Hand in the tasks, by ids of their own, and return the batch's id."""
+        """Submit tasks by id and return the batch's id."""
         ...
 
     def poll_batch(self, external_id: str) -> BatchProgress: ...
 
     def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
-        """Return what an ended batch brought, by the ids it was handed in with; some may be missing."""
+        """Return an ended batch's results by task id; some may be missing."""
         ...
 
     def cancel_batch(self, external_id: str) -> None: ...
@@ -139,9 +139,9 @@ class Batching(Protocol):
 
 @runtime_checkable
 class CanBatch(Protocol):
-    """A provider that can hand in batches, or says why not."""
+    """A provider that supports batches or explains why not."""
 
     @property
     def batching(self) -> Batching | str:
-        """What batches are handed in with, or a sentence that says why there are none."""
+        """Return the batch client, or a sentence on why there is none."""
         ...

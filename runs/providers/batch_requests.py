@@ -1,4 +1,4 @@
-"""Requests about batches, and the JSON lines that they bring."""
+"""Send batch requests and parse JSON lines."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from runs.errors import ProviderError
 from runs.providers.access import ModelAccess
 from runs.providers.base import Invocation
 from runs.providers.chat import messages_of
-from runs.providers.completion import Asking, ModelFailed, offered
+from runs.providers.completion import Asking, ModelFailed, tool_parameters
 from runs.providers.stub_chat import schemas_of
-from runs.providers.waiting import Patience
+from runs.providers.waiting import TimeLimit
 
 T = TypeVar("T")
 
 SECONDS = 120.0
-"""Time limit of one request about a batch; with a file of many questions it may take some."""
+"""Time limit of one batch request; uploads of many questions are slow."""
 
 
 class BatchRequestFailed(ProviderError):
-    """A request about a batch was not answered as it should be; `status` is that of HTTP where one came back."""
+    """A batch request failed; `status` is the HTTP status, if any."""
 
     def __init__(self, message: str, *, kind: str, status: int | None) -> None:
         super().__init__(message, kind=kind)
         self.status = status
 
 
-def asked(access: ModelAccess, call: Callable[[Any], T], *, once: bool = False) -> T:
-    """Return what a request about a batch brings. Raises `ProviderError` (kind `endpoint` or `timeout`).
+def send_batch_request(access: ModelAccess, call: Callable[[Any], T], *, once: bool = False) -> T:
+    """Return a batch request's result. Raises `ProviderError` (kind `endpoint` or `timeout`).
 
-    `once` repeats it only where the other side has answered that it did not take it.
+    With `once`, retries only if the provider answered that it rejected the request.
     """
-    asking = Asking(access, Patience(SECONDS * (1 + access.backoff.max_retries)), repeats_lost=not once)
+    asking = Asking(access, TimeLimit(SECONDS * (1 + access.backoff.max_retries)), repeats_lost=not once)
     try:
         return asking.repeated(call)
     except ModelFailed as error:
@@ -42,23 +42,23 @@ def asked(access: ModelAccess, call: Callable[[Any], T], *, once: bool = False) 
 
 
 def request_body(litellm: Any, access: ModelAccess, invocation: Invocation) -> dict[str, Json]:
-    """Return a request as litellm would send it by itself. Raises `ValueError` with its reason where it would not."""
+    """Return the request body that litellm would send. Raises `ValueError` with litellm's reason."""
     from litellm.types.utils import CallTypes
 
-    # litellm puts a key of its own making in, and stops before anything is sent.
+    # litellm inserts a dummy key and stops before sending.
     where = {name: value for name, value in access.connection.items() if name != "api_key"}
     messages = [dict(message) for message in messages_of(invocation)]
-    tools = offered(schemas_of(invocation.tools))
+    tools = tool_parameters(schemas_of(invocation.tools))
     asked_for = {"model": access.model, "messages": messages, **where, **access.settings, **tools}
     written = litellm.utils.return_raw_request(CallTypes.completion, asked_for)
     if not written.get("raw_request_body"):
-        raise ValueError(f"litellm cannot write the request: {written.get('error')}")
+        raise ValueError(f"litellm can't build the request: {written.get('error')}")
     body = dict(written["raw_request_body"])
     return {**body.pop("extra_body", {}), **body}
 
 
-def rows_of(content: bytes) -> Iterator[dict[str, Json]]:
-    """Return the objects of JSON lines; a line that is none is passed over, and its request counts as missing."""
+def parse_json_lines(content: bytes) -> Iterator[dict[str, Json]]:
+    """Return the objects of JSON lines; skip other lines, whose requests count as missing."""
     for line in content.splitlines():
         try:
             row = json.loads(line)

@@ -1,4 +1,4 @@
-"""Many questions handed in at once: file batches as OpenAI and Azure have them, and Anthropic's message batches."""
+"""Submit many questions at once: OpenAI's and Azure's file batches, Anthropic's message batches."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from typing import Any, TypeVar
 from evaluators.model import Json
 from runs.providers.access import ModelAccess
 from runs.providers.base import BatchedAnswer, Batching, BatchProgress, Invocation
-from runs.providers.batch_requests import SECONDS, asked, request_body, rows_of
+from runs.providers.batch_requests import SECONDS, parse_json_lines, request_body, send_batch_request
 from runs.providers.chat import recording_of
-from runs.providers.completion import Answer, calls_of, priced, usage_of
+from runs.providers.completion import Answer, calls_of, price_of_answer, usage_of
 from runs.providers.message_batches import MessageBatches
-from runs.providers.prices import told
+from runs.providers.prices import price_note
 
 T = TypeVar("T")
 
 FILE_PROVIDERS = ("openai", "azure")
-"""Who takes file batches, as litellm names them."""
+"""Providers with file batches, by litellm's names."""
 _LOST = ("failed", "cancelled", "cancelling")
 
 
 def batching_of(access: ModelAccess) -> Batching | str:
-    """Return what batches are handed in with to a model's provider, or why there are none."""
+    """Return the batch client of a model's provider, or why there is none."""
     if access.provider in FILE_PROVIDERS:
         return FileBatches(access)
     if access.provider == "anthropic":
         return MessageBatches(access)
-    return f"The provider '{access.provider}' takes no batches that evalhub knows of."
+    return f"evalhub doesn't support batches of the provider '{access.provider}'."
 
 
 @dataclass(frozen=True)
 class FileBatches:
-    """Batches of JSON lines: a file goes up, a file comes back."""
+    """Batches as JSON lines: upload a file, download a file."""
 
     access: ModelAccess
 
     def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
-        """Hand in the file and the batch; only the file is sent again where the connection broke."""
+        """Submit the file and the batch; retry only the file after a broken connection."""
 
         def upload(litellm: Any) -> Any:
             lines = "".join(self._line(litellm, id, each) for id, each in invocations.items())
             content = ("evalhub.jsonl", lines.encode("utf-8", "replace"))
             return self._client().files.create(file=content, purpose="batch")
 
-        file = self._asked(upload)
-        # A batch whose answer was lost may have been taken: a second one would be paid twice.
-        batch = self._asked(
+        file = self._call(upload)
+        # A batch whose response was lost may exist: submitting again could pay twice.
+        batch = self._call(
             lambda _: self._client().batches.create(
                 completion_window="24h", endpoint=self._endpoint, input_file_id=file.id
             ),
@@ -57,7 +57,7 @@ class FileBatches:
         return str(batch.id)
 
     def poll_batch(self, external_id: str) -> BatchProgress:
-        """Return how far the batch is; one that expired has the results that were ready."""
+        """Return the batch's progress; an expired one has partial results."""
         batch = self._retrieved(external_id)
         if batch.status in _LOST:
             return BatchProgress(
@@ -66,7 +66,7 @@ class FileBatches:
         return BatchProgress(ended=batch.status in ("completed", "expired"))
 
     def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
-        """Return the answers of the output file and the refusals of the error file."""
+        """Return the output file's answers and the error file's errors."""
         batch = self._retrieved(external_id)
         found: dict[str, BatchedAnswer] = {}
         for file_id in (batch.error_file_id, batch.output_file_id):
@@ -76,10 +76,10 @@ class FileBatches:
 
     def cancel_batch(self, external_id: str) -> None:
         """Ask the provider to stop the batch."""
-        self._asked(lambda _: self._client().batches.cancel(external_id))
+        self._call(lambda _: self._client().batches.cancel(external_id))
 
     def _client(self) -> Any:
-        """Return the provider's own client: litellm makes one for files and batches that knows no checked connections."""
+        """Return the provider's own client, because litellm's batch client bypasses checked connections."""
         import openai
 
         from runs.providers.litellm_outbound import session
@@ -107,14 +107,14 @@ class FileBatches:
         return json.dumps(line, ensure_ascii=False) + "\n"
 
     def _retrieved(self, external_id: str) -> Any:
-        return self._asked(lambda _: self._client().batches.retrieve(external_id))
+        return self._call(lambda _: self._client().batches.retrieve(external_id))
 
-    def _asked(self, call: Callable[[Any], T], *, once: bool = False) -> T:
-        return asked(self.access, call, once=once)
+    def _call(self, call: Callable[[Any], T], *, once: bool = False) -> T:
+        return send_batch_request(self.access, call, once=once)
 
     def _results(self, file_id: str) -> Iterator[tuple[str, BatchedAnswer]]:
-        content = self._asked(lambda _: self._client().files.content(file_id))
-        for row in rows_of(content.content):
+        content = self._call(lambda _: self._client().files.content(file_id))
+        for row in parse_json_lines(content.content):
             yield str(row.get("custom_id")), self._answer(row)
 
     def _answer(self, row: Mapping[str, Json]) -> BatchedAnswer:
@@ -130,10 +130,10 @@ class FileBatches:
         message = ModelResponse(**body)
         notes: list[str] = []
         usage = usage_of(getattr(message, "usage", None))
-        cost, price = priced(self.access, usage, batch=True)
+        cost, price = price_of_answer(self.access, usage, batch=True)
         choice = message.choices[0].message
         calls = calls_of(choice.tool_calls or (), notes)
-        notes += [told(price)] if price else []
+        notes += [price_note(price)] if price else []
         return Answer(choice.content or "", self.access.model, calls, usage, cost, price, notes=tuple(notes))
 
 

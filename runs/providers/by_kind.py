@@ -1,4 +1,4 @@
-"""A table of classes, each loaded when its kind is first asked for."""
+"""Load a kind's class on first use."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 class ByKind(Mapping[str, Any]):
-    """Classes of this package by kind, told as `file:class`.
+    """Classes of this package by kind, given as `file:class`.
 
-    A run meets one kind or two, and to load all of them takes a tenth of what a command takes to start.
+    A run uses one kind or two, and loading all takes a tenth of a command's start.
     """
 
     def __init__(self, places: Mapping[str, str]) -> None:

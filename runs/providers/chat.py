@@ -1,4 +1,4 @@
-"""From a task to the messages of a chat, and from a model's answer to a recording."""
+"""Convert a task to chat messages and a model's answer to a recording."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _OWN_ROLES = frozenset(("user", "assistant"))
 def messages_of(invocation: Invocation) -> list[Message]:
     """Return a task as a chat: its conversation, else its prompt, with guidelines in the system message.
 
-    Leading system messages become one. A later message of another role than user or assistant is given as the
-    assistant's, with its role in the first line: a tool's message without its call is refused everywhere.
+    Leading system messages become one. Later messages of other roles become the assistant's, with the role in
+    the first line, because APIs reject a tool's message without its call.
     """
     given = list(invocation.messages) or [{"role": "user", "content": invocation.prompt}]
     leading: list[str] = (
@@ -37,7 +37,7 @@ def _message(given: Json) -> Message:
 
 
 def recording_of(answer: Answer) -> Recording:
-    """Return a model's answer as what a provider brings back; tool calls become structured events."""
+    """Return a model's answer as a recording; tool calls become structured events."""
     return Recording(
         raw=answer.text.encode("utf-8", "replace"),
         events=_events(answer.calls),

@@ -1,4 +1,4 @@
-"""Any program as an agent, by a command template (AgentV, CLI Template Execution)."""
+"""Run any program as an agent from a command template (AgentV, CLI Template Execution)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # runs.containment.sandbox imports this package
 DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 2.0
 LONGEST_TOLD = 2000
-"""Characters of a command that the sentence of its failure has."""
+"""Characters of a command shown in its error."""
 
 
 class CliOptions(Options):
@@ -56,7 +56,7 @@ class CliOptions(Options):
     cwd: str | None = None
     healthcheck: Annotated[HttpHealthcheck | CommandHealthcheck, Field(discriminator="type")] | None = None
     verbose: bool = False
-    """Whether the command is kept as it was run, and told where it fails."""
+    """Whether the rendered command is stored and shown in errors."""
 
     @field_validator("healthcheck", mode="before")
     @classmethod
@@ -79,7 +79,7 @@ class Cli:
         self._containment = containment
 
     def check(self) -> Availability:
-        """Whether the sandbox, the program and the health check allow to start."""
+        """Return whether the sandbox, the program and the health check allow a start."""
         if problem := self._containment.agent_problem:
             return Availability(False, problem)
         reason = self._unwell()
@@ -88,11 +88,11 @@ class Cli:
         name = self._target.name
         return Availability(
             False,
-            f"The health check of the target '{name}' failed: {reason}. Start what it needs, or correct it.",
+            f"The health check of the target '{name}' failed: {reason}. Start its dependencies, or fix the check.",
         )
 
     def invoke(self, invocation: Invocation) -> Recording:
-        """Run the command. Raises `ProviderError` where it could not start or, without a workspace, failed."""
+        """Run the command. Raises `ProviderError` if it can't start or, without a workspace, fails."""
         cwd = self._containment.working_folder(
             self._options.cwd,
             invocation.folder or invocation.workspace,
@@ -127,7 +127,7 @@ class Cli:
             files.remove()
 
     def _unwell(self) -> str:
-        """Return why the health check fails, empty where it passes or there is none."""
+        """Return why the health check failed; empty if it passed or is not set."""
         health = self._options.healthcheck
         if health is None:
             return ""
@@ -153,7 +153,7 @@ class Cli:
         return uses(self._options.command_template, "OUTPUT_FILE")
 
     def _watch(self, invocation: Invocation, files: CliFiles) -> None:
-        """Let the calls be told that the command writes down; what it prints says nothing for sure."""
+        """Report the calls from the events file; output is not reliable."""
         if uses(self._options.command_template, "EVENTS_FILE"):
             written, calls = WrittenLines(files.events), CallsSoFar("events")
             invocation.watch(lambda: calls.told(written.complete(), missed=written.missed))
@@ -163,7 +163,7 @@ class Cli:
         return wanted if own is None else min(wanted, own)
 
     def _sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
-        # What came with the scenario holds the scripts of its judges: read, never written.
+        # The bundle contains the judges' scripts: read-only.
         bundle = [invocation.bundle] if invocation.bundle else []
         own = (invocation.workspace, *bundle)
         elsewhere = cwd not in own and not any(cwd.is_relative_to(folder) for folder in own)
@@ -191,15 +191,15 @@ class Cli:
         return " ".join([command, *map(quote, self._options.args)])
 
     def _refuse_failure(self, result: ProcessResult, invocation: Invocation, ran: str) -> None:
-        """A command that never started is the target's failure; one that failed is the agent's own in a workspace."""
+        """Raise for a command that never started; with a workspace, later failures are the agent's own."""
         if _never_started(result, self._options.command_template):
             raise ProviderError(
-                f"The target '{self._target.name}' cannot start: {result.said}. "
+                f"The target '{self._target.name}' cannot start: {result.summary}. "
                 "Install the program on the worker, or correct `command_template`."
             )
         if invocation.in_workspace or result.cancelled:
             return
-        told = f" It was run as: {ran[:LONGEST_TOLD]}" if ran else ""
+        told = f" Command: {ran[:LONGEST_TOLD]}" if ran else ""
         if result.timed_out:
             seconds = self._timeout(invocation.timeout_seconds)
             raise ProviderError(
@@ -210,7 +210,7 @@ class Cli:
         if result.exit_code != 0:
             raise ProviderError(
                 f"The command of the target '{self._target.name}' ended with exit code {result.exit_code}: "
-                f"{result.said}. Run the command by hand to see why.{told}",
+                f"{result.summary}. Run it by hand to see why.{told}",
                 kind="command",
             )
 
@@ -251,7 +251,7 @@ class Cli:
 
 
 def _never_started(result: ProcessResult, template: str) -> bool:
-    """Whether the shell itself could not find or execute the command's program."""
+    """Return whether the shell couldn't find or execute the program."""
     if result.exit_code not in (126, 127) or len(result.output) > 2000:
         return False
     try:

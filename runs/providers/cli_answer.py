@@ -1,4 +1,4 @@
-"""What a `cli` target answers: text, or JSON with `text` and `trace`."""
+"""Read a `cli` target's answer: text, or JSON with `text` and `trace`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from evaluators.traces import TYPES
 
 
 def read_answer(text: str | None) -> tuple[str | None, list[Json] | None]:
-    """Return the answer and, where it comes as JSON with `text` and `trace`, the trace.
+    """Return the answer and the trace of JSON with `text` and `trace`.
 
-    One in which no event is of a known type is none; its reader tells of the others beside such events.
+    A trace without any known event type is ignored.
     """
     if text is None:
         return None, None
     text = text.replace("\r\n", "\n")
-    # Most answers are prose, and to be told where it is no JSON takes longer than to look for a brace.
+    # Most answers are prose; checking for a brace is faster than a failed parse.
     if not text.lstrip().startswith("{"):
         return text, None
     try:

@@ -1,4 +1,4 @@
-"""Files of one command of a `cli` target, beside the workspace."""
+"""Manage a `cli` command's files beside the workspace."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from runs.providers.command_template import quote
 
 @dataclass(frozen=True)
 class CliFiles:
-    """Where one invocation writes beside the workspace."""
+    """Files that one invocation writes beside the workspace."""
 
     scratch: Path
     key: str
     named: bool = True
-    """Whether the command is told of the files; of names that it was not told nothing is looked for."""
+    """Whether the command knows these files; otherwise they are not read."""
 
     @cached_property
     def output(self) -> Path:
-        """Where the answer goes, under a fresh name."""
+        """Return the answer's path, under a fresh name."""
         return self.scratch / output_name(self.key)
 
     @cached_property
     def events(self) -> Path:
-        """Where structured events go."""
+        """Return the path for structured events."""
         return self.output.with_name(self.output.name.removesuffix(".json") + "-events.jsonl")
 
     def told(self) -> bytes | None:
-        """The structured events, None where nothing was written."""
+        """Return the structured events, None if none were written."""
         if not self.named:
             return None
         try:
@@ -45,7 +45,7 @@ class CliFiles:
             return None
 
     def remove(self) -> None:
-        """Remove what the command wrote; what is no file goes with the whole directory."""
+        """Remove the files that the command wrote; the directory is removed later."""
         if self.named:
             for path in (self.output, self.events):
                 with suppress(OSError):
@@ -53,7 +53,7 @@ class CliFiles:
 
 
 def as_run(cwd: str, command: str, values: Sequence[str]) -> str:
-    """Return where and what was run, without these values as they are and as the words of a shell that they became."""
+    """Return the working folder and command, with these values masked, quoted or not."""
     words = [quote(value)[1:-1] for value in values]
     return mask_values(f"cwd={cwd} command={command}", (*words, *values))
 

@@ -1,4 +1,4 @@
-"""A `cli` target as a judge: the prompt goes in on standard input, the answer comes out on standard output."""
+"""Use a `cli` target as a judge: prompt on standard input, answer on standard output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_SECONDS = 120.0
 
 
 def complete_through_command(target: ResolvedTarget, containment: Containment) -> Complete:
-    """Return a model that is a command. `{PROMPT}` in its template is filled in as well, for those who want it."""
+    """Return a command as a model. `{PROMPT}` in its template is filled in too."""
     options = target.options
     if not isinstance(options, CliOptions):
         raise TypeError(f"{target.name} is no cli target")

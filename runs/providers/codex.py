@@ -12,7 +12,7 @@ from runs.containment.path_use import Use
 from runs.containment.trees import is_empty
 from runs.errors import ProviderError
 from runs.providers.agent_program import AgentProgram
-from runs.providers.agent_session import hold, prompt_of
+from runs.providers.agent_session import prompt_of, run_session
 from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import Options, ResolvedTarget
 
@@ -51,7 +51,7 @@ class CodexOptions(Options):
 
 
 class Codex:
-    """Gives each prompt to a session of Codex on standard input."""
+    """Runs each prompt in a session of Codex on standard input."""
 
     works_in_folder = True
 
@@ -64,11 +64,11 @@ class Codex:
         self._program = AgentProgram("Codex", self._options.executable, target, containment)
 
     def check(self) -> Availability:
-        """Whether Codex is there and may be started."""
+        """Return whether Codex is installed and may start."""
         return self._program.check()
 
     def invoke(self, invocation: Invocation) -> Recording:
-        """Run a session. Raises `ProviderError` where it cannot start or, without a workspace, did not answer."""
+        """Run a session. Raises `ProviderError` if it can't start or, without a workspace, gives no answer."""
         options = self._options
         cwd = self._containment.working_folder(
             options.cwd, invocation.workspace, base=self._target.base_folder
@@ -76,7 +76,7 @@ class Codex:
         sandbox = self._program.sandbox(invocation, cwd)
         prompt = prompt_of(invocation, sandbox)
         _keep_prompt(prompt, invocation)
-        return hold(
+        return run_session(
             self._program,
             self._arguments(invocation),
             invocation,

@@ -1,4 +1,4 @@
-"""The command template of a `cli` target: which placeholders there are and how they are filled in."""
+"""Render the command template of a `cli` target."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACEHOLDERS = (
     "EVENTS_FILE",
     "MODEL",
 )
-"""Those of the AgentV specification (CLI Template Execution) and the last three, which are evalhub's."""
+"""The AgentV specification's (CLI Template Execution), and evalhub's own: the last three."""
 
 _PLACEHOLDER = re.compile(r"\{([A-Z_]+)\}")
 _FILE_PLACEHOLDER = re.compile(r"\{(path|basename)\}")
@@ -26,7 +26,7 @@ _FILE_PLACEHOLDER = re.compile(r"\{(path|basename)\}")
 
 @dataclass(frozen=True)
 class TemplateValues:
-    """What the placeholders stand for, not yet escaped. Paths are those that the command sees."""
+    """Unescaped values of the placeholders. Paths are those inside the sandbox."""
 
     prompt: str = ""
     guidelines: str = ""
@@ -44,12 +44,12 @@ def _placeholders(template: str) -> tuple[str, ...]:
 
 
 def uses(template: str, placeholder: str) -> bool:
-    """Whether a template has a placeholder."""
+    """Return whether a template has a placeholder."""
     return placeholder in _placeholders(template)
 
 
 def refuse_unsupported(template: str) -> str:
-    """Return the template. Raises `ValueError` with a sentence where a placeholder is none of ours."""
+    """Return the template. Raises `ValueError` with a sentence for an unknown placeholder."""
     if unsupported := [name for name in _placeholders(template) if name not in PLACEHOLDERS]:
         known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
         raise ValueError(f"there is no placeholder {{{unsupported[0]}}}; the placeholders are {known}")
@@ -57,12 +57,12 @@ def refuse_unsupported(template: str) -> str:
 
 
 def quote(value: str) -> str:
-    """Return a value as one word of a shell, whatever is in it."""
+    """Return a value quoted as one shell word."""
     return "'" + value.replace("'", "'\"'\"'") + "'"
 
 
 def render(template: str, values: TemplateValues, files_format: str = "{path}") -> str:
-    """Return the shell line. What is filled in is escaped and not looked at again."""
+    """Return the shell line. Values are escaped and not expanded again."""
     if not _placeholders(template):
         return template
     words = {

@@ -12,10 +12,10 @@ from evaluators.model import Json, Price, Usage
 from evaluators.stub_loop import ModelCall
 from runs.containment.outbound import AddressRefused
 from runs.providers.access import ModelAccess
-from runs.providers.failures import advice, described, failure_of, refusal_in
-from runs.providers.prices import cost_of, litellm_cost, litellm_price, project_price, told
-from runs.providers.retry import Failure, RequestFailed, with_retry
-from runs.providers.waiting import Cancelled, OutOfTime, Patience, within
+from runs.providers.failures import advice, describe, failure_of, refusal_in
+from runs.providers.prices import cost_of, litellm_cost, litellm_price, price_note, project_price
+from runs.providers.retry import RequestFailed, RequestFailure, with_retry
+from runs.providers.waiting import Cancelled, TimeLimit, TimeLimitExceeded, within
 
 T = TypeVar("T")
 
@@ -46,7 +46,9 @@ class ModelFailed(Exception):
     `kind` is endpoint, timeout or cancelled; `status` is that of HTTP where one came back.
     """
 
-    def __init__(self, message: str, *, kind: str, failure: Failure, notes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, message: str, *, kind: str, failure: RequestFailure, notes: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = failure.status
@@ -62,11 +64,11 @@ class Asking:
     """A request to a model that is repeated as its target says; every attempt that failed is noted."""
 
     access: ModelAccess
-    patience: Patience
+    patience: TimeLimit
     repeats_lost: bool = True
     """Whether a request is repeated of which it is not known what became."""
     notes: list[str] = field(default_factory=list)
-    last: Failure = field(default_factory=Failure)
+    last: RequestFailure = field(default_factory=RequestFailure)
     attempts: int = 0
 
     def repeated(self, call: Callable[[Any], T]) -> T:
@@ -74,15 +76,15 @@ class Asking:
 
         Raises `ModelFailed`, and `AddressRefused` before anything is sent.
         """
-        from runs.providers.litellm_outbound import called
+        from runs.providers.litellm_outbound import call_within
 
         self.access.check_address()
-        litellm = loaded_litellm()
+        litellm = load_litellm()
         # The first request of a process has waited for the import, which is no time of the model.
         self.patience.begin()
         try:
             return with_retry(
-                lambda: self._once(lambda: called(self.access.outbound, lambda: call(litellm))),
+                lambda: self._once(lambda: call_within(self.access.outbound, lambda: call(litellm))),
                 self.access.backoff,
                 self._wait,
             )
@@ -91,7 +93,7 @@ class Asking:
             raise self._failed("timeout" if out_of_time else "endpoint") from error
         except OnlyOnce as error:
             raise self._failed("endpoint") from error
-        except OutOfTime as error:
+        except TimeLimitExceeded as error:
             raise self._failed("timeout") from error
         except Cancelled as error:
             raise self._failed("cancelled") from error
@@ -100,16 +102,16 @@ class Asking:
         self.attempts += 1
         try:
             return within(call, self.patience)
-        except (Cancelled, OutOfTime):
+        except (Cancelled, TimeLimitExceeded):
             raise
         except Exception as error:
             # litellm raises exceptions of a dozen libraries; all of them are failed requests.
             if refused := refusal_in(error):
                 raise AddressRefused(
-                    f"The target '{self.access.name}' cannot be called: {refused}"
+                    f"The target '{self.access.name}' cannot be call_within: {refused}"
                 ) from error
             self.last = failure_of(error, self.access.secrets)
-            self.notes.append(f"Attempt {self.attempts} failed: {described(self.last)}.")
+            self.notes.append(f"Attempt {self.attempts} failed: {describe(self.last)}.")
             if self.last.network and not self.repeats_lost:
                 raise OnlyOnce from error
             raise RequestFailed(self.last) from error
@@ -121,7 +123,7 @@ class Asking:
     def _failed(self, kind: str) -> ModelFailed:
         name, notes = self.access.name, tuple(self.notes)
         tries = f" after {self.attempts} attempts" if self.attempts > 1 else ""
-        said = f" The last attempt failed: {described(self.last)}." if self.last.message else ""
+        said = f" The last attempt failed: {describe(self.last)}." if self.last.message else ""
         if kind == "cancelled":
             sentence = f"The model of '{name}' was not waited for: the run was cancelled."
         elif kind == "timeout":
@@ -131,12 +133,12 @@ class Asking:
             )
         else:
             sentence = (
-                f"The model of '{name}' did not answer{tries}: {described(self.last)}. {advice(self.last)}"
+                f"The model of '{name}' did not answer{tries}: {describe(self.last)}. {advice(self.last)}"
             )
         return ModelFailed(sentence, kind=kind, failure=self.last, notes=notes)
 
 
-def loaded_litellm() -> Any:
+def load_litellm() -> Any:
     """Return litellm, imported by the first call that needs it: it takes seconds and a few hundred megabytes."""
     import litellm
 
@@ -164,7 +166,7 @@ def ask(
     Raises `ModelFailed` and `AddressRefused`.
     `tools` are schemas as OpenAI's chat has them.
     """
-    asking = Asking(access, Patience(timeout_seconds, cancelled))
+    asking = Asking(access, TimeLimit(timeout_seconds, cancelled))
 
     def request(litellm: Any) -> Any:
         return litellm.completion(
@@ -176,14 +178,14 @@ def ask(
             max_retries=0,
             **access.connection,
             **access.settings,
-            **offered(tools),
+            **tool_parameters(tools),
         )
 
     response = asking.repeated(request)
     return _answer(access, response, asking)
 
 
-def offered(tools: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+def tool_parameters(tools: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
     """Return what offers tools in a request, in litellm's words; it would look for MCP's package otherwise."""
     return {"tools": list(tools), "_skip_mcp_handler": True} if tools else {}
 
@@ -191,7 +193,7 @@ def offered(tools: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
 def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:
     choice = response.choices[0]
     usage = usage_of(getattr(response, "usage", None))
-    cost, price = priced(access, usage, response=response)
+    cost, price = price_of_answer(access, usage, response=response)
     notes = list(asking.notes)
     if choice.finish_reason not in ("stop", "tool_calls", "function_call", None):
         notes.append(f"The model stopped because of '{choice.finish_reason}'.")
@@ -203,7 +205,7 @@ def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:
         cost_usd=cost,
         price=price,
         seconds=asking.patience.passed,
-        notes=(*notes, *([told(price)] if price else [])),
+        notes=(*notes, *([price_note(price)] if price else [])),
     )
 
 
@@ -213,7 +215,7 @@ def usage_of(found: Any) -> Usage | None:
     return Usage(read, written) if read or written else None
 
 
-def priced(
+def price_of_answer(
     access: ModelAccess, usage: Usage | None, *, response: Any = None, batch: bool = False
 ) -> tuple[float | None, Price | None]:
     """Return what an answer cost and by which price: the project's, else litellm's, else None."""

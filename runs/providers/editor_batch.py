@@ -46,7 +46,7 @@ class EditorBatches:
         """Write every request and hand all of them over in one chat; the longest time limit holds for all."""
         name = f"batch-{uuid4().hex[:12]}"
         root = made_root(self.root)
-        first = _whole(root, name, list(invocations.values()))
+        first = _combined(root, name, list(invocations.values()))
         sandbox = self.editor.sandbox(first, root / name / "messages")
         exchanges = {id: _written(self.editor, each, root, name, sandbox) for id, each in invocations.items()}
         together = Exchange.new(root, f"{name}/messages")
@@ -106,7 +106,7 @@ def _written(editor: Editor, invocation: Invocation, root: Path, batch: str, san
     return exchange
 
 
-def _whole(root: Path, batch: str, invocations: Sequence[Invocation]) -> Invocation:
+def _combined(root: Path, batch: str, invocations: Sequence[Invocation]) -> Invocation:
     """Return what holds for the batch: a workspace of its own, and every file that one of them names."""
     make_folder_beneath(root, f"{batch}/workspace")
     return replace(

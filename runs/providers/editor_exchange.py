@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from evaluators.model import Json
 from runs.containment.beneath import exists_beneath, make_folder_beneath, read_beneath, write_beneath
-from runs.containment.target_roots import Place
+from runs.containment.target_roots import AllowedPath
 from runs.errors import ProviderError
 from runs.providers.preread import link
 
@@ -137,7 +137,7 @@ def batch_text(exchanges: Sequence[Exchange], inside: Callable[[Path], str]) -> 
     )
 
 
-def workspace_text(template: Place | None, folder: str) -> str:
+def workspace_text(template: AllowedPath | None, folder: str) -> str:
     """Return a workspace file for a folder, with the settings and further folders of a template.
 
     Raises `ProviderError` (kind `configuration`) where the template is not JSON.
@@ -150,7 +150,7 @@ def workspace_text(template: Place | None, folder: str) -> str:
     return json.dumps({**told, "folders": [{"path": folder}, *further]}, indent=2)
 
 
-def _template(place: Place) -> dict[str, Json]:
+def _template(place: AllowedPath) -> dict[str, Json]:
     try:
         value = json.loads(place.read(limit=LONGEST_TEMPLATE))
     except (OSError, ValueError) as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluators.redaction import mask_values, redact_patterns
 from runs.containment.outbound import AddressRefused
-from runs.providers.retry import Failure, retry_after_seconds
+from runs.providers.retry import RequestFailure, retry_after_seconds
 
 LONGEST = 500
 _ADVICE = {
@@ -21,7 +21,7 @@ _ADVICE = {
 }
 
 
-def failure_of(error: BaseException, secrets: tuple[str, ...]) -> Failure:
+def failure_of(error: BaseException, secrets: tuple[str, ...]) -> RequestFailure:
     """Return what is known of a request that raised, without secrets in its text."""
     # With litellm, not before: pages import this module too.
     import httpx
@@ -29,15 +29,15 @@ def failure_of(error: BaseException, secrets: tuple[str, ...]) -> Failure:
     chain = list(_chain(error))
     message = _message(error, secrets)
     if any(isinstance(each, (httpx.TransportError, ConnectionError, TimeoutError)) for each in chain):
-        return Failure(f"the connection broke: {message}", name=type(error).__name__, network=True)
+        return RequestFailure(f"the connection broke: {message}", name=type(error).__name__, network=True)
     if any(isinstance(each, json.JSONDecodeError) for each in chain):
         # Half an answer is a broken transfer, whatever status stood before it.
-        return Failure(f"the answer is no JSON: {message}", name=type(error).__name__, network=True)
+        return RequestFailure(f"the answer is no JSON: {message}", name=type(error).__name__, network=True)
     headers = _headers(chain)
     if headers is None:
-        return Failure(message, name=type(error).__name__)
+        return RequestFailure(message, name=type(error).__name__)
     waits = retry_after_seconds(headers.get("retry-after"), now=datetime.now(UTC))
-    return Failure(message, _status(chain), name=type(error).__name__, retry_after_seconds=waits)
+    return RequestFailure(message, _status(chain), name=type(error).__name__, retry_after_seconds=waits)
 
 
 def refusal_in(error: BaseException) -> AddressRefused | None:
@@ -45,7 +45,7 @@ def refusal_in(error: BaseException) -> AddressRefused | None:
     return next((each for each in _chain(error) if isinstance(each, AddressRefused)), None)
 
 
-def advice(failure: Failure) -> str:
+def advice(failure: RequestFailure) -> str:
     """Return what to do about a failure, as a sentence."""
     if failure.status is None:
         return "Check the target's address and that it can be reached from the worker."
@@ -54,7 +54,7 @@ def advice(failure: Failure) -> str:
     return _ADVICE.get(failure.status, _ADVICE[400])
 
 
-def described(failure: Failure) -> str:
+def describe(failure: RequestFailure) -> str:
     """Return a failure as part of a sentence."""
     status = f"HTTP {failure.status}: " if failure.status is not None else ""
     return f"{status}{failure.message}".rstrip(".")

@@ -19,13 +19,13 @@ if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment
 
 
-def _told(template: str) -> str:
+def _require_text(template: str) -> str:
     if not template.strip():
         raise ValueError("there is no command in it")
     return refuse_unsupported(template)
 
 
-Template = Annotated[str, AfterValidator(_told)]
+Template = Annotated[str, AfterValidator(_require_text)]
 
 
 class HttpHealthcheck(Settings):
@@ -50,14 +50,14 @@ def ask_address(url: str, timeout_seconds: float, outbound: Outbound) -> str:
     # Imported here, for it takes a tenth of a second that few commands need.
     import httpx
 
-    from runs.containment.outbound_http import OutOfTime, Patience, client
+    from runs.containment.outbound_http import Deadline, DeadlineExceeded, client
 
     try:
-        with client(outbound, Patience(timeout_seconds), follow_redirects=True) as asking:
+        with client(outbound, Deadline(timeout_seconds), follow_redirects=True) as asking:
             answer = asking.get(url)
     except AddressRefused as error:
         return str(error).rstrip(".")
-    except OutOfTime:
+    except DeadlineExceeded:
         return f"{url} does not answer within {timeout_seconds:g} s"
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return f"{url} does not answer ({error})"
@@ -95,4 +95,4 @@ def ask_command(
             return str(error).rstrip(".")
     if result.exit_code == 0:
         return ""
-    return result.error.rstrip(".") or f"exit code {result.exit_code}: {result.said}"
+    return result.error.rstrip(".") or f"exit code {result.exit_code}: {result.summary}"

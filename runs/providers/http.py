@@ -85,13 +85,13 @@ class Http:
         An answer that takes too long is a recording that is timed out. Raises `ProviderError` (kind
         `endpoint`) where the endpoint cannot be reached, answers other than 2xx, or what nobody can read.
         """
-        from runs.containment.outbound_http import OutOfTime, Stopped
+        from runs.containment.outbound_http import DeadlineExceeded, Stopped
 
         limit = self._limit(invocation)
         began = time.monotonic()
         try:
-            body = self._asked(invocation, limit)
-        except OutOfTime:
+            body = self._send(invocation, limit)
+        except DeadlineExceeded:
             return Recording(timed_out=True, seconds=limit, notes=(f"No answer within {limit:g} s.",))
         except Stopped:
             return Recording(cancelled=True, seconds=time.monotonic() - began)
@@ -104,15 +104,15 @@ class Http:
         own = self._options.timeout_seconds
         return invocation.timeout_seconds if own is None else min(own, invocation.timeout_seconds)
 
-    def _asked(self, invocation: Invocation, limit: float) -> bytes:
+    def _send(self, invocation: Invocation, limit: float) -> bytes:
         import httpx
 
-        from runs.containment.outbound_http import Patience, client
+        from runs.containment.outbound_http import Deadline, client
 
         request = self._request(invocation)
         try:
             with (
-                client(self._outbound, Patience(limit, invocation.cancelled)) as asking,
+                client(self._outbound, Deadline(limit, invocation.cancelled)) as asking,
                 asking.stream(**request) as answer,
             ):
                 return self._accepted(answer)

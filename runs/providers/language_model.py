@@ -10,7 +10,7 @@ from evaluators.model import Complete, Completion, CompletionError, CompletionRe
 from evaluators.stub_loop import ModelTurn, StubMessage
 from runs.containment.outbound import AddressRefused, Outbound
 from runs.errors import ProviderError
-from runs.providers.access import ModelAccess, access_of
+from runs.providers.access import ModelAccess, resolve_access
 from runs.providers.base import Availability, Batching, Invocation, Recording
 from runs.providers.batches import batching_of
 from runs.providers.chat import messages_of, recording_of
@@ -32,7 +32,7 @@ class LanguageModel:
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         self._target = target
         self._outbound = containment.outbound
-        self._access = access_of(target, outbound=containment.outbound)
+        self._access = resolve_access(target, outbound=containment.outbound)
 
     def check(self) -> Availability:
         """Whether its address may be called; whether it answers is seen by the first trial, which costs nothing."""
@@ -61,13 +61,13 @@ class LanguageModel:
 
     @property
     def batching(self) -> Batching | str:
-        """What batches are handed in with, or why there are none."""
+        """Return the batch client, or why there is none."""
         return batching_of(self._access)
 
     def _reach(self, invocation: Invocation) -> ModelAccess:
         if invocation.model in ("", self._target.options.asked_model):
             return self._access
-        return access_of(self._target, invocation.model, outbound=self._outbound)
+        return resolve_access(self._target, invocation.model, outbound=self._outbound)
 
 
 def _failed(error: ModelFailed, invocation: Invocation, seconds: float) -> Recording:
@@ -80,7 +80,7 @@ def _failed(error: ModelFailed, invocation: Invocation, seconds: float) -> Recor
 
 def complete_through_model(target: ResolvedTarget, outbound: Outbound) -> Complete:
     """Return what asks a target's model as a judge. Raises `ProviderError` where its id names no provider."""
-    access = access_of(target, outbound=outbound)
+    access = resolve_access(target, outbound=outbound)
 
     def complete(request: CompletionRequest) -> Completion:
         try:
@@ -155,4 +155,4 @@ def stub_model(
     target: ResolvedTarget, tools: Sequence[ToolSchema], invocation: Invocation, outbound: Outbound
 ) -> StubModel:
     """Return the model of a target for a conversation over stubs."""
-    return StubModel(access_of(target, invocation.model, outbound=outbound), tools, invocation)
+    return StubModel(resolve_access(target, invocation.model, outbound=outbound), tools, invocation)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import httpx
 
 from runs.containment.outbound import Outbound
-from runs.containment.outbound_http import Backend, Resolve, Transport, resolved
+from runs.containment.outbound_http import Backend, Resolve, Transport, resolve_host
 
 T = TypeVar("T")
 
@@ -35,23 +35,25 @@ class _ByOutbound(httpx.BaseTransport):
         return transport.handle_request(request)
 
 
-class _Session(httpx.Client):
+class _SharedClient(httpx.Client):
     def close(self) -> None:
         """Stay open: libraries close what they were given when they let go of a client of theirs."""
 
 
 @cache
-def _transport(resolve: Resolve = resolved) -> _ByOutbound:
+def _transport(resolve: Resolve = resolve_host) -> _ByOutbound:
     return _ByOutbound(resolve)
 
 
 @cache
-def session(resolve: Resolve = resolved) -> httpx.Client:
+def session(resolve: Resolve = resolve_host) -> httpx.Client:
     """Return the client of this process for libraries that take one; what it may call is said by `calling`."""
-    return _Session(transport=_transport(resolve), trust_env=False, timeout=None)  # each request has its own
+    return _SharedClient(
+        transport=_transport(resolve), trust_env=False, timeout=None
+    )  # each request has its own
 
 
-def guard(litellm: Any, resolve: Resolve = resolved) -> None:
+def guard(litellm: Any, resolve: Resolve = resolve_host) -> None:
     """Let every client of litellm connect through checked connections; redirects are followed nowhere unchecked.
 
     OpenAI's and Azure's clients take litellm's `client_session`, all others are made with its `sync_transport`.
@@ -74,7 +76,7 @@ def calling(outbound: Outbound) -> Iterator[None]:
         _outbound.reset(token)
 
 
-def called(outbound: Outbound, call: Callable[[], T]) -> T:
+def call_within(outbound: Outbound, call: Callable[[], T]) -> T:
     """Return what a call returns that may reach these addresses."""
     with calling(outbound):
         return call()

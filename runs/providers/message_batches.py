@@ -10,10 +10,10 @@ from evaluators.model import Json, Usage
 from evaluators.stub_loop import ModelCall
 from runs.providers.access import ModelAccess
 from runs.providers.base import BatchedAnswer, BatchProgress, Invocation
-from runs.providers.batch_requests import SECONDS, asked, request_body, rows_of
+from runs.providers.batch_requests import SECONDS, parse_json_lines, request_body, send_batch_request
 from runs.providers.chat import recording_of
-from runs.providers.completion import Answer, priced
-from runs.providers.prices import told
+from runs.providers.completion import Answer, price_of_answer
+from runs.providers.prices import price_note
 
 ADDRESS = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
@@ -35,36 +35,41 @@ class MessageBatches:
             ]
             return self._sent("POST", "", {"requests": requests})
 
-        return str(asked(self.access, submit, once=True).json()["id"])
+        return str(send_batch_request(self.access, submit, once=True).json()["id"])
 
     def poll_batch(self, external_id: str) -> BatchProgress:
         """Return how far the batch is; it ends even where every request failed."""
-        batch = asked(self.access, lambda _: self._sent("GET", f"/{external_id}")).json()
+        batch = send_batch_request(self.access, lambda _: self._sent("GET", f"/{external_id}")).json()
         return BatchProgress(ended=batch.get("processing_status") == "ended")
 
     def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
         """Return the answers, and why there is none where a request failed, expired or was cancelled."""
-        content = asked(self.access, lambda _: self._sent("GET", f"/{external_id}/results")).content
-        return {str(row.get("custom_id")): self._answer(row.get("result") or {}) for row in rows_of(content)}
+        content = send_batch_request(
+            self.access, lambda _: self._sent("GET", f"/{external_id}/results")
+        ).content
+        return {
+            str(row.get("custom_id")): self._answer(row.get("result") or {})
+            for row in parse_json_lines(content)
+        }
 
     def cancel_batch(self, external_id: str) -> None:
         """Ask Anthropic to stop the batch."""
-        asked(self.access, lambda _: self._sent("POST", f"/{external_id}/cancel"))
+        send_batch_request(self.access, lambda _: self._sent("POST", f"/{external_id}/cancel"))
 
     def _sent(self, method: str, path: str, body: Json = None) -> Any:
         import httpx
 
-        from runs.containment.outbound_http import OutOfTime, Patience, client
+        from runs.containment.outbound_http import Deadline, DeadlineExceeded, client
 
         connection = self.access.connection
         address = str(connection.get("api_base") or ADDRESS).rstrip("/")
         headers = {"x-api-key": str(connection["api_key"]), "anthropic-version": API_VERSION}
         try:
-            with client(self.access.outbound, Patience(SECONDS)) as asking:
+            with client(self.access.outbound, Deadline(SECONDS)) as asking:
                 response = asking.request(
                     method, f"{address}/v1/messages/batches{path}", json=body, headers=headers
                 )
-        except OutOfTime as error:
+        except DeadlineExceeded as error:
             raise httpx.ReadTimeout(f"no answer within {SECONDS:g} s") from error
         return response.raise_for_status()
 
@@ -76,10 +81,10 @@ class MessageBatches:
 
     def _read(self, message: Mapping[str, Json]) -> Answer:
         usage = _usage(message.get("usage") or {})
-        cost, price = priced(self.access, usage, batch=True)
+        cost, price = price_of_answer(self.access, usage, batch=True)
         parts = [part for part in message.get("content") or () if isinstance(part, dict)]
         text = "".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
-        notes = (told(price),) if price else ()
+        notes = (price_note(price),) if price else ()
         return Answer(text, self.access.model, tuple(_calls(parts)), usage, cost, price, notes=notes)
 
 

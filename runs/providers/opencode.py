@@ -9,7 +9,7 @@ from pydantic import AliasChoices, Field
 
 from runs.containment.path_use import Use
 from runs.providers.agent_program import AgentProgram
-from runs.providers.agent_session import hold, prompt_of
+from runs.providers.agent_session import prompt_of, run_session
 from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import Options, ResolvedTarget
 
@@ -30,7 +30,7 @@ class OpencodeOptions(Options):
 
 
 class Opencode:
-    """Gives each prompt to a session of opencode in the trial's workspace."""
+    """Runs each prompt in a session of opencode in the trial's workspace."""
 
     works_in_folder = True
 
@@ -41,14 +41,14 @@ class Opencode:
         self._program = AgentProgram("opencode", self._options.executable, target, containment)
 
     def check(self) -> Availability:
-        """Whether opencode is there and may be started."""
+        """Return whether opencode is installed and may start."""
         return self._program.check()
 
     def invoke(self, invocation: Invocation) -> Recording:
-        """Run a session. Raises `ProviderError` where it cannot start or, without a workspace, did not answer."""
+        """Run a session. Raises `ProviderError` if it can't start or, without a workspace, gives no answer."""
         sandbox = self._program.sandbox(invocation, invocation.workspace)
         prompt = prompt_of(invocation, sandbox)
-        return hold(
+        return run_session(
             self._program,
             [*self._arguments(invocation), prompt],
             invocation,

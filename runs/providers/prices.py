@@ -59,7 +59,7 @@ def litellm_cost(response: Any, model: str) -> float | None:
         return None
 
 
-def told(price: Price) -> str:
+def price_note(price: Price) -> str:
     """Return a note that says which price a cost was made with."""
     whose = "litellm's price" if price.source == "litellm" else "the project's price"
     since = f" since {price.since}" if price.since else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from evaluators.model import Json
 from runs.containment.beneath import read_beneath
 from runs.containment.path_use import Use
-from runs.containment.target_roots import PathRefused, Place
+from runs.containment.target_roots import AllowedPath, PathRefused
 from runs.errors import ProviderError
 from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import Options, ResolvedTarget
@@ -85,7 +85,7 @@ class Replay:
                 kind="configuration",
             ) from error
 
-    def _placed(self, name: str) -> Place:
+    def _placed(self, name: str) -> AllowedPath:
         return self._roots.place(name, Use.READ, base=self._target.base_folder)
 
     def _names(self) -> list[str]:

@@ -37,7 +37,7 @@ _CANCELLATION = re.compile(r"Abort|Cancel", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Failure:
+class RequestFailure:
     """What is known of a request that failed."""
 
     message: str = ""
@@ -63,7 +63,7 @@ class Failure:
 class RequestFailed(Exception):
     """A request to a model failed; the message is the failure's."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: RequestFailure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
@@ -85,7 +85,7 @@ class Backoff:
         return cls(**given)
 
 
-def is_retryable(failure: Failure, codes: Collection[int] = RETRYABLE_STATUS_CODES) -> bool:
+def is_retryable(failure: RequestFailure, codes: Collection[int] = RETRYABLE_STATUS_CODES) -> bool:
     """Tell whether a request may be repeated: by its status, else where the network failed.
 
     401 and 403 never are, nor is what was cancelled.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import AliasChoices, Field
 
 from runs.containment.path_use import Use
-from runs.containment.target_roots import Place
+from runs.containment.target_roots import AllowedPath
 from runs.errors import ProviderError
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Availability, Batching, Invocation, Recording
@@ -139,7 +139,7 @@ class Vscode:
                     )
                     raise ProviderError(
                         f"Visual Studio Code of the target '{self._target.name}' did not take the request: "
-                        f"{said or result.error.rstrip('.') or 'it said nothing'}. Start the editor on the "
+                        f"{said or result.error.rstrip('.') or 'no output'}. Start the editor on the "
                         "worker's desktop, or correct `vscode_cmd`."
                     )
 
@@ -149,7 +149,7 @@ class Vscode:
             return Exchange.new(invocation.scratch, "subagent/messages")
         return Exchange.new(made_root(self._placed(root, Use.WRITE).path), "messages")
 
-    def _placed(self, path: str, use: Use) -> Place:
+    def _placed(self, path: str, use: Use) -> AllowedPath:
         return self._containment.targets.place(path, use, base=self._target.base_folder)
 
     def _given_up(self, invocation: Invocation, limit: float, seconds: float) -> Recording:

@@ -17,12 +17,12 @@ class Cancelled(Exception):
     """Somebody does not want the answer any more."""
 
 
-class OutOfTime(Exception):
+class TimeLimitExceeded(Exception):
     """The time limit is over."""
 
 
 @dataclass
-class Patience:
+class TimeLimit:
     """How long something may take, from now on, and whether anybody still wants it."""
 
     seconds: float
@@ -44,9 +44,9 @@ class Patience:
         self.began = time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait. Raises `Cancelled`, and `OutOfTime` at once where the wait would not end in time."""
+        """Wait. Raises `Cancelled`, and `TimeLimitExceeded` at once where the wait would not end in time."""
         if seconds >= self.left:
-            raise OutOfTime
+            raise TimeLimitExceeded
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if self.cancelled():
@@ -70,10 +70,10 @@ class _Call(Generic[T]):
             self.error = error
 
 
-def within(call: Callable[[], T], patience: Patience) -> T:
+def within(call: Callable[[], T], patience: TimeLimit) -> T:
     """Return what the call returns, and raise what it raises, as long as patience lasts.
 
-    Raises `Cancelled` or `OutOfTime`; the call then goes on in its thread, and nobody hears of its end. It should have
+    Raises `Cancelled` or `TimeLimitExceeded`; the call then goes on in its thread, and nobody hears of its end. It should have
     the time that is left as its own limit, so that it ends soon after: a call of litellm has it for each wait on its
     connection, which a server that sends a byte now and then can draw out.
     """
@@ -88,7 +88,7 @@ def within(call: Callable[[], T], patience: Patience) -> T:
         if patience.cancelled():
             raise Cancelled
         if patience.left <= 0:
-            raise OutOfTime
+            raise TimeLimitExceeded
     if running.error is not None:
         raise running.error
     return running.result[0]

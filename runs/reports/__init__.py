@@ -1,1 +1,1 @@
-"""What leaves evalhub: documents for programs and summaries for people. Values in, text out."""
+"""Write documents for programs and summaries for people. Values in, text out."""

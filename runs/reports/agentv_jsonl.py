@@ -1,4 +1,4 @@
-"""A run as AgentV's JSONL results: one record a trial, with that program's field names, of whatever format its suite is."""
+"""Export a run of any format as AgentV's JSONL results, one record per trial."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runs.models import JudgingRecord, Run, Trial
 from runs.models.trial import TrialState
 
 AGENT_KINDS = frozenset(("cli", "codex", "claude_code", "opencode", "vscode", "vscode-insiders"))
-"""Providers whose request stands under `agent_provider_request`."""
+"""Providers whose request belongs in `agent_provider_request`."""
 
 
 def jsonl(run: Run) -> Iterator[str]:
@@ -47,7 +47,7 @@ def record(run: Run, trial: Trial) -> dict[str, Json]:
         "error": trial.error or None,
         "trace_summary": _trace_summary(trial),
         "trial": trial.index if run.trials > 1 and trial.index else None,
-        # Beyond AgentV's fields: without them whoever reads it back has to guess the threshold, and knows no time.
+        # Not AgentV's fields: an import needs the threshold and the times.
         "outcome": trial.outcome,
         "seconds": trial.seconds,
     }
@@ -55,7 +55,7 @@ def record(run: Run, trial: Trial) -> dict[str, Json]:
 
 
 def _value(trial: Trial, aggregate: Mapping[str, Any]) -> float:
-    """Return the aggregate; of suites with another way of deciding, 1 for a pass and 0 for anything else."""
+    """Return the aggregate score; for other suites, 1 for a pass and 0 otherwise."""
     value = aggregate.get("value")
     return float(trial.outcome == "pass") if value is None and not aggregate else float(value or 0.0)
 
@@ -76,7 +76,7 @@ def _request(content: Mapping[str, Any]) -> dict[str, Json]:
 def _evaluator_results(
     scores: Iterable[Mapping[str, Any]], judgings: Mapping[str, JudgingRecord]
 ) -> list[dict[str, Json]]:
-    """Return what each evaluator found; other layers' deciding scores count as evaluators as well."""
+    """Return each evaluator's result; other deciding scores count as evaluators too."""
     rows = [
         score
         for score in scores

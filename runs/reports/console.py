@@ -1,4 +1,4 @@
-"""A finished run for people at a terminal; plain where there is no terminal."""
+"""Summarise a finished run for a terminal; plain text elsewhere."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ CHANGES = (
     ("added", "Added", ""),
     ("removed", "Removed", ""),
 )
-"""What is said of a comparison, regressions first: name in the document, words, style."""
+"""Comparison results, regressions first: key in the document, label, style."""
 WIDTH_WITHOUT_TERMINAL = 120
 LONGEST_REASON = 200
 MOST_TRIALS = 60
-"""A run with more trials is summed up; the page lists them all."""
+"""Most trials listed; the page lists all."""
 
 
 def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bool = False) -> str:
-    """Return a run's digest as a summary: a line a trial, the reasons of those that did not pass, totals."""
+    """Return a run's summary: a line per trial, reasons of failures, totals."""
     out = io.StringIO()
     console = Console(
         file=out,
@@ -60,7 +60,7 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
 
 
 def reference(run: Mapping[str, Any]) -> str:
-    """Return in one line which run it is, and of what on what."""
+    """Return one line with the run's number, suite and target."""
     parts = [f"{run['suite']} v{run['suite_version']}", f"on {run['target']}"]
     parts += [run["model"]] if run["model"] else []
     parts += [f"guidance {run['guidance_name']}"] if run.get("guidance_name") else []
@@ -94,7 +94,7 @@ def _name(trial: Mapping[str, Any]) -> Text:
 
 
 def reasons(trial: Mapping[str, Any]) -> list[str]:
-    """Return why a trial did not pass: its error, else the messages of what decided against it."""
+    """Return why a trial did not pass: its error, else the messages of failed scores."""
     if trial["outcome"] == "pass":
         return []
     return [trial["error"]] if trial["outcome"] == "error" else reasons_of(trial["scores"])
@@ -111,11 +111,11 @@ def _judge(trial: Mapping[str, Any]) -> str:
 
 
 def totals(run: Mapping[str, Any]) -> str:
-    """Return the numbers of a run in one line, with where the time went."""
+    """Return a run's totals in one line, with its times."""
     parts = [f"{run['passed']}/{run['trials']} passed"]
     parts += [f"{run[name]} {name}" for name in ("failed", "errors", "cancelled") if run[name]]
     if run["seconds"] is not None:
-        parts.append(f"{run['seconds']:.1f} s, of it agents {run['agent_seconds']:.1f} s side by side")
+        parts.append(f"{run['seconds']:.1f} s total, {run['agent_seconds']:.1f} s agent time")
     if run["cost_usd"] is not None:
         parts.append(f"${run['cost_usd']:.2f}")
     return " | ".join(parts)

@@ -1,4 +1,4 @@
-"""A run and its trials as the JSON that command line and REST give."""
+"""Serialise a run and its trials for the command line and REST."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Itera
 
 
 def trial_facts(trial: Trial) -> dict[str, Any]:
-    """Return what lists and documents say of a trial alike. Expects its scenario to be loaded; not redacted."""
+    """Return a trial's fields for lists and documents. Expects its scenario to be loaded; not redacted."""
     return {
         "id": trial.pk,
         "scenario": trial.scenario.key,
@@ -80,7 +80,7 @@ def trial_facts(trial: Trial) -> dict[str, Any]:
 
 
 def scores_json(scores: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return gates and scores as a trial's document has them."""
+    """Return a trial's gates and scores."""
     return {
         "gates": [
             {
@@ -126,7 +126,7 @@ def run_document(run_id: int) -> dict[str, Any]:
 
 
 def run_digest(run_id: int, *, most: int) -> dict[str, Any]:
-    """Return a run with as much of it as a summary shows: of a large one the first trials that did not pass."""
+    """Return a run for its summary: of a large run only the first trials that did not pass."""
     run = Run.objects.get(pk=run_id)
     trials = run.trial_set.all() if run.trials <= most else run.trial_set.exclude(outcome="pass")[:most]
     agents = run.trial_set.aggregate(total=Sum("seconds"))["total"] or 0.0

@@ -1,4 +1,4 @@
-"""The documents in which a run can be taken away, in one table."""
+"""List the export formats of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runs.reports.suite_result import suite_run
 
 @dataclass(frozen=True)
 class Export:
-    """One format: how it is called, what kind of file it is, and how a run is written in it."""
+    """One format: label, file type and writer."""
 
     title: str
     media_type: str
@@ -39,10 +39,10 @@ EXPORTS: dict[str, Export] = {
     "jsonl": Export("AgentV JSONL", "application/jsonl", "jsonl", lambda run: "".join(jsonl(run))),
     "junit": Export("JUnit", "application/xml", "junit.xml", lambda run: junit_xml([run_document(run.pk)])),
 }
-"""By the name that command line, REST and pages use. Secrets are redacted in each."""
+"""By their names in the command line, REST and pages. All redact secrets."""
 
 
 def exported(run_id: int, name: str) -> str:
-    """Return a run in one of the formats of `EXPORTS`. Raises KeyError for another name."""
+    """Return a run in a format of `EXPORTS`. Raises KeyError for an unknown name."""
     related = ("suite", "suite_version", "target", "guidance", "by", "project")
     return EXPORTS[name].write(Run.objects.select_related(*related).get(pk=run_id))

@@ -1,4 +1,4 @@
-"""Documents written to files."""
+"""Write documents to files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from runs.reports.junit import junit_xml
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a text file so that no reader ever sees half of it; folders are made where they are missing.
+    """Write a text file atomically; create missing folders.
 
-    What is no file, such as /dev/stdout, is written to and not replaced. Raises `NotWritable`.
+    Special files such as /dev/stdout are written to, not replaced. Raises `NotWritable`.
     """
     with _telling(path):
         place = _place(path)
@@ -31,7 +31,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def check_places(json_file: str | None, junit_file: str | None, folder: str | None) -> None:
-    """Make the folders of what comes of a run. Raises `NotWritable`: better before the run than after it."""
+    """Create the output folders before the run. Raises `NotWritable`."""
     for given in (json_file, junit_file, folder and f"{folder}/any.json"):
         if given:
             _check(Path(given))
@@ -46,7 +46,7 @@ def _check(path: Path) -> None:
 
 
 def _place(path: Path) -> Path:
-    """Return what a path leads to, so that a link stays one."""
+    """Return a path's target, so that a link stays a link."""
     place = path.resolve()
     if place.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -59,7 +59,7 @@ def _replace(path: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             stream.write(text)
-        # mkstemp's file is for its owner only, unlike any other file that a command writes.
+        # mkstemp's file is readable only by its owner, unlike other outputs.
         umask = os.umask(0)
         os.umask(umask)
         Path(temporary).chmod(0o666 & ~umask)
@@ -74,13 +74,13 @@ def _telling(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise NotWritable(f"{path} cannot be written: {error.strerror}. Give another path.") from error
+        raise NotWritable(f"{path} can't be written: {error.strerror}. Use another path.") from error
 
 
 def write_files(
     documents: Sequence[Mapping[str, Any]], *, json_file: str | None, junit_file: str | None
 ) -> None:
-    """Write run documents as JSON and as JUnit XML, where asked for."""
+    """Write run documents as JSON and JUnit XML, if requested."""
     if json_file:
         write_atomically(Path(json_file), json.dumps({"runs": list(documents)}, indent=2) + "\n")
     if junit_file:

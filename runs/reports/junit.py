@@ -1,4 +1,4 @@
-"""A run as JUnit XML, which continuous integration reads."""
+"""Export a run as JUnit XML for continuous integration."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from runs.reports.console import reasons
 
-# XML 1.0 has no place for most control characters, not even escaped.
+# XML 1.0 forbids most control characters, even escaped.
 _FORBIDDEN = dict.fromkeys(
     [*range(0x00, 0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)]
 )
 
 
 def junit_xml(documents: Iterable[Mapping[str, Any]]) -> str:
-    """Return run documents as one JUnit document: a test suite a run, a test case a trial."""
+    """Return run documents as one JUnit document: a test suite per run, a test case per trial."""
     root = Element("testsuites")
     for document in documents:
         root.append(_suite(document["run"], document["trials"]))
@@ -49,7 +49,7 @@ def _case(run: Mapping[str, Any], trial: Mapping[str, Any]) -> Element:
 
 
 def _time(seconds: float | None) -> dict[str, str]:
-    """Return the attribute, which is left out where the time is not known: readers take 0 for a measured one."""
+    """Return the time attribute; omit an unknown time, because readers take 0 as measured."""
     return {} if seconds is None else {"time": f"{seconds:.3f}"}
 
 

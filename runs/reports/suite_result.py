@@ -1,4 +1,4 @@
-"""A stored run as the EvalSuiteResult of tool-forge's contract, of whatever format its suite is."""
+"""Export a stored run of any format as tool-forge's EvalSuiteResult."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from runs.models.trial import TrialState
 from runs.warehouse.comparison import incomparable, passes
 
 TIER = "golden"
-"""Of suites whose format knows no tiers."""
+"""Tier of suites whose format has none."""
 
 
 def suite_run(run: Run) -> SuiteRun:
-    """Return everything that an EvalSuiteResult tells of a run. Expects suite_version and target to be loaded."""
+    """Return a run's data for an EvalSuiteResult. Expects suite_version and target to be loaded."""
     config, told = run.suite_version.config, run.fingerprint.get("staleness") or {}
     return SuiteRun(
         run_id=str(run.pk),
@@ -39,7 +39,7 @@ def suite_run(run: Run) -> SuiteRun:
 
 
 def _endpoint(run: Run) -> str:
-    """Return where the run's agent was asked; of runs that older releases prepared, where it would be asked now."""
+    """Return the agent's endpoint; for older releases' runs the target's current one."""
     kept = run.fingerprint.get("endpoint", run.target.definition.get("url"))
     return kept or run.target.name
 
@@ -61,11 +61,11 @@ def _cases(run: Run) -> tuple[CaseResult, ...]:
 def _case(key: str, trials: list[Trial]) -> CaseResult:
     description = redact_patterns(trials[0].scenario_version.content.get("description", ""))
     ordered = sorted(trials, key=lambda trial: trial.index)
-    return CaseResult(key, description, tuple(told_of(trial) for trial in ordered))
+    return CaseResult(key, description, tuple(case_facts(trial) for trial in ordered))
 
 
-def told_of(trial: Trial) -> TrialResult:
-    """Return what the contract tells of one trial; texts are redacted."""
+def case_facts(trial: Trial) -> TrialResult:
+    """Return one trial's contract fields; texts are redacted."""
     return trial_result(
         cast(Outcome, trial.outcome),
         msgspec.convert(redact_json(trial.scores), tuple[Score, ...]),

@@ -1,4 +1,4 @@
-"""What a command prints of a run: eval cases as tool-forge's contract has it, everything else as evalhub does."""
+"""Print a run: eval cases in tool-forge's layout, everything else in evalhub's."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from runs.reports.suite_result import suite_run
 
 @dataclass(frozen=True)
 class Terminal:
-    """Where it is printed."""
+    """Properties of the output terminal."""
 
     width: int | None = None
-    """In cells; None where there is no terminal."""
+    """In cells; None without a terminal."""
     colour: bool = False
 
 
-class Stream(Protocol):
-    """Something to print on."""
+class TextOutput(Protocol):
+    """An output stream."""
 
     def isatty(self) -> bool: ...
 
 
-def terminal_of(stream: Stream) -> Terminal:
-    """Return what is known of a stream; NO_COLOR keeps colours out of a terminal."""
+def terminal_of(stream: TextOutput) -> Terminal:
+    """Return a stream's terminal properties; NO_COLOR disables colours."""
     if not stream.isatty():
         return Terminal()
     return Terminal(shutil.get_terminal_size().columns, not os.environ.get("NO_COLOR"))
@@ -49,7 +49,7 @@ def printed(digest: Mapping[str, Any], terminal: Terminal) -> str:
 
 
 def _further(run: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what evalhub knows of the run beyond the contract's summary."""
+    """Yield evalhub's additions to the contract's summary."""
     if run["error"]:
         yield f"The run did not start: {run['error']}"
     if run["cancelled"]:

@@ -1,4 +1,4 @@
-"""Which alerts the queue of regressions shows, as its address says it."""
+"""Filter the regressions queue by its query string."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.run_filters import WORDS, InForce
 
 NOBODY = "(nobody)"
-"""Stands for no assignee; no user's name has brackets."""
+"""Means no assignee; user names have no brackets."""
 
 
 @dataclass(frozen=True)
-class Filters(AddressFilters):
-    """What the address asks for, beside the state; an empty text is no condition."""
+class AlertListFilters(AddressFilters):
+    """Filters besides the state; an empty text is no filter."""
 
     q: str = ""
-    """Part of the name of a suite or a target, or of the key of a scenario that was lost."""
+    """Part of a suite's or target's name, or of a regressed scenario's key."""
     assignee: str = ""
     """A user's name, or `NOBODY`."""
 
     def query(self, state: str) -> str:
-        """Return the address of a state with these filters."""
+        """Return the query string of a state with these filters."""
         return urlencode([("state", state), *self.in_force])
 
     def condition(self) -> Q:
-        """Return the conditions as one, for alerts."""
+        """Return the filters as one condition on alerts."""
         found = Q()
         if self.assignee:
             found &= Q(assignee=None) if self.assignee == NOBODY else Q(assignee__username=self.assignee)
         if self.q:
-            # What was lost is asked for each alert: there are far fewer of them than of changes.
+            # Search regressions per alert: there are far fewer alerts than changes.
             lost = Change.objects.filter(run=OuterRef("run"), verdict=Verdict.REGRESSED)
             found &= (
                 Q(run__suite__name__icontains=self.q)
@@ -53,13 +53,13 @@ class Counts:
 
     all: Counter[str]
     found: Counter[str]
-    """Those that the filters leave."""
+    """Those that match the filters."""
     left: dict[str, Counter[str]]
-    """Those that are left without one of the filters, by its name."""
+    """Those that match without one of the filters, by its name."""
 
 
-def alert_counts(project: Project, filters: Filters) -> Counts:
-    """Return how many alerts there are in each state, and how many the filters leave. One query."""
+def alert_counts(project: Project, filters: AlertListFilters) -> Counts:
+    """Return how many alerts each state has, and how many match. One query."""
     asked = {"found": filters} | {f"without_{name}": filters.without(name) for name, _ in filters.in_force}
     counts = {name: Count("pk", filter=Q(pk__gt=0) & each.condition()) for name, each in asked.items()}
     alerts = Alert.objects.filter(project=project).order_by().values("state")
@@ -69,8 +69,8 @@ def alert_counts(project: Project, filters: Filters) -> Counts:
     return Counts(by_name["n"], by_name["found"], left)
 
 
-def in_force(filters: Filters, state: str, counts: Counts) -> list[InForce]:
-    """Return the filters in force in people's words, each with how many alerts of the state there were without it."""
+def in_force(filters: AlertListFilters, state: str, counts: Counts) -> list[InForce]:
+    """Return the active filters with their labels and the number of alerts without each."""
     return [
         InForce(
             WORDS.get(name, name),

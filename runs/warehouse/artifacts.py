@@ -1,4 +1,4 @@
-"""Files kept of trials, once for each content, in the file store of the settings (`STORAGES["artifacts"]`).
+"""Store trials' files, once per content, in the configured file store (`STORAGES["artifacts"]`).
 
 The store is a folder of the data directory, or an S3-compatible bucket (`EVALHUB_STORE`).
 """
@@ -23,12 +23,12 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, Storage, storages
 
 RENEW_SECONDS = 1800
-"""Content that was stored longer ago is stored again, so that `prune` leaves it until its row is there."""
+"""Older content is stored again, so that `prune` doesn't remove it before its row exists."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A file that is kept: what the `Artifact` row says of it."""
+    """A stored file's values for its `Artifact` row."""
 
     name: str
     sha256: str
@@ -37,16 +37,16 @@ class Kept:
 
 
 class FileUnavailable(Exception):
-    """A kept file that this server cannot read; the message is a sentence for people."""
+    """This server can't read a stored file; the message is a sentence."""
 
     id = "artifact/unavailable"
 
 
 class LocalStore(FileSystemStorage):
-    """A folder whose files appear whole: each is written under a temporary name, then renamed."""
+    """A folder with atomic writes: each file is written under a temporary name, then renamed."""
 
     def path(self, name: str) -> str:
-        """Return where a name lies below the folder of the settings."""
+        """Return a name's path below the configured folder."""
         return f"{settings.ARTIFACTS_DIR}/{name}"
 
     def create(self, name: str, content: bytes) -> None:
@@ -75,17 +75,17 @@ class LocalStore(FileSystemStorage):
 
 
 def store() -> Storage:
-    """Return the store of kept files."""
+    """Return the file store."""
     return storages["artifacts"]
 
 
 def name_of(sha256: str) -> str:
-    """Return the name of a content in the store: files of one folder share the first two digits of their hash."""
+    """Return a content's name in the store; the first two digits of its hash are its folder."""
     return f"{sha256[:2]}/{sha256}"
 
 
 def keep(name: str, content: bytes, media_type: str = "text/plain") -> Kept:
-    """Store the content and return its row. The same content again takes no space."""
+    """Store a content once and return its row's values."""
     sha256 = hashlib.sha256(content).hexdigest()
     if not _is_fresh(name_of(sha256)):
         store().save(name_of(sha256), ContentFile(content))
@@ -93,7 +93,7 @@ def keep(name: str, content: bytes, media_type: str = "text/plain") -> Kept:
 
 
 def _is_fresh(name: str) -> bool:
-    """Whether the content is there and so young that `prune` will not remove it."""
+    """Return whether the content exists and is too new for `prune`."""
     kept = store()
     if not kept.exists(name):
         return False
@@ -104,7 +104,7 @@ def _is_fresh(name: str) -> bool:
 
 
 def folders() -> list[str]:
-    """Return the folders of kept files; a store without any file has none."""
+    """Return the store's folders, none if it is empty."""
     try:
         found = store().listdir("")[0]
     except FileNotFoundError:
@@ -114,13 +114,13 @@ def folders() -> list[str]:
 
 @contextmanager
 def opened(sha256: str) -> Iterator[File[Any]]:
-    """Open a kept file for reading. Raises `FileUnavailable`."""
+    """Open a stored file for reading. Raises `FileUnavailable`."""
     with open_kept(sha256) as file:
         yield file
 
 
 def open_kept(sha256: str) -> File[Any]:
-    """Return a kept file, open for reading; the caller closes it. Raises `FileUnavailable`."""
+    """Return a stored file, open for reading; the caller closes it. Raises `FileUnavailable`."""
     try:
         return store().open(name_of(sha256), "rb")
     except FileNotFoundError as error:
@@ -133,7 +133,7 @@ def open_kept(sha256: str) -> File[Any]:
 
 
 def store_errors() -> tuple[type[Exception], ...]:
-    """Return what the store raises where it cannot be read or written."""
-    # Loaded with the S3 store only, because importing it takes a web process long.
+    """Return the exceptions of a store that can't be read or written."""
+    # Loaded only with the S3 store, because the import is slow.
     boto = sys.modules.get("botocore.exceptions")
     return (OSError,) if boto is None else (OSError, boto.BotoCoreError, boto.ClientError)

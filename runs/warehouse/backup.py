@@ -1,4 +1,4 @@
-"""A copy of everything that cannot be made again: the database, the kept files, and the secret of the sessions."""
+"""Back up everything irreplaceable: the database, the stored files and the session secret."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class BackupFailed(Exception):
-    """A backup that could not be made whole; the message is a sentence for people."""
+    """A backup is incomplete; the message is a sentence."""
 
 
 @dataclass(frozen=True)
 class Copied:
-    """What a backup holds: the database, and the files that were new."""
+    """A backup's contents: the database and the new files."""
 
     database: Path
     files: int
@@ -37,7 +37,7 @@ class Copied:
 
 
 def back_up(folder: Path) -> Copied:
-    """Copy everything into a folder; one that holds an earlier backup gets only what is new.
+    """Back up into a folder; add only new files to an earlier backup.
 
     The database comes first: a file is written before the row that names it, so each row of the copy has its file.
     Raises `OSError`, `sqlite3.Error` or `BackupFailed`.
@@ -63,12 +63,12 @@ def back_up(folder: Path) -> Copied:
 
 def _kept_names() -> Iterator[str]:
     for folder in folders():
-        # A name that is no hash is of a file that is still being written: no row names it.
+        # Names that are not hashes belong to files still being written; no row refers to them.
         yield from (f"{folder}/{name}" for name in store().listdir(folder)[1] if HASH.fullmatch(name))
 
 
 def _dump_postgresql(target: Path) -> Path:
-    """Dump the database as of one moment by PostgreSQL's own program, in its custom format."""
+    """Dump a consistent snapshot with pg_dump in its custom format."""
     known = connection.settings_dict
     part = target.with_suffix(".part")
     words = ["pg_dump", "--format", "custom", "--no-password", "--file", str(part)]
@@ -100,7 +100,7 @@ def _server_version() -> int:
 
 
 def _copy_sqlite(target: Path) -> Path:
-    """Copy the database as of one moment, while others go on writing (SQLite's online backup)."""
+    """Copy a consistent snapshot during writes (SQLite's online backup)."""
     name = str(connection.settings_dict["NAME"])
     part = target.with_suffix(".part")
     part.unlink(missing_ok=True)
@@ -108,14 +108,14 @@ def _copy_sqlite(target: Path) -> Path:
         source.backup(copy)
         (said,) = copy.execute("PRAGMA integrity_check").fetchone()
     if said != "ok":
-        raise OSError(f"The copy of {name} is not sound: {said}.")
+        raise OSError(f"The copy of {name} is damaged: {said}.")
     part.chmod(0o600)
     part.replace(target)
     return target
 
 
 def _copy_file(name: str, root: Path) -> int | None:
-    """Copy a kept file; None where the backup has it already."""
+    """Copy a stored file; None if the backup already has it."""
     target = root / name
     if target.exists():
         return None

@@ -1,4 +1,4 @@
-"""Which run others are held against."""
+"""Choose the baseline that a run is compared with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runs.models import Baseline, Run
 from runs.models.run import RunState
 
 LAST_PASS = "last-pass"  # noqa: S105 (a word of the command line, not a password)
-"""Asks for the newest earlier run in which everything passed."""
+"""Selects the newest earlier run in which everything passed."""
 
 
 @transaction.atomic
@@ -41,7 +41,7 @@ def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
 
 @transaction.atomic
 def unset_baseline(baseline: Baseline, *, by: User | None) -> None:
-    """Remove a pin; runs that were compared keep their comparison."""
+    """Remove a pinned baseline; existing comparisons stay."""
     subject = f"run {baseline.run_id}"
     audit.record(
         baseline.suite.project,
@@ -55,20 +55,17 @@ def unset_baseline(baseline: Baseline, *, by: User | None) -> None:
 
 
 def check_choice(project_id: int, choice: str) -> None:
-    """Raise `RequestError` for a baseline that a request names and that cannot be one."""
+    """Raise `RequestError` if a request's baseline can't be one."""
     if choice in ("", LAST_PASS):
         return
     if not choice.isdecimal() or not Run.objects.filter(pk=int(choice), project=project_id).exists():
-        raise RequestError(
-            f"There is no run '{choice}' to be the baseline. Give a run's number, or {LAST_PASS}."
-        )
+        raise RequestError(f"There is no run '{choice}'. For the baseline, give a run number or {LAST_PASS}.")
 
 
 def baseline_of(run: Run, choice: str = "") -> Run | None:
-    """Return the run to hold this one against, None where there is none.
+    """Return the run's baseline, None if there is none.
 
-    A choice made with the request wins, then the pin of the run's branch, then that of its suite and
-    target, then the newest earlier run of the same suite, target and model in which everything passed.
+    In order: the request's choice, the branch's pinned run, that of the suite and target, then the newest earlier run of the same suite, target and model in which everything passed.
     """
     if choice.isdecimal():
         return Run.objects.filter(pk=int(choice), project=run.project_id).exclude(pk=run.pk).first()
@@ -77,7 +74,7 @@ def baseline_of(run: Run, choice: str = "") -> Run | None:
 
 def _pinned(run: Run) -> Run | None:
     pins = Baseline.objects.filter(suite=run.suite_id, target=run.target_id, branch__in={run.branch, ""})
-    # The branch's own comes before the general one, whose branch is empty.
+    # The branch's own sorts before the general one, whose branch is empty.
     pin = pins.exclude(run=run.pk).order_by("-branch").select_related("run").first()
     return pin.run if pin else None
 

@@ -1,15 +1,15 @@
-"""How many lines of a file came and went, and which files are compared line by line at all."""
+"""Count a file's added and removed lines."""
 
 from __future__ import annotations
 
 from scenarios.text_difference import lines_of, text_difference
 
 LONGEST = 100_000
-"""Bytes of a file whose text is compared and shown."""
+"""Largest file in bytes whose text is compared and shown."""
 
 
 def text_of(content: bytes) -> str | None:
-    """Return a file's text, None where it holds none."""
+    """Return a file's text, None for a binary file."""
     if b"\0" in content:
         return None
     try:
@@ -19,7 +19,7 @@ def text_of(content: bytes) -> str | None:
 
 
 def changed_lines(before: bytes, after: bytes) -> tuple[int, int] | None:
-    """Return how many lines were added and removed, None of what is no text or too long to be compared."""
+    """Return the numbers of added and removed lines, None for binary or long files."""
     if max(len(before), len(after)) > LONGEST:
         return None
     old, new = text_of(before), text_of(after)

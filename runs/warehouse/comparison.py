@@ -1,4 +1,4 @@
-"""A closed run against its baseline: which scenarios went from passed to failed, and back."""
+"""Compare a closed run with its baseline: which scenarios regressed or improved."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def passes(run_id: int) -> dict[str, bool]:
 def passed_of(outcomes: Mapping[str, Iterable[str]]) -> dict[str, bool]:
     """Return for each scenario whether it passed, from the outcomes of its trials that finished.
 
-    It did when every trial that is no error passed, and there was one. Cancelled trials say nothing.
+    It passed if at least one trial passed and none failed. Errors and cancelled trials don't count.
     """
     return {key: set(found) - {"error"} == {"pass"} for key, found in outcomes.items()}
 
@@ -59,17 +59,17 @@ def _entries(suite_version: int) -> QuerySet[SuiteEntry, tuple[str, ...]]:
 
 
 def comparison_of(run: Run) -> Comparison:
-    """Return what changed against the run's baseline; nothing without one."""
+    """Return the changes since the run's baseline, none without one."""
     return comparison_between(run.baseline, run) if run.baseline else Comparison()
 
 
 def comparison_between(before: Run, after: Run) -> Comparison:
-    """Return which scenarios passed before and fail now, and the other way round, as far as they can be compared."""
+    """Return the comparable scenarios that regressed and those that improved."""
     return compare_passes(passes(before.pk), passes(after.pk), incomparable(before, after))
 
 
 def compare_with_baseline(run: Run) -> None:
-    """Write the run's baseline, its changes and its alert anew. The caller holds the transaction."""
+    """Replace the run's baseline, changes and alert. Requires a transaction."""
     choice = RunOptions.model_validate(run.options).baseline
     baseline = baseline_of(run, choice)
     run.baseline = baseline

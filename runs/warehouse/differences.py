@@ -1,4 +1,4 @@
-"""Changed between the fingerprints of two runs."""
+"""Compare the fingerprints of two runs."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ LONGEST_VALUE = 300
 """Characters of a value in a target's definition."""
 _HASH_OF = {"target": "target_sha256", "judge": "judge_sha256"}
 _JOINED = frozenset(("suite_version", "suite_sha256", *_HASH_OF.values(), "provider_version"))
-"""Parts that a run's page tells together with another one."""
+"""Parts that a run's page shows with another one."""
 _KEPT_LATER = frozenset(_HASH_OF.values())
-"""Parts that fingerprints of older releases lack: there nothing is known of them."""
+"""Parts missing from older releases' fingerprints, where they are unknown."""
 
 
-class Part(NamedTuple):
-    """One part of a fingerprint for people."""
+class FingerprintPart(NamedTuple):
+    """One part of a fingerprint, for display."""
 
     label: str
     text: str
-    """Its name or its value; empty where only its hash is known."""
+    """Its name or value; empty if only its hash is known."""
     hash: str = ""
-    """The first digits; empty where the part is told as it is."""
+    """The first digits; empty if the part is shown in full."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One part of the fingerprint, before and after; `same` where it did not change."""
+    """One part of the fingerprint, before and after."""
 
     label: str
     before: str
@@ -63,37 +63,41 @@ class Difference:
         return self.before == self.after
 
 
-def fingerprint_parts(run: Run) -> tuple[Part, ...]:
+def fingerprint_parts(run: Run) -> tuple[FingerprintPart, ...]:
     """Return the parts of a run's fingerprint that are known. Expects suite and guidance to be loaded."""
     told = [
         _suite(run),
-        *(Part(LABELS[name], _name(name, run), _short(name, run)) for name in LABELS if name not in _JOINED),
+        *(
+            FingerprintPart(LABELS[name], _name(name, run), _short(name, run))
+            for name in LABELS
+            if name not in _JOINED
+        ),
     ]
     return tuple([part for part in told if part.text or part.hash])
 
 
-def _suite(run: Run) -> Part:
+def _suite(run: Run) -> FingerprintPart:
     number = _value("suite_version", run)
     text = f"{run.suite.name} v{number}" if number else ""
-    return Part(LABELS["suite_version"], text, _short("suite_sha256", run))
+    return FingerprintPart(LABELS["suite_version"], text, _short("suite_sha256", run))
 
 
 def fingerprint_rows(before: Run, after: Run) -> list[Difference]:
-    """Return the parts that either fingerprint tells, what differs first. Expects the runs' guidance to be loaded."""
-    names = [name for name in LABELS if _told(name, before, after)]
+    """Return both fingerprints' parts, differences first. Expects the runs' guidance to be loaded."""
+    names = [name for name in LABELS if _is_shown(name, before, after)]
     rows = [_row(name, before, after) for name in names]
     return sorted(rows, key=lambda row: row.same)
 
 
 def fingerprint_differences(before: Run, after: Run) -> list[Difference]:
-    """Return what two runs' fingerprints differ in."""
+    """Return the differences between two runs' fingerprints."""
     return [row for row in fingerprint_rows(before, after) if not row.same]
 
 
 def definition_differences(
     whose: str, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> list[Difference]:
-    """Return the fields in which two definitions of a target differ, as far as results depend on them."""
+    """Return the result-relevant fields in which two definitions of a target differ."""
     names = [name for name in {**before, **after} if name not in NO_RESULT]
     rows = [Difference(f"{whose} {name}", _field(before, name), _field(after, name)) for name in names]
     return [row for row in rows if not row.same]
@@ -107,19 +111,19 @@ def _field(definition: Mapping[str, Any], name: str) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
-def _told(name: str, before: Run, after: Run) -> bool:
+def _is_shown(name: str, before: Run, after: Run) -> bool:
     told = [bool(_value(name, run)) for run in (before, after)]
     return all(told) if name in _KEPT_LATER else any(told)
 
 
 def _row(name: str, before: Run, after: Run) -> Difference:
-    return Difference(LABELS[name], _said(name, before), _said(name, after))
+    return Difference(LABELS[name], _label(name, before), _label(name, after))
 
 
-def _said(name: str, run: Run) -> str:
+def _label(name: str, run: Run) -> str:
     if name not in HASHES:
         return _value(name, run)
-    # Runs of before the names of the others were kept have the same parts by other words.
+    # Runs from before the names were stored describe the same parts differently.
     called = _name(name, run) if name == "guidance" else ""
     return f"{called} {_short(name, run)}".strip()
 
@@ -135,7 +139,7 @@ def _short(name: str, run: Run) -> str:
 
 
 def _name(name: str, run: Run) -> str:
-    """Return what people call a part: the name of what is hashed, and the value of anything else."""
+    """Return a part's label: the name of hashed content, the value of anything else."""
     if name == "guidance":
         return str(run.guidance) if run.guidance and _value(name, run) else ""
     if name in HASHES:

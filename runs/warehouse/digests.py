@@ -1,7 +1,6 @@
-"""What a run's page says of its trials: read from them while it is open, and kept once it is closed.
+"""Summarise a run's trials for its page: computed while it is open, stored once it is closed.
 
-A page that reads a hundred trials to draw fifty rows takes twice as long as one that reads what they came to.
-Everything that reads digests does so here.
+All readers of digests are here.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ from runs.warehouse.layer_totals import (
 from runs.warehouse.repeated_statements import Statement, statements
 from runs.warehouse.subcommand_totals import ReadInteraction, SubcommandTotal, totals
 
-# Python looks a choice's value up anew each time, and a page asks for it of every trial.
+# Cached, because enum lookups add up over a page's trials.
 FINISHED, RUNNING = TrialState.FINISHED.value, TrialState.RUNNING.value
 MOST_LOST = 3
-"""Reasons kept of one trial."""
+"""Maximum reasons of one trial."""
 MOST_SAID = 4
-"""Issues and highlights kept of a run, each."""
+"""Maximum issues, and highlights, of a run."""
 
 
 class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
-    """A trial as its run's page has it."""
+    """A trial on its run's page."""
 
     key: str
     """Of its scenario."""
@@ -57,15 +56,15 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     gates_passed: int = 0
     gates_total: int = 0
     judge: float | None = None
-    """The judge's score, None where it was not asked."""
+    """The judge's score, None if it didn't run."""
     lost: tuple[str, ...] = ()
-    """What failed, in the words of the layers."""
+    """Messages of the layers that failed."""
     disagrees: bool = False
-    """Whether the judge decided otherwise than all that decides beside it; false where nobody kept that."""
+    """Whether the judge disagrees with all other deciding scores; false if unknown."""
     first_try: float | None = None
-    """The share of the tool's commands that worked at the first try; None where it was not measured or kept."""
+    """Share of the tool's commands that succeeded at the first try; None if not measured."""
     commands: float | None = None
-    """How many commands of the tool there were."""
+    """Number of the tool's commands."""
 
     @property
     def is_finished(self) -> bool:
@@ -88,7 +87,7 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
 
 
 class Finding(Struct, frozen=True):
-    """A pattern that the diagnosis saw in some of a run's trials."""
+    """A diagnosed pattern in some of a run's trials."""
 
     pattern: str
     sentence: str
@@ -101,38 +100,38 @@ class Finding(Struct, frozen=True):
 
 
 class Digest(Struct, frozen=True):
-    """What a run's trials come to."""
+    """The summary of a run's trials."""
 
     trials: list[DigestedTrial] = []
-    """In their order of work."""
+    """In execution order."""
     gates: list[GateKind] = []
-    """Those that failed most first."""
+    """Most failed first."""
     gate_trials: tuple[int, int] = (0, 0)
-    """In how many trials every gate passed, and in how many any gate decided."""
+    """Trials that passed every gate, and trials with gates."""
     issues: list[Statement] = []
     highlights: list[Statement] = []
     judged: int = 0
-    """Judgings that count."""
+    """Number of valid judgings."""
     diagnosis: list[Finding] = []
-    """The most frequent first."""
+    """Most frequent first."""
     subcommands: list[SubcommandTotal] | None = None
-    """By name; None where the digest was written before they were in it."""
+    """By name; None in digests of older releases."""
     layers: LayerTotals | None = None
-    """None where the digest was written before they were in it."""
+    """None in digests of older releases."""
 
     @property
     def ended(self) -> list[DigestedTrial]:
-        """Return the trials that ended, in their order of work."""
+        """Return the finished trials in execution order."""
         return [trial for trial in self.trials if trial.is_finished]
 
     @property
     def outcomes(self) -> dict[str, list[str]]:
-        """Return the outcomes of the trials that ended, by their scenario's key."""
+        """Return the finished trials' outcomes by scenario key."""
         return by_key((trial.key, trial.outcome) for trial in self.ended)
 
     @property
     def by_scenario(self) -> dict[int, list[tuple[int, str]]]:
-        """Return key and outcome of the trials that ended, by scenario, in the order of their keys."""
+        """Return the finished trials' key and outcome by scenario, ordered by key."""
         return by_scenario((trial.scenario, trial.pk, trial.outcome) for trial in self.ended)
 
 
@@ -153,7 +152,7 @@ def by_scenario(trials: Iterable[tuple[int, int, str]]) -> dict[int, list[tuple[
 
 
 class ReadDetail(Struct, gc=False):
-    """What is read of a trial's detail."""
+    """The parts of a trial's detail that are read."""
 
     diagnosis: list[dict[str, Any]] | None = None
     interaction: ReadInteraction | None = None
@@ -166,21 +165,21 @@ _digest = msgspec.json.Decoder(Digest)
 
 
 def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
-    """Return the digests of those of the runs that have one. One query."""
+    """Return the runs' stored digests. One query."""
     kept = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
     return {run: _digest.decode(bytes(content)) for run, content in kept}
 
 
 def write_digest(run: Run) -> None:
-    """Keep what a closed run's trials come to. The caller holds the transaction."""
+    """Store a closed run's digest. Requires a transaction."""
     content = msgspec.json.encode(digest_of(run.pk))
     RunDigest.objects.update_or_create(run=run, defaults={"content": content})
 
 
 def digest_of(run: int) -> Digest:
-    """Return what a run's trials come to by now. Three queries at most.
+    """Return a run's digest so far. At most three queries.
 
-    Texts of JSON columns are decoded here: Django's own decoding takes ten times as long.
+    JSON columns are read as text and decoded with msgspec, which is ten times as fast.
     """
     trials, scores, findings, used, totalled = [], [], [], [], []
     for *own, error, scores_text, detail_text in _rows(run):
@@ -226,13 +225,13 @@ def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...
 
 
 def _interaction(scores: Iterable[ReadScore]) -> tuple[float | None, float | None]:
-    """Return layer 1's share of first tries and its number of commands."""
+    """Return layer 1's first-try rate and number of commands."""
     told = {score.name: score.value for score in scores if score.layer == "interaction"}
     return told.get("first_try_success_rate"), told.get("total_commands")
 
 
 def _verdicts(scores: Iterable[ReadScore]) -> tuple[int, int]:
-    """Return how many verdicts but the judge's passed, and how many there are."""
+    """Return how many verdicts without the judge's passed, and their number."""
     verdicts = [
         score.passed
         for score in scores

@@ -1,4 +1,4 @@
-"""Results that other programs wrote, as values: EvalSuiteResults of tool-forge's contract, and AgentV's JSONL."""
+"""Parse other programs' results: tool-forge's EvalSuiteResult and AgentV's JSONL."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
-class ForeignTrial:
-    """One result of one case. Scores are as a trial keeps them."""
+class ExternalTrial:
+    """One result of one case. Scores have a trial's shape."""
 
     key: str
     outcome: str
@@ -31,44 +31,42 @@ class ForeignTrial:
 
 
 @dataclass(frozen=True)
-class ForeignRun:
+class ExternalRun:
     """One run of one suite on one target."""
 
     suite: str
     format: str
     target: str
-    trials: tuple[ForeignTrial, ...]
+    trials: tuple[ExternalTrial, ...]
     external_id: str = ""
     baseline: str = ""
-    """External id of the run that it was held against."""
+    """External id of its baseline."""
     started: datetime | None = None
     config: dict[str, Any] = field(default_factory=dict)
     staleness: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
-def read_results(content: bytes, file: str) -> tuple[ForeignRun, ...]:
-    """Return the runs that a results file holds. Raises `RequestError` saying what is wrong with it."""
+def read_results(content: bytes, file: str) -> tuple[ExternalRun, ...]:
+    """Return a results file's runs. Raises `RequestError` with what is wrong."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RequestError(
-            f"{file}: It is not UTF-8 text. Give a results file in JSON or JSON lines."
-        ) from error
+        raise RequestError(f"{file}: not UTF-8 text. Choose a results file in JSON or JSON lines.") from error
     value = _json(text)
     if isinstance(value, dict) and isinstance(value.get("cases"), list):
         return (_suite_result(value, file),)
     found = _agentv(text, file)
     if not found:
         raise RequestError(
-            f"{file}: It holds no results. Give an EvalSuiteResult (JSON with `cases`) or AgentV's results "
+            f"{file}: no results found. Choose an EvalSuiteResult (JSON with `cases`) or AgentV's results "
             "(JSON lines with `eval_id`)."
         )
     return found
 
 
 def _json(text: str) -> Any:
-    """Return a value of which every database can hold every part; None where the text is no JSON."""
+    """Return JSON that every database can store; None if the text isn't JSON."""
     try:
         return json.loads(storable_json(json.loads(text)))
     except (ValueError, OverflowError, RecursionError):
@@ -83,12 +81,12 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _suite_result(value: dict[str, Any], file: str) -> ForeignRun:
+def _suite_result(value: dict[str, Any], file: str) -> ExternalRun:
     cases = [case for case in value["cases"] if isinstance(case, dict) and case.get("id")]
     if not cases:
-        raise RequestError(f"{file}: `cases` holds no case with an `id`. Give the whole EvalSuiteResult.")
+        raise RequestError(f"{file}: no case in `cases` has an `id`. Choose a complete EvalSuiteResult.")
     metadata = _object(value.get("metadata"))
-    return ForeignRun(
+    return ExternalRun(
         suite=_name(value.get("toolName"), file),
         format="tool_forge",
         target=str(value.get("agentEndpoint") or "imported"),
@@ -107,7 +105,7 @@ def _suite_result(value: dict[str, Any], file: str) -> ForeignRun:
     )
 
 
-def _case(case: dict[str, Any]) -> ForeignTrial:
+def _case(case: dict[str, Any]) -> ExternalTrial:
     details = _object(case.get("details"))
     passed, error = case.get("passed") is True, str(case.get("error") or "")
     broken = bool(details.get("infrastructure")) or error.startswith("agent error:")
@@ -128,7 +126,7 @@ def _case(case: dict[str, Any]) -> ForeignTrial:
         "message": error or "All assertions passed.",
         "detail": detail,
     }
-    return ForeignTrial(
+    return ExternalTrial(
         key=_key(case["id"]),
         outcome=outcome,
         description=str(case.get("description") or ""),
@@ -139,8 +137,8 @@ def _case(case: dict[str, Any]) -> ForeignTrial:
     )
 
 
-def _agentv(text: str, file: str) -> tuple[ForeignRun, ...]:
-    """Return a run for each dataset and target; lines that are no record are warned of, not fatal."""
+def _agentv(text: str, file: str) -> tuple[ExternalRun, ...]:
+    """Return a run for each dataset and target; other lines become a warning."""
     records: dict[tuple[str, str], list[dict[str, Any]]] = {}
     bad: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -151,9 +149,9 @@ def _agentv(text: str, file: str) -> tuple[ForeignRun, ...]:
         elif line.strip():
             bad.append(number)
     told = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
-    warnings = (f"{file}: These lines are no results and were left out: {told}.",) if bad else ()
+    warnings = (f"{file}: skipped lines that are not results: {told}.",) if bad else ()
     return tuple(
-        ForeignRun(
+        ExternalRun(
             suite,
             "agentv",
             target,
@@ -169,7 +167,7 @@ def _first(records: list[dict[str, Any]]) -> datetime | None:
     return min((at for at in (_moment(each.get("timestamp")) for each in records) if at), default=None)
 
 
-def _record(value: dict[str, Any]) -> ForeignTrial:
+def _record(value: dict[str, Any]) -> ExternalTrial:
     score, error = _number(value.get("score"), 1) or 0.0, str(value.get("error") or "")
     told = value.get("outcome") if value.get("outcome") in ("pass", "fail", "error") else None
     outcome = told or ("error" if error else "pass" if score >= 1.0 else "fail")
@@ -183,7 +181,7 @@ def _record(value: dict[str, Any]) -> ForeignTrial:
         "message": _reason(score, outcome, is_told=told is not None),
         "detail": {"hits": hits, "misses": misses, "reasoning": value.get("reasoning") or ""},
     }
-    return ForeignTrial(
+    return ExternalTrial(
         key=_key(value["eval_id"]),
         outcome=outcome,
         prompt=str(request.get("question") or ""),

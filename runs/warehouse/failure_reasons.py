@@ -1,4 +1,4 @@
-"""Why a trial did not pass, for people."""
+"""Explain why a trial did not pass."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from evaluators.assertions import VERDICT
 
 
 def is_verdict(layer: str, name: str) -> bool:
-    """Tell the score that sums up all assertions of a case from those of single assertions."""
+    """Return whether a score is a case's overall verdict, not a single assertion's."""
     return (layer, name) == ("assertions", VERDICT)
 
 
 def failed_scores(scores: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the scores that decided against a trial; of assertions the verdict alone, which has the contract's words."""
+    """Return the scores that failed a trial; for assertions the verdict alone."""
     failed = [score for score in scores if score.get("passed") is False]
     verdicts = [score for score in failed if is_verdict(score["layer"], score["name"])]
     return (
@@ -25,6 +25,6 @@ def failed_scores(scores: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 
 def reasons_of(scores: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what decided against a trial, each sentence once: two gates may miss the same file."""
+    """Return why a trial failed, each sentence once: two gates may miss the same file."""
     said = (score.get("message") or f"{score['name']} failed." for score in failed_scores(scores))
     return list(dict.fromkeys(said))

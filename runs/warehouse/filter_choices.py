@@ -1,4 +1,4 @@
-"""What the filters of a project's runs can be set to."""
+"""The choices of a project's run filters."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from runs.models import Run, Target
 from scenarios.models import Guidance, Suite
 
 RECENT = 100
-"""Runs looked through for the models, tool versions and tags to choose from."""
+"""Recent runs whose models, tool versions and tags are offered."""
 MOST_GUIDANCE = 100
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the filters of a project's runs can be set to."""
+    """The choices of a project's run filters."""
 
     suites: list[tuple[str, str]]
     targets: list[str]
     models: list[str]
     tool_versions: list[str]
-    """Those of the newest runs first."""
+    """Newest runs first."""
     guidance: list[tuple[int, str]]
     tags: list[tuple[str, int]]
 
 
 def choices(project: Project) -> Choices:
-    """Return what there is to choose among a project's runs. Four queries.
+    """Return the choices of a project's run filters. Four queries.
 
-    Models, tool versions and tags are those of its last runs, so that no query grows with their number.
+    Models, tool versions and tags come from its recent runs, so the cost stays constant.
     """
     recent = list(_recent(project.pk))
     tags = Counter(tag for _, _, tags in recent for tag in tags)

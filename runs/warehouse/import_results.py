@@ -1,4 +1,4 @@
-"""Foreign results into the warehouse: closed runs beside one's own, with rollups and comparisons."""
+"""Import other programs' results as closed runs, with rollups and comparisons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runs.models.run import RunState, Trigger
 from runs.models.target import IMPORTED
 from runs.models.trial import TrialState
 from runs.warehouse import comparison
-from runs.warehouse.external_results import ForeignRun, ForeignTrial, read_results
+from runs.warehouse.external_results import ExternalRun, ExternalTrial, read_results
 from runs.warehouse.rollups import write_rollups
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import store_suite
@@ -26,11 +26,11 @@ from scenarios.spec import ScenarioSpec
 
 @transaction.atomic
 def import_results(project: Project, content: bytes, file: str, *, by: User | None) -> tuple[Run, ...]:
-    """Store the runs of a results file and return them; of a file that was imported before, its runs.
+    """Import a results file and return its runs, or the existing ones of an earlier import.
 
-    Raises `RequestError` for a file that holds no results; then nothing is stored.
+    Raises `RequestError` for a file without results and stores nothing.
     """
-    # Whoever brings the same content at once waits and finds its runs; rows that name the project are not kept waiting.
+    # A concurrent import of the same content waits; rows that refer to the project don't.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     sha256 = hashlib.sha256(content).hexdigest()
     before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
@@ -43,7 +43,7 @@ def import_results(project: Project, content: bytes, file: str, *, by: User | No
     return runs
 
 
-def _store(launch: Launch, foreign: ForeignRun, sha256: str) -> Run:
+def _store(launch: Launch, foreign: ExternalRun, sha256: str) -> Run:
     version = _suite_version(launch.project, foreign, launch.by)
     target, _ = Target.objects.get_or_create(
         project=launch.project,
@@ -82,20 +82,20 @@ def _store(launch: Launch, foreign: ForeignRun, sha256: str) -> Run:
     return run
 
 
-def _finished(foreign: ForeignRun, started: datetime) -> datetime:
-    """Return when the last trial ended; where none says, when they would have, one after the other."""
+def _finished(foreign: ExternalRun, started: datetime) -> datetime:
+    """Return when the last trial ended, else the time that sequential trials would have ended."""
     told = [trial.finished for trial in foreign.trials if trial.finished]
     if told:
         return max(told)
     try:
         return started + timedelta(seconds=max(0.0, sum(trial.seconds or 0.0 for trial in foreign.trials)))
     except (OverflowError, ValueError):
-        # What a file says of times may be anything, such as a year that there is not.
+        # Times in files may be invalid, such as an impossible year.
         return started
 
 
-def _baseline(launch: Launch, foreign: ForeignRun) -> str:
-    """Return the number of the run that was imported under the baseline's id, empty where there is none."""
+def _baseline(launch: Launch, foreign: ExternalRun) -> str:
+    """Return the number of the run imported under the baseline's id, empty if none."""
     if not foreign.baseline:
         return ""
     earlier = Run.objects.filter(project=launch.project, options__import__run_id=foreign.baseline)
@@ -103,8 +103,8 @@ def _baseline(launch: Launch, foreign: ForeignRun) -> str:
     return str(pk) if pk else ""
 
 
-def _suite_version(project: Project, foreign: ForeignRun, by: User | None) -> SuiteVersion:
-    """Return the stored version that has all of the cases, else one made of what the results say of them."""
+def _suite_version(project: Project, foreign: ExternalRun, by: User | None) -> SuiteVersion:
+    """Return the stored version with all cases, else create one from the results."""
     keys = {trial.key for trial in foreign.trials}
     suite = Suite.objects.filter(project=project, name=foreign.suite).first()
     newest = suite.versions.first() if suite else None
@@ -119,7 +119,7 @@ def _suite_version(project: Project, foreign: ForeignRun, by: User | None) -> Su
     return store_suite(parsed, project, by=by).version
 
 
-def _store_trials(run: Run, version: SuiteVersion, trials: tuple[ForeignTrial, ...]) -> None:
+def _store_trials(run: Run, version: SuiteVersion, trials: tuple[ExternalTrial, ...]) -> None:
     versions = {
         each.scenario.key: each
         for each in version.scenario_versions.select_related("scenario").defer("content")
@@ -133,7 +133,7 @@ def _store_trials(run: Run, version: SuiteVersion, trials: tuple[ForeignTrial, .
     Trial.objects.bulk_create(rows, batch_size=500)
 
 
-def _row(run: Run, version: ScenarioVersion, trial: ForeignTrial, index: int, position: int) -> Trial:
+def _row(run: Run, version: ScenarioVersion, trial: ExternalTrial, index: int, position: int) -> Trial:
     return Trial(
         run=run,
         scenario_version=version,

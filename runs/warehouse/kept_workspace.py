@@ -1,4 +1,4 @@
-"""The workspace that is kept of a trial, read file by file."""
+"""Read a trial's stored workspace file by file."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import IO
 
 UNREADABLE = (tarfile.TarError, zlib.error, EOFError, OSError)
-"""What reading an archive raises that is gone, cut off or damaged."""
+"""Exceptions of a missing, truncated or damaged archive."""
 
 
 @dataclass(frozen=True)
 class KeptFile:
-    """One file of a kept workspace."""
+    """One file of a stored workspace."""
 
     number: int
-    """Its place in the archive, by which it is downloaded: a path may hold what no address does."""
+    """Its position in the archive, used for downloads: a path may not fit a URL."""
     path: str
     size: int
 
@@ -25,7 +25,7 @@ class KeptFile:
 def kept_files(
     archive: IO[bytes], wanted: Callable[[KeptFile], bool] = lambda file: False
 ) -> Iterator[tuple[KeptFile, bytes]]:
-    """Yield the files of an open archive, each with its content where that is wanted, else with none.
+    """Yield an open archive's files, with content if requested.
 
     One file at a time is in memory. Raises one of `UNREADABLE`.
     """
@@ -37,6 +37,6 @@ def kept_files(
 
 
 def kept_file(archive: IO[bytes], number: int) -> tuple[KeptFile, bytes] | None:
-    """Return the file at this place with its content, None where there is none. Raises one of `UNREADABLE`."""
+    """Return the file at a position with its content, None if missing. Raises one of `UNREADABLE`."""
     found = (each for each in kept_files(archive, lambda file: file.number == number))
     return next((each for each in found if each[0].number == number), None)

@@ -1,4 +1,4 @@
-"""What the three layers of a run's trials come to, beside the means that its measures hold."""
+"""Total the three layers of a run's trials."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from runs.warehouse.failure_reasons import is_verdict
 from runs.warehouse.subcommand_totals import ReadInteraction
 
 CRITERION = "criterion."
-"""How the judge's score of one line of its rubric begins."""
+"""Prefix of the judge's score of one criterion."""
 TEXT = "transcript"
-"""The source of commands that were found in a text, which has no events."""
+"""Source of commands found in a text without events."""
 LONGEST = 400
-"""Characters kept of a reason; a line of a table shows fewer."""
+"""Maximum stored characters of a reason."""
 DECIDING = ("gates", "assertions", "evaluators")
 """Layers of single verdicts."""
 
 
 class ReadScore(Struct, gc=False):
-    """What is read of a score; the rest of its JSON is skipped."""
+    """The fields read from a score; the rest of its JSON is skipped."""
 
     layer: str
     name: str
@@ -34,7 +34,7 @@ class ReadScore(Struct, gc=False):
 
 
 class GateKind(Struct, frozen=True):
-    """How the gates of one kind went over a run's trials."""
+    """Totals of one kind of gate over a run's trials."""
 
     layer: str
     name: str
@@ -51,40 +51,40 @@ class LostGate(Struct, frozen=True):
 
 
 class JudgeTotals(Struct, frozen=True):
-    """What was asked of the judge, and in how many trials its score was enough."""
+    """The judge's thresholds, and how many trials reached them."""
 
     reached: int = 0
     decided: int = 0
     thresholds: tuple[float, ...] = ()
-    """From which the trials pass, ascending; scenarios may differ."""
+    """Pass thresholds, ascending; scenarios may differ."""
     shares: dict[str, float] = {}
-    """Of each criterion in the whole, 0 to 1, by its name; those that differ between trials are left out."""
+    """Relative weights of the criteria, 0 to 1, by name, without those that differ between trials."""
 
     @property
     def threshold(self) -> float | None:
-        """The one that holds for all trials; None where they differ, or none is known."""
+        """Return the common threshold; None if they differ or none is known."""
         return self.thresholds[0] if len(self.thresholds) == 1 else None
 
 
 class LayerTotals(Struct, frozen=True):
-    """How the layers went over a run's trials that are not errors."""
+    """Totals of the layers over a run's trials, without errors."""
 
     trials: int = 0
     completed: int = 0
-    """Trials whose agent ended by itself and well."""
+    """Trials whose agent exited successfully."""
     known: int = 0
-    """Trials of which it is known whether it did."""
+    """Trials whose exit is known."""
     structured: int = 0
-    """Trials whose commands were told by structured events."""
+    """Trials with commands from structured events."""
     text: int = 0
-    """Trials whose commands were found in a text."""
+    """Trials with commands from text."""
     lost: LostGate | None = None
-    """What failed in most trials."""
+    """Most frequent failures."""
     judge: JudgeTotals = JudgeTotals()
 
 
 class TotalledTrial(Struct, frozen=True):
-    """A trial that ended and is no error."""
+    """A finished trial without error."""
 
     pk: int
     scores: Sequence[ReadScore]
@@ -92,12 +92,12 @@ class TotalledTrial(Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """What told its commands, as `Transcript.source`."""
+        """Source of its commands, as in `Transcript.source`."""
         return self.interaction.source if self.interaction else "none"
 
 
 def layer_totals(run: int, trials: Sequence[TotalledTrial]) -> LayerTotals:
-    """Return what the layers of a run's trials come to. One query where the judge has decided in any."""
+    """Return the totals of a run's layers. One query if a judge decided any trial."""
     sources = Counter(each.source for each in trials)
     completed = [score.value for each in trials for score in each.scores if _is_completion(score)]
     return LayerTotals(
@@ -140,10 +140,10 @@ def _judge(run: int, trials: Iterable[TotalledTrial]) -> JudgeTotals:
     if not verdicts:
         return JudgeTotals()
     same = {name: min(found) for name, found in shares.items() if len(found) == 1}
-    return JudgeTotals(sum(verdicts), len(verdicts), _asked(run), same)
+    return JudgeTotals(sum(verdicts), len(verdicts), _judge_thresholds(run), same)
 
 
-def _asked(run: int) -> tuple[float, ...]:
+def _judge_thresholds(run: int) -> tuple[float, ...]:
     return tuple(sorted({float(value) for (value,) in _thresholds(run) if isinstance(value, (int, float))}))
 
 
@@ -153,12 +153,12 @@ def _thresholds(run: int) -> QuerySet[Trial, tuple[float | None]]:
 
 
 def is_single(layer: str, name: str) -> bool:
-    """Tell whether a score is one verdict of several that decide."""
+    """Return whether a score is one of several deciding verdicts."""
     return layer in DECIDING and not is_verdict(layer, name)
 
 
 def gate_kinds(scores: Sequence[Sequence[ReadScore]]) -> list[GateKind]:
-    """Return how the gates of each kind went over trials, those that failed most first."""
+    """Return totals by kind of gate, most failed first."""
     passed: Counter[tuple[str, str]] = Counter()
     total: Counter[tuple[str, str]] = Counter()
     for each in scores:
@@ -171,7 +171,7 @@ def gate_kinds(scores: Sequence[Sequence[ReadScore]]) -> list[GateKind]:
 
 
 def gate_trials(scores: Sequence[Sequence[ReadScore]]) -> tuple[int, int]:
-    """Return in how many trials every gate passed, and in how many any decided."""
+    """Return how many trials passed every gate, and how many had gates."""
     decided = passed = 0
     for each in scores:
         verdicts = [score.passed for score in each if score.passed is not None]

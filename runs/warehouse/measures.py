@@ -1,4 +1,4 @@
-"""Units and directions of the measures that evalhub itself knows; any other name is taken as it comes."""
+"""Define units and directions of known measures; other names are accepted as they are."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BY_LAYER = {
 
 
 def unit_of(layer: str, name: str) -> tuple[str, Better]:
-    """Return the unit and the direction of a measure; of one that nobody knows, nothing."""
+    """Return a measure's unit and direction; empty for unknown measures."""
     return KNOWN.get((layer, name)) or _BY_LAYER.get(layer) or ("", Better.NONE)
 
 
@@ -45,7 +45,7 @@ _ids: dict[tuple[str, str], int] = {}
 
 
 def measure_id(layer: str, name: str) -> int:
-    """Return the key of a measure's row, made the first time it is measured."""
+    """Return the key of a measure's row; create it on first use."""
     known = _ids.get((layer, name))
     if known is not None:
         return known
@@ -53,13 +53,13 @@ def measure_id(layer: str, name: str) -> int:
     measure, _ = Measure.objects.get_or_create(
         layer=layer, name=name[:200], defaults={"unit": unit, "better": better}
     )
-    # Remembered only once it is committed: a row that is rolled back is no row.
+    # Cached only after the commit: a rolled-back row doesn't exist.
     transaction.on_commit(lambda: _ids.setdefault((layer, name), measure.pk))
     return measure.pk
 
 
 def forget() -> None:
-    """Forget the keys that are remembered; for tests, which empty the tables."""
+    """Clear the cached keys, for tests that empty the tables."""
     _ids.clear()
 
 
@@ -72,4 +72,4 @@ INTERACTION = {
     "iteration_ratio": "Iteration ratio",
     "completed": "Completed",
 }
-"""Measures of layer 1 in the order of pages, with their labels."""
+"""Labels of layer 1's measures in display order."""

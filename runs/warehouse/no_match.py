@@ -1,4 +1,4 @@
-"""The sentence of a list that filters have emptied."""
+"""Explain an empty filtered list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evalhub.web.template_filters import line
 
 
 def no_match(noun: str, filters: Iterable[tuple[str, str, int | None]], *, older: bool = False) -> str:
-    """Return which filters, each with its name, value and the number of rows without it, match nothing."""
+    """Return a sentence on the filters that match nothing, given as name, value and rows without each."""
     found = list(filters)
     named = ", ".join(f"{name} “{line(value)}”" for name, value, _ in found)
     without = [f"{counted(left, noun)} without {name}" for name, _, left in found if left]

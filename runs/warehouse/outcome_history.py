@@ -1,4 +1,4 @@
-"""The last trials of each scenario, for strips of dots."""
+"""Read each scenario's recent trials, for strips of dots."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from runs.warehouse.rates import Rate
 from scenarios.models import Suite
 
 LENGTH = 20
-"""Trials of a strip, and runs that are looked through for them."""
+"""Trials in a strip, and the most runs searched for them."""
 MOST_TRIALS = 400
-"""Trials after which no older run is looked through: twenty for each of twenty scenarios."""
+"""Stop searching older runs after so many trials: twenty for each of twenty scenarios."""
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Outcomes of one scenario, oldest first; `gap` stands where tool or guidance changed."""
+    """Outcomes of one scenario, oldest first; `gap` marks a change of tool or guidance."""
 
     outcomes: tuple[str, ...] = ()
     trials: tuple[int, ...] = ()
@@ -48,13 +48,13 @@ class Sibling:
 
 
 class Around(NamedTuple):
-    """What stands around a trial: the last trials of its scenario, those of its run, and one of the baseline."""
+    """Context of a trial: its scenario's recent trials, those of its run, and the baseline's."""
 
     strip: Strip
     siblings: list[Sibling]
     """By index."""
     baseline: Sibling | None
-    """The baseline's trial that it is held against; None where there is none that ended."""
+    """The baseline's trial to compare with; None if none finished."""
 
 
 Version = tuple[str, int | None]
@@ -62,7 +62,7 @@ Version = tuple[str, int | None]
 
 
 def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None) -> dict[int, Strip]:
-    """Return a strip for each scenario of a suite that was run lately. At most three queries."""
+    """Return a strip for each recently run scenario of a suite. At most three queries."""
     recent = recent_runs(suite.pk, target=target, up_to=up_to)
     return strips_of(recent, digests_of(recent))
 
@@ -70,8 +70,7 @@ def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None)
 def recent_runs(suite: int, *, target: int | None = None, up_to: int | None = None) -> dict[int, Version]:
     """Return the versions of the newest runs, as many as fill the strips, newest first. One query.
 
-    A run of hundred trials fills them alone several times over: reading twenty of them would cost
-    a page more than everything else on it.
+    A run of a hundred trials fills them several times over, so reading twenty such runs would dominate the page.
     """
     found: dict[int, Version] = {}
     trials = 0
@@ -84,7 +83,7 @@ def recent_runs(suite: int, *, target: int | None = None, up_to: int | None = No
 
 
 def strips_of(recent: Mapping[int, Version], kept: Mapping[int, Digest]) -> dict[int, Strip]:
-    """Return the strips of runs: of closed ones as their digests have them, of others by their trials. One query."""
+    """Return the strips of runs: closed ones from digests, open ones from trials. One query."""
     ended = {run: kept[run].by_scenario for run in recent if run in kept}
     missing = tuple([run for run in recent if run not in kept])
     return _strips(recent, {**ended, **_of_trials(_trials(missing))} if missing else ended)
@@ -110,7 +109,7 @@ def strip_around(trial: Trial) -> Around:
         for owner, pk, index, state, outcome in trials
         if owner == run.baseline_id and state == TrialState.FINISHED
     ]
-    # One that says something, and of those the one of the same number.
+    # Prefer trials that passed or failed, then the same index.
     baseline = min(before)[-1] if before else None
     return Around(_strip(scenario, _of_trials(ended), recent), siblings, baseline)
 
@@ -127,7 +126,7 @@ def _runs(
 
 
 Ended = Mapping[int, Mapping[int, Sequence[tuple[int, str]]]]
-"""Key and outcome of the trials that ended, by run and scenario, in the order of their keys."""
+"""The finished trials' key and outcome by run and scenario, ordered by key."""
 
 
 def _of_trials(rows: Iterable[tuple[int, str, int, int]]) -> Ended:
@@ -143,7 +142,7 @@ def _trials(runs: tuple[int, ...]) -> QuerySet[Trial, tuple[int, str, int, int]]
 
 
 def _of_scenario(runs: tuple[int, ...], scenario: int) -> QuerySet[Trial, tuple[int, int, int, str, str]]:
-    # In no order: else SQLite goes through all trials that the scenario ever had, for they are in order already.
+    # Unordered: with an order SQLite would scan the scenario's whole history.
     trials = Trial.objects.filter(run__in=runs, scenario=scenario).order_by()
     return trials.values_list("run_id", "pk", "index", "state", "outcome")
 
@@ -154,7 +153,7 @@ def _strips(recent: Mapping[int, Version], ended: Ended) -> dict[int, Strip]:
 
 
 def _strip(scenario: int, ended: Ended, recent: Mapping[int, Version]) -> Strip:
-    """Return the last trials of a scenario in runs that come newest first."""
+    """Return a scenario's recent trials from runs ordered newest first."""
     newest: list[tuple[int, str]] = []
     after: Version | None = None
     room = LENGTH

@@ -1,4 +1,4 @@
-"""A share of trials, with the interval that its number of trials leaves open."""
+"""Compute a share of trials with its confidence interval."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from dataclasses import dataclass
 from evaluators.statistics import wilson
 
 FEWEST = 3
-"""Trials without which nothing is said of steadiness."""
+"""Fewest trials for a steadiness class."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """So many of n passed; trials that are errors are not in n."""
+    """Passed trials out of n, without errors."""
 
     passed: int
     n: int
 
     @property
     def share(self) -> float:
-        """The share, 0 where nothing was counted (ask `n` first)."""
+        """Return the share, 0 if n is 0 (check `n` first)."""
         return self.passed / self.n if self.n else 0.0
 
     @property
     def low(self) -> float:
-        """The lower end of the 95 % interval, 0 where nothing was counted."""
+        """Return the lower end of the 95 % interval, 0 if n is 0."""
         return wilson(self.passed, self.n).lower
 
     @property
     def high(self) -> float:
-        """The upper end of the 95 % interval, 1 where nothing was counted."""
+        """Return the upper end of the 95 % interval, 1 if n is 0."""
         return wilson(self.passed, self.n).upper
 
     def all_of(self, k: int) -> float | None:
-        """The chance that k trials drawn from these all pass (pass^k, Yao et al. 2024); None below k trials."""
+        """Return the chance that k trials drawn from these all pass (pass^k, Yao et al. 2024); None below k."""
         return math.comb(self.passed, k) / math.comb(self.n, k) if self.n >= k else None
 
     @property
     def all_of_three(self) -> float | None:
-        """pass^3, for templates."""
+        """Return Return pass^3, for templates."""
         return self.all_of(3)
 
     @property

@@ -1,4 +1,4 @@
-"""What judges said of several trials in the same words."""
+"""Count judges' identical statements over trials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runs.models import JudgingRecord
 
 
 class Statement(Struct, frozen=True):
-    """What a judge said in several trials in the same words."""
+    """A statement that a judge repeated in several trials."""
 
     text: str
     trials: tuple[int, ...]
@@ -21,7 +21,7 @@ class Statement(Struct, frozen=True):
 
 
 class ReadJudging(Struct, gc=False):
-    """What is read of a judging; the rest of its JSON is skipped."""
+    """The fields read from a judging; the rest of its JSON is skipped."""
 
     negatives: list[str] | None = None
     positives: list[str] | None = None
@@ -31,7 +31,7 @@ _judging = msgspec.json.Decoder(ReadJudging)
 
 
 def statements(runs: Sequence[int]) -> tuple[list[Statement], list[Statement], int]:
-    """Return issues and highlights that count, by how many trials they are said of, and the number of judgings.
+    """Return valid issues and highlights by number of trials, and the number of judgings.
 
     One query; prompts and raw answers are not loaded.
     """

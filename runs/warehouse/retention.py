@@ -1,4 +1,4 @@
-"""What is kept how long: transcripts and files of old runs go, what they came to stays."""
+"""Prune old runs' transcripts and files; keep their results."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from runs.warehouse.artifacts import folders, store
 
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 RUNS_AT_ONCE = 50
-"""Runs of one transaction, so that no writer waits long."""
+"""Runs per transaction, so that writers never wait long."""
 YOUNGEST_SECONDS = 3600
-"""A file is written before its row: one that is younger may be about to get one."""
+"""Seconds in which a new file may still get its row."""
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """What went, or would go."""
+    """What was or would be removed."""
 
     runs: int = 0
     transcripts: int = 0
@@ -42,7 +42,7 @@ class Pruned:
 
 
 def prunable(before: datetime) -> QuerySet[Run]:
-    """Return the closed runs from before a moment that are not pinned as a baseline."""
+    """Return the closed runs before a time that are not pinned as a baseline."""
     return Run.objects.filter(created__lt=before, baseline_of=None).exclude(state__in=OPEN).order_by("pk")
 
 
@@ -80,13 +80,13 @@ def _touched(rows: QuerySet[Any]) -> set[int]:
 
 
 def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
-    """Yield the stored files that no row names any more and that are not new; `now` in seconds since 1970.
+    """Yield older stored files without a row; `now` is in seconds since 1970.
 
-    What only runs name that could be pruned as of `let_go` counts as named by nobody.
+    Rows of runs prunable as of `let_go` don't count.
     """
     kept = store()
     for folder in sorted(folders()):
-        # A folder's names are few enough to ask about at once.
+        # A folder has few enough names for one query.
         naming = Artifact.objects.filter(sha256__startswith=folder)
         if let_go is not None:
             naming = naming.exclude(trial__run__in=prunable(let_go).order_by())
@@ -97,7 +97,7 @@ def unreferenced(now: float, let_go: datetime | None = None) -> Iterator[str]:
 
 
 def prune_files(*, dry_run: bool, let_go: datetime | None = None) -> Pruned:
-    """Remove files that no row names any more; or only count them, with those that `let_go` would leave so."""
+    """Remove files without a row; or only count them, with those that `let_go` would free."""
     done = Pruned()
     for name in unreferenced(time.time(), let_go):
         done += Pruned(files=1, bytes=store().size(name))

@@ -1,4 +1,4 @@
-"""Which runs a list shows, as its address says it."""
+"""Filter a list of runs by its query string."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from runs.warehouse.filter_choices import Choices
 
 
 class TagLines(Func):
-    """The texts of a JSON list, each between line feeds; empty for an empty list.
+    """The texts of a JSON list between line feeds; empty for an empty list.
 
-    The list's own text will not do: databases write quotes, backslashes and all but ASCII in it differently,
-    and its brackets and commas are nobody's words.
+    The JSON text itself doesn't work: databases escape it differently, and brackets and commas would match.
     """
 
     arity = 1
@@ -37,7 +36,7 @@ class TagLines(Func):
     def as_postgresql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> tuple[str, Any]:
-        """Return the same as PostgreSQL says it."""
+        """Return the SQL for PostgreSQL."""
         template = (
             "COALESCE((SELECT chr(10) || string_agg(value, chr(10)) || chr(10)"
             " FROM jsonb_array_elements_text(%(expressions)s)), '')"
@@ -55,12 +54,12 @@ STATES = (
 )
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 WORDS = {"q": "text", "tool_version": "tool version"}
-"""Filters that people call otherwise than addresses do."""
+"""Filters whose labels differ from their query parameters."""
 
 
 @dataclass(frozen=True)
-class Filters(AddressFilters):
-    """What the address asks for; an empty text is no condition."""
+class RunListFilters(AddressFilters):
+    """Filters of a query string; an empty text is no filter."""
 
     q: str = ""
     suite: str = ""
@@ -72,22 +71,22 @@ class Filters(AddressFilters):
     state: str = ""
     """An outcome, or `open`, or `cancelled`."""
     since: str = ""
-    """The first day on which a run was asked for, as 2026-11-09, in UTC."""
+    """Earliest day of the request, as 2026-11-09, in UTC."""
 
     @classmethod
     def of(cls, query: QueryDict) -> Self:
-        """Read the filters of an address; anything else in it is left alone, and so is a day that is none."""
+        """Read the filters of a query string; ignore everything else and invalid days."""
         found = super().of(query)
         day = _day(found.since)
         return replace(found, since=day.isoformat() if day else "")
 
     @property
     def query(self) -> str:
-        """The filters as an address carries them."""
+        """Return the filters as a query string."""
         return urlencode(self.in_force)
 
     def condition(self) -> Q:
-        """Return the conditions as one, for runs that are annotated with their tags as `tag_lines`."""
+        """Return the filters as one condition on runs annotated with `tag_lines`."""
         found = Q()
         for column, value in (
             ("suite__slug", self.suite),
@@ -139,21 +138,21 @@ def _day(text: str) -> date | None:
 
 @dataclass(frozen=True)
 class InForce:
-    """A filter in force, as people call it, and the address of the list without it."""
+    """An active filter with its label, and the list's query string without it."""
 
     name: str
     value: str
     without: str
     left: int | None = None
-    """Runs that the others leave; None where nobody counted."""
+    """Runs that match the other filters; None if not counted."""
 
 
-def in_force(filters: Filters, choices: Choices, left: dict[str, int] | None = None) -> list[InForce]:
-    """Return the filters in force in people's words, each with how many runs the list had without it."""
+def in_force(filters: RunListFilters, choices: Choices, left: dict[str, int] | None = None) -> list[InForce]:
+    """Return the active filters with their labels and the number of runs without each."""
     return [
         InForce(
             WORDS.get(name, name),
-            _said(name, value, choices),
+            _value_label(name, value, choices),
             filters.without(name).query,
             left[name] if left else None,
         )
@@ -161,7 +160,7 @@ def in_force(filters: Filters, choices: Choices, left: dict[str, int] | None = N
     ]
 
 
-def _said(name: str, value: str, choices: Choices) -> str:
+def _value_label(name: str, value: str, choices: Choices) -> str:
     if name == "since":
         day = date.fromisoformat(value)
         return f"{day.day} {day:%b %Y}"
@@ -173,13 +172,13 @@ def _said(name: str, value: str, choices: Choices) -> str:
     return dict(known.get(name, ())).get(value, value)
 
 
-def tagged(runs: QuerySet[Run], filters: Filters) -> QuerySet[Run]:
-    """Return the runs with what `Filters.condition` asks of them."""
+def tagged(runs: QuerySet[Run], filters: RunListFilters) -> QuerySet[Run]:
+    """Return the runs annotated for `RunListFilters.condition`."""
     return runs.annotate(tag_lines=TagLines("tags")) if filters.tag or filters.q else runs
 
 
-def left_without(project: Project, filters: Filters) -> dict[str, int]:
-    """Return for each filter in force how many runs the others leave. One query over all runs of the project."""
+def left_without(project: Project, filters: RunListFilters) -> dict[str, int]:
+    """Return for each active filter how many runs match the others. One query over the project's runs."""
     runs = tagged(Run.objects.filter(project=project).order_by(), filters)
     counts = {
         name: Count("pk", filter=Q(pk__gt=0) & filters.without(name).condition())

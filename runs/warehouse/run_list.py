@@ -1,4 +1,4 @@
-"""Runs as rows: what the runs page and a project's home list."""
+"""Read runs as rows for the runs page and a project's home."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalhub.web.paging import SIZE, Page, page_below
 from runs.models import Change, Run, RunMeasure
 from runs.models.run import STALE, RunState
 from runs.warehouse.rates import Rate
-from runs.warehouse.run_filters import Filters, tagged
+from runs.warehouse.run_filters import RunListFilters, tagged
 from runs.warehouse.run_rows import ListedRun, as_listed, listed_values
 
 SHOWN_MEASURES = {("judge", "judge"): "judge", ("interaction", "first_try_success_rate"): "first_try"}
@@ -28,20 +28,20 @@ class Spread(NamedTuple):
     m2: float
 
 
-class Held(NamedTuple):
-    """The baseline of a run, as the figures above a list draw it."""
+class RowBaseline(NamedTuple):
+    """A run's baseline in the figures above a list."""
 
     pk: int
     passed: int
     failed: int
     cost_usd: float | None
     first_try: Spread | None = None
-    """Read where it is the baseline of the newest run that has one, or stands in the list itself."""
+    """Loaded for the newest run's baseline and for runs in the list."""
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run with what stands beside it in a list."""
+    """A run with its values in a list."""
 
     run: ListedRun
     judge: float | None = None
@@ -49,10 +49,10 @@ class RunRow:
     first_try: Spread | None = None
     verdict: str = ""
     change: float | None = None
-    """Difference of the pass rate to the baseline's."""
+    """Difference to the baseline's pass rate."""
     before: float | None = None
     """The baseline's pass rate over the scenarios that both have."""
-    baseline: Held | None = None
+    baseline: RowBaseline | None = None
 
     @property
     def rate(self) -> Rate:
@@ -60,19 +60,19 @@ class RunRow:
 
     @property
     def change_points(self) -> float:
-        """The difference without its sign, in percentage points."""
+        """Return the absolute difference in percentage points."""
         return abs(self.change or 0.0) * 100
 
     @property
     def direction(self) -> str:
-        """`better`, `worse` or `muted`: what the comparison with the baseline says."""
+        """Return `better`, `worse` or `muted`, from the comparison with the baseline."""
         told = {"regressed": "worse", "improved": "better"}.get(self.verdict, "muted")
-        # What one scenario lost, others may have won: then the rate itself is no worse.
+        # One scenario may regress while others improve: then the rate is not worse.
         return "muted" if told == "worse" and (self.change or 0.0) >= 0 else told
 
     @property
     def state(self) -> str:
-        """The word of the badge: where nothing was compared, how it ended or where it stands."""
+        """Return the badge: the verdict if compared, else the outcome or state."""
         if self.run.is_open or self.run.state == RunState.CANCELLED:
             return self.run.state
         return (
@@ -95,7 +95,7 @@ HEAVY = (
 
 
 def runs_of(project: Project | int) -> QuerySet[Run]:
-    """Return the runs of a project or of its key with what every row of them shows; `is_stale` where their files do not fit the tool."""
+    """Return a project's runs with every row's values; `is_stale` marks files outdated for the tool."""
     runs = Run.objects.filter(project=project).annotate(is_stale=STALE)
     return runs.select_related(*RELATED).defer(*HEAVY)
 
@@ -128,7 +128,7 @@ def _headlines(runs: tuple[int, ...]) -> QuerySet[Change, Any]:
 
 
 BASELINE = 4
-"""Where its key stands in a headline."""
+"""Index of the key in a headline."""
 
 
 def _row(run: ListedRun, measures: dict[int, dict[str, Spread]], change: Sequence[Any] | None) -> RunRow:
@@ -139,16 +139,18 @@ def _row(run: ListedRun, measures: dict[int, dict[str, Spread]], change: Sequenc
         return RunRow(run, mean, first_try)
     _, verdict, before, after, held, passed, failed, cost_usd = change
     difference = None if before is None or after is None else after - before
-    baseline = Held(held, passed, failed, cost_usd, measures.get(held, {}).get("first_try"))
+    baseline = RowBaseline(held, passed, failed, cost_usd, measures.get(held, {}).get("first_try"))
     return RunRow(run, mean, first_try, verdict, difference, before, baseline)
 
 
-def matching_runs(project: Project, filters: Filters) -> QuerySet[Run]:
-    """Return the runs that the filters leave, with what every row of them shows."""
+def matching_runs(project: Project, filters: RunListFilters) -> QuerySet[Run]:
+    """Return the runs that match the filters, with every row's values."""
     return tagged(runs_of(project), filters).filter(filters.condition())
 
 
-def page_of_runs(project: Project, filters: Filters, before: str, *, size: int = SIZE) -> Page[ListedRun]:
+def page_of_runs(
+    project: Project, filters: RunListFilters, before: str, *, size: int = SIZE
+) -> Page[ListedRun]:
     """Return one page of the runs that match, newest first. One query."""
     values = listed_values(matching_runs(project, filters))
     page = page_below(values, before, size=size, key_in=itemgetter("pk"))

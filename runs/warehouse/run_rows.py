@@ -1,4 +1,4 @@
-"""A run as lists, REST and exports have it: one type, read as plain values in one query."""
+"""Define a run's row for lists, REST and exports, read in one query."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from runs.models.run import RunState, seconds_between
 
 Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
 Blank = Annotated[str | None, BeforeValidator(lambda text: text or None)]
-"""A column that is empty where nothing is known."""
+"""A column that is empty if unknown."""
 SHORT_HASH = 8
 
 
-class Tokens(BaseModel):
-    """What the models of a run read and wrote."""
+class TokenTotals(BaseModel):
+    """Input and output tokens of a run's models."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -29,7 +29,7 @@ class Tokens(BaseModel):
 
 
 class ListedRun(BaseModel):
-    """A run without its trials; relations are their names."""
+    """A run without its trials; relations appear as names."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -57,19 +57,19 @@ class ListedRun(BaseModel):
     cancelled: int
     tool_version: Blank
     guidance: str | None
-    """First digits of the hash of the documents that the agent read."""
+    """First digits of the guidance's hash."""
     guidance_name: str | None
     cost_usd: float | None
-    tokens: Tokens
+    tokens: TokenTotals
     seconds: float | None
-    """Wall-clock time, None before its end and where nobody told."""
+    """Wall-clock time, None before the end or if unknown."""
     baseline: int | None
     stale: Annotated[bool, BeforeValidator(bool)]
     """The eval cases were generated for another description of their tool."""
     error: str
     url: str
     suite_name: str = Field("", exclude=True)
-    """For pages; elsewhere the suite goes by its address."""
+    """For pages; elsewhere the slug names the suite."""
 
     @property
     def is_open(self) -> bool:
@@ -92,7 +92,7 @@ _COLUMNS = {name: name for name in _SAME} | {
     "baseline": "baseline_id",
     "stale": "fingerprint__staleness__stale",
 }
-"""What a run takes from the query as it is."""
+"""Columns copied from the query."""
 _MORE = ("tokens_in", "tokens_out", "guidance__sha256", "guidance__name", "guidance__number")
 
 
@@ -119,7 +119,7 @@ def _as_listed(row: Mapping[str, Any]) -> ListedRun:
         **{name: row[column] for name, column in _COLUMNS.items()},
         guidance=sha256[:SHORT_HASH] if sha256 else None,
         guidance_name=row["guidance__name"] or (f"guidance {number}" if number else None),
-        tokens=Tokens(input=row["tokens_in"], output=row["tokens_out"]),
+        tokens=TokenTotals(input=row["tokens_in"], output=row["tokens_out"]),
         seconds=seconds_between(row["started"], row["finished"]),
         url=f"/runs/{row['pk']}/",
     )

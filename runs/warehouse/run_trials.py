@@ -1,4 +1,4 @@
-"""The trials of a run and of its baseline, for everything that its page says of them."""
+"""Read the trials of a run and of its baseline for the run's page."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from runs.warehouse.subcommand_totals import SubcommandTotal
 
 @dataclass(frozen=True)
 class RunTrials:
-    """What a run's trials come to, and the outcomes of its baseline's that ended, by scenario."""
+    """A run's digest, and its baseline's outcomes by scenario."""
 
     digest: Digest
     before: Mapping[str, list[str]] = field(default_factory=dict)
     kept: dict[int, Digest] = field(default_factory=dict, compare=False, repr=False)
-    """Digests by run, as they were read for it."""
+    """All digests read, by run."""
     subcommands_before: list[SubcommandTotal] | None = None
-    """The baseline's; None where its digest does not tell them."""
+    """The baseline's; None if its digest lacks them."""
     outcomes: Mapping[str, list[str]] = field(default_factory=dict)
-    """The outcomes of the run's own trials that ended, by scenario, where it has a baseline."""
+    """The run's finished outcomes by scenario, if it has a baseline."""
 
     @property
     def trials(self) -> list[DigestedTrial]:
-        """In their order of work."""
+        """In execution order."""
         return self.digest.trials
 
 
 def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
-    """Return the trials of a run and what its baseline's came to. One query where both are closed.
+    """Return a run's trials and its baseline's outcomes, and load the digests of `also`.
 
-    With them come the digests of the runs in `also`, for whoever asks for those next.
+    One query if both are closed.
     """
     wanted = {run.pk, *([run.baseline_id] if run.baseline_id else []), *also}
     kept = digests_of(sorted(wanted))
@@ -43,7 +43,7 @@ def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
     if not run.baseline_id:
         return RunTrials(digest, kept=kept)
     baseline = kept.get(run.baseline_id)
-    # One that was closed by an evalhub that kept no digests has none.
+    # Runs closed by older releases have no digest.
     before = baseline.outcomes if baseline else by_key(_outcomes(run.baseline_id))
     return RunTrials(digest, before, kept, baseline.subcommands if baseline else None, digest.outcomes)
 

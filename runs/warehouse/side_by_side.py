@@ -1,4 +1,4 @@
-"""Runs beside each other: every measure and every scenario of them, in the order in which they are named."""
+"""Compare runs side by side: every measure and scenario, in the given order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runs.warehouse.comparison import passes
 
 @dataclass(frozen=True)
 class Cell:
-    """A run's value: the mean of its scenarios' means, their number, and their squared differences from it."""
+    """A run's value: mean of scenario means, their number and sum of squared differences."""
 
     n: int
     mean: float
@@ -20,7 +20,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Rows over the same runs; None where a run did not measure or does not have it."""
+    """Rows over the same runs; None where a run has no value."""
 
     runs: list[Run]
     measures: list[tuple[Measure, list[Cell | None]]]
@@ -37,7 +37,7 @@ def side_by_side(runs: Sequence[Run]) -> SideBySide:
 
 
 def measures_of(runs: Sequence[Run]) -> list[tuple[Measure, list[Cell | None]]]:
-    """Return every measure that any of the runs has, with a cell for each run. Two queries."""
+    """Return every measure of the runs, with a cell per run. Two queries."""
     cells: dict[int, dict[int, Cell]] = {}
     rows = RunMeasure.objects.filter(run__in=runs, scenario=None)
     for run, measure, n, mean, m2 in rows.values_list("run", "measure", "n", "mean", "m2"):

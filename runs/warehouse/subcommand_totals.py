@@ -1,4 +1,4 @@
-"""How the tool's subcommands went over the trials of a run."""
+"""Total the tool's subcommands over a run's trials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaluators.interaction import Subcommand
 
 
 class SubcommandTotal(Struct, array_like=True, frozen=True, gc=False):
-    """One subcommand over a run's trials that are not errors."""
+    """One subcommand over a run's trials without errors."""
 
     name: str
     calls: int = 0
@@ -22,25 +22,25 @@ class SubcommandTotal(Struct, array_like=True, frozen=True, gc=False):
     helps: int = 0
     retries_after_failure: int = 0
     tries: float | None = None
-    """Median of the tries until it worked; None where it never did, or where nobody counted."""
+    """Median tries until success; None if it never succeeded or is unknown."""
     message: str = ""
-    """What its failures said most often."""
+    """Its most frequent error message."""
     messages: int = 0
-    """How often they did."""
+    """How often that message occurred."""
 
 
 class ReadInteraction(Struct, gc=False):
-    """What is read of a trial's layer 1; the rest of its JSON is skipped."""
+    """The fields read from a trial's layer 1; the rest of its JSON is skipped."""
 
     subcommands: list[Subcommand] = []
     source: str = "none"
-    """What told the commands, as `Transcript.source`."""
+    """Source of the commands, as in `Transcript.source`."""
 
 
 def totals(
     trials: Iterable[tuple[ReadInteraction | None, Mapping[str, Attempts]]],
 ) -> list[SubcommandTotal]:
-    """Return the subcommands over some trials by name, from layer 1 and from the attempts of each."""
+    """Return totals by subcommand, from layer 1 and each trial's attempts."""
     counts: dict[str, Subcommand] = {}
     tries: defaultdict[str, dict[str, int]] = defaultdict(dict)
     messages: defaultdict[str, dict[str, int]] = defaultdict(dict)
@@ -54,7 +54,7 @@ def totals(
 
 
 def _count(total: dict[str, int], own: Mapping[str, int]) -> None:
-    # A counter's own update takes five times as long over one or two names.
+    # Five times as fast as Counter.update for one or two names.
     for name, often in own.items():
         total[name] = total.get(name, 0) + often
 
@@ -83,7 +83,7 @@ def _total(counts: Subcommand, tries: Mapping[str, int], messages: Mapping[str, 
 
 
 def _median(counted: Mapping[int, int]) -> float | None:
-    """Return the median of numbers that are given with how often each came; None of none."""
+    """Return the median of counted numbers; None without any."""
     whole = sum(counted.values())
     if not whole:
         return None

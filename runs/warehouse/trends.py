@@ -1,4 +1,4 @@
-"""A measure of a suite over its runs."""
+"""Read a suite's measure over its runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from scenarios.models import Suite
 
 MOST_RUNS = 100
 RUNS_FOR_MEASURES = 20
-"""The newest runs say what there is to choose from."""
+"""Newest runs searched for choices."""
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 
 FLAGS = {"tool_version": "T", "guidance": "G"}
-"""What changes between runs, with the letter that marks it."""
+"""Version changes between runs, with their marker letters."""
 
 
 class Mark(NamedTuple):
@@ -44,13 +44,13 @@ class Point(NamedTuple):
     mean: float
     n: int
     half: float | None
-    """Half of the 95 % interval over scenarios; None with one scenario."""
+    """Half of the 95 % interval over scenarios; None for one scenario."""
     tool_version: str
     guidance: str
     target: str
     model: str
     is_stale: bool = False
-    """Whether the suite's files did not fit the tool any more."""
+    """Whether the suite's files were outdated for the tool."""
 
 
 @dataclass(frozen=True)
@@ -63,27 +63,27 @@ class Trend:
 
     @property
     def label(self) -> str:
-        """What is drawn, for people."""
+        """Return the measure's label."""
         return label_of(self.measure) if self.measure else ""
 
     @property
     def choices(self) -> list[tuple[Measure, str]]:
-        """What else can be drawn, with its layer and the name that its chart has."""
+        """Return the other measures, with layer and chart title."""
         return [(each, f"{each.layer.capitalize()}: {label_of(each)}") for each in self.measures]
 
     @property
     def is_pass_rate(self) -> bool:
-        """Whether values are said in per cent."""
+        """Return whether values are percentages."""
         return self.measure is not None and str(self.measure) == "trial/pass"
 
     @property
     def is_share(self) -> bool:
-        """Whether values lie between 0 and 1."""
+        """Return whether values are between 0 and 1."""
         return self.measure is not None and self.measure.unit in ("rate", "score")
 
     @property
     def marks(self) -> list[Mark]:
-        """Every change of tool or guidance, one for each position."""
+        """Return the changes of tool or guidance by position."""
         found = []
         for index, (before, after) in enumerate(zip(self.points, self.points[1:], strict=False), 1):
             changed = [name for name in FLAGS if getattr(before, name) != getattr(after, name)]
@@ -104,11 +104,11 @@ _NAMES = {
 
 
 def label_of(measure: Measure) -> str:
-    """Return a measure's name for people."""
+    """Return a measure's label."""
     if named := _NAMES.get((measure.layer, measure.name)):
         return named
     if measure.layer == "assertions":
-        # As the eval file spells them.
+        # Spelled as in the eval file.
         return measure.name
     words = measure.name.removeprefix(CRITERION).replace("_", " ")
     plain = f"{words[:1].upper()}{words[1:]}"
@@ -116,7 +116,7 @@ def label_of(measure: Measure) -> str:
 
 
 def measures_of(runs: Iterable[int]) -> list[Measure]:
-    """Return what was measured in some runs. One query."""
+    """Return the measures of some runs. One query."""
     measured = RunMeasure.objects.filter(run__in=tuple(runs)[:RUNS_FOR_MEASURES], scenario=None)
     return list(Measure.objects.filter(pk__in=measured.values("measure")))
 
@@ -134,9 +134,11 @@ _OF_A_RUN = (
 
 
 def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
-    """Return a measure (`layer/name`) of a suite over its last runs; the pass rate where it is not known. Three queries.
+    """Return a measure (`layer/name`) of a suite over its last runs; the pass rate if it is unknown.
 
-    The runs are found first, by index, so that a history ten times as long costs the same.
+    Three queries.
+
+    Runs are selected first, by index, so the cost doesn't grow with the history.
     """
     runs = {row[0]: row for row in _closed(suite.pk, target)}
     measures = measures_of(runs)

@@ -1,4 +1,4 @@
-"""What people decide: about the regressions of a run, and about what a judge said."""
+"""Record people's decisions on regressions and judges' statements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runs.models import Alert, JudgingRecord, Review
 
 @transaction.atomic
 def triage(alert: Alert, *, by: User | None, **changes: Any) -> Alert:
-    """Change an alert's state, note, link, due date or assignee; the first change is when it was triaged."""
+    """Change an alert's state, note, link, due date or assignee; the first change sets its triage time."""
     for name, value in changes.items():
         setattr(alert, name, value)
     alert.first_triaged = alert.first_triaged or timezone.now()
@@ -30,9 +30,9 @@ def triage(alert: Alert, *, by: User | None, **changes: Any) -> Alert:
 def review(
     judging: JudgingRecord, *, by: User | None, polarity: str, position: int, word: str, comment: str = ""
 ) -> Review:
-    """Keep a person's word on one statement of a judge, in place of their last one on it.
+    """Store a person's review of a judge's statement, replacing their last one.
 
-    Raises `RequestError` where the judge said nothing at that position.
+    Raises `RequestError` if the position has no statement.
     """
     statements = judging.content.get(f"{polarity}s") or []
     if position >= len(statements):

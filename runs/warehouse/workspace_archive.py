@@ -1,4 +1,4 @@
-"""What an agent made of a workspace: the files that differ from the fixture, and an archive to keep."""
+"""Find a workspace's changed files and archive it."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ KINDS: tuple[Change, ...] = ("added", "changed", "removed")
 
 @dataclass(frozen=True, order=True)
 class ChangedFile:
-    """One file that is not as the fixture had it."""
+    """One file that differs from the fixture."""
 
     path: str
     change: Change
     size: int | None = None
-    """Bytes now; None where it is removed."""
+    """Current size in bytes; None if removed."""
     added: int | None = None
     removed: int | None = None
-    """Lines that came and went; None where they were not compared."""
+    """Added and removed lines; None if not compared."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A workspace as a compressed tar file, and what did not fit."""
+    """A workspace as a compressed tar file, and the files left out."""
 
     content: bytes
     left_out: tuple[str, ...] = ()
 
 
 def changed_files(workspace: Path, fixture: Iterable[FixtureFile]) -> tuple[ChangedFile, ...]:
-    """Return the regular files that differ from what the workspace started from, sorted by path.
+    """Return the regular files that differ from the workspace's start, sorted by path.
 
-    Links and special files are not followed; past 10,000 files the rest is not looked at.
+    Links and special files are not followed; at most 10,000 files are compared.
     """
     before = {file.path: file for file in fixture}
     seen: set[str] = set()
@@ -66,7 +66,7 @@ def changed_files(workspace: Path, fixture: Iterable[FixtureFile]) -> tuple[Chan
 
 
 def is_gits_own(path: str) -> bool:
-    """Tell whether a file is of Git's bookkeeping, which says little of what was done and is much to read."""
+    """Return whether a file is Git metadata, which says little about the agent's work."""
     return ".git" in path.split("/")[:-1]
 
 
@@ -79,7 +79,7 @@ def archive(
 ) -> Archive:
     """Return the regular files of a workspace as tar.gz, these values masked in them.
 
-    Larger files, and those past the whole size, are named instead.
+    Files over the size limits are listed instead.
     """
     buffer = io.BytesIO()
     left_out: list[str] = []
@@ -103,7 +103,7 @@ def archive(
 def _content(workspace: Path, path: str, limit: int) -> bytes | None:
     try:
         return read_beneath(workspace, path, limit=limit)
-    except OSError:  # too large, gone, or closed to us
+    except OSError:  # too large, gone or unreadable
         return None
 
 
@@ -115,10 +115,10 @@ def _same(workspace: Path, path: str, size: int, before: bytes) -> bool:
 
 
 def _is_file(workspace: Path, path: str) -> bool:
-    """Whether a regular file lies there, also by links that stay in the workspace."""
+    """Return whether the path is a regular file, following links within the workspace."""
     try:
         descriptor = open_beneath(workspace, path, os.O_RDONLY)
-    except OSError:  # gone, leads outside, or closed to us
+    except OSError:  # gone, outside or unreadable
         return False
     try:
         return stat.S_ISREG(os.fstat(descriptor).st_mode)

@@ -105,7 +105,7 @@ class TestCliTemplateExecution:
         target = cli("exit 4; true", verbose=True, args=["${{ WALK_SECRET }}"] * LONGEST_TOLD)
         assert run_folder(folder, cases("sum"), target).code == 1
         error = Trial.objects.get().error
-        assert "to see why. It was run as: cwd=/" in error
+        assert "to see why. Command: cwd=/" in error
         assert "sesame" not in error
 
     def test_without_verbose_no_command_is_kept(self, folder):

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from runs.containment.profiles import AGENT
-from runs.containment.sandbox import Containment, Policy, look_at_machine
+from runs.containment.sandbox import Containment, Policy, detect_machine
 from runs.containment.starting import Bubblewrap
 from tests.bench.figures import MANAGE, Figure, Spent, median_of, run, suite
 
@@ -81,7 +81,7 @@ def _bare_processes(number: int, policy: Policy) -> float:
         workspace.mkdir()
         scratch.mkdir()
         contained = Containment(
-            policy, look_at_machine(), os.environ["PATH"], system_files=Path(folder) / "system"
+            policy, detect_machine(), os.environ["PATH"], system_files=Path(folder) / "system"
         )
         sandbox = contained.around(workspace, scratch, profile=AGENT)
         spawn = sandbox.wrap(("/bin/sh", "-c", SLEEPS), cwd=workspace, env={})

@@ -18,7 +18,15 @@ from evaluators.traces import read_trace, summary
 from runs.errors import ProviderError
 from runs.providers.cli_files import output_name
 from runs.providers.command_template import TemplateValues, render
-from runs.providers.retry import JITTER, Backoff, Failure, RequestFailed, delay_ms, is_retryable, with_retry
+from runs.providers.retry import (
+    JITTER,
+    Backoff,
+    RequestFailed,
+    RequestFailure,
+    delay_ms,
+    is_retryable,
+    with_retry,
+)
 from runs.targets import definitions
 from scenarios.formats.problems import ScenarioFileError
 
@@ -92,12 +100,12 @@ def _aggregated(given: Any) -> Any:
     return _scored(aggregate(found))
 
 
-def _failure(error: Any) -> Failure:
+def _failure(error: Any) -> RequestFailure:
     known = ("message", "status", "code", "name")
     # An error of JavaScript may carry its status under other names.
     statuses = (error.get("statusCode"), (error.get("response") or {}).get("status"))
     status = next((one for one in statuses if one is not None), None)
-    return Failure(**{"status": status, **{name: error[name] for name in known if name in error}})
+    return RequestFailure(**{"status": status, **{name: error[name] for name in known if name in error}})
 
 
 def _backoff(config: Any) -> Backoff:

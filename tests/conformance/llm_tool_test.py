@@ -25,7 +25,7 @@ from evaluators.redaction import redact_patterns
 from evaluators.tool import Tool
 from evaluators.tool_commands import FoundCommand, number_commands
 from evaluators.transcripts import parse
-from runs.containment.sandbox import Containment, Policy, look_at_machine
+from runs.containment.sandbox import Containment, Policy, detect_machine
 from runs.execution.workspace import LocalWorkspace, fill, fresh_folder
 from scenarios.formats.json_text import read_json
 from scenarios.formats.llm_tool_test.gate_reader import read_gates
@@ -117,7 +117,7 @@ def _workspace(files: dict[str, str]) -> Iterator[LocalWorkspace]:
         fixture = [FixtureFile(path, text.encode()) for path, text in files.items()]
         scratch = root / "scratch"
         scratch.mkdir()
-        containment = Containment(Policy.PREFER, look_at_machine(), os.environ.get("PATH", os.defpath))
+        containment = Containment(Policy.PREFER, detect_machine(), os.environ.get("PATH", os.defpath))
         workspace = fresh_folder(root, "workspace-")
         fill(workspace, fixture)
         yield LocalWorkspace(workspace, scratch, containment)

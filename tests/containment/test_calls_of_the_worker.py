@@ -15,12 +15,12 @@ import pytest
 
 from evaluators.model import CompletionError, CompletionRequest
 from runs.containment.outbound import AddressRefused, Outbound
-from runs.containment.outbound_http import Backend, Patience, Transport, client
+from runs.containment.outbound_http import Backend, Deadline, Transport, client
 from runs.errors import ProviderError
 from runs.providers import make_provider
-from runs.providers.access import access_of
+from runs.providers.access import resolve_access
 from runs.providers.batches import batching_of
-from runs.providers.completion import loaded_litellm
+from runs.providers.completion import load_litellm
 from runs.providers.failures import refusal_in
 from runs.providers.language_model import LanguageModel, complete_through_model
 from runs.providers.litellm_outbound import calling
@@ -138,7 +138,9 @@ def test_a_judge_is_not_followed_to_an_address_that_is_not_allowed(kind):
 @pytest.mark.parametrize("what", ["submit", "poll", "fetch", "cancel"])
 def test_batches_are_not_followed_to_an_address_that_is_not_allowed(kind, what):
     with redirecting() as (url, seen, reached):
-        batching: Any = batching_of(access_of(target_of(Server(url), kind, max_retries=0), outbound=HERE))  # type: ignore[arg-type]
+        batching: Any = batching_of(
+            resolve_access(target_of(Server(url), kind, max_retries=0), outbound=HERE)
+        )  # type: ignore[arg-type]
         calls = {
             "submit": lambda: batching.submit_batch({"1": asked()}),
             "poll": lambda: batching.poll_batch("b"),
@@ -158,7 +160,7 @@ def test_what_a_worker_may_call_is_checked_where_it_connects(kind):
         target = target_of(models, kind, max_retries=0)
         assert LanguageModel(target, CONTAINMENT).invoke(asked()).answer == "Paris."
         # A connection that another was allowed to make is not used again.
-        litellm, access = loaded_litellm(), access_of(target)
+        litellm, access = load_litellm(), resolve_access(target)
         with calling(Outbound()), pytest.raises(openai.APIError) as caught:
             litellm.completion(
                 model=access.model,
@@ -172,7 +174,7 @@ def test_what_a_worker_may_call_is_checked_where_it_connects(kind):
 def test_litellm_fetches_no_picture_from_within():
     """It fetches what a message names as an address, with a client of its own."""
     with answering("127.0.0.1", forbidden) as (url, reached):
-        litellm = loaded_litellm()
+        litellm = load_litellm()
         with calling(Outbound()), pytest.raises(AddressRefused):
             litellm.module_level_client.get(f"{url}/x.png")
     assert reached == []
@@ -193,11 +195,11 @@ def test_the_address_that_was_checked_is_the_one_that_is_called():
     resolve, asked_for = public_then_inner()
     with answering("127.0.0.1", forbidden) as (url, seen):
         port = url.rpartition(":")[2]
-        with client(HERE, Patience(10.0), resolve=resolve) as calls:
+        with client(HERE, Deadline(10.0), resolve=resolve) as calls:
             assert calls.get(f"http://model.example:{port}/a").status_code == 200
         assert (asked_for, seen) == (["model.example"], ["/a"])
         with (
-            client(HERE, Patience(10.0), resolve=resolve) as calls,
+            client(HERE, Deadline(10.0), resolve=resolve) as calls,
             pytest.raises(AddressRefused, match=r"127\.0\.0\.2"),
         ):
             calls.get(f"http://model.example:{port}/b")
@@ -216,7 +218,7 @@ def test_a_redirect_is_resolved_and_checked_anew():
     with answering("127.0.0.1", lead) as (url, seen):
         port = url.rpartition(":")[2]
         with (
-            client(HERE, Patience(10.0), follow_redirects=True, resolve=resolve) as calls,
+            client(HERE, Deadline(10.0), follow_redirects=True, resolve=resolve) as calls,
             pytest.raises(AddressRefused),
         ):
             calls.get(f"http://model.example:{port}/a")
@@ -226,7 +228,7 @@ def test_a_redirect_is_resolved_and_checked_anew():
 def test_errors_of_a_connection_are_httpx_errors():
     with (
         pytest.raises(httpx.ConnectError, match="has no address"),
-        client(HERE, Patience(5.0), resolve=lambda *_: []) as calls,
+        client(HERE, Deadline(5.0), resolve=lambda *_: []) as calls,
     ):
         calls.get("http://model.example/")
     with pytest.raises(httpx.ConnectError):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.containment.cgroups import Group, GroupLimits, delegated, group, is_delegated, own_group
+from runs.containment.cgroups import ControlGroup, GroupLimits, delegated, group, is_delegated, own_group
 from runs.containment.process import run_process
 from runs.containment.profiles import AGENT
 from runs.containment.sandbox import Level
@@ -86,9 +86,9 @@ def test_a_command_and_what_it_starts_are_in_its_group(folders, unified, level):
 
 
 def test_it_reads_whether_memory_ran_out(tmp_path):
-    assert not Group(tmp_path).out_of_memory
+    assert not ControlGroup(tmp_path).out_of_memory
     (tmp_path / "memory.events").write_text("low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\n")
-    assert Group(tmp_path).out_of_memory
+    assert ControlGroup(tmp_path).out_of_memory
 
 
 def test_the_kernel_ends_a_trial_at_its_limit(folders):

@@ -114,10 +114,10 @@ def test_the_environment_of_bubblewrap_has_no_variable(folders):
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        pytest.param({"A": "x\0--bind\0/\0/workspace"}, "A holds a null byte", id="a NUL in the value"),
-        pytest.param({"A\0--bind\0/\0/": "x"}, "no name of a variable", id="a NUL in the name"),
-        pytest.param({"A=B": "x"}, "no name of a variable", id="an equals sign"),
-        pytest.param({"": "x"}, "no name of a variable", id="no name"),
+        pytest.param({"A": "x\0--bind\0/\0/workspace"}, "A contains a null byte", id="a NUL in the value"),
+        pytest.param({"A\0--bind\0/\0/": "x"}, "not a valid variable name", id="a NUL in the name"),
+        pytest.param({"A=B": "x"}, "not a valid variable name", id="an equals sign"),
+        pytest.param({"": "x"}, "not a valid variable name", id="no name"),
         pytest.param({"A": "x" * 140_000}, "longer than the system allows", id="too long"),
     ],
 )

@@ -80,7 +80,7 @@ def test_no_way_leads_out_of_the_directory(tmp_path, inside, opening, path, targ
     (inside / "a").mkdir()
     if target:
         (inside / "link").symlink_to(target)
-    with pytest.raises(OSError, match="leads out of the directory"):
+    with pytest.raises(OSError, match="leads outside the directory"):
         opening(inside, path, os.O_RDONLY)
 
 
@@ -303,7 +303,7 @@ def test_requests_to_an_editor_stay_beside_the_workspace(tmp_path, folder):
     link = given.scratch / folder
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(elsewhere)
-    with pytest.raises(ProviderError, match="leads out of the directory"):
+    with pytest.raises(ProviderError, match="leads outside the directory"):
         AGENTS["vscode"](Level.OFF).invoke(given)
     assert list(elsewhere.iterdir()) == []
 
@@ -322,5 +322,5 @@ def test_a_planted_recording_is_no_recording(tmp_path, name):
 def test_a_planted_home_is_told_and_not_used(tmp_path, name):
     given = invocation(tmp_path)
     plants(victim(tmp_path))[name](given.scratch / "home")
-    with pytest.raises(ProviderError, match="Let the commands before it leave that name free"):
+    with pytest.raises(ProviderError, match="Earlier commands must not create that name"):
         agent("codex", "codex", Level.LANDLOCK).invoke(given)

@@ -98,7 +98,7 @@ def test_relative_paths_stay_beneath_the_folder_of_their_file(world):
         roots(world).place("logs", Use.WRITE, base=base)
     with pytest.raises(PathRefused, match="own data"):
         roots(world).place("data/secret_key", Use.READ, base=str(world / "listed"))
-    with pytest.raises(PathRefused, match="no folder to start from"):
+    with pytest.raises(PathRefused, match="no starting folder"):
         roots(world).place("logs", Use.WRITE)
 
 
@@ -114,7 +114,7 @@ def test_programs_of_the_system_and_of_path_may_run_without_being_listed(world):
 
 
 def test_a_root_that_is_no_absolute_path_is_told():
-    with pytest.raises(ValueError, match="'recordings' is no absolute path"):
+    with pytest.raises(ValueError, match="'recordings' is not an absolute path"):
         TargetRoots.of(["recordings"])
 
 
@@ -219,7 +219,7 @@ def test_a_relative_folder_to_work_in_stays_in_the_workspace(world, cwd):
     given = invocation(world)
     (given.workspace / "link").symlink_to(world / "elsewhere")
     for kind, fields in (("codex", {}), ("cli", {"command_template": "true", "executable": None})):
-        with pytest.raises(ProviderError, match="leads out of the folder"):
+        with pytest.raises(ProviderError, match="leads outside its starting folder"):
             agent(kind, "codex", Level.OFF, cwd=cwd, **fields).invoke(given)
 
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from runs.containment.outbound import Outbound
-from runs.containment.sandbox import Containment, Level, Machine, Policy, look_at_machine
+from runs.containment.sandbox import Containment, Level, Machine, Policy, detect_machine
 from runs.containment.target_roots import TargetRoots
 from tests.requirements import missing
 
@@ -16,7 +16,7 @@ PATH = os.environ.get("PATH", os.defpath)
 
 def machine_of(level: Level) -> Machine:
     """This machine as if it offered no more than a level; skips the test where it offers less."""
-    here = look_at_machine()
+    here = detect_machine()
     if level is Level.BWRAP and not here.bwrap:
         missing("sandbox", "Bubblewrap does not work here: not installed, or user namespaces are forbidden.")
     if level is Level.LANDLOCK and not here.landlock:
@@ -39,5 +39,5 @@ def containment(
     level: Level | None = None, policy: Policy = Policy.PREFER, outbound: Outbound = LOOPBACK
 ) -> Containment:
     """A containment at a level; without one, at the best of this machine. It calls the servers of the tests."""
-    machine = look_at_machine() if level is None else machine_of(level)
+    machine = detect_machine() if level is None else machine_of(level)
     return Containment(policy, machine, PATH, outbound=outbound, targets=EVERYWHERE)

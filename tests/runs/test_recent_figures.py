@@ -9,7 +9,7 @@ import pytest
 
 from evalhub.web import numbers
 from runs.charts.recent_runs import Recent, drawn_figures
-from runs.warehouse.run_list import Held, Spread
+from runs.warehouse.run_list import RowBaseline, Spread
 
 AT = datetime(2026, 11, 9, 12, tzinfo=UTC)
 
@@ -55,7 +55,7 @@ def test_what_there_is_no_value_for_is_notdrawn_figures(changes, expected):
 
 
 def test_a_baseline_that_measured_less_is_dotted_where_it_has_a_value():
-    held = Held(9, 0, 4, 1.0, None)
+    held = RowBaseline(9, 0, 4, 1.0, None)
     figures = drawn_figures((recent(), recent(run=2)), held).drawn
     assert ["baseline" in each.drawing for each in figures] == [True, False, False]
 

@@ -111,7 +111,7 @@ def test_it_reads_files_and_links_within(tmp_path):
         pytest.param("folder/passwd", "leads out", id="link to a folder"),
         pytest.param("fifo", "not a regular file", id="fifo"),
         pytest.param("docs", "not a regular file", id="folder"),
-        pytest.param("big", "at most", id="too large"),
+        pytest.param("big", "limit 10,485,760", id="too large"),
         pytest.param("binary", "not UTF-8 text", id="not text"),
         pytest.param("loop", "cannot be read", id="links in a circle"),
         pytest.param("a\0b", "does not exist", id="NUL"),

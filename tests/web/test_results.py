@@ -73,8 +73,8 @@ def test_the_same_file_leads_to_the_same_run(signed_in):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("{}", "results.jsonl: It holds no results."),
-        ('{"cases": []}', "`cases` holds no case with an `id`."),
+        ("{}", "results.jsonl: no results found."),
+        ('{"cases": []}', "no case in `cases` has an `id`."),
         ("", "The file is empty."),
     ],
     ids=["nothing", "no cases", "empty"],

@@ -1,4 +1,4 @@
-"""Two runs against each other: whether that can be done, every measure, every scenario."""
+"""Compare two runs: comparability, measures and scenarios."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scenarios.differences import PARTS, standard
 
 @dataclass(frozen=True)
 class MeasureRow:
-    """A measure in both runs; a side is None where it was not measured."""
+    """A measure in both runs; a side is None if not measured."""
 
     measure: Measure
     base: Cell | None
@@ -33,22 +33,22 @@ class MeasureRow:
 
     @property
     def is_pass_rate(self) -> bool:
-        """Whether values are said in per cent, and their difference in points."""
+        """Return whether values are percentages."""
         return str(self.measure) == "trial/pass"
 
     @property
     def difference(self) -> float | None:
-        """New without base, None where a side is missing."""
+        """Return new minus base, None if a side is missing."""
         return self.new.mean - self.base.mean if self.base and self.new else None
 
     @property
     def size(self) -> float:
-        """The difference without its sign."""
+        """Return the absolute difference."""
         return abs(self.difference or 0.0)
 
     @property
     def direction(self) -> str:
-        """`better` or `worse` where the measure has a good end; it says nothing of chance."""
+        """Return `better` or `worse` if the measure has a direction; chance is not considered."""
         if not self.difference or self.measure.better == Better.NONE:
             return ""
         return "better" if (self.difference > 0) == (self.measure.better == Better.HIGHER) else "worse"
@@ -69,7 +69,7 @@ class ComparedScenario:
 
     @property
     def verdict(self) -> str:
-        """What became of it, by counting; `unmeasured` where a side has errors alone, `incomparable` where it changed."""
+        """Return the change by counts; `unmeasured` if a side has only errors, `incomparable` if it changed."""
         before, after = self.rates
         if not self.base or not self.new:
             return "removed" if self.base else "added"
@@ -83,12 +83,12 @@ class ComparedScenario:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether both runs have it, with the same task, gates, judge and rubric."""
+        """Return whether both runs have it with the same task, gates, judge and rubric."""
         return bool(self.base and self.new and not self.changed)
 
     @property
     def points(self) -> float:
-        """The difference of the pass rates without its sign, in percentage points."""
+        """Return the absolute difference of the pass rates in percentage points."""
         before, after = self.rates
         return abs(after.share - before.share) * 100
 
@@ -98,13 +98,13 @@ def _rate(outcomes: tuple[str, ...]) -> Rate:
 
 
 HEADLINE = ("trial/pass", "interaction/first_try_success_rate", "interaction/error_rate", "judge/judge")
-"""Measures that stand first, under a heading of their own."""
+"""Measures in the first section."""
 ORDER = ("regressed", "improved", "unmeasured", "incomparable", "added", "removed", "same")
 
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """Everything that the page of two runs shows."""
+    """Content of the comparison page."""
 
     base: Run
     new: Run
@@ -114,33 +114,33 @@ class ComparedRuns:
 
     @property
     def headline(self) -> list[MeasureRow]:
-        """The measures that one looks at first."""
+        """Return the most important measures."""
         rows = {str(row.measure): row for row in self.measures}
         return [rows[name] for name in HEADLINE if name in rows]
 
     @property
     def others(self) -> list[MeasureRow]:
-        """All other measures."""
+        """Return all other measures."""
         return [row for row in self.measures if str(row.measure) not in HEADLINE]
 
     @property
     def comparable(self) -> int:
-        """Scenarios that both runs have, with the same task, gates, judge and rubric."""
+        """Return the scenarios of both runs with the same task, gates, judge and rubric."""
         return sum(each.is_comparable for each in self.scenarios)
 
     @property
     def changed(self) -> list[ComparedScenario]:
-        """Scenarios that both have and that are not the same any more."""
+        """Return the scenarios of both runs that changed."""
         return [each for each in self.scenarios if each.changed]
 
     @property
     def not_comparable(self) -> str:
-        """How many scenarios of both runs changed and what about them; empty where none did."""
+        """Return how many shared scenarios changed, and in what; empty if none."""
         return sentence([each.changed for each in self.changed])
 
     @property
     def one_sided(self) -> int:
-        """Scenarios that only one run has."""
+        """Return the scenarios of only one run."""
         return sum(not (each.base and each.new) for each in self.scenarios)
 
 
@@ -153,9 +153,9 @@ def two_runs(project: Project, asked: str) -> tuple[Run, Run] | None:
 
 
 def compare_runs(base: Run, new: Run) -> ComparedRuns:
-    """Return two runs side by side, what differs first. Four queries, one more where their target was edited."""
+    """Return two runs side by side, differences first. Four queries, one more if their target was edited."""
     measures = [MeasureRow(measure, *cells) for measure, cells in measures_of([base, new])]
-    # What a trial comes to stands before what its layers found, and first of all how many passed.
+    # Trial totals come before layer measures; the pass rate comes first.
     measures.sort(key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
     trials = _trials(base, new)
     before, after = trials[base.pk], trials[new.pk]
@@ -193,7 +193,7 @@ def _compared(key: str, before: _Side | None, after: _Side | None) -> ComparedSc
 
 
 def edited(base: Run, new: Run) -> list[Difference]:
-    """Return what was edited in the runs' target and in their judges. One query, two where the target was edited."""
+    """Return the edits of the runs' target and judges. One query, two if the target was edited."""
     return [*_in_target(base, new), *_in_judges(base, new)]
 
 
@@ -206,7 +206,7 @@ def _in_target(base: Run, new: Run) -> list[Difference]:
 
 
 def _in_judges(base: Run, new: Run) -> list[Difference]:
-    """Return what was edited in the judges that both runs could ask."""
+    """Return the edits of the judges that both runs could use."""
     found: dict[int, dict[str, dict[str, Any]]] = {base.pk: {}, new.pk: {}}
     columns = ("run_id", "targetversion__target__name", "targetversion__definition")
     for run, name, definition in Run.judge_versions.through.objects.filter(run__in=found).values_list(

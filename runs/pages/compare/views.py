@@ -18,7 +18,7 @@ from runs.pages.run.scenarios import Chip, Facets
 @require_safe
 @project_page()
 def compare(request: ProjectRequest) -> HttpResponse:
-    """Compare the two runs that the address names; ticked boxes of the list come one by one."""
+    """Compare two runs; the list's check boxes send them as separate parameters."""
     chosen = request.GET.getlist("runs")
     if len(chosen) > 1:
         # The older run is the base, whichever was ticked first.
@@ -58,7 +58,7 @@ FACETS: dict[str, tuple[str, str, str, Test]] = {
 
 
 def compared_facets(scenarios: list[ComparedScenario]) -> Facets:
-    """Count the scenarios of each chip; those that would leave none are not offered."""
+    """Return the chips with their numbers of scenarios, without empty ones."""
     counted = [
         Chip(name, label, sum(map(test, scenarios)), sign, look)
         for name, (label, sign, look, test) in FACETS.items()
@@ -68,5 +68,5 @@ def compared_facets(scenarios: list[ComparedScenario]) -> Facets:
 
 
 def left_by(scenarios: list[ComparedScenario], show: str) -> list[ComparedScenario]:
-    """Return the scenarios of a chip; all of them for a chip that does not exist."""
+    """Return a chip's scenarios; all for an unknown chip."""
     return [each for each in scenarios if FACETS[show][3](each)] if show in FACETS else scenarios

@@ -1,4 +1,4 @@
-"""What needs somebody: one row for each thing to decide or to mend, the most urgent first."""
+"""List what needs attention: one row per decision or problem, most urgent first."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from runs.warehouse.run_list import RunRow
 
 OPEN_ALERTS = (AlertState.UNTRIAGED, AlertState.ACKNOWLEDGED, AlertState.INVESTIGATING)
 MOST_ALERTS = 100
-"""Alerts that are looked through; where there are as many, there may be more."""
+"""Most alerts read; at this number there may be more."""
 SHOWN_ALERTS = 5
 IDLE = timedelta(days=14)
-"""A suite that has not run on its target for so long is said to be stale."""
+"""A suite is stale if it has not run on its target for so long."""
 
 
 class OpenAlert(NamedTuple):
-    """A regression that is not settled."""
+    """An open regression."""
 
     pk: int
     state: str
@@ -39,25 +39,25 @@ class OpenAlert(NamedTuple):
     """Scenarios that no longer pass."""
 
     def is_late(self, today: date) -> bool:
-        """Tell whether it should have been settled before today."""
+        """Return whether its due date has passed."""
         return self.due is not None and self.due < today
 
 
 @dataclass(frozen=True)
 class Attention:
-    """A row: what it is, in which words, and where somebody can do something about it."""
+    """A row: its kind, text and link."""
 
     state: str
-    """The word of the badge."""
+    """The badge's text."""
     title: str
     said: str
     since: datetime | None
     page: str
-    """Name of the page."""
+    """Name of the linked page."""
     key: int | None = None
-    """What the page is about, None where it needs nothing."""
+    """The page's key, None if it needs none."""
     part: str = ""
-    """Query and place on the page."""
+    """Query string and fragment."""
 
 
 def open_alerts(project: Project) -> list[OpenAlert]:
@@ -66,7 +66,7 @@ def open_alerts(project: Project) -> list[OpenAlert]:
     of_the_run = ("run_id", "run__suite__name", "run__target__name")
     is_lost = Q(run__changes__verdict=Verdict.REGRESSED, run__changes__scenario__isnull=False)
     newest = Alert.objects.filter(project=project, state__in=OPEN_ALERTS).order_by("-pk").values("pk")
-    # Found first: else all of them are joined and counted for the newest hundred.
+    # Select the newest hundred first, to avoid joining all.
     found = Alert.objects.filter(pk__in=newest[:MOST_ALERTS]).order_by("-pk")
     rows = found.values_list(*columns, *of_the_run).annotate(lost=Count("run__changes", filter=is_lost))
     return [OpenAlert(*row) for row in rows]
@@ -75,7 +75,7 @@ def open_alerts(project: Project) -> list[OpenAlert]:
 def attention(
     project: Project, alerts: Sequence[OpenAlert], latest: Sequence[RunRow], *, now: datetime
 ) -> list[Attention]:
-    """Return what needs somebody: late alerts, untriaged ones, runs that failed, targets that cannot start, stale suites.
+    """Return the attention list: overdue alerts, untriaged ones, failed runs, broken targets, stale suites.
 
     `latest` is the newest run of every suite on every target. One query.
     """
@@ -115,7 +115,7 @@ def _due(alert: OpenAlert, today: date) -> str:
 
 
 def _runs(latest: Sequence[RunRow], told: Collection[int]) -> Iterable[Attention]:
-    """Yield the newest runs that did not go well and that no row speaks of yet, those that could not run first."""
+    """Yield the newest failed runs without an alert row, errors first."""
     order = ("error", "regressed", "fail")
     bad = [row for row in latest if row.state in order and row.run.id not in told]
     for row in sorted(bad, key=lambda row: order.index(row.state)):
@@ -133,7 +133,7 @@ def _of_a_run(row: RunRow, state: str, more: str, said: str) -> Attention:
 
 
 def _targets(project: Project) -> Iterable[Attention]:
-    """Yield the targets that the last worker which was asked could not start."""
+    """Yield the targets whose last check failed."""
     newest = TargetCheck.objects.filter(target=OuterRef("pk"), available__isnull=False).order_by("-pk")
     found = Target.objects.filter(project=project, accepted=True).annotate(
         check_available=Subquery(newest.values("available")[:1]),
@@ -146,7 +146,7 @@ def _targets(project: Project) -> Iterable[Attention]:
 
 
 def _stale(latest: Sequence[RunRow], now: datetime) -> Iterable[Attention]:
-    """Yield the suites whose files do not fit their tool any more, then those that nobody has run for long."""
+    """Yield the suites outdated for their tool, then those that have not run for long."""
     for row in latest:
         if row.run.stale:
             said = "Its eval cases were generated for another version of the tool."

@@ -1,4 +1,4 @@
-"""A project at a glance."""
+"""Summarise a project for its home."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from runs.warehouse.run_list import RunRow, rows
 from runs.warehouse.run_rows import listed_runs
 
 RECENT = 400
-"""Runs looked through for the sparks of suites and targets."""
+"""Recent runs read for sparklines."""
 UNSHOWN = ("options", "fingerprint", "warnings", "target__definition", "guidance__files")
 """Columns of an open run that the home does not show."""
 LAST = 20
-"""Runs of a spark."""
+"""Runs per sparkline."""
 MOST_RUNNING = 5
 DAYS = 7
 
@@ -45,12 +45,12 @@ class Week:
 
     @property
     def change(self) -> float | None:
-        """Difference of the pass rate to the seven days before, None where one of them has no trial."""
+        """Return the change of the pass rate from the week before, None if either has no trial."""
         return self.rate.share - self.before.share if self.rate.n and self.before.n else None
 
     @property
     def points(self) -> float:
-        """The difference without its sign, in percentage points."""
+        """Return the absolute difference in percentage points."""
         return abs(self.change or 0.0) * 100
 
 
@@ -67,7 +67,7 @@ class Line:
 
     @property
     def band(self) -> list[tuple[float, float]]:
-        """The ends of each share's 95 % interval."""
+        """Return the ends of each share's 95 % interval."""
         return [(rate.low, rate.high) for rate in self.rates]
 
 
@@ -75,44 +75,46 @@ OF_RUNS = ("alert.triage", "baseline.set", "baseline.unset", "run.cancel", "run.
 """Actions of the audit log whose subjects name runs."""
 
 
-class Lately(NamedTuple):
-    """What somebody did, in words."""
+class RecentEvent(NamedTuple):
+    """A recent audit event, in words."""
 
     at: datetime
     by: str
     words: list[str]
-    """Every second one is the number of a run."""
+    """Alternates between text and run numbers."""
 
 
-def lately_of(event: AuditEvent) -> Lately:
-    """Return an event of the audit log as the home says it."""
+def recent_event(event: AuditEvent) -> RecentEvent:
+    """Return an audit event in words."""
     subject = f" {event.subject}" if event.subject else ""
     done = audit.action_text(event.action)
     words = [subject]
     if event.action in OF_RUNS:
-        # "2 runs, 7 to 8" counts them first.
+        # In "2 runs, 7 to 8" the first number is a count.
         words = re.split(r"(?<!^ )\b([0-9]+)\b", subject)
-    return Lately(event.at, event.user.username if event.user else "somebody", [done + words[0], *words[1:]])
+    return RecentEvent(
+        event.at, event.user.username if event.user else "somebody", [done + words[0], *words[1:]]
+    )
 
 
 @dataclass(frozen=True)
-class Glance:
-    """Everything on a project's home."""
+class ProjectSummary:
+    """Content of a project's home."""
 
     week: Week
     lines: list[Line]
     alerts: list[OpenAlert]
     attention: list[Attention]
-    events: list[Lately]
+    events: list[RecentEvent]
 
     @property
     def untriaged(self) -> int:
-        """Open regressions that nobody has decided about."""
+        """Return the number of untriaged regressions."""
         return sum(each.state == AlertState.UNTRIAGED for each in self.alerts)
 
     @property
     def has_more_alerts(self) -> bool:
-        """Whether there may be more open regressions than were looked through."""
+        """Return whether there may be more open regressions than were read."""
         return len(self.alerts) == MOST_ALERTS
 
 
@@ -138,17 +140,19 @@ def week_of(project: Project, *, now: datetime) -> Week:
     )
 
 
-def glance(project: Project, *, now: datetime) -> Glance:
+def glance(project: Project, *, now: datetime) -> ProjectSummary:
     """Return a project's home without what is running. Eight queries."""
     lines = _lines(project)
     alerts = open_alerts(project)
     urgent = attention(project, alerts, [line.latest for line in lines], now=now)
     events = AuditEvent.objects.filter(project=project).select_related("user")[:8]
-    return Glance(week_of(project, now=now), lines, alerts, urgent, [lately_of(event) for event in events])
+    return ProjectSummary(
+        week_of(project, now=now), lines, alerts, urgent, [recent_event(event) for event in events]
+    )
 
 
 def _lines(project: Project) -> list[Line]:
-    """Return every suite on every target of the newest runs. Four queries."""
+    """Return the lines of every suite and target of the newest runs. Four queries."""
     recent = Run.objects.filter(project=project).exclude(state__in=OPEN).order_by("-pk")[:RECENT]
     rates: dict[tuple[int, int], list[Rate]] = {}
     newest: dict[tuple[int, int], int] = {}
@@ -165,10 +169,10 @@ def _lines(project: Project) -> list[Line]:
 
 
 def running_now(project: Project) -> list[tuple[Run, Progress]]:
-    """Return the open runs with their counters, without what their trials do. One query."""
+    """Return the open runs with their counters. One query."""
     trials = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.RUNNING).order_by()
     at_work = Subquery(trials.values("run").annotate(n=Count("pk")).values("n"))
-    # Found by their state first: in the order of their keys, all runs of the project are looked through.
+    # Select by state first: ordered by key, the database would scan all runs of the project.
     keys = Run.objects.filter(project=project, state__in=OPEN).order_by().values("pk")
     runs = Run.objects.filter(pk__in=keys).annotate(at_work=at_work)
     found = runs.select_related("suite", "target", "guidance").defer(*UNSHOWN).order_by("-pk")[:MOST_RUNNING]

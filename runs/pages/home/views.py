@@ -1,4 +1,4 @@
-"""Where people arrive: their projects, and a project at a glance."""
+"""Views of the project list and a project's home."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from runs.pages.home.project_home import glance, running_now
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Lead to the only project, or list them."""
+    """Redirect to the only project, or list all."""
     projects = projects_of(request.user)
     return redirect(projects[0]) if len(projects) == 1 else project_list(request)
 
 
 @require_safe
 def project_list(request: HttpRequest) -> HttpResponse:
-    """List the projects of the person who asks."""
+    """List the user's projects."""
     return render(request, "home/projects.html", {"projects": projects_of(request.user)})
 
 
 @require_safe
 @project_page()
 def project_home(request: ProjectRequest) -> HttpResponse:
-    """Show the week, what needs somebody, what runs, and every suite on every target."""
+    """Show the week, the attention list, open runs, and every suite on every target."""
     project = request.access.project
     running = running_now(project)
     context = {
@@ -42,7 +42,7 @@ def project_home(request: ProjectRequest) -> HttpResponse:
 @require_safe
 @project_page()
 def project_running(request: ProjectRequest) -> HttpResponse:
-    """Show what runs now; where nothing does, htmx stops asking."""
+    """Show open runs; without any, htmx stops polling."""
     running = running_now(request.access.project)
     status = 200 if running else STOP_POLLING
     if not request.htmx:

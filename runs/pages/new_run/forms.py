@@ -1,4 +1,4 @@
-"""The form that asks for runs."""
+"""Define the form of a new run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from runs.errors import RequestError
 from runs.models.run_options import RunOptions, Selection
-from runs.pages.new_run.run_choices import Offer
+from runs.pages.new_run.run_choices import RunChoices
 from runs.planning.request import Request
 from runs.warehouse.baselines import LAST_PASS, check_choice
 from scenarios.models import Guidance, SuiteVersion
@@ -25,7 +25,7 @@ SHORTEST_SECONDS, LONGEST_SECONDS = 0.001, 86_400
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return the words of a comma list, each once."""
+    """Return the unique entries of a comma-separated list."""
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
@@ -78,7 +78,7 @@ class RunForm(forms.Form):
     )
     judge = forms.BooleanField(required=False, initial=True)
 
-    def __init__(self, offer: Offer, data: QueryDict) -> None:
+    def __init__(self, offer: RunChoices, data: QueryDict) -> None:
         super().__init__(data)
         self._offer = offer
         self._choose_from("suite", [(suite.slug, suite.name) for suite in offer.suites])
@@ -98,7 +98,7 @@ class RunForm(forms.Form):
             field.choices = choices
 
     def clean_guidance(self) -> Guidance | None:
-        """Return the chosen guidance, None for that of the last upload."""
+        """Return the chosen guidance, None for the last upload's."""
         chosen = self.cleaned_data["guidance"]
         return next((each for each in self._offer.guidance if str(each.pk) == chosen), None)
 
@@ -119,11 +119,11 @@ class RunForm(forms.Form):
 
     @property
     def version(self) -> SuiteVersion:
-        """The suite version that was uploaded last; the form has to be valid."""
+        """Return the suite version uploaded last. Requires a valid form."""
         return self._offer.versions[self.cleaned_data["suite"]]
 
     def request(self) -> Request:
-        """Return what is asked for; the form has to be valid."""
+        """Return the request. Requires a valid form."""
         given = self.cleaned_data
         return Request(
             suite_versions=[self.version],

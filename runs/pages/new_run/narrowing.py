@@ -1,4 +1,4 @@
-"""Ways to narrow a new run to some of a suite's scenarios, as links that keep what else is chosen."""
+"""Build links that narrow a new run to some scenarios and keep the other choices."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from runs.planning.selection import ChosenScenario
 
 MOST_TAGS = 8
 KEPT = ("suite", "guidance", "models", "trials", "concurrency", "run_tags")
-"""Fields that a link keeps beside the targets and the judge."""
+"""Fields that links keep besides the targets and the judge."""
 UNTICKED = "false"
-"""What an address says for a box without its tick; a form leaves it out."""
+"""Value of an unticked box in links; forms omit it."""
 FAILED_LAST = "failed"
-"""Parameter of an address that asks for the scenarios that failed in the suite's last run."""
+"""Query parameter that selects the scenarios that failed in the last run."""
 
 
 def failed_keys(scenarios: Sequence[ChosenScenario], failed: Collection[int]) -> str:
-    """Return the keys of those that failed, as the form's field takes them; nothing where it cannot."""
+    """Return the failed scenarios' keys for the form's field; empty if a key can't be listed."""
     keys = [each.key for each in scenarios if each.scenario_id in failed]
     return "" if any("," in key or key != key.strip() for key in keys) else ", ".join(keys)
 
 
 def chips(scenarios: Sequence[ChosenScenario], failed: Collection[int], given: QueryDict) -> list[Chip]:
-    """Return the chips of a suite's scenarios for what the form says; one in force leads back."""
+    """Return the chips of a suite's scenarios; an active one links back."""
     return [*_tags(scenarios, given), *_tiers(scenarios, given), *_failed(scenarios, failed, given)]
 
 
 def _tags(scenarios: Sequence[ChosenScenario], given: QueryDict) -> Iterator[Chip]:
     counts = Counter(tag for each in scenarios for tag in set(each.tags))
     chosen = given.get("tags", "").strip()
-    # The field separates tags by commas, so it cannot say one with a comma in it.
+    # The field is comma-separated, so tags with commas are left out.
     sayable = [(tag, n) for tag, n in counts.items() if "," not in tag and tag == tag.strip()]
     for tag, n in sorted(sayable, key=lambda item: (-item[1], item[0]))[:MOST_TAGS]:
         is_on = chosen == tag
@@ -44,7 +44,7 @@ def _tags(scenarios: Sequence[ChosenScenario], given: QueryDict) -> Iterator[Chi
 def _tiers(scenarios: Sequence[ChosenScenario], given: QueryDict) -> Iterator[Chip]:
     tiers = sorted({each.tier for each in scenarios})
     chosen = given.get("tier", "").strip()
-    # Up to the last tier there is nothing to narrow.
+    # The last tier includes everything.
     for tier in tiers[:-1]:
         n, is_on = sum(each.tier <= tier for each in scenarios), chosen == str(tier)
         query = _query(given, tier="" if is_on else str(tier), tags=given.get("tags", ""))
@@ -60,7 +60,7 @@ def _failed(scenarios: Sequence[ChosenScenario], failed: Collection[int], given:
 
 
 def _query(given: QueryDict, **changed: str) -> str:
-    """Return the address's parameters for what the form says; which scenarios is what a chip changes."""
+    """Return the query string of the form's choices without the scenarios, which chips set."""
     kept = [(name, given.get(name, "")) for name in KEPT]
     kept += [("targets", name) for name in given.getlist("targets")]
     kept += [("judge", "" if given.get("judge", UNTICKED) != UNTICKED else UNTICKED), *changed.items()]

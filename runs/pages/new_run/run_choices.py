@@ -1,4 +1,4 @@
-"""What a project has to run: suites as last uploaded, guidance and targets."""
+"""Read what a project can run: latest suites, guidance and targets."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from runs.pages.targets.target_list import CheckedTarget, startable_targets
 from scenarios.models import Guidance, Suite, SuiteVersion, Upload
 
 HEAVY = ("targets_text", "config", "lints")
-"""Columns of a suite version that planning does not ask for."""
+"""Columns of a suite version that planning doesn't need."""
 
 
 @dataclass(frozen=True)
-class Offer:
-    """What can be chosen for a run, by name."""
+class RunChoices:
+    """The choices of a new run, by name."""
 
     versions: Mapping[str, SuiteVersion]
-    """The version that was uploaded last, with its suite, by the suite's address."""
+    """The latest version with its suite, by the suite's slug."""
     guidance: Sequence[Guidance]
     """Without the documents themselves."""
     defaults: Mapping[int, Guidance | None]
-    """What a run takes that asks for no guidance, by the suite's key."""
+    """Default guidance by the suite's key."""
     targets: Sequence[CheckedTarget]
-    """Those that may run."""
+    """Targets that may run."""
     usual: Mapping[str, str]
-    """The target that a suite ran on last, by the suite's address; nothing where that may not run any more."""
+    """The target of a suite's last run, by slug, if it may still run."""
 
     @property
     def suites(self) -> list[Suite]:
@@ -41,8 +41,8 @@ class Offer:
         return [each for each in self.guidance if each.suite_id == suite.pk]
 
 
-def offer_of(project: Project, *, now: datetime) -> Offer:
-    """Return what a project has to run. Four queries."""
+def run_choices(project: Project, *, now: datetime) -> RunChoices:
+    """Return a project's choices for a new run. Four queries."""
     versions = list(_versions(project.pk))
     guidance = list(_guidance(project.pk))
     by_key = {each.pk: each for each in guidance}
@@ -50,9 +50,9 @@ def offer_of(project: Project, *, now: datetime) -> Offer:
         version.suite.project = project
     targets = startable_targets(project, now=now)
     names = {each.target.pk: each.target.name for each in targets}
-    # What the query annotates, the type of its rows does not tell. No row has the key 0.
+    # The row type lacks the annotation. No row has the key 0.
     ran_on = {version.suite.slug: getattr(version, "last_target", None) or 0 for version in versions}
-    return Offer(
+    return RunChoices(
         {version.suite.slug: version for version in versions},
         guidance,
         {version.suite_id: by_key.get(getattr(version, "last_guidance", None) or 0) for version in versions},

@@ -1,4 +1,4 @@
-"""Asking for runs: the form, the plan that follows it, and the start."""
+"""Views of a new run: form, plan and start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runs.errors import RequestError
 from runs.models.run import Trigger
 from runs.pages.new_run.forms import RunForm
 from runs.pages.new_run.narrowing import FAILED_LAST, chips, failed_keys
-from runs.pages.new_run.run_choices import Offer, offer_of
+from runs.pages.new_run.run_choices import RunChoices, run_choices
 from runs.planning.command_line import as_command
 from runs.planning.estimate import PlanEstimate, estimate_plan
 from runs.planning.request import PlannedRun, plan, request_runs
@@ -27,7 +27,7 @@ from runs.planning.selection import ChosenScenario, ProjectReader
 
 @dataclass(frozen=True)
 class Plan:
-    """What a request comes to, or why it comes to nothing."""
+    """The plan of a request, or its error."""
 
     runs: tuple[PlannedRun, ...] = ()
     estimate: PlanEstimate | None = None
@@ -42,19 +42,19 @@ class Plan:
 
 @dataclass(frozen=True)
 class NewRunPage:
-    """What the page of a new run shows: the form, what can be chosen in it, and what past runs tell."""
+    """Content of the new run page: form, choices and past runs."""
 
     project: Project
-    offer: Offer
+    offer: RunChoices
     reader: ProjectReader
     scenarios: Sequence[ChosenScenario]
-    """All of the chosen suite."""
+    """All scenarios of the chosen suite."""
     past: RunHistory
     form: RunForm
     given: QueryDict
 
     def plan(self) -> Plan:
-        """Return what the form comes to; the sentence of a request that cannot be carried out is part of it."""
+        """Return the form's plan, with the error of an invalid request."""
         if not self.form.is_valid():
             return Plan(problem="Fix the errors in the form.", id="request/form")
         request = self.form.request()
@@ -68,8 +68,8 @@ class NewRunPage:
 
 
 def _new_run_page(project: Project, asked: QueryDict, *, is_new: bool) -> NewRunPage:
-    """Return the page for what is asked, with what is known of it. Eight queries."""
-    offer = offer_of(project, now=timezone.now())
+    """Return the page's content. Eight queries."""
+    offer = run_choices(project, now=timezone.now())
     given = _with_defaults(asked, offer) if is_new else asked
     targets = [each.target for each in offer.targets]
     reader = ProjectReader(project, targets=targets, guidance=offer.defaults)
@@ -84,8 +84,8 @@ def _new_run_page(project: Project, asked: QueryDict, *, is_new: bool) -> NewRun
     return NewRunPage(project, offer, reader, scenarios, past, RunForm(offer, given), given)
 
 
-def _with_defaults(asked: QueryDict, offer: Offer) -> QueryDict:
-    """Return what an address asks for, with what it leaves out as the form first has it."""
+def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
+    """Return the query's values with the form's defaults."""
     given = asked.copy()
     given.setdefault("suite", next(iter(offer.versions), ""))
     if (usual := offer.usual.get(given.get("suite", ""))) is not None:
@@ -98,7 +98,7 @@ def _with_defaults(asked: QueryDict, offer: Offer) -> QueryDict:
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("run")
 def run_new(request: ProjectRequest) -> HttpResponse:
-    """Show the form with its plan; start the runs when that is what the button said."""
+    """Show the form with its plan; start the runs if the start button was pressed."""
     is_new = request.method != "POST"
     page = _new_run_page(request.access.project, request.GET if is_new else request.POST, is_new=is_new)
     planned = page.plan()
@@ -108,7 +108,7 @@ def run_new(request: ProjectRequest) -> HttpResponse:
     if planned.problem:
         return _show(request, page, planned, status=422)
     if request.POST.get("planned", str(planned.trials)) != str(planned.trials):
-        # The button named another number: whoever pressed it has not seen this plan.
+        # The button showed another number: the user has not seen this plan.
         return _show(request, page, planned, status=409)
     return _start(request, page)
 
@@ -123,7 +123,7 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
         "chips": chips(page.scenarios, page.past.failed, page.given),
         "has_changed": status == 409,
         "swapped": bool(request.htmx),
-        # A number that somebody is typing stays as it is.
+        # Don't replace a number while it is being typed.
         "sets_trials": bool(request.htmx) and request.htmx.trigger_name == "trials",
     }
     template = "new_run/_plan_swapped.html" if request.htmx else "new_run/new_run.html"
@@ -136,7 +136,7 @@ def _start(request: ProjectRequest, page: NewRunPage) -> HttpResponse:
             request.access.project, page.form.request(), by=request.user, trigger=Trigger.WEB
         )
     except RequestError as error:
-        # What there is to run may have changed since the plan was made.
+        # Choices may have changed since the plan was made.
         return _show(request, page, Plan(problem=str(error), id=error.id), status=422)
     runs = list(launch.runs.order_by("pk"))
     if len(runs) == 1:

@@ -1,4 +1,4 @@
-"""What models cost, by the project's own word."""
+"""Views of a project's own model prices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runs.pages.forms import PriceForm
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page(to_post="manage")
 def price_list(request: ProjectRequest) -> HttpResponse:
-    """List the project's prices, and take a new one."""
+    """List the project's prices and add new ones."""
     if request.method != "POST":
         return _show(request, PriceForm())
     form = PriceForm(request.POST)
@@ -50,7 +50,7 @@ def _show(request: ProjectRequest, form: PriceForm, *, status: int = 200) -> Htt
 @require_POST
 @project_page("manage")
 def price_remove(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Forget a price; what trials have cost stays as it was reckoned."""
+    """Remove a price; stored costs of trials stay."""
     price = get_object_or_404(ModelPrice, project=request.access.project, pk=pk)
     audit.record(request.access.project, request.user, "price.remove", price)
     price.delete()

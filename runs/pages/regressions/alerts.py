@@ -1,4 +1,4 @@
-"""Regressions as a queue of work: alerts with what was lost, since when, and what changed."""
+"""Read the regressions queue: alerts with regressed scenarios, since when, and what changed."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from evalhub.web.paging import Page, page_below
 from runs.models import Alert, Change, RunMeasure, Trial
 from runs.models.comparison import AlertState, Verdict
 from runs.models.trial import TrialState
-from runs.warehouse.alert_filters import Filters
+from runs.warehouse.alert_filters import AlertListFilters
 from runs.warehouse.differences import Difference, fingerprint_differences
 
 SIZE = 10
 MOST_TRIALS = 5
-"""Trials linked from one scenario of a card."""
+"""Trials linked per scenario of a card."""
 MOST_COUNTED = 100
-"""Alerts after which the navigation says that there are more."""
+"""Largest number of alerts shown in the navigation."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A scenario that passed in the baseline and does not any more."""
+    """A scenario that passed in the baseline and now fails."""
 
     key: str
     before: float
     after: float
     since: int | None
-    """The first run of the unbroken series of failing ones."""
+    """The first run of the current series of failures."""
     trials: tuple[tuple[int, str], ...]
     """Key and outcome."""
 
@@ -41,13 +41,13 @@ class Lost:
 
     @property
     def failing(self) -> list[int]:
-        """Trials to look at first."""
+        """Return the failed trials to show."""
         return [pk for pk, outcome in self.trials if outcome != "pass"][:MOST_TRIALS]
 
 
 @dataclass(frozen=True)
 class AlertCard:
-    """An alert with everything its card shows."""
+    """Content of an alert's card."""
 
     alert: Alert
     lost: tuple[Lost, ...]
@@ -55,7 +55,7 @@ class AlertCard:
 
     @property
     def since(self) -> int | None:
-        """The earliest run from which on one of the scenarios has failed."""
+        """Return the first run in which one of the scenarios failed."""
         return min((each.since for each in self.lost if each.since), default=None)
 
 
@@ -76,16 +76,16 @@ def _with_runs() -> QuerySet[Alert]:
 
 
 def alert_page(
-    project: Project, state: str, filters: Filters, before: str
+    project: Project, state: str, filters: AlertListFilters, before: str
 ) -> tuple[Page[Alert], list[AlertCard]]:
-    """Return one page of the alerts in a state that the filters leave, newest first. Three queries."""
+    """Return one page of the matching alerts in a state, newest first. Three queries."""
     alerts = _with_runs().filter(filters.condition(), project=project, state=state)
     page = page_below(alerts, before, size=SIZE)
     return page, cards(page.rows)
 
 
 def alert_card(project: Project, pk: int) -> AlertCard | None:
-    """Return one alert of a project, None where there is none. Three queries."""
+    """Return one alert of a project, None if missing. Three queries."""
     found = list(_with_runs().filter(project=project, pk=pk))
     return cards(found)[0] if found else None
 
@@ -100,7 +100,7 @@ def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
 
 
 def _regressions(runs: Sequence[int]) -> list[Change]:
-    """Return what was lost in these runs, each with the first run (`since`) of its unbroken series of failures."""
+    """Return these runs' regressions, each with the first run (`since`) of its series of failures."""
     same = RunMeasure.objects.filter(
         scenario=OuterRef("scenario"),
         measure=OuterRef("measure"),

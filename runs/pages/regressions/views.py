@@ -1,4 +1,4 @@
-"""Regressions: a queue of alerts, each decided on its own card."""
+"""Views of the regressions queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalhub.web.fragments import page_or_fragment
 from runs.models.comparison import AlertState
 from runs.pages.forms import AlertForm
 from runs.pages.regressions.alerts import AlertCard, alert_card, alert_page
-from runs.warehouse.alert_filters import NOBODY, Filters, alert_counts, in_force
+from runs.warehouse.alert_filters import NOBODY, AlertListFilters, alert_counts, in_force
 from runs.warehouse.no_match import no_match
 from runs.warehouse.triage import triage
 
@@ -34,8 +34,8 @@ TITLES = {
 @require_safe
 @project_page()
 def regressions(request: ProjectRequest) -> HttpResponse:
-    """List the alerts in one state that the address's filters leave; those that nobody has decided about by default."""
-    project, filters = request.access.project, Filters.of(request.GET)
+    """List the matching alerts of one state, by default the untriaged ones."""
+    project, filters = request.access.project, AlertListFilters.of(request.GET)
     asked = request.GET.get("state", "")
     state = asked if asked in AlertState.values else AlertState.UNTRIAGED.value
     counts = alert_counts(project, filters)
@@ -68,13 +68,13 @@ def regressions(request: ProjectRequest) -> HttpResponse:
 
 
 def _assignees(members: Mapping[str, Any], asked: str) -> list[tuple[str, str]]:
-    """Return whom the filter offers: who is asked for stands among them, a member or not."""
+    """Return the filter's choices, including the selected person even if not a member."""
     names = [*members, *({asked} - {"", NOBODY, *members})]
     return [("", "Anyone"), (NOBODY, "Nobody"), *((name, name) for name in names)]
 
 
 def members_of(project: Project) -> dict[str, Any]:
-    """Return the people of a project by their names. One query."""
+    """Return a project's members by name. One query."""
     memberships = project.memberships.select_related("user").order_by("user__username")
     return {each.user.get_username(): each.user for each in memberships}
 
@@ -89,7 +89,7 @@ def _card(project: Project, pk: int) -> AlertCard:
 @require_POST
 @project_page("triage")
 def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Keep what somebody decided about an alert."""
+    """Save an alert's triage."""
     project = request.access.project
     card = _card(project, pk)
     members = members_of(project)
@@ -98,7 +98,7 @@ def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
     if changes:
         triage(card.alert, by=request.user, **changes)
     if request.htmx:
-        # The card that is drawn has the alert as it is kept now.
+        # Render the card with the stored alert.
         shown = AlertForm(members, card.alert) if form.is_valid() else form
         context = {"card": card, "form": shown, "saved": bool(changes), "swapped": True, "may_triage": True}
         return render(request, "regressions/_alert.html", context, status=200 if form.is_valid() else 422)

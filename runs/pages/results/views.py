@@ -1,4 +1,4 @@
-"""Results as files: a run taken away, and what other programs wrote brought in."""
+"""Export runs and import other programs' results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scenarios.formats.problems import ScenarioFileError
 @require_safe
 @project_page()
 def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
-    """Send a run in one of the formats that it can be taken away in."""
+    """Send a run in one of the export formats."""
     if name not in EXPORTS:
         raise Http404
     run, export = find_run(request, pk), EXPORTS[name]
@@ -33,7 +33,7 @@ def run_download(request: ProjectRequest, pk: int, name: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("upload")
 def run_import(request: ProjectRequest) -> HttpResponse:
-    """Take results that another program wrote, or say why they cannot be taken."""
+    """Import another program's results, or show why that failed."""
     if request.method != "POST":
         return render(request, "results/import.html", {"form": ResultsFileForm()})
     form = ResultsFileForm(request.POST, request.FILES)

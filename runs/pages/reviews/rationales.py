@@ -1,4 +1,4 @@
-"""What judges said over a suite's runs, by the guidance that the agent had read."""
+"""Read judges' statements on a suite's runs, by guidance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_RUNS = 50
 
 @dataclass(frozen=True)
 class Reading:
-    """What judges said of the runs with one guidance."""
+    """Judges' statements on the runs with one guidance."""
 
     guidance: str
     runs: int
@@ -23,7 +23,7 @@ class Reading:
 
 
 def readings(suite: Suite) -> list[Reading]:
-    """Return the statements of a suite's last runs by guidance, newest first. One query, and one for each guidance."""
+    """Return the statements on a suite's recent runs by guidance, newest first. One query, and one for each guidance."""
     runs = Run.objects.filter(suite=suite).select_related("guidance").order_by("-pk")[:MOST_RUNS]
     grouped: dict[str, list[int]] = {}
     for run in runs:

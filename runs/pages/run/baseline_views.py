@@ -1,4 +1,4 @@
-"""Pinning the run that others are held against."""
+"""Views that set and remove baselines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def baseline_set(request: ProjectRequest, pk: int) -> HttpResponse:
 @require_POST
 @project_page("triage")
 def baseline_unset(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Remove a pin; what was compared with it stays compared."""
+    """Remove a baseline; existing comparisons stay."""
     rows = Baseline.objects.select_related("suite__project")
     baseline = get_object_or_404(rows, suite__project=request.access.project, pk=pk)
     unset_baseline(baseline, by=request.user)

@@ -1,4 +1,4 @@
-"""The patterns that the diagnosis saw in a run, with the calls that show them."""
+"""Link a run's diagnosed patterns to the calls that show them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runs.pages.run.subcommands import SubcommandRow
 from runs.warehouse.digests import Finding
 
 MOST_LINKED = 3
-"""Subcommands whose failing calls one finding leads to."""
+"""Subcommands linked per finding."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,17 @@ class FailingSubcommand:
 
 @dataclass(frozen=True)
 class ShownFinding:
-    """A finding as the page of its run has it."""
+    """A finding on its run's page."""
 
     finding: Finding
     failing: tuple[FailingSubcommand, ...]
-    """Those with most failing calls first."""
+    """Most failing calls first."""
     thresholds: str
-    """The thresholds of the pattern in a sentence; empty for an unknown pattern."""
+    """The pattern's thresholds in a sentence; empty for an unknown pattern."""
 
 
 def shown_findings(findings: Iterable[Finding], rows: Sequence[SubcommandRow]) -> list[ShownFinding]:
-    """Return a run's findings with those of its subcommands that they are about."""
+    """Return a run's findings with their subcommands."""
     failing = [FailingSubcommand(row.name, row.failed) for row in rows if row.failed]
     failing.sort(key=lambda each: -each.failed)
     return [

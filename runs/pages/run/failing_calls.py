@@ -1,4 +1,4 @@
-"""The calls of one subcommand that failed in a run."""
+"""Read one subcommand's failing calls in a run."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from django.db.models.functions import Left, Length
 from evaluators.attempts import call_message
 from runs.models import CommandRecord, TranscriptRecord
 from runs.models.trial import TrialState
-from runs.pages.trial.timeline import Place, address, places
+from runs.pages.trial.timeline import CallLocation, address, places
 
 MOST = 50
-"""Calls that are shown."""
+"""Most calls shown."""
 LARGEST_STORED = 1_000_000
-"""Bytes of a stored transcript that is looked into."""
+"""Largest transcript in bytes that is searched."""
 LARGEST = 20_000_000
-"""Bytes of all of them together, as they were recorded."""
+"""Largest total in bytes."""
 LONGEST_LINE = 400
 """Characters that are read of a command."""
 LONGEST_NAME = 200
 """Characters of a subcommand that are stored with its calls."""
 
 
-class Failure(NamedTuple):
-    """A failed call as the warehouse has it."""
+class StoredFailure(NamedTuple):
+    """A failed call as stored."""
 
     trial: int
     scenario: str
@@ -37,12 +37,12 @@ class Failure(NamedTuple):
     exit_code: int | None
     event: int | None
     total: int
-    """How many there are in all."""
+    """Total number of failed calls."""
 
 
 @dataclass(frozen=True)
 class FailingCall:
-    """A call that failed, and where it stands in its trial."""
+    """A failed call with its place in the trial."""
 
     scenario: str
     trial: int
@@ -51,7 +51,7 @@ class FailingCall:
     line: str
     exit_code: int | None
     message: str
-    """What its output says of the reason; empty where none is kept."""
+    """The reason from its output; empty if not stored."""
     address: str
     """Of the command, behind that of its trial."""
 
@@ -66,16 +66,16 @@ class FailingCalls:
 
     @property
     def more(self) -> int:
-        """How many are not shown."""
+        """Return how many are not shown."""
         return self.total - len(self.calls)
 
 
 def failing_calls(run: int, subcommand: str) -> FailingCalls:
-    """Return the failing calls that a run's table of subcommands counts: no help, and no trial that is an error.
+    """Return the failing calls as counted in a run's subcommands: without help and trials with errors.
 
     Two queries, one where there is none.
     """
-    failures = [Failure(*row) for row in _failures(run, subcommand[:LONGEST_NAME])]
+    failures = [StoredFailure(*row) for row in _failures(run, subcommand[:LONGEST_NAME])]
     kept = _places({each.trial for each in failures})
     calls = [_call(each, kept.get(each.trial, {})) for each in failures]
     return FailingCalls(subcommand, calls, failures[0].total if failures else 0)
@@ -97,10 +97,10 @@ def _transcripts(trials: tuple[int, ...]) -> QuerySet[TranscriptRecord, Any]:
     return found.values_list("trial_id", Case(When(size__lte=LARGEST_STORED, then="data")))
 
 
-def _places(trials: Iterable[int]) -> dict[int, dict[int, Place] | None]:
-    """Return the places of each trial's calls; None of one whose transcript is too long to be looked into."""
+def _places(trials: Iterable[int]) -> dict[int, dict[int, CallLocation] | None]:
+    """Return the places of each trial's calls; None if the transcript is too long."""
     wanted, left = tuple(sorted(trials)), LARGEST
-    found: dict[int, dict[int, Place] | None] = {}
+    found: dict[int, dict[int, CallLocation] | None] = {}
     for trial, data in _transcripts(wanted) if wanted else ():
         events, read = TranscriptRecord.events_of(bytes(data), left) if data and left > 0 else (None, 0)
         left -= read
@@ -108,7 +108,7 @@ def _places(trials: Iterable[int]) -> dict[int, dict[int, Place] | None]:
     return found
 
 
-def _call(failure: Failure, kept: dict[int, Place] | None) -> FailingCall:
+def _call(failure: StoredFailure, kept: dict[int, CallLocation] | None) -> FailingCall:
     place = kept.get(failure.event) if kept and failure.event is not None else None
     return FailingCall(
         scenario=failure.scenario,
@@ -121,7 +121,7 @@ def _call(failure: Failure, kept: dict[int, Place] | None) -> FailingCall:
     )
 
 
-def _address(failure: Failure, kept: dict[int, Place] | None) -> str:
-    """Return the link to a call whose place no event tells."""
-    # Without calls the timeline is drawn from the commands alone.
+def _address(failure: StoredFailure, kept: dict[int, CallLocation] | None) -> str:
+    """Return the link to a call without an event."""
+    # Without calls the timeline shows only commands.
     return address(failure.n, failure.n + 1) if kept == {} else "#transcript"

@@ -1,4 +1,4 @@
-"""One run with what its pages tell of it besides its trials."""
+"""Read one run for its pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runs.warehouse.run_list import HEAVY
 
 RELATED = ("suite", "target", "guidance", "by", "suite_version", "baseline__guidance")
 _OF_BASELINE = ("fingerprint", "guidance", "suite_version")
-"""What a run is compared by with its baseline."""
+"""Relations needed to compare a run with its baseline."""
 UNSHOWN = (
     *(column for column in HEAVY if "__" in column),
     "baseline__guidance__files",
@@ -21,7 +21,7 @@ UNSHOWN = (
         if field.name not in _OF_BASELINE and not field.primary_key
     ),
 )
-"""What no page of a run shows of what belongs to it."""
+"""Columns that no page of a run shows."""
 
 
 def find_run(project: Project, pk: int) -> Run | None:
@@ -31,6 +31,6 @@ def find_run(project: Project, pk: int) -> Run | None:
     run = runs.select_related(*RELATED).defer(*UNSHOWN).first()
     if run is None:
         return None
-    # Both are the project that was asked for; to read it twice more takes longer than the run.
+    # Both are the same project: avoid loading it twice more.
     run.project = run.suite.project = project
     return run

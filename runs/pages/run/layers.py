@@ -1,4 +1,4 @@
-"""A run in three layers: interaction, gates, judge."""
+"""Summarise a run in three layers: interaction, gates, judge."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Mean:
     unit: str
     mean: float
     change: float | None
-    """From the baseline's mean, over the scenarios in which both measured it; None where there are none."""
+    """Change from the baseline's mean over shared scenarios; None without any."""
     better: str
 
     @property
     def size(self) -> float:
-        """The change without its sign."""
+        """Return the absolute change."""
         return abs(self.change or 0.0)
 
     @property
     def direction(self) -> str:
-        """`better`, `worse` or `muted`: what a change of this sign means."""
+        """Return `better`, `worse` or `muted` for the change's sign."""
         if not self.change or self.better == "none":
             return "muted"
         return "better" if (self.change > 0) == (self.better == "higher") else "worse"
@@ -50,24 +50,24 @@ class Mean:
 
 @dataclass(frozen=True)
 class Layers:
-    """Everything the three panels of a run show."""
+    """Content of a run's three panels."""
 
     interaction: list[Mean]
     gates: list[GateKind]
     gate_trials: tuple[int, int]
     evaluators: list[Mean]
-    """What scores an answer, the weighted mean of them first."""
+    """Scores of an answer, the weighted mean first."""
     judge: Mean | None
     criteria: list[Mean]
     issues: list[Statement]
     highlights: list[Statement]
     judged: int
     totals: LayerTotals | None
-    """None where the run was closed before its digest told them."""
+    """None in digests of older releases."""
 
     @property
     def judge_caption(self) -> str:
-        """What stands beside the judge's mean: how many trials reached its threshold, or how many were judged."""
+        """Return the judge's caption: how many trials reached the threshold, or how many judgments exist."""
         asked = self.totals.judge if self.totals else None
         if asked is None or not asked.decided:
             return f"mean, {counted(self.judged, 'judgment')}"
@@ -76,7 +76,7 @@ class Layers:
 
     @property
     def source(self) -> str:
-        """Where the commands of layer 1 were read from; empty where there were none."""
+        """Return the source of layer 1's commands; empty without commands."""
         told = self.totals
         if told is None or not (told.structured or told.text):
             return ""
@@ -89,15 +89,15 @@ class Layers:
 
     @property
     def is_compared(self) -> bool:
-        """Whether any measure of layer 1 is compared with the baseline."""
+        """Return whether any measure of layer 1 is compared with the baseline."""
         return any(each.change is not None for each in self.interaction)
 
 
 def layers_of(run: Run, read: RunTrials) -> Layers:
     """Return a run's layers, from its rollups and what its trials come to. One query, or two.
 
-    An open run has no rollups yet: its means are those of the trials that have ended, held against nothing, for
-    they are of other scenarios than the baseline's.
+    An open run's means come from its finished trials. They aren't compared, because they cover other
+    scenarios than the baseline's.
     """
     means, digest = _means_so_far(run) if run.is_open else _means(run, read), read.digest
     return Layers(
@@ -141,7 +141,7 @@ def _label(name: str) -> str:
 def _changes(
     run: Run, read: RunTrials, told: Mapping[tuple[int, str, str], tuple[int, float]]
 ) -> dict[tuple[str, str], float]:
-    """Return how the means of layer 1 differ from the baseline's; one query where that had other scenarios."""
+    """Return layer 1's changes from the baseline; one query if its scenarios differ."""
     own, before = (
         {name: told[key, LAYER, name] for name in INTERACTION if (key, LAYER, name) in told}
         for key in (run.pk, run.baseline_id or 0)

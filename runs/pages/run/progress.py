@@ -1,4 +1,4 @@
-"""How far a run is."""
+"""Report a run's progress."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from scenarios.formats.positions import Document, Positions
 
 
 def agent_limit(definition: Mapping[str, Json], asked: float) -> float | None:
-    """Return the seconds that a target's agent may take where its trial allows `asked`: the tighter limit holds.
+    """Return an agent's time limit in seconds: the lower of the trial's and the target's.
 
-    None where the target's own limit stands in a variable, which only workers know, or cannot be read.
+    None if the target's limit is a variable, which only workers know, or invalid.
     """
     entry = dict(definition)
     own = Entry(Document("target", entry, Positions()), (), entry).fields().get("timeout_seconds")
@@ -36,9 +36,9 @@ def agent_limit(definition: Mapping[str, Json], asked: float) -> float | None:
 
 
 MOST_RUNNING = 20
-"""Running trials that are listed; all are counted."""
+"""Most running trials listed."""
 LATE = 0.8
-"""The share of its time limit from which on a trial is marked."""
+"""Share of its time limit after which a trial is marked."""
 
 
 @dataclass(frozen=True)
@@ -51,29 +51,29 @@ class AtWork:
     started: datetime | None
     worker: str
     activity: str
-    """The last call of its agent, empty where none is known."""
+    """The agent's last call, empty if unknown."""
     calls: int | None
-    """How many calls its agent has made so far; None where they cannot be counted."""
+    """The agent's number of calls so far; None if unknown."""
     exit_code: int | None
-    """What that last call came to; None while it runs, and where nobody tells."""
+    """The last call's exit code; None while it runs or if unknown."""
     limit: float | None
-    """The seconds that its agent may take; None where only workers know, or nobody asked."""
+    """The agent's time limit in seconds; None if unknown or not requested."""
 
     @property
     def seconds(self) -> float | None:
-        """For how long it has been running."""
+        """Return its running time in seconds."""
         return (timezone.now() - self.started).total_seconds() if self.started else None
 
     @property
     def is_late(self) -> bool:
-        """Whether little is left of its time."""
+        """Return whether it is close to its time limit."""
         taken = self.seconds
         return taken is not None and self.limit is not None and taken >= LATE * self.limit
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """Report a run's progress."""
 
     trials: int
     passed: int

@@ -1,4 +1,4 @@
-"""Links that ask once more for what a run was: all of it, or some of its scenarios."""
+"""Build links to rerun a run or some of its scenarios."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from runs.models import Run
 LONGEST = 2_000
 """Characters of an address's parameters: servers refuse lines of 4,000."""
 PARTS = {"fail": ("failed scenario", ""), "error": ("scenario", " with errors")}
-"""How scenarios are called, by the outcome that one of their trials had."""
+"""Labels of scenarios by a trial's outcome."""
 
 
 @dataclass(frozen=True)
 class PartAgain:
-    """Some scenarios of a run, to be asked for once more."""
+    """Some scenarios of a run, to rerun."""
 
     label: str
     query: str
 
 
 def again(run: Run, keys: Sequence[str] = ()) -> str:
-    """Return the parameters by which the form of a new run asks for a run once more, or for these scenarios of it.
+    """Return the new run form's query string to rerun a run, or these scenarios of it.
 
-    Nothing where it cannot: what was imported has no target to ask, and the form takes keys by commas.
+    Empty for imported runs, which have no target, and for keys with commas.
     """
     if run.target.is_imported or not run.target.accepted or any(map(_is_unsayable, keys)):
         return ""
@@ -42,7 +42,7 @@ def again(run: Run, keys: Sequence[str] = ()) -> str:
 
 
 def parts_again(run: Run, outcomes: Mapping[str, Sequence[str]]) -> Iterator[PartAgain]:
-    """Give what went wrong in a run, to be asked for once more, from its trials' outcomes by scenario."""
+    """Return links to rerun what went wrong, from the trials' outcomes by scenario."""
     for outcome, (before, after) in PARTS.items():
         keys = [key for key, each in outcomes.items() if outcome in each]
         query = again(run, keys) if keys else ""

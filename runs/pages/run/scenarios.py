@@ -1,4 +1,4 @@
-"""One run: its scenarios with their trials."""
+"""Build the scenario table of a run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from runs.warehouse.rates import Rate
 from runs.warehouse.run_trials import RunTrials
 
 MOST_ROWS = 50
-"""Rows of scenarios and trials that a page fills before it leaves the rest to the next."""
+"""Rows of scenarios and trials per page."""
 MOST_TRIALS = 20
-"""Trials shown of one scenario."""
+"""Trials shown per scenario."""
 
 
 @dataclass(frozen=True)
 class ScenarioRow:
-    """A scenario of a run: its trials, those of the baseline, the last twenty, and what they come to."""
+    """A scenario of a run: its trials, the baseline's, the last twenty, and totals."""
 
     key: str
     trials: tuple[DigestedTrial, ...]
@@ -47,16 +47,16 @@ class ScenarioRow:
 
     @property
     def is_telling(self) -> bool:
-        """Whether its trials are shown without being asked for: something went wrong in one."""
+        """Return whether its trials are shown by default, because one went wrong."""
         return "fail" in self.marks or "error" in self.marks
 
     @property
     def disagrees(self) -> bool:
-        """Whether gates and judge decided otherwise in one of its trials."""
+        """Return whether gates and judge disagree in one of its trials."""
         return any([trial.disagrees for trial in self.trials])  # noqa: C419 (a list is quicker)
 
     def shown(self, opened: str) -> tuple[DigestedTrial, ...]:
-        """Return the trials that stand below it: none where all went well, unless it is the one opened."""
+        """Return the trials shown below it: none if all passed, unless it is open."""
         return self.trials[:MOST_TRIALS] if self.is_telling or self.key == opened else ()
 
 
@@ -104,12 +104,12 @@ def _standing(before: Rate, now: Rate) -> str:
 def _lost(before: Rate, now: Rate) -> tuple[int, int]:
     if before.n == now.n and now.passed < before.passed:
         return before.passed - now.passed, before.passed
-    # Of other numbers of trials nobody can tell which were lost, unless all were.
+    # With different numbers of trials the loss is unknown, unless all failed.
     return (now.n, now.n) if before.n and before.passed == before.n and not now.passed else (0, 0)
 
 
 class Columns(NamedTuple):
-    """Which columns of the table have anything to say; one that would hold dots alone is left out."""
+    """Which columns have values; empty ones are hidden."""
 
     gates: bool
     judge: bool
@@ -120,7 +120,7 @@ class Columns(NamedTuple):
 
 
 def columns_of(rows: Sequence[ScenarioRow]) -> Columns:
-    """Return the columns that any of a run's scenarios fills."""
+    """Return the columns that have values."""
     return Columns(
         gates=any(row.gates.n > 0 for row in rows),
         judge=any(row.judge is not None for row in rows),
@@ -133,7 +133,7 @@ def columns_of(rows: Sequence[ScenarioRow]) -> Columns:
 
 @dataclass(frozen=True)
 class Chip:
-    """A way to narrow the table, and how many scenarios it leaves."""
+    """A filter of the table with its number of scenarios."""
 
     name: str
     label: str
@@ -185,7 +185,7 @@ def _before(read: RunTrials, key: str, left_out: Collection[str]) -> tuple[str, 
 
 
 def facets(rows: list[ScenarioRow]) -> Facets:
-    """Count the rows of each chip; those that would leave none are not offered."""
+    """Return the chips with their numbers of rows, without empty ones."""
     counted = [
         Chip(name, label, sum(map(test, rows)), sign, look)
         for name, (label, sign, look, test) in FACETS.items()
@@ -194,19 +194,19 @@ def facets(rows: list[ScenarioRow]) -> Facets:
 
 
 def chosen(rows: list[ScenarioRow], show: str) -> list[ScenarioRow]:
-    """Return the rows of a chip; all of them for a chip that does not exist."""
+    """Return a chip's rows; all for an unknown chip."""
     return [row for row in rows if FACETS[show][3](row)] if show in FACETS else rows
 
 
 @dataclass(frozen=True)
-class Part:
-    """As many scenarios as a page shows, and where the next begin; None at the end."""
+class ScenarioPage:
+    """One page of scenarios and the next page's start; None at the end."""
 
     rows: list[ScenarioRow]
     following: int | None
 
 
-def part_of(rows: list[ScenarioRow], begin: int, opened: str) -> Part:
+def part_of(rows: list[ScenarioRow], begin: int, opened: str) -> ScenarioPage:
     """Return the scenarios from `begin` on that fill a page with themselves and their shown trials; at least one."""
     end, filled = begin, 0
     while end < len(rows):
@@ -214,4 +214,4 @@ def part_of(rows: list[ScenarioRow], begin: int, opened: str) -> Part:
         if filled > MOST_ROWS and end > begin:
             break
         end += 1
-    return Part(rows[begin:end], end if end < len(rows) else None)
+    return ScenarioPage(rows[begin:end], end if end < len(rows) else None)

@@ -1,4 +1,4 @@
-"""The subcommands of the tool in one run, beside its baseline."""
+"""Compare the tool's subcommands with the baseline."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from runs.warehouse.run_trials import RunTrials
 from runs.warehouse.subcommand_totals import SubcommandTotal
 
 FEWEST_CALLS = 5
-"""Calls below which rates say little."""
+"""Fewest calls for a meaningful rate."""
 
 
 @dataclass(frozen=True)
 class SubcommandRow:
-    """How one subcommand of the tool went; rates are of its calls."""
+    """One subcommand of the tool; rates are per call."""
 
     name: str
     calls: int
     failed: int
-    """Calls that failed."""
+    """Failed calls."""
     errors: float
     change: float | None
     """Of the rate of errors against the baseline's, over the scenarios of both; None where that did not call it."""
@@ -31,11 +31,11 @@ class SubcommandRow:
     retries: float
     helps: int
     tries: float | None
-    """Median of the tries until it worked."""
+    """Median tries until success."""
     message: str
-    """What its failures said most often."""
+    """Its most frequent error message."""
     messages: int
-    """How often they did."""
+    """How often that message occurred."""
     few: bool
     heat: int
     """1 to 5: the share of failing calls, in fifths of one half."""
@@ -87,19 +87,19 @@ def _share(calls: int, errors: int) -> float:
 
 
 class CallColumns(NamedTuple):
-    """Which columns beside the counts have anything to say; one that would hold dots alone is left out."""
+    """Which further columns have values; empty ones are hidden."""
 
     tries: bool
     messages: bool
 
 
 def call_columns(rows: Sequence[SubcommandRow]) -> CallColumns:
-    """Return the columns that any of a run's subcommands fills."""
+    """Return the columns that have values."""
     return CallColumns(any(row.tries is not None for row in rows), any(row.message for row in rows))
 
 
 def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:
-    """Return what several subcommands come to together; None of fewer than two. Nobody counted their tries together."""
+    """Return the total of several subcommands, without tries; None for fewer than two."""
     calls = sum(row.calls for row in rows)
     if len(rows) < 2 or not calls:
         return None
@@ -122,7 +122,7 @@ def total_row(rows: Sequence[SubcommandRow]) -> SubcommandRow | None:
 
 
 def _stored(runs: tuple[int, ...]) -> dict[int, list[SubcommandTotal]]:
-    """Return what rollups tell of runs that were closed before digests did."""
+    """Return subcommands from rollups, for runs closed by older releases."""
     found: dict[int, list[SubcommandTotal]] = {}
     for each in _rollups(runs):
         counts = (each.calls, each.errors, each.first_tries, each.helps, each.retries_after_failure)

@@ -1,4 +1,4 @@
-"""A run against its baseline, scenario by scenario, regressions first."""
+"""Compare a run with its baseline by scenario, regressions first."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from runs.warehouse.run_trials import RunTrials
 
 @dataclass(frozen=True)
 class ChangedScenario:
-    """A scenario that stands otherwise than in the baseline."""
+    """A scenario that differs from the baseline."""
 
     key: str
     verdict: str
     """regressed, improved, unmeasured, added or removed."""
     row: ScenarioRow | None
-    """None where the run has no such scenario."""
+    """None if the run lacks the scenario."""
 
     @property
     def trial(self) -> int | None:
-        """The trial to look at: the first that failed, else the first."""
+        """Return the trial to show: the first that failed, else the first."""
         trials = self.row.trials if self.row else ()
         telling = tuple(each for each in trials if each.mark in ("fail", "error"))
         return (telling or trials)[0].pk if trials else None
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """What failed in that trial, in the words of the layers."""
+        """Return that trial's failure messages."""
         trials = self.row.trials if self.row else ()
         return next((each.lost for each in trials if each.lost), ())
 
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """What became of a run's scenarios, and what else is not as it was."""
+    """A run's changes from its baseline."""
 
     changed: tuple[ChangedScenario, ...]
     differences: tuple[Difference, ...]
     regressions: int
     new_passes: int
     unmeasured: int
-    """Scenarios of which one side has errors alone, so that nothing says whether they changed."""
+    """Scenarios with only errors on one side."""
     not_comparable: str = ""
-    """How many scenarios cannot be compared and why; empty where all can."""
+    """How many scenarios can't be compared and why; empty if none."""
 
 
 def against_baseline(
@@ -93,5 +93,5 @@ def _only_errors(outcomes: Sequence[str]) -> bool:
 
 
 def pins_of(run: Run) -> list[Baseline]:
-    """Return what the run is the baseline of. One query."""
+    """Return the baselines that pin the run. One query."""
     return list(Baseline.objects.filter(run=run).order_by("branch"))

@@ -1,4 +1,4 @@
-"""Runs: the list, one of them, its progress, and stopping it."""
+"""Views of runs: list, detail, progress and cancel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.filter_choices import choices
 from runs.warehouse.no_match import no_match
 from runs.warehouse.outcome_history import recent_runs
-from runs.warehouse.run_filters import STATES, Filters, in_force, left_without
+from runs.warehouse.run_filters import STATES, RunListFilters, in_force, left_without
 from runs.warehouse.run_list import page_of_runs
 from runs.warehouse.run_list import rows as rows_of
 from runs.warehouse.run_trials import trials_of
@@ -49,8 +49,8 @@ def find_run(request: ProjectRequest, pk: int) -> Run:
 @require_safe
 @project_page()
 def run_list(request: ProjectRequest) -> HttpResponse:
-    """List the runs that the address's filters leave."""
-    project, filters = request.access.project, Filters.of(request.GET)
+    """List the runs that match the filters."""
+    project, filters = request.access.project, RunListFilters.of(request.GET)
     page = page_of_runs(project, filters, request.GET.get("before", ""))
     rows = rows_of(page.rows)
     offered = choices(project)
@@ -76,7 +76,7 @@ def run_list(request: ProjectRequest) -> HttpResponse:
 @require_safe
 @project_page()
 def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Show a run in three layers, or how far it is."""
+    """Show a run in three layers, or its progress."""
     run = find_run(request, pk)
     failing = _failing(request, run)
     target = request.htmx.target if request.htmx else None
@@ -108,19 +108,19 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
 
 
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
-    """Return the ways to ask for a run once more; for a part of it once it is over."""
+    """Return the rerun links; for parts of a run once it is finished."""
     outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.is_telling}
     return {"again": again(run), "partly": list(parts_again(run, outcomes))}
 
 
 def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:
-    """Return the failing calls of the subcommand that the address names; nothing where it names none."""
+    """Return the selected subcommand's failing calls, none without a selection."""
     subcommand = request.GET.get("failing", "")
     return {"failing": failing_calls(run.pk, subcommand)} if subcommand else {}
 
 
 def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
-    """Return the part of the scenarios that the address asks for."""
+    """Return the requested page of scenarios."""
     show, opened = request.GET.get("show", ""), request.GET.get("open", "")
     begin = key_of(request.GET.get("from", "")) or 0
     part = part_of(chosen(rows, show), begin, opened)
@@ -131,7 +131,7 @@ def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
 @require_safe
 @project_page()
 def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Show how far a run is; at its end htmx is told to stop asking and to load the page once more."""
+    """Show a run's progress; at its end stop htmx's polling and reload the page."""
     run = find_run(request, pk)
     context = {"run": run, **_progress(run)}
     if run.is_open:
@@ -144,7 +144,7 @@ def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
 
 
 def _progress(run: Run) -> dict[str, Any]:
-    """Return how far a run is, and while it is open how many workers there are."""
+    """Return a run's progress and, while it is open, the number of workers."""
     workers, problem = workers_online() if run.is_open else (0, "")
     return {"progress": progress_of(run, limits=True), "workers": workers, "disk_problem": problem}
 
@@ -152,7 +152,7 @@ def _progress(run: Run) -> dict[str, Any]:
 @require_POST
 @project_page("run")
 def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Stop a run: waiting trials at once, running ones within seconds."""
+    """Cancel a run: queued trials at once, running ones within seconds."""
     run = find_run(request, pk)
     if cancel_run(run.pk):
         audit.record(request.access.project, request.user, "run.cancel", run)
@@ -164,7 +164,7 @@ def run_cancel(request: ProjectRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def short_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lead from a short address to the run's own, for members of its project only."""
+    """Redirect a short URL to the run, for its project's members only."""
     run = (
         Run.objects.select_related("project")
         .filter(pk=pk, project__memberships__user=request.user.pk)
@@ -177,7 +177,7 @@ def short_run(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_safe
 def short_trial(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lead from a short address to the trial's own, for members of its project only."""
+    """Redirect a short URL to the trial, for its project's members only."""
     mine = Trial.objects.select_related("run__project").filter(
         run__project__memberships__user=request.user.pk
     )

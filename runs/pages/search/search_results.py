@@ -1,4 +1,4 @@
-"""What the search box finds: runs, suites and scenarios of one project."""
+"""Search runs, suites and scenarios of one project."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from django.views.decorators.http import require_safe
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from runs.models import Run
-from runs.warehouse.run_filters import Filters
+from runs.warehouse.run_filters import RunListFilters
 from runs.warehouse.run_list import matching_runs
 from scenarios.models import Scenario, Suite, SuiteEntry, SuiteVersion
 
 MOST = 20
-"""Shown of each kind; the lists of runs and suites have the rest."""
+"""Results shown per kind."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What matches, at most `MOST` of each kind."""
+    """Matches, at most `MOST` per kind."""
 
     runs: Sequence[Run] = ()
     suites: Sequence[Suite] = ()
@@ -36,10 +36,10 @@ class Found:
 
 
 def find(project: Project, text: str) -> Found:
-    """Return what has the text in it: of scenarios key and prompt, as they are in a newest version. Four queries."""
+    """Return the matches; scenarios by key and prompt of the newest version. Four queries."""
     if not text:
         return Found()
-    runs = matching_runs(project, Filters(q=text)).order_by("-pk")[:MOST]
+    runs = matching_runs(project, RunListFilters(q=text)).order_by("-pk")[:MOST]
     suites = Suite.objects.filter(Q(name__icontains=text) | Q(slug__icontains=text), project=project)
     return Found(list(runs), list(suites.select_related("project")[:MOST]), _scenarios(project, text))
 
@@ -60,7 +60,7 @@ def _scenarios(project: Project, text: str) -> list[Scenario]:
 @require_safe
 @project_page()
 def search(request: ProjectRequest) -> HttpResponse:
-    """Show the runs, suites and scenarios of the project that a text is in."""
+    """Show the project's runs, suites and scenarios that contain a text."""
     text = request.GET.get("q", "").strip()[:200]
     context = {"q": text, "found": find(request.access.project, text), "most": MOST}
     return render(request, "search/search.html", context)

@@ -1,4 +1,4 @@
-"""Uploading suites, with the targets file that may come with them."""
+"""Upload suites and their targets file."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from scenarios.quoting import Quoted, quoted
 
 @dataclass(frozen=True)
 class Uploaded:
-    """What came of an upload: stored suites, or checked ones, or problems."""
+    """Result of an upload: stored suites, checked ones, or problems."""
 
     name: str
     imported: tuple[Imported, ...] = ()
     checked: tuple[Preview, ...] = ()
-    """Looked at only; nothing of it is stored."""
+    """Checked only; nothing is stored."""
     is_other: bool = False
-    """Whether something else was asked to be kept than what had been looked at."""
+    """Whether the files differ from the checked ones."""
     problems: list[Quoted] = field(default_factory=list)
     hints: list[Quoted] = field(default_factory=list)
     targets: tuple[Target, ...] = ()
-    """Taken over from the bundle."""
+    """Imported from the bundle."""
     target_problems: list[Quoted] = field(default_factory=list)
-    """Of the bundle's targets file; the suites are kept all the same."""
+    """Problems of the bundle's targets file; the suites are stored anyway."""
 
     @property
     def status(self) -> int:
@@ -45,12 +45,12 @@ class Uploaded:
 
     @property
     def seal(self) -> str:
-        """What asks for just these files to be kept."""
+        """Return the token that confirms exactly these files."""
         return seal_of(self.checked)
 
     @property
     def waiting(self) -> list[Imported]:
-        """Suites whose targets file somebody may take over."""
+        """Return the suites whose targets file can be imported."""
         known = bool(self.targets or self.target_problems)
         return [] if known else [each for each in self.imported if each.version.targets_text]
 
@@ -58,7 +58,7 @@ class Uploaded:
 @require_POST
 @project_page("upload")
 def suite_upload(request: ProjectRequest) -> HttpResponse:
-    """Store the uploaded suites, or say every problem of them with its line."""
+    """Store the uploaded suites, or show every problem with its line."""
     form = UploadForm(request.POST, request.FILES)
     uploaded = _take(request, form) if form.is_valid() else None
     context = {"form": form, "uploaded": uploaded}
@@ -82,7 +82,7 @@ def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
         refused = quoted([problem for problem in error.problems if not problem.lint], files)
         return Uploaded(name, problems=refused, hints=quoted([p for p in error.problems if p.lint], files))
     hints = quoted([lint for each in imported for lint in each.lints], files)
-    # Who owns the machine is asked nothing; others take the targets over by a button.
+    # Import at once for an embedded evalhub; others confirm with a button.
     versions = [each.version for each in imported] if settings.EMBEDDED else []
     brought = import_uploaded_targets(versions, by=request.user)
     problems = quoted(brought.problems, _targets_files(versions))

@@ -1,4 +1,4 @@
-"""Suites: the list with its upload, one of them, and what its versions differ in."""
+"""Views of suites: list, detail and version differences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_DIFFERENCES = 20
 @require_safe
 @project_page()
 def suite_list(request: ProjectRequest) -> HttpResponse:
-    """List the project's suites that the address's filters leave, under the form that takes new ones."""
+    """List the matching suites below the upload form."""
     filters = lists.SuiteFilters.of(request.GET)
     context = {
         "suites": lists.suite_list(request.access.project, filters),

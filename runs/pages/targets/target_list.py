@@ -1,4 +1,4 @@
-"""Targets with what workers found of them and what was run on them."""
+"""Read targets with their checks and runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DAYS = 7
 
 @dataclass(frozen=True)
 class CheckedTarget:
-    """A target with what workers found of it."""
+    """A target with its last check."""
 
     target: Target
     check: TargetCheck | None
@@ -26,7 +26,7 @@ class CheckedTarget:
 
     @property
     def state(self) -> str:
-        """The word of the badge."""
+        """The badge's text."""
         if self.target.is_imported:
             return "results only"
         if not self.target.accepted:
@@ -116,19 +116,19 @@ def _rows(targets: QuerySet[Target], now: datetime) -> list[TargetRow]:
 
 @dataclass(frozen=True)
 class WorkerRow:
-    """A worker, and whether it was heard of lately."""
+    """A worker and whether it is online."""
 
     worker: Worker
     is_heard: bool
 
     @property
     def state(self) -> str:
-        """The word of the badge."""
+        """The badge's text."""
         if not self.is_heard:
             return "lost"
         return "working" if self.worker.lanes else "idle"
 
 
 def worker_rows(*, now: datetime) -> list[WorkerRow]:
-    """Return the processes that carry trials. One query."""
+    """Return the workers. One query."""
     return [WorkerRow(each, now - each.seen < Worker.HEARD_WITHIN) for each in Worker.objects.all()]

@@ -1,4 +1,4 @@
-"""Targets: the list with its import, one of them as text, and whether it can work."""
+"""Views of targets: list, import, edit and check."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from scenarios.quoting import Quoted, quoted
 
 
 @dataclass(frozen=True)
-class TakenOver:
-    """What came of a targets file: stored or proposed targets, or its problems."""
+class ImportedTargets:
+    """Result of a targets file: stored or proposed targets, or problems."""
 
     name: str
     targets: tuple[Target, ...] = ()
@@ -38,7 +38,7 @@ class TakenOver:
 
     @property
     def proposed(self) -> list[Target]:
-        """Those that wait for an admin."""
+        """Return the targets that wait for an admin."""
         return [target for target in self.targets if not target.accepted]
 
     @property
@@ -75,14 +75,14 @@ def _rights(request: ProjectRequest) -> dict[str, bool]:
 @require_safe
 @project_page()
 def target_list(request: ProjectRequest) -> HttpResponse:
-    """List the project's targets and the workers that would carry them."""
+    """List the project's targets and workers."""
     return render(request, "targets/targets.html", _list(request))
 
 
 @require_POST
 @project_page("upload")
 def target_import(request: ProjectRequest) -> HttpResponse:
-    """Take over a targets file, or say every problem of it with its line."""
+    """Import a targets file, or show every problem with its line."""
     form = TargetsFileForm(request.POST, request.FILES)
     taken = None
     if form.is_valid():
@@ -95,22 +95,22 @@ def target_import(request: ProjectRequest) -> HttpResponse:
     )
 
 
-def take(request: ProjectRequest, name: str, content: bytes) -> TakenOver:
-    """Store the targets of a file as its bringer's role allows."""
+def take(request: ProjectRequest, name: str, content: bytes) -> ImportedTargets:
+    """Store a file's targets as the user's role allows."""
     access = request.access
     try:
         targets = import_targets(
             access.project, content, name, by=request.user, accepted=accepts_at_once(access)
         )
     except ScenarioFileError as error:
-        return TakenOver(name, problems=quoted(error.problems, {name: content}))
-    return TakenOver(name, targets)
+        return ImportedTargets(name, problems=quoted(error.problems, {name: content}))
+    return ImportedTargets(name, targets)
 
 
 @require_POST
 @project_page("upload")
 def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
-    """Take over the targets file that a suite's newest version brought."""
+    """Import the targets file of a suite's newest version."""
     found = get_object_or_404(Suite, project=request.access.project, slug=suite)
     version = found.versions.first()
     file, text = (version.targets_file, version.targets_text) if version else ("", "")
@@ -121,16 +121,16 @@ def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
         return redirect("target-list", request.access.project.slug)
     try:
         targets = import_bundle_targets(version, by=request.user, accepted=accepts_at_once(request.access))
-        taken = TakenOver(file, targets)
+        taken = ImportedTargets(file, targets)
     except ScenarioFileError as error:
-        taken = TakenOver(file, problems=quoted(error.problems, {file: text.encode()}))
+        taken = ImportedTargets(file, problems=quoted(error.problems, {file: text.encode()}))
     return render(request, "targets/targets.html", _list(request, taken=taken), status=taken.status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page("manage")
 def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Show a target as its entry in a targets file, and replace it by what is sent."""
+    """Edit a target as its entry in a targets file."""
     target = find_target(request, pk)
     if request.method != "POST":
         text = yaml.safe_dump(target.definition, sort_keys=False, allow_unicode=True, width=100)
@@ -158,14 +158,14 @@ def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
 
 
 def _is_crossed(form: TargetForm, target: Target) -> bool:
-    """Tell whether somebody rewrote the target since its page was drawn."""
+    """Return whether the target changed since its page was rendered."""
     return form.is_valid() and form.cleaned_data["was"] not in ("", target.changed.isoformat())
 
 
 @require_POST
 @project_page("manage")
 def target_accept(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Let a proposed target be used."""
+    """Accept a proposed target."""
     target = find_target(request, pk)
     try:
         edits.accept(target, by=request.user)
@@ -178,7 +178,7 @@ def target_accept(request: ProjectRequest, pk: int) -> HttpResponse:
 @require_POST
 @project_page("manage")
 def target_remove(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Delete a target that nothing ran on, or reject a proposed one."""
+    """Delete an unused target, or reject a proposed one."""
     target = find_target(request, pk)
     try:
         edits.remove(target, by=request.user)
@@ -191,7 +191,7 @@ def target_remove(request: ProjectRequest, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page(to_post="run")
 def target_check(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Ask a worker whether a target can work, and show what is known of it; htmx asks on until there is an answer."""
+    """Check a target on a worker and show the result; htmx polls until it arrives."""
     target = find_target(request, pk)
     if request.method == "POST":
         request_check(target, by=request.user)

@@ -1,4 +1,4 @@
-"""Which suite a page over runs opens with where none is asked for."""
+"""Choose a page's default suite."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_RUNS = 100
 
 
 def newest_suite(project: Project) -> int | None:
-    """Return the suite of a project's newest run, None where nothing was run. One query."""
+    """Return the suite of a project's newest run, None without runs. One query."""
     return next((suite for _, suite in _newest(project.pk)[:1]), None)
 
 

@@ -1,4 +1,4 @@
-"""A suite over its runs: trends of its measures, and what judges keep saying."""
+"""Views of a suite over its runs: trends and judges' statements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _chosen_suite(
 @require_safe
 @project_page()
 def trends(request: ProjectRequest) -> HttpResponse:
-    """Draw a measure of a suite over its runs, with the table of the same values."""
+    """Show a suite's measure over its runs as chart and table."""
     project, target = request.access.project, request.GET.get("target", "")
     suites, suite = _chosen_suite(project, request.GET.get("suite", ""), newest_suite)
     found = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
@@ -53,7 +53,7 @@ def trends(request: ProjectRequest) -> HttpResponse:
 @require_safe
 @project_page()
 def reviews(request: ProjectRequest) -> HttpResponse:
-    """Show what judges said over a suite's runs, guidance beside guidance."""
+    """Show judges' statements on a suite's runs by guidance."""
     suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""), newest_judged_suite)
     choices = [(each.slug, each.name) for each in suites]
     context = {"suite_choices": choices, "suite": suite, "readings": readings(suite) if suite else []}

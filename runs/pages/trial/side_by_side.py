@@ -1,4 +1,4 @@
-"""Two trials of one scenario beside each other: what they came to, and what their agents did."""
+"""Compare two trials of a scenario: results and commands."""
 
 from __future__ import annotations
 

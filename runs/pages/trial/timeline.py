@@ -1,4 +1,4 @@
-"""A trial as it went: its steps in parts that fit a page, attempts that belong together, and where a call stands."""
+"""Build a trial's timeline: pages of steps, grouped attempts, links to calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AT_ONCE = 200
 
 
 @dataclass(frozen=True)
-class Group:
+class StepGroup:
     """Steps that are attempts at the same subcommand, or one step alone."""
 
     steps: list[Step] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Group:
 class Timeline:
     """A part of a trial's steps, in groups."""
 
-    groups: list[Group]
+    groups: list[StepGroup]
     calls: int
     steps: int
     next: int | None
@@ -82,7 +82,7 @@ def address(at: int, number: int, start: int | None = 0) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class CallLocation:
     """Where a call stands in the timeline."""
 
     call: Call
@@ -90,19 +90,21 @@ class Place:
     """Behind that of its trial."""
 
 
-def places(events: Sequence[Event]) -> dict[int, Place]:
+def places(events: Sequence[Event]) -> dict[int, CallLocation]:
     """Return the place of each call by the index of its event; none where the timeline is drawn from commands alone."""
     paired = {call.index: call for call in calls(events)}
     steps = enumerate(drawn(events, paired) if paired else ())
     found = [(at, index) for at, (index, _) in steps if index in paired]
-    return {index: Place(paired[index], address(at, number)) for number, (at, index) in enumerate(found, 1)}
+    return {
+        index: CallLocation(paired[index], address(at, number)) for number, (at, index) in enumerate(found, 1)
+    }
 
 
-def _grouped(steps: Sequence[Step]) -> Iterator[Group]:
+def _grouped(steps: Sequence[Step]) -> Iterator[StepGroup]:
     at = 0
     while at < len(steps):
         end = _end_of_attempts(steps, at)
-        yield Group(list(steps[at : end + 1]))
+        yield StepGroup(list(steps[at : end + 1]))
         at = end + 1
 
 

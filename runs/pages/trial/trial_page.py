@@ -1,4 +1,4 @@
-"""One trial with everything its page shows."""
+"""Read a trial for its page."""
 
 from __future__ import annotations
 

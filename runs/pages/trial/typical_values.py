@@ -1,4 +1,4 @@
-"""What is usual for a scenario: the medians of how its last trials used the tool."""
+"""Compute a scenario's typical values: medians of its recent trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One trial, and the files that were kept of it."""
+"""Views of one trial and its files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _trial(request: ProjectRequest, pk: int) -> Trial:
 @require_safe
 @project_page()
 def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Show what the agent did, and why that passed or failed."""
+    """Show what the agent did, and why the trial passed or failed."""
     asked = request.GET.get("part", "")
     part = asked if asked in PARTS else PARTS[0]
     start = key_of(request.GET.get("from", "")) or 0
@@ -111,7 +111,7 @@ def transcript_text(request: ProjectRequest, pk: int) -> HttpResponse:
 @require_safe
 @project_page()
 def trial_against(request: ProjectRequest, pk: int, base: int) -> HttpResponse:
-    """Show a trial beside another one of its scenario, such as the baseline's."""
+    """Compare a trial with another of its scenario, such as the baseline's."""
     compared = two_trials(request.access.project, base, pk)
     if compared is None:
         raise Http404

@@ -1,4 +1,4 @@
-"""What a trial left in its workspace against what that started from, file by file."""
+"""Compare a trial's workspace with its start, file by file."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class WorkspaceChanges:
-    """What became of a workspace, or why that is not known."""
+    """A workspace's changes, or why they are unknown."""
 
     files: tuple[FileChange, ...] = ()
     """The first of them, by path."""
@@ -125,7 +125,7 @@ def _start(trial: Trial) -> tuple[FixtureFile, ...]:
     content = trial.scenario_version.content
     if content.get("bundle"):
         return ()
-    rows = list(_carried(trial.run.suite_version_id, trial.scenario_version_id))
+    rows = list(_bundle_files(trial.run.suite_version_id, trial.scenario_version_id))
     archive = next((bytes(row[2]) for row in rows if row[2] is not None), None)
     return lay_over(
         unpack(archive) if archive is not None else (),
@@ -135,7 +135,7 @@ def _start(trial: Trial) -> tuple[FixtureFile, ...]:
     )
 
 
-def _carried(suite_version: int, mine: int) -> QuerySet[ScenarioVersion, Any]:
+def _bundle_files(suite_version: int, mine: int) -> QuerySet[ScenarioVersion, Any]:
     """The names of what a suite's scenarios came with, and the files themselves of one of them."""
     carrying = ScenarioVersion.objects.filter(suite_versions=suite_version, fixture__isnull=False)
     own = Case(When(pk=mine, then=F("fixture__archive")))

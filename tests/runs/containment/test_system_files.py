@@ -10,7 +10,7 @@ import pytest
 from runs.containment.process import run_process
 from runs.containment.profiles import AGENT
 from runs.containment.sandbox import Containment, Level
-from runs.containment.system_files import KEPT_SECONDS, gathered
+from runs.containment.system_files import KEPT_SECONDS, system_folder
 from tests.runs.containments import containment
 
 
@@ -31,52 +31,52 @@ def files(folder: Path) -> set[str]:
 
 
 def test_it_gathers_what_is_there_but_no_keys(tmp_path, system):
-    folder = gathered(tmp_path / "gathered", system)
+    folder = system_folder(tmp_path / "gathered", system)
     assert folder
     assert files(folder) == {"resolv.conf", "ssl", "ssl/openssl.cnf", "ssl/cert.pem"}
     assert (folder / "ssl" / "cert.pem").readlink() == Path("/usr/share/certs/cert.pem")
 
 
 def test_it_is_made_once(tmp_path, system):
-    first = gathered(tmp_path / "gathered", system)
+    first = system_folder(tmp_path / "gathered", system)
     assert first
     (first / "resolv.conf").write_text("as it was made")
-    assert gathered(tmp_path / "gathered", system) == first
+    assert system_folder(tmp_path / "gathered", system) == first
     assert (first / "resolv.conf").read_text() == "as it was made"
 
 
 @pytest.mark.parametrize("changed", ["resolv.conf", "ssl/new.pem"])
 def test_a_system_that_changes_is_gathered_anew(tmp_path, system, changed):
-    before = gathered(tmp_path / "gathered", system)
+    before = system_folder(tmp_path / "gathered", system)
     (tmp_path / "etc" / changed).write_text("nameserver 198.51.100.7\n")
-    after = gathered(tmp_path / "gathered", system)
+    after = system_folder(tmp_path / "gathered", system)
     assert before and after and after != before
     assert before.is_dir(), "a sandbox may have it still"
     assert (after / changed).read_text() == "nameserver 198.51.100.7\n"
 
 
 def test_what_nobody_can_have_any_more_is_removed(tmp_path, system):
-    before = gathered(tmp_path / "gathered", system)
+    before = system_folder(tmp_path / "gathered", system)
     assert before
     old = time.time() - KEPT_SECONDS - 60
     os.utime(before, (old, old))
-    assert gathered(tmp_path / "gathered", system) == before, "what is in use stays, however old"
+    assert system_folder(tmp_path / "gathered", system) == before, "what is in use stays, however old"
     (tmp_path / "etc" / "resolv.conf").write_text("nameserver 198.51.100.7\n")
-    after = gathered(tmp_path / "gathered", system)
+    after = system_folder(tmp_path / "gathered", system)
     assert after
     assert [each.name for each in after.parent.iterdir()] == [after.name]
 
 
 def test_many_at_once_make_one(tmp_path, system):
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: gathered(tmp_path / "gathered", system), range(16)))
+        made = list(pool.map(lambda _: system_folder(tmp_path / "gathered", system), range(16)))
     assert len(set(made)) == 1
     assert made[0] and [each.name for each in made[0].parent.iterdir()] == [made[0].name]
 
 
 def test_where_nothing_can_be_written_there_is_none(tmp_path, system):
     (tmp_path / "gathered").write_text("a file")
-    assert gathered(tmp_path / "gathered", system) is None
+    assert system_folder(tmp_path / "gathered", system) is None
 
 
 def said(contained: Containment, tmp_path: Path, command: str, readable: tuple[Path, ...] = ()) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluators.model import Price
 from runs.containment.outbound import Outbound
-from runs.containment.sandbox import Containment, Policy, look_at_machine
+from runs.containment.sandbox import Containment, Policy, detect_machine
 from runs.providers import OPTIONS
 from runs.providers.base import Invocation
 from runs.providers.language_model import LanguageModel
@@ -17,7 +17,7 @@ from tests.model_server import ModelServer
 
 KEY = "sk-of-the-tests-0123456789"
 LOOPBACK = Outbound(loopback=True)
-CONTAINMENT = Containment(Policy("off"), look_at_machine(), os.environ["PATH"], (), LOOPBACK)
+CONTAINMENT = Containment(Policy("off"), detect_machine(), os.environ["PATH"], (), LOOPBACK)
 
 FIELDS: dict[str, dict[str, Any]] = {
     "azure": {"deployment_name": "gpt-4o-mini"},

@@ -154,8 +154,8 @@ def test_a_log_puts_lines_together_that_come_in_pieces(tmp_path):
     ("does", "message"),
     [
         ("fail", r"ended with exit code 3: stderr: warming up\nquota exceeded.*stdout: \{"),
-        ("silent", "ended without a message of the assistant"),
-        ("garbage", "gave no stream that can be read"),
+        ("silent", "ended without an assistant message"),
+        ("garbage", "printed an unreadable stream"),
         ("nothing", "printed nothing"),
     ],
 )

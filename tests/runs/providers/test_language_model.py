@@ -7,9 +7,9 @@ import pytest
 from evaluators.model import Price, Usage
 from evaluators.transcripts import parse
 from runs.containment.outbound import Outbound
-from runs.containment.sandbox import Containment, Policy, look_at_machine
+from runs.containment.sandbox import Containment, Policy, detect_machine
 from runs.errors import ProviderError
-from runs.providers.access import access_of, azure_address, with_key
+from runs.providers.access import azure_address, resolve_access, with_key
 from runs.providers.language_model import LanguageModel
 from runs.providers.litellm import LitellmOptions
 from runs.providers.options import ResolvedTarget
@@ -130,7 +130,7 @@ def test_a_cost_that_is_not_known_is_none_and_not_zero(models, changes, answer):
 
 
 def test_an_address_that_may_not_be_called_is_refused_before_anything_is_sent(models):
-    access = access_of(target_of(models), outbound=Outbound())
+    access = resolve_access(target_of(models), outbound=Outbound())
     with pytest.raises(ProviderError, match="EVALHUB_HTTP_ALLOW"):
         access.check_address()
     assert provider_of(models).check().available
@@ -138,7 +138,7 @@ def test_an_address_that_may_not_be_called_is_refused_before_anything_is_sent(mo
 
 
 def test_a_target_at_an_address_that_may_not_be_called_is_not_available(models):
-    closed = Containment(Policy("off"), look_at_machine(), "/usr/bin", (), Outbound())
+    closed = Containment(Policy("off"), detect_machine(), "/usr/bin", (), Outbound())
     provider = LanguageModel(target_of(models), closed)
     assert "EVALHUB_HTTP_ALLOW" in provider.check().sentence
     with pytest.raises(ProviderError, match="EVALHUB_HTTP_ALLOW"):

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from runs.containment.outbound import AddressRefused, Outbound
-from runs.containment.outbound_http import OutOfTime, Patience, Stopped, client
+from runs.containment.outbound_http import Deadline, DeadlineExceeded, Stopped, client
 from runs.providers.healthcheck import ask_address
 from tests.runs.servers import Reply, serving
 
@@ -86,7 +86,7 @@ def test_a_wrong_word_in_the_list_is_told(word):
 
 
 def get(url: str, outbound: Outbound, *, seconds: float = 5.0, follow: bool = False, stopped=lambda: False):
-    with client(outbound, Patience(seconds, stopped), follow_redirects=follow) as asking:
+    with client(outbound, Deadline(seconds, stopped), follow_redirects=follow) as asking:
         return asking.get(url)
 
 
@@ -126,7 +126,7 @@ def test_no_variable_of_the_environment_sends_it_elsewhere(monkeypatch):
 def test_the_time_limit_holds_for_the_whole_of_a_slow_answer():
     began = time.monotonic()
     drops = Reply(pieces=(b"x",) * 40, delay=0.1)
-    with serving(drops) as server, pytest.raises(OutOfTime):
+    with serving(drops) as server, pytest.raises(DeadlineExceeded):
         get(server.url, LOOPBACK, seconds=0.5)
     assert 0.4 < time.monotonic() - began < 5
 

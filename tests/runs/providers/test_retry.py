@@ -8,8 +8,8 @@ import pytest
 
 from runs.providers.retry import (
     Backoff,
-    Failure,
     RequestFailed,
+    RequestFailure,
     delay_ms,
     is_retryable,
     retry_after_seconds,
@@ -21,7 +21,7 @@ from runs.targets.definitions import define, resolve
 class Calls:
     """Fails as it is told to, then answers."""
 
-    def __init__(self, *failures: Failure) -> None:
+    def __init__(self, *failures: RequestFailure) -> None:
         self.failures = list(failures)
         self.made = 0
         self.waits: list[float] = []
@@ -40,17 +40,19 @@ def retried(calls: Calls, backoff: Backoff | None = None) -> str:
 @pytest.mark.parametrize(
     ("failure", "expected"),
     [
-        pytest.param(Failure(status=500), True, id="a listed status"),
-        pytest.param(Failure(status=418), False, id="a status that is not listed"),
-        pytest.param(Failure(status=400, code="ECONNRESET"), False, id="a status before a network code"),
-        pytest.param(Failure("HTTP 503 Service Unavailable"), True, id="a status in the message"),
-        pytest.param(Failure("HTTP 404 Not Found"), False, id="another status in the message"),
-        pytest.param(Failure(code="ETIMEDOUT"), True, id="a network code"),
-        pytest.param(Failure("fetch failed"), True, id="a network message"),
-        pytest.param(Failure("boom"), False, id="an unknown failure"),
-        pytest.param(Failure(network=True), True, id="a network failure by its kind"),
-        pytest.param(Failure("network aborted", name="AbortError"), False, id="an abort"),
-        pytest.param(Failure("network", name="CancelledError"), False, id="a cancellation"),
+        pytest.param(RequestFailure(status=500), True, id="a listed status"),
+        pytest.param(RequestFailure(status=418), False, id="a status that is not listed"),
+        pytest.param(
+            RequestFailure(status=400, code="ECONNRESET"), False, id="a status before a network code"
+        ),
+        pytest.param(RequestFailure("HTTP 503 Service Unavailable"), True, id="a status in the message"),
+        pytest.param(RequestFailure("HTTP 404 Not Found"), False, id="another status in the message"),
+        pytest.param(RequestFailure(code="ETIMEDOUT"), True, id="a network code"),
+        pytest.param(RequestFailure("fetch failed"), True, id="a network message"),
+        pytest.param(RequestFailure("boom"), False, id="an unknown failure"),
+        pytest.param(RequestFailure(network=True), True, id="a network failure by its kind"),
+        pytest.param(RequestFailure("network aborted", name="AbortError"), False, id="an abort"),
+        pytest.param(RequestFailure("network", name="CancelledError"), False, id="a cancellation"),
     ],
 )
 def test_it_tells_what_may_be_repeated(failure, expected):
@@ -59,24 +61,26 @@ def test_it_tells_what_may_be_repeated(failure, expected):
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_it_never_repeats_what_is_forbidden_even_when_configured(status):
-    assert is_retryable(Failure(status=status), [status]) is False
+    assert is_retryable(RequestFailure(status=status), [status]) is False
 
 
 def test_default_exponential_backoff():
-    calls = Calls(*[Failure(status=429)] * 3)
+    calls = Calls(*[RequestFailure(status=429)] * 3)
     assert retried(calls) == "answer"
     assert calls.made == 4
     assert calls.waits == [1.0, 2.0, 4.0]
 
 
 def test_it_raises_the_last_failure_when_no_retry_is_left():
-    calls = Calls(*[Failure("HTTP 500")] * 9)
+    calls = Calls(*[RequestFailure("HTTP 500")] * 9)
     with pytest.raises(RequestFailed, match="HTTP 500"):
         retried(calls, Backoff(max_retries=2))
     assert calls.made == 3
 
 
-@pytest.mark.parametrize("failure", [Failure(status=401), Failure(status=403), Failure(status=400)])
+@pytest.mark.parametrize(
+    "failure", [RequestFailure(status=401), RequestFailure(status=403), RequestFailure(status=400)]
+)
 def test_non_retryable_errors(failure):
     calls = Calls(failure)
     with pytest.raises(RequestFailed):
@@ -101,13 +105,15 @@ def test_it_clamps_the_wait_after_the_jitter(attempt, jitter, expected):
 
 
 def test_it_waits_as_long_as_the_other_side_asks_but_not_beyond_the_cap():
-    calls = Calls(Failure(status=429, retry_after_seconds=7), Failure(status=429, retry_after_seconds=900))
+    calls = Calls(
+        RequestFailure(status=429, retry_after_seconds=7), RequestFailure(status=429, retry_after_seconds=900)
+    )
     retried(calls)
     assert calls.waits == [7.0, 60.0]
 
 
 def test_it_jitters_between_three_and_five_quarters():
-    calls = Calls(Failure(status=500))
+    calls = Calls(RequestFailure(status=500))
     with_retry(calls, Backoff(), calls.waits.append)
     assert 0.75 <= calls.waits[0] <= 1.25
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from runs.models import Launch
 from runs.models.run import Trigger
 from runs.pages.new_run.forms import RunForm
-from runs.pages.new_run.run_choices import offer_of
+from runs.pages.new_run.run_choices import run_choices
 from runs.planning.command_line import as_command
 from runs.planning.request import plan, request_runs
 from runs.planning.selection import ProjectReader
@@ -47,7 +47,7 @@ def asked(project, version, **fields):
         **fields,
     }.items():
         given.setlist(name, value if isinstance(value, list) else [value])
-    offer = offer_of(project, now=timezone.now())
+    offer = run_choices(project, now=timezone.now())
     form = RunForm(offer, given)
     assert form.is_valid(), form.errors
     return form.request(), as_command(form.request(), offer.guidance_of(form.version.suite))
@@ -150,7 +150,7 @@ def test_the_last_upload_is_what_both_run(project, version):
 
 def test_what_is_known_is_not_read_again(project, version):
     request, _ = asked(project, version, targets=["local", "-1"])
-    offer = offer_of(project, now=timezone.now())
+    offer = run_choices(project, now=timezone.now())
     reader = ProjectReader(project, targets=[each.target for each in offer.targets], guidance=offer.defaults)
     with CaptureQueriesContext(connection) as queries:
         planned = plan(project, request, reader)

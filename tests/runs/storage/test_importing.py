@@ -138,19 +138,19 @@ def test_agentv_lines_come_out_with_the_same_names() -> None:
 
 def test_a_bad_line_is_warned_of_and_the_others_count() -> None:
     clerk, _ = stored(as_lines("{broken", ""), file="eval.jsonl")
-    assert clerk.warnings == ["eval.jsonl: These lines are no results and were left out: 4."]
+    assert clerk.warnings == ["eval.jsonl: skipped lines that are not results: 4."]
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "holds no results"),
-        (b"just text", "holds no results"),
+        (b"", "no results found"),
+        (b"just text", "no results found"),
         (b"\xff\xfe\x00", "not UTF-8"),
-        (b'{"cases": []}', "no case with an `id`"),
-        (b'{"cases": [1, {}]}', "no case with an `id`"),
-        (b'[{"eval_id": "x"}]', "holds no results"),
-        (b"[" * 100_000, "holds no results"),
+        (b'{"cases": []}', "no case in `cases` has an `id`"),
+        (b'{"cases": [1, {}]}', "no case in `cases` has an `id`"),
+        (b'[{"eval_id": "x"}]', "no results found"),
+        (b"[" * 100_000, "no results found"),
     ],
     ids=["empty", "prose", "binary", "no cases", "no ids", "a list", "nested deep"],
 )

@@ -121,7 +121,7 @@ def test_fallback_when_provider_cannot_batch(models):
     assert preparation.prepare_run(run.pk)
     run = carried(run)
     (warning,) = run.warnings
-    assert "'gemini' takes no batches" in warning
+    assert "doesn't support batches of the provider 'gemini'" in warning
     assert run.outcome == "pass"
     assert not ProviderBatch.objects.exists()
 

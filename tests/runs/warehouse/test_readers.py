@@ -20,7 +20,7 @@ from runs.warehouse.digests import Digest
 from runs.warehouse.filter_choices import choices
 from runs.warehouse.outcome_history import recent_runs, strips
 from runs.warehouse.repeated_statements import statements
-from runs.warehouse.run_filters import Filters
+from runs.warehouse.run_filters import RunListFilters
 from runs.warehouse.run_list import page_of_runs, rows
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.trends import trend
@@ -29,7 +29,7 @@ from tests.runs.warehouse.finished_runs import history, rows_of
 from tests.trial_parts import make_judging
 
 READERS = {
-    "page of runs": (3, lambda v: rows(page_of_runs(v.suite.project, Filters(), "").rows)),
+    "page of runs": (3, lambda v: rows(page_of_runs(v.suite.project, RunListFilters(), "").rows)),
     "choices": (4, lambda v: choices(v.suite.project)),
     "glance": (8, lambda v: glance(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),

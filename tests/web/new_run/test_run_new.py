@@ -69,8 +69,8 @@ def test_guidance_can_be_chosen(signed_in, version):
         ({"timeout_seconds": "nan"}, "Enter a number of seconds, such as 120."),
         ({"timeout_seconds": "0"}, "Enter 0.001 or more."),
         ({"timeout_seconds": "86401"}, "Enter 86400 or less."),
-        ({"baseline": "9" * 30}, "Give a run's number, or last-pass."),
-        ({"baseline": "<b>last</b>"}, "There is no run '<b>last</b>' to be the baseline."),
+        ({"baseline": "9" * 30}, "For the baseline, give a run number or last-pass."),
+        ({"baseline": "<b>last</b>"}, "There is no run '<b>last</b>'."),
     ],
     ids=[
         "no number",
