@@ -134,9 +134,9 @@ class PlainCommand(BaseCommand):
 
 
 def _database_trouble(error: Exception) -> Refused:
-    told = str(error).strip().splitlines()[0]
+    message = str(error).strip().splitlines()[0]
     return Refused(
-        f"The database cannot be used: {told}. Check DATABASE_URL, and run 'manage.py migrate' after an upgrade.",
+        f"The database cannot be used: {message}. Check DATABASE_URL, and run 'manage.py migrate' after an upgrade.",
         id="database/unusable",
     )
 

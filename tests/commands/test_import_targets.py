@@ -25,7 +25,7 @@ def folder(tmp_path: Path, agent: dict[str, str]) -> Path:
 def test_its_targets_are_taken_over_and_told(tmp_path):
     called = call("import_scenarios", str(folder(tmp_path, AGENT)))
     assert called.code == 0, called.err
-    assert "Targets taken over: local." in called.out
+    assert "Imported targets: local." in called.out
     target = Target.objects.get()
     assert (target.accepted, target.base_folder) == (True, str(tmp_path / ".agentv"))
 
@@ -45,6 +45,6 @@ def test_on_a_server_who_has_its_shell_is_asked_nothing(tmp_path, settings):
 def test_a_broken_targets_file_is_1_and_leaves_the_suite_kept(tmp_path):
     called = call("import_scenarios", str(folder(tmp_path, {**AGENT, "provider": "clli"})))
     assert called.code == 1
-    assert "The targets file was not taken over; the suites are kept:" in called.out
+    assert "The targets file has errors and was not imported; the suites were stored:" in called.out
     assert ".agentv/targets.yaml:" in called.out
     assert Suite.objects.exists() and not Target.objects.exists()

@@ -51,7 +51,7 @@ class Command(EvalhubCommand):
 def _take(
     path: Path, bundle: Bundle, project: Project, *, strict: bool
 ) -> tuple[tuple[Imported, ...], UploadedTargets]:
-    """Store a bundle's suites, and take over the targets that it brings as `run_scenarios` does."""
+    """Store a bundle's suites, and import its targets as `run_scenarios` does."""
     by = acting_user()
     imported = import_files(bundle, project=project, by=by, strict=strict)
     versions = [each.version for each in imported]
@@ -60,11 +60,11 @@ def _take(
 
 
 def _lines(imported: tuple[Imported, ...], brought: UploadedTargets) -> list[str]:
-    lines = [_told(each) for each in imported]
+    lines = [_text(each) for each in imported]
     if brought.targets:
-        lines.append(f"Targets taken over: {', '.join(each.name for each in brought.targets)}.")
+        lines.append(f"Imported targets: {', '.join(each.name for each in brought.targets)}.")
     if brought.problems:
-        lines.append("The targets file was not taken over; the suites are kept:")
+        lines.append("The targets file has errors and was not imported; the suites were stored:")
     return [*lines, *(f"  {problem}" for problem in brought.problems)]
 
 
@@ -72,7 +72,7 @@ def _target_json(target: Target) -> dict[str, Any]:
     return {"name": target.name, "provider": target.provider, "accepted": target.accepted}
 
 
-def _told(imported: Imported) -> str:
+def _text(imported: Imported) -> str:
     changes = imported.changes
     parts = [f"{len(keys)} {word}" for word, keys in _by_kind(imported).items() if keys]
     version = f"{imported.suite.slug} v{imported.version.number}"

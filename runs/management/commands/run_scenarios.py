@@ -59,11 +59,11 @@ class Command(EvalhubCommand):
             request = _request(project, options)
             here = options["now"]
             launch = request_runs(project, request, by=acting_user(), trigger=Trigger.CLI, wake=not here)
-            return self._carry(launch, options)
+            return self._execute(launch, options)
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
 
-    def _carry(self, launch: Launch, options: dict[str, Any]) -> Result:
+    def _execute(self, launch: Launch, options: dict[str, Any]) -> Result:
         ended = _writer(options["output_dir"])
         if options["now"]:
             run_here.run_here(launch, ended)

@@ -41,7 +41,7 @@ class Command(PlainCommand):
         else:
             host = settings.ALLOWED_HOSTS[0].removeprefix(".")
             link = f"https://{host}{_path(user)}"
-        return Result(told(link), {"link": link})
+        return Result(sign_in_sentence(link), {"link": link})
 
 
 def new_link(port: int, user: User | None = None) -> str:
@@ -53,8 +53,8 @@ def _path(user: User) -> str:
     return reverse("sign-in-link", args=[SignInLink.issue(user)])
 
 
-def told(link: str) -> str:
-    """Say to people what a link is for and how long."""
+def sign_in_sentence(link: str) -> str:
+    """Return a sentence with a sign-in link and its lifetime."""
     return f"Sign in: {link} (valid 15 minutes, once)"
 
 

@@ -23,7 +23,7 @@ from django.db import connections
 
 from evalhub.broker import broker_directory, broker_program, write_broker_config
 from evalhub.supervisor import Service, Supervisor, tie_to_parent
-from evalhub.teams.management.commands.signin_link import PORT_FILE, new_link, told
+from evalhub.teams.management.commands.signin_link import PORT_FILE, new_link, sign_in_sentence
 from evalhub.web import example_agent
 from evalhub.web.checks import TAG
 from evalhub.web.commands import HIGHEST_PORT, WRONG_USE, port_number
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
     def handle(self, *, port: int, once: bool, no_examples: bool, **options: Any) -> None:
-        self.began, self.json, self.told = time.monotonic(), options["json"], b"null"
+        self.began, self.json, self.summary = time.monotonic(), options["json"], b"null"
         self.check(tags=[TAG])
         _check_port(port)
         lock = _lock(settings.DATA_DIR, port)
@@ -105,7 +105,7 @@ class Command(BaseCommand):
                     examples.send_signal(signal.SIGINT)
                     examples.wait(10)
             document.seek(0)
-            self.told = document.read() or self.told
+            self.summary = document.read() or self.summary
         return examples.returncode
 
     def _announce(self, port: int, *, serving: bool) -> None:
@@ -114,13 +114,13 @@ class Command(BaseCommand):
         link = new_link(port) if serving and settings.EMBEDDED else None
         if self.json:
             self.stdout.write(
-                json.dumps({"url": address, "sign_in": link, "examples": json.loads(self.told)})
+                json.dumps({"url": address, "sign_in": link, "examples": json.loads(self.summary)})
             )
         elif address:
             seconds = time.monotonic() - self.began
             self.stdout.write(f"\nServing on {address} after {seconds:.1f} s. Ctrl-C stops everything.")
             if link:
-                self.stdout.write(told(link))
+                self.stdout.write(sign_in_sentence(link))
         # A program reads it through a pipe while evalhub goes on.
         self.stdout.flush()
 
