@@ -47,13 +47,13 @@ assert Trial.objects.get().answer == "hello"
 FIRST_REQUEST = """
 import django; django.setup()
 import time
-from runs.providers.access import access_of
+from runs.providers.access import resolve_access
 from runs.providers.completion import Asking
-from runs.providers.waiting import Patience
+from runs.providers.waiting import TimeLimit
 from tests.model_server import serving
 from tests.runs.providers.model_targets import LOOPBACK, target_of
 with serving() as server:
-    asking = Asking(access_of(target_of(server), outbound=LOOPBACK), Patience(20.0))
+    asking = Asking(resolve_access(target_of(server), outbound=LOOPBACK), TimeLimit(20.0))
     began = time.monotonic()
     asking.repeated(lambda litellm: None)
     print(time.monotonic() - began, asking.patience.passed)

@@ -163,7 +163,7 @@ def test_a_file_without_results_is_refused_and_nothing_stored(content: bytes, se
 def test_an_imported_target_cannot_run() -> None:
     project = make_project()
     stored(suite_result(), project)
-    with pytest.raises(RequestError, match="imported results only"):
+    with pytest.raises(RequestError, match="only in imported results"):
         find_target(project, "http://localhost:3000/chat")
 
 
