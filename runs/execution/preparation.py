@@ -125,7 +125,8 @@ def _check_registry(context: RunContext) -> None:
     if context.target.kind not in MODELS or (context.registry and context.registry.tools):
         return
     queued = Trial.objects.filter(run=context.run, state=TrialState.QUEUED).values("scenario_version")
-    contents = ScenarioVersion.objects.filter(pk__in=queued).values_list("content", flat=True)
+    versions = ScenarioVersion.objects.filter(pk__in=queued).order_by("pk")
+    contents = versions.values_list("content", flat=True)
     named = [spec.key for spec in map(ScenarioSpec.model_validate, contents) if _routes(spec)]
     if named:
         listed = ", ".join(named[:3]) + (", …" if len(named) > 3 else "")
