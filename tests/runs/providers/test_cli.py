@@ -204,7 +204,7 @@ def test_it_stops_when_it_is_cancelled(tmp_path):
     threading.Timer(0.2, asked.set).start()
     began = time.monotonic()
     assert provider("sleep 61.5").invoke(invocation(tmp_path, cancelled=asked.is_set)).cancelled
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
     assert nothing_left("sleep\00061.5")
 
 

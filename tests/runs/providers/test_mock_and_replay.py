@@ -40,7 +40,7 @@ def test_the_mock_has_a_trace(tmp_path):
 def test_the_mock_waits_as_long_as_it_is_told(tmp_path, delay):
     began = time.monotonic()
     recording = provider("mock", **delay).invoke(invocation(tmp_path))
-    assert 0.05 <= recording.seconds <= time.monotonic() - began < 1
+    assert 0.05 <= recording.seconds <= time.monotonic() - began < 10
 
 
 def test_the_mock_stops_when_it_is_cancelled(tmp_path):
