@@ -45,18 +45,6 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Forget cached rows: after a rollback their keys belong to others."""
-    yield
-    if needs_database(request.node):
-        from runs.execution import context
-        from runs.warehouse import measures
-
-        context.forget()
-        measures.forget()
-
-
-@pytest.fixture(autouse=True)
 def _no_connections_of_litellm() -> Iterator[None]:
     """Close the clients that litellm keeps for the next call: a test's server is not there any more."""
     yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
+from django.forms.models import model_to_dict
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field
 
@@ -67,7 +68,7 @@ class ReviewFilters(Cursor):
 def _judging(judging: JudgingRecord) -> dict[str, Any]:
     texts = ("system_prompt", "user_prompt", "raw_answer")
     shown: dict[str, Any] = redact_json(
-        {**judging_json(judging), **{name: judging.content.get(name, "") for name in texts}}
+        {**judging_json(model_to_dict(judging)), **{name: judging.content.get(name, "") for name in texts}}
     )
     own = {"id": judging.pk, "trial": judging.trial_id, "name": judging.name, "counts": judging.counts}
     return {**shown, **own, "created": moment(judging.created)}

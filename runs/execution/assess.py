@@ -11,7 +11,7 @@ from evaluators.criteria import Criteria
 from evaluators.diagnosis import diagnose
 from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
-from evaluators.model import Json, Transcript
+from evaluators.model import Complete, Json, Transcript, Workspace
 from evaluators.transcripts import UnreadableTranscript, parse
 from runs.execution.kept_files import keep_files
 from runs.execution.task import Task
@@ -21,6 +21,7 @@ from runs.execution.workspace import LocalWorkspace, PostResult
 from runs.models.trial import json_of
 from runs.providers.base import Recording
 from runs.warehouse.artifacts import Kept
+from scenarios.spec import ScenarioSpec
 
 LONGEST_SCRIPT_OUTPUT = 4000
 
@@ -46,7 +47,18 @@ def assess(
             folder.write_record(recording.raw, recording.events)
         post = workspace.run_post(task.spec.post)
     bundle = replace(workspace, path=folder.bundle) if workspace and folder and task.spec.bundle else None
-    evidence = _evidence(task, recording, transcript, workspace, bundle)
+    evidence = evidence_of(
+        task.spec,
+        recording,
+        transcript,
+        workspace,
+        bundle=bundle,
+        seed=task.context.seed,
+        snapshot=task.context.options.snapshot,
+        executes_tools=task.executes_tools,
+        complete=task.context.complete,
+        model=task.context.model,
+    )
     return judged(described, task.criteria, evidence, recording, post)
 
 
@@ -99,31 +111,38 @@ def judged(
     )
 
 
-def _evidence(
-    task: Task,
+def evidence_of(
+    spec: ScenarioSpec,
     recording: Recording,
     transcript: Transcript,
-    workspace: LocalWorkspace | None,
-    bundle: LocalWorkspace | None,
+    workspace: Workspace | None,
+    *,
+    seed: Json,
+    snapshot: Json,
+    complete: Complete | None,
+    bundle: Workspace | None = None,
+    executes_tools: bool = True,
+    model: str = "",
 ) -> Evidence:
-    env = workspace.env if workspace else {}
+    """Return what the layers read of a recording; the keywords are `Evidence`'s."""
+    env = workspace.env if isinstance(workspace, LocalWorkspace) else {}
     return Evidence(
         transcript=transcript,
         workspace=workspace,
         bundle=bundle,
-        seed=task.context.seed,
-        snapshot=task.context.options.snapshot,
-        executes_tools=task.executes_tools,
-        tool=task.spec.criteria.tool,
-        prompt=task.spec.prompt,
+        tool=spec.criteria.tool,
+        prompt=spec.prompt,
         answer=recording.answer if recording.answer is not None else transcript.answer,
         exit_code=recording.exit_code,
         timed_out=recording.timed_out,
         seconds=recording.seconds,
         usage=recording.usage or transcript.usage,
-        complete=task.context.complete,
-        model=task.context.model,
+        complete=complete,
+        model=model,
         script_env={name: value for name, value in env.items() if name.startswith("LLM_TOOL_TEST_")},
+        seed=seed,
+        snapshot=snapshot,
+        executes_tools=executes_tools,
     )
 
 

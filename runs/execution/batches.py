@@ -13,8 +13,8 @@ from django.utils import timezone
 from evaluators.redaction import mask_values
 from runs.errors import ProviderError
 from runs.execution.batch_answers import batching_of, row_of
-from runs.execution.context import RunContext, load_run, load_scenario
-from runs.execution.task import Task
+from runs.execution.context import RunContext, load_run
+from runs.execution.task import load_task
 from runs.execution.trial_folder import placeholder_paths
 from runs.models import BatchAnswer, ProviderBatch, Run, Trial
 from runs.models.batch import BatchState
@@ -105,8 +105,7 @@ def _invocations(context: RunContext) -> dict[str, Invocation]:
 
 def _invocation(trial: Trial, context: RunContext) -> Invocation:
     claim = Claim(trial.pk, trial.run_id, "", trial.starts, trial.scenario_version_id, trial.index)
-    task = Task(claim, load_scenario(trial.scenario_version_id), context, lambda: False)
-    return task.invocation(placeholder_paths(settings.WORK_DIR), {})
+    return load_task(claim, context).invocation(placeholder_paths(settings.WORK_DIR), {})
 
 
 def must_wait(run_id: int) -> bool:

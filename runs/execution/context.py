@@ -1,4 +1,4 @@
-"""The data shared by the trials of a run, loaded once per process."""
+"""The data that the trials of a run share. A lane loads it once and passes it to its trials."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import msgspec
 
@@ -34,9 +34,6 @@ from scenarios.spec import ScenarioSpec
 from scenarios.storing import guidance_files, unpack
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-RUNS_KEPT = 128
-SCENARIOS_KEPT = 256
-FIXTURES_KEPT = 16
 
 
 @dataclass(frozen=True)
@@ -84,12 +81,12 @@ class RunContext:
         """The tools of the run's scenarios, each with the fixture of its first scenario."""
         entries = self.run.suite_version.entries.exclude(scenario_version__content__criteria__tool=None)
         rows = entries.order_by("position").values_list(
-            "scenario_version_id", "scenario_version__content__criteria__tool"
+            "scenario_version__fixture", "scenario_version__content__criteria__tool"
         )
-        first: dict[str, int] = {}
-        for version, tool in rows:
-            first.setdefault(json.dumps(tool, sort_keys=True), version)
-        return tuple((Tool.model_validate_json(tool), fixture_of(version)) for tool, version in first.items())
+        first: dict[str, int | None] = {}
+        for fixture, tool in rows:
+            first.setdefault(json.dumps(tool, sort_keys=True), fixture)
+        return tuple((Tool.model_validate_json(tool), load_fixture(pk)) for tool, pk in first.items())
 
     def workspace(self, folder: TrialFolder, env: Mapping[str, str], tool: Tool | None) -> LocalWorkspace:
         """Return a trial's workspace for commands and gates."""
@@ -125,7 +122,6 @@ class RunContext:
         return (*self.target.secrets, *(self.variables[name] for name in named if name in self.variables))
 
 
-@lru_cache(maxsize=RUNS_KEPT)
 def load_run(run_id: int) -> RunContext:
     """Return the run's context. Raises `ProviderError` if its target cannot be used."""
     related = ("project", "target", "target_version", "guidance", "suite_version__suite", "suite")
@@ -145,30 +141,12 @@ def load_run(run_id: int) -> RunContext:
     )
 
 
-@lru_cache(maxsize=SCENARIOS_KEPT)
-def _load(scenario_version_id: int) -> tuple[ScenarioSpec, int | None]:
-    """Return a scenario version's content and its fixture; cached because they are immutable."""
+def load_scenario(scenario_version_id: int) -> tuple[ScenarioSpec, int | None]:
+    """Return a scenario version's content, and the key of its fixture for `load_fixture`."""
     content, fixture_id = statements.scenario_content(scenario_version_id)
     return ScenarioSpec.model_validate_json(content), fixture_id
 
 
-def load_scenario(scenario_version_id: int) -> ScenarioSpec:
-    """Return a scenario version's content."""
-    return _load(scenario_version_id)[0]
-
-
-@lru_cache(maxsize=FIXTURES_KEPT)
-def _files(fixture_id: int) -> FixtureFiles:
-    return unpack(bytes(Fixture.objects.get(pk=fixture_id).archive))
-
-
-def fixture_of(scenario_version_id: int) -> FixtureFiles:
-    """Return the initial files of a scenario's workspace, without guidance."""
-    fixture_id = _load(scenario_version_id)[1]
-    return _files(fixture_id) if fixture_id else ()
-
-
-def forget() -> None:
-    """Clear the caches after a change of a run's options."""
-    for kept in (load_run, _load, _files):
-        kept.cache_clear()
+def load_fixture(fixture_id: int | None) -> FixtureFiles:
+    """Return the initial files of a scenario's workspace, without guidance; nothing for None."""
+    return unpack(bytes(Fixture.objects.get(pk=fixture_id).archive)) if fixture_id else ()

@@ -6,10 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import cached_property
 
 from django.db import connections
 
 from runs.execution import batches, recording
+from runs.execution.context import RunContext, load_run
 from runs.execution.trial import execute
 from runs.execution.trial_result import TrialResult
 from runs.models import Run
@@ -80,6 +82,11 @@ class _Turn:
         # The runs of one launch advance together, trial by trial.
         self._one_trial = retry_when_lost(Run.objects.filter(launch__runs=place.run_id).count) > 1
 
+    @cached_property
+    def context(self) -> RunContext:
+        """The context of the place's run. Raises `ProviderError` if its target cannot be used."""
+        return load_run(self.place.run_id)
+
     def may_go_on(self) -> bool:
         """Return whether another trial may start here."""
         return not (self.over or self._is_stopped() or room.problem())
@@ -112,10 +119,12 @@ def _work_in(turn: _Turn) -> None:
         if claim is None:
             return
         while claim is not None:
-            claim = run_trial(claim, is_over=turn.is_over)
+            claim = run_trial(claim, lambda: turn.context, is_over=turn.is_over)
 
 
-def run_trial(claim: claims.Claim, *, is_over: Callable[[], bool]) -> claims.Claim | None:
+def run_trial(
+    claim: claims.Claim, load_context: Callable[[], RunContext], *, is_over: Callable[[], bool]
+) -> claims.Claim | None:
     """Run and record a claimed trial; return the claim of the next one unless the turn is over.
 
     Recording and claiming share a transaction to save one. None doesn't mean that no work is left.
@@ -124,6 +133,7 @@ def run_trial(claim: claims.Claim, *, is_over: Callable[[], bool]) -> claims.Cla
         try:
             result = execute(
                 claim,
+                load_context,
                 stopped=lambda: heartbeat.stopped(claim.token),
                 watch=lambda read_calls: heartbeat.watch(claim.trial_id, claim.token, read_calls),
             )

@@ -15,7 +15,7 @@ from evaluators.tool import Tool
 from runs.errors import ProviderError, RequestError
 from runs.execution import batches, recording
 from runs.execution.captures import capture
-from runs.execution.context import RunContext, forget, load_run
+from runs.execution.context import RunContext, load_run
 from runs.execution.fingerprint import fingerprint
 from runs.execution.judges import judge_targets
 from runs.execution.trial_folder import trial_folder
@@ -101,7 +101,6 @@ def _with_captures(run_id: int, context: RunContext) -> RunContext:
     if not captured:
         return context
     Run.objects.filter(pk=run_id).update(options={**context.run.options, **captured})
-    forget()
     return load_run(run_id)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from evaluators.criteria import Criteria
 from evaluators.scores.composite_evaluator import without_models
 from runs.execution.activity import storable_calls
-from runs.execution.context import RunContext, fixture_of, load_run, load_scenario
+from runs.execution.context import RunContext, load_fixture, load_scenario
 from runs.execution.offered_tools import tools_of
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
@@ -29,10 +29,11 @@ class Task:
 
     claim: Claim
     spec: ScenarioSpec
+    fixture_id: int | None
     context: RunContext
     stopped: Callable[[], bool]
     """Returns whether the trial is cancelled or its claim lost."""
-    watch: Callable[[Look], None] = lambda read_calls: None
+    watch: Callable[[Look], None]
     """Called with a function that returns the agent's latest calls, ready to be stored."""
 
     @property
@@ -69,8 +70,8 @@ class Task:
     @cached_property
     def _scenario_files(self) -> tuple[FixtureFile, ...]:
         """The scenario's files, with the run's guidance over them."""
-        fixture = fixture_of(self.claim.scenario_version_id)
         names = self.context.fixture_names
+        fixture = load_fixture(self.fixture_id)
         return lay_over(fixture, self.context.guidance, name=self.spec.worker_fixture, names=names)
 
     @property
@@ -164,6 +165,13 @@ def needs_workspace(criteria: Criteria) -> bool:
     return looks or bool(criteria.scripts) or any(each.needs_workspace for each in criteria.evaluators)
 
 
-def load(claim: Claim, stopped: Callable[[], bool], watch: Callable[[Look], None]) -> Task:
-    """Return the claim's task. Raises `ProviderError` if the run's target cannot be used."""
-    return Task(claim, load_scenario(claim.scenario_version_id), load_run(claim.run_id), stopped, watch)
+def load_task(
+    claim: Claim,
+    context: RunContext,
+    *,
+    stopped: Callable[[], bool] = lambda: False,
+    watch: Callable[[Look], None] = lambda read_calls: None,
+) -> Task:
+    """Return the claim's task."""
+    spec, fixture_id = load_scenario(claim.scenario_version_id)
+    return Task(claim, spec, fixture_id, context, stopped, watch)

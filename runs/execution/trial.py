@@ -15,8 +15,9 @@ from evaluators.stub_loop import MAX_TURNS
 from runs.errors import ProviderError
 from runs.execution.assess import assess
 from runs.execution.batch_answers import masked
+from runs.execution.context import RunContext
 from runs.execution.offered_tools import tools_of
-from runs.execution.task import Task, load
+from runs.execution.task import Task, load_task
 from runs.execution.trial_folder import TrialFolder, placeholder_paths, trial_folder
 from runs.execution.trial_result import TrialResult
 from runs.providers.base import Invocation, Look, Recording
@@ -30,16 +31,21 @@ CANCELLED = TrialResult(outcome="", cancelled=True)
 
 
 def execute(
-    claim: Claim, *, stopped: Callable[[], bool], watch: Callable[[Look], None] = lambda read_calls: None
+    claim: Claim,
+    load_context: Callable[[], RunContext],
+    *,
+    stopped: Callable[[], bool],
+    watch: Callable[[Look], None] = lambda read_calls: None,
 ) -> TrialResult:
     """Run a claimed trial and return its result; a failure becomes its error.
 
     Raises `DiskFull`: then the trial has no result and can run again.
+    `load_context` returns the run's context, or raises `ProviderError` if its target cannot be used.
     `watch` is called with a function that returns the agent's latest calls.
     """
     secrets: tuple[str, ...] = ()
     try:
-        task = retry_when_lost(lambda: load(claim, stopped, watch))
+        task = retry_when_lost(lambda: load_task(claim, load_context(), stopped=stopped, watch=watch))
         secrets = task.secrets
         if not task.needs_folder:
             return _run_without_folder(task)

@@ -17,7 +17,6 @@ from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.planning.selection import ChosenScenario, ProjectReader, check_judge, select_scenarios
 from runs.queue import statements, wakeups
-from runs.queue.claims import make_slots
 from scenarios.models import Guidance, SuiteVersion
 
 
@@ -176,5 +175,4 @@ def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         for place, scenario in enumerate(planned.scenarios)
     ]
     statements.insert(Trial, rows)
-    make_slots(run)
     return run

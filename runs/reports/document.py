@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db.models import QuerySet, Sum
+from django.forms.models import model_to_dict
 
 from evaluators.redaction import redact_json
 from runs.models import JudgingRecord, Run, Trial
 from runs.warehouse.comparison import comparison_of
 from runs.warehouse.run_rows import listed_runs
 
+FACTS = (
+    "outcome",
+    "completed",
+    "timed_out",
+    "exit_code",
+    "seconds",
+    "composite",
+    "error",
+    "error_kind",
+)
 _CONTENT = (
     "recomputed",
     "criteria",
@@ -42,41 +53,42 @@ def run_json(run: Run) -> dict[str, Any]:
 
 def trial_json(trial: Trial, judgings: Iterable[JudgingRecord], artifacts: Iterable[str]) -> dict[str, Any]:
     """Return one trial. Expects its scenario to be loaded; texts are redacted."""
-    interaction = trial.detail.get("interaction") or {"available": False}
-    shown: dict[str, Any] = redact_json(
+    document: dict[str, Any] = redact_json(
         {
-            **trial_facts(trial),
-            "interaction": interaction,
-            **scores_json(trial.scores),
-            "judgings": [judging_json(judging) for judging in judgings],
-            "diagnosis": trial.detail.get("diagnosis", []),
-            "usage": {"input": trial.tokens_in, "output": trial.tokens_out}
-            if trial.tokens_in is not None
-            else None,
-            "cost_usd": trial.cost_usd,
-            "answer": trial.answer,
+            **_identity(trial),
+            **result_json(model_to_dict(trial), [model_to_dict(judging) for judging in judgings]),
             "artifacts": sorted(artifacts),
         }
     )
-    return shown
+    return document
+
+
+def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a trial's result from its columns and those of its judgings; not redacted."""
+    usage = {"input": trial["tokens_in"], "output": trial["tokens_out"]}
+    return {
+        **_facts(trial),
+        "interaction": trial["detail"].get("interaction") or {"available": False},
+        **scores_json(trial["scores"]),
+        "judgings": [judging_json(judging) for judging in judgings],
+        "diagnosis": trial["detail"].get("diagnosis", []),
+        "usage": usage if trial["tokens_in"] is not None else None,
+        "cost_usd": trial["cost_usd"],
+        "answer": trial["answer"],
+    }
 
 
 def trial_facts(trial: Trial) -> dict[str, Any]:
-    """Return a trial's fields for lists and documents. Expects its scenario to be loaded; not redacted."""
-    return {
-        "id": trial.pk,
-        "scenario": trial.scenario.key,
-        "index": trial.index,
-        "state": trial.state,
-        "outcome": trial.outcome or None,
-        "completed": trial.completed,
-        "timed_out": trial.timed_out,
-        "exit_code": trial.exit_code,
-        "seconds": trial.seconds,
-        "composite": trial.composite,
-        "error": trial.error,
-        "error_kind": trial.error_kind,
-    }
+    """Return a trial's fields for lists. Expects its scenario to be loaded; not redacted."""
+    return {**_identity(trial), **_facts(model_to_dict(trial, FACTS))}
+
+
+def _identity(trial: Trial) -> dict[str, Any]:
+    return {"id": trial.pk, "scenario": trial.scenario.key, "index": trial.index, "state": trial.state}
+
+
+def _facts(trial: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{name: trial[name] for name in FACTS}, "outcome": trial["outcome"] or None}
 
 
 def scores_json(scores: list[dict[str, Any]]) -> dict[str, Any]:
@@ -106,15 +118,15 @@ def scores_json(scores: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def judging_json(judging: JudgingRecord) -> dict[str, Any]:
-    """Return one judge call without its prompts."""
-    content = judging.content
+def judging_json(judging: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one judge call from its columns, without its prompts."""
+    content = judging["content"]
     return {
-        "score": judging.score,
-        "passed": judging.passed,
+        "score": judging["score"],
+        "passed": judging["passed"],
         **{name: content.get(name) for name in _CONTENT},
-        "model": judging.model,
-        "cost_usd": judging.cost_usd,
+        "model": judging["model"],
+        "cost_usd": judging["cost_usd"],
         "error": content.get("error", ""),
     }
 

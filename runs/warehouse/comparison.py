@@ -14,7 +14,7 @@ from runs.models.comparison import Verdict
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.warehouse.baselines import baseline_of
-from runs.warehouse.measures import measure_id
+from runs.warehouse.measures import measure_ids
 from scenarios.differences import PARTS, standard
 from scenarios.models import Scenario, SuiteEntry
 
@@ -90,7 +90,7 @@ def _write_changes(run: Run, baseline: Run) -> bool:
     Rates are over trials that are no errors, so that a scenario of which only errors are left has no verdict. Scenarios
     whose task, gates, judge or rubric changed have none either, and the change of the whole names them.
     """
-    measure = measure_id(*PASS)
+    measure = measure_ids([PASS])[PASS]
     before, after = _rates(baseline, measure), _rates(run, measure)
     left_out = incomparable(baseline, run)
     both = (after.keys() & before.keys()) - _keys_of(run, left_out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db import transaction
+from collections.abc import Collection
 
 from runs.models import Measure
 from runs.models.measure import Better
@@ -34,6 +34,7 @@ _BY_LAYER = {
     "judge": ("score", Better.HIGHER),
     "evaluators": ("score", Better.HIGHER),
 }
+LONGEST_NAME = 200
 
 
 def unit_of(layer: str, name: str) -> tuple[str, Better]:
@@ -41,26 +42,18 @@ def unit_of(layer: str, name: str) -> tuple[str, Better]:
     return KNOWN.get((layer, name)) or _BY_LAYER.get(layer) or ("", Better.NONE)
 
 
-_ids: dict[tuple[str, str], int] = {}
-
-
-def measure_id(layer: str, name: str) -> int:
-    """Return the key of a measure's row; create it on first use."""
-    known = _ids.get((layer, name))
-    if known is not None:
-        return known
-    unit, better = unit_of(layer, name)
-    measure, _ = Measure.objects.get_or_create(
-        layer=layer, name=name[:200], defaults={"unit": unit, "better": better}
-    )
-    # Cached only after the commit: a rolled-back row doesn't exist.
-    transaction.on_commit(lambda: _ids.setdefault((layer, name), measure.pk))
-    return measure.pk
-
-
-def forget() -> None:
-    """Clear the cached keys, for tests that empty the tables."""
-    _ids.clear()
+def measure_ids(names: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return the keys of measures' rows by layer and name. New measures are created."""
+    named = {(layer, name[:LONGEST_NAME]) for layer, name in names}
+    rows = Measure.objects.filter(layer__in={layer for layer, _ in named})
+    ids = {(layer, name): pk for pk, layer, name in rows.values_list("pk", "layer", "name")}
+    for layer, name in sorted(named - ids.keys()):
+        unit, better = unit_of(layer, name)
+        measure, _ = Measure.objects.get_or_create(
+            layer=layer, name=name, defaults={"unit": unit, "better": better}
+        )
+        ids[layer, name] = measure.pk
+    return {(layer, name): ids[layer, name[:LONGEST_NAME]] for layer, name in names}
 
 
 INTERACTION = {

@@ -15,7 +15,7 @@ from msgspec import Struct
 from runs.models import Run, RunMeasure, SubcommandMeasure, Trial
 from runs.queue import statements
 from runs.warehouse.digests import FINISHED, read_scores, write_digest
-from runs.warehouse.measures import measure_id
+from runs.warehouse.measures import measure_ids
 
 Key = tuple[str, str]
 """Layer and name."""
@@ -126,8 +126,7 @@ def write_rollups(run: Run) -> None:
     kept = [MeasuredTrial(*row) for row in _rows(run.pk)]
     series = by_scenario(kept)
     totals = over_scenarios(series)
-    # Look up each name once, not once per row: new names aren't cached before the commit.
-    measures = {key: measure_id(*key) for key in totals}
+    measures = measure_ids(totals)
     RunMeasure.objects.filter(run=run).delete()
     rows = [_row(run, scenario, measures[key], each) for (scenario, key), each in series.items()]
     rows += [_row(run, None, measures[key], each) for key, each in totals.items()]

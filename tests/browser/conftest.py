@@ -16,7 +16,6 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from pytest_django.live_server_helper import LiveServer
 
-from runs.warehouse import measures
 from tests.builders import make_member, make_project
 
 # Playwright's synchronous interface keeps an event loop in this thread, at which Django would refuse to query.
@@ -78,7 +77,6 @@ def live_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer
 
 @pytest.fixture
 def project(transactional_db: None) -> Any:
-    measures.forget()
     return make_project()
 
 

@@ -1,18 +1,16 @@
-"""A project with a suite to run, and no memory of the measures of another test."""
+"""A project with a suite to run."""
 
 from __future__ import annotations
 
 import pytest
 
 from evalhub.teams.models import Project
-from runs.warehouse import measures
 from scenarios.models import SuiteVersion
 from tests.builders import make_project, make_suite
 
 
 @pytest.fixture
 def project(db: None) -> Project:
-    measures.forget()
     return make_project()
 
 

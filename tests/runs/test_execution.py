@@ -12,10 +12,10 @@ import pytest
 from evalhub.teams.models import Project
 from runs.execution import lanes, run_here
 from runs.execution.work_area import own_area
-from runs.models import Run, Target
+from runs.models import Target
 from tests.kept_files import path_of
 from tests.runs.carried import GOOD, carried, one, shell_project
-from tests.runs.carrying import launch, shell_target, suite_of
+from tests.runs.carrying import launch, shell_target, start, suite_of
 from tests.runs.processes import pids_with
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -171,7 +171,7 @@ def test_a_mistake_of_evalhub_itself_is_an_error_with_its_traceback(project):
     run = launch(version, targets=["shell"]).runs.get()
     scenario_version.content = {"key": "bad", "prompt": "true", "no_such_field": 1}
     scenario_version.save()
-    Run.objects.filter(pk=run.pk).update(state="running")
+    start(run)
     lanes.run_lane(run.pk)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "internal")

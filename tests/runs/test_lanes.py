@@ -18,6 +18,7 @@ from tests.runs.carrying import (
     launch,
     running,
     shell_target,
+    start,
     suite_of,
     until,
 )
@@ -30,7 +31,8 @@ def test_the_runs_of_a_launch_take_turns():
     version = make_suite(project, **NO_GATES)
     guidance = [make_guidance(version.suite, name) for name in ("a", "b")]
     started = launch(version, guidance=guidance, trials=3)
-    Run.objects.filter(launch=started).update(state="running")
+    for run in started.runs.all():
+        start(run)
     first = started.runs.order_by("pk").first()
     lanes.run_lane(first.pk)
     order = list(Trial.objects.filter(run__launch=started).order_by("started").values_list("run", flat=True))

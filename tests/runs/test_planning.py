@@ -8,7 +8,7 @@ import pytest
 
 from evalhub.teams.models import AuditEvent
 from runs.errors import NothingToRun, RequestError, UnknownTarget
-from runs.models import Launch, Run, RunSlot, Trial
+from runs.models import Launch, Run, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.planning.request import Request, plan, request_runs
@@ -131,7 +131,7 @@ def test_the_guidance_of_the_last_upload_is_taken(project):
     assert run.guidance == guidance
 
 
-def test_it_stores_runs_trials_and_places(project):
+def test_it_stores_runs_and_their_trials(project):
     ada = make_member(project, "runner", "ada")
     request = Request(
         [make_suite(project)],
@@ -144,7 +144,6 @@ def test_it_stores_runs_trials_and_places(project):
     run = launch.runs.get()
     assert (run.trials, run.open, run.concurrency, run.branch, run.tags) == (6, 6, 2, "main", ["night"])
     assert Trial.objects.filter(run=run, state="queued").count() == 6
-    assert RunSlot.objects.filter(run=run).count() == 2
     event = AuditEvent.objects.get(action="run.request")
     assert (event.user, event.subject) == (ada, f"run {run.pk}")
 

@@ -6,8 +6,7 @@ import pytest
 
 from evalhub.teams.models import Project
 from runs.execution import lanes, preparation, run_here
-from runs.execution.context import forget
-from runs.models import Run, Trial
+from runs.models import Run, RunSlot, Trial
 from runs.targets.versions import definition_hash
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import Rubric
@@ -119,8 +118,6 @@ def test_trials_ask_as_their_run_was_prepared_whoever_edits_the_target_meanwhile
     assert preparation.prepare_run(run.pk)
     target.definition = {**target.definition, "command_template": "exit 7"}
     target.save()
-    # Another process begins with this run.
-    forget()
     lanes.run_lane(run.pk)
     run.refresh_from_db()
     assert run.trial_set.get().exit_code == 0
@@ -129,6 +126,17 @@ def test_trials_ask_as_their_run_was_prepared_whoever_edits_the_target_meanwhile
     run_here.run_here(again.launch)
     assert again.trial_set.get().exit_code == 7
     assert target.versions.count() == 2
+
+
+def test_a_prepared_run_has_as_many_slots_as_it_may_use_at_once():
+    project = make_project()
+    shell_target(project)
+    run = launch(
+        suite_of(project, a={"prompt": "true"}), targets=["shell"], trials=3, concurrency=2
+    ).runs.get()
+    assert not RunSlot.objects.filter(run=run).exists()
+    assert preparation.prepare_run(run.pk)
+    assert RunSlot.objects.filter(run=run).count() == 2
 
 
 def test_a_target_that_cannot_work_spends_no_trial():

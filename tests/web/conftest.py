@@ -9,19 +9,12 @@ import pytest
 from django.test import Client
 
 from evalhub.teams.models import Project
-from runs.warehouse import measures
 from scenarios.models import SuiteVersion
 from tests.builders import make_member, make_project, make_suite
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 SILENT_APP = SimpleNamespace(send_task=lambda *args, **kwargs: None)
 """Stands for the Celery application where no worker listens."""
-
-
-@pytest.fixture(autouse=True)
-def _fresh_measures() -> None:
-    """Forget the keys of measures that went away with the last test's rows."""
-    measures.forget()
 
 
 @pytest.fixture

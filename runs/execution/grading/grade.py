@@ -14,9 +14,10 @@ from evaluators.evaluate import LAYERS, Layer, gates_layer
 from evaluators.evidence import Evidence
 from evaluators.gates.base_gate import NOT_RUN, CommandGate
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Score, Workspace
+from evaluators.redaction import redact_json
 from evaluators.transcripts import UnreadableTranscript
 from runs.containment.sandbox import Containment
-from runs.execution.assess import describe, judged, unreadable
+from runs.execution.assess import describe, evidence_of, judged, unreadable
 from runs.execution.grading.captured import CapturedFiles
 from runs.execution.grading.evidence import (
     Grading,
@@ -28,13 +29,8 @@ from runs.execution.grading.evidence import (
 from runs.execution.trial_folder import TrialFolder, trial_folder
 from runs.execution.trial_result import TrialResult, columns, judging_row
 from runs.execution.workspace import LocalWorkspace, PostResult
-from runs.models import JudgingRecord, Trial
-from runs.providers.base import Recording
-from runs.reports.document import trial_json
-from scenarios.models import Scenario
+from runs.reports.document import result_json
 from scenarios.spec import ScenarioSpec
-
-_OF_STORED_TRIALS = ("id", "index", "state", "artifacts")
 
 
 def runs_commands(spec: ScenarioSpec) -> bool:
@@ -100,30 +96,19 @@ def _graded(
     recording = recording_of(grading.evidence)
     described = describe(recording)
     try:
-        evidence = _evidence(grading, spec, recording, workspace)
+        transcript = transcript_of(grading.evidence, recording)
     except UnreadableTranscript as error:
         return _shown(spec, unreadable(described, recording, error))
-    return _shown(spec, judged(described, spec.criteria, evidence, recording, post(), layers))
-
-
-def _evidence(grading: Grading, spec: ScenarioSpec, recording: Recording, workspace: Workspace) -> Evidence:
-    transcript = transcript_of(grading.evidence, recording)
-    env = workspace.env if isinstance(workspace, LocalWorkspace) else {}
-    return Evidence(
-        transcript=transcript,
-        workspace=workspace,
-        tool=spec.criteria.tool,
-        prompt=spec.prompt,
-        answer=recording.answer if recording.answer is not None else transcript.answer,
-        exit_code=recording.exit_code,
-        timed_out=recording.timed_out,
-        seconds=recording.seconds,
-        usage=recording.usage or transcript.usage,
-        complete=_reply(grading),
-        script_env={name: value for name, value in env.items() if name.startswith("LLM_TOOL_TEST_")},
+    evidence = evidence_of(
+        spec,
+        recording,
+        transcript,
+        workspace,
         seed=grading.evidence.seed,
         snapshot=grading.evidence.snapshot,
+        complete=_reply(grading),
     )
+    return _shown(spec, judged(described, spec.criteria, evidence, recording, post(), layers))
 
 
 def _reply(grading: Grading) -> Complete:
@@ -161,12 +146,10 @@ WITHOUT_COMMANDS: tuple[Layer, ...] = tuple(
 
 def _shown(spec: ScenarioSpec, result: TrialResult) -> dict[str, Any]:
     """Return the result as a trial's document, without fields of stored trials."""
-    trial = Trial(scenario=Scenario(key=spec.key), **columns(result))
     scores = result.evaluation.scores if result.evaluation else ()
-    rows = [judging_row(0, score) for score in scores if score.judging]
-    judgings = [JudgingRecord(**{name: row[name] for name in row if name != "trial"}) for row in rows]
-    shown = trial_json(trial, judgings, ())
-    if shown["outcome"] == "pass" and any(score.message == NOT_RUN for score in scores):
+    judgings = [judging_row(0, score) for score in scores if score.judging]
+    document: dict[str, Any] = redact_json({"scenario": spec.key, **result_json(columns(result), judgings)})
+    if document["outcome"] == "pass" and any(score.message == NOT_RUN for score in scores):
         # Gates that did not run leave the outcome open.
-        shown |= {"outcome": None, "composite": None}
-    return {name: value for name, value in shown.items() if name not in _OF_STORED_TRIALS}
+        document |= {"outcome": None, "composite": None}
+    return document

@@ -9,7 +9,6 @@ from runs.models.run_options import RunOptions, Selection
 from runs.planning.estimate import OFFERED, estimate_plan
 from runs.planning.request import Request, plan
 from runs.planning.run_history import read_history
-from runs.warehouse import measures
 from tests.builders import make_project, make_suite, make_target
 from tests.runs.past_runs import past_run
 
@@ -19,7 +18,6 @@ KEYS = ("a", "b", "c", "d", "e", "f")
 
 @pytest.fixture
 def project():
-    measures.forget()
     made = make_project()
     make_target(made)
     return made

@@ -10,7 +10,6 @@ import pytest
 
 from evalhub.teams.models import Project
 from runs.execution import lanes, preparation, run_here
-from runs.execution.context import forget
 from runs.models import Run, Target
 from scenarios.models import SuiteVersion
 from tests.builders import make_project
@@ -38,8 +37,6 @@ def _judge(project: Project, name: str) -> Target:
 def _edit(judge: Target) -> None:
     judge.definition = {**judge.definition, **_answer(0.0)}
     judge.save()
-    # As in a process that begins with the run only now.
-    forget()
 
 
 def _judged(run: Run) -> list[float]:
