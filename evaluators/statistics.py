@@ -36,6 +36,18 @@ def wilson(passes: int, total: int, z: float = Z_95) -> Interval:
     return Interval(max(0.0, center - half), min(1.0, center + half), center)
 
 
+def newcombe(before: int, trials_before: int, after: int, trials_after: int) -> tuple[float, float]:
+    """Return the 95 % interval of a difference of two rates, after minus before (Newcombe 1998, method 10).
+
+    Raises `ValueError` if passes are not between 0 and their trials.
+    """
+    old, new = wilson(before, trials_before), wilson(after, trials_after)
+    p, q = after / trials_after, before / trials_before
+    low = p - q - sqrt((p - new.lower) ** 2 + (old.upper - q) ** 2)
+    high = p - q + sqrt((new.upper - p) ** 2 + (q - old.lower) ** 2)
+    return low, high
+
+
 def student_quantile(probability: float, freedom: int) -> float:
     """Return the quantile of Student's t distribution with `freedom` degrees of freedom.
 

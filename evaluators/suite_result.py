@@ -8,8 +8,8 @@ from statistics import fmean
 from msgspec import Struct
 
 from evaluators.assertions import VERDICT
+from evaluators.comparability import Reasons
 from evaluators.model import Json, Outcome, Score
-from evaluators.regression import Reasons
 
 
 class TrialResult(Struct, frozen=True):

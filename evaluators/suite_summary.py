@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from rich.cells import cell_len, set_cell_size
 
-from evaluators.regression import named
+from evaluators.comparability import named
 from evaluators.suite_result import CaseResult, SuiteRun, summary, total_duration
 
 WIDTH = 76

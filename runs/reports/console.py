@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from evaluators.regression import named
+from evaluators.comparability import named
 from runs.warehouse.failure_reasons import reasons_of
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from django.db.models import QuerySet
 
-from evaluators.regression import Reasons, Standard, not_comparable
+from evaluators.comparability import Reasons, Standard, not_comparable
 from evaluators.suite_result import Comparison, compare_passes
 from runs.models import Alert, Change, Run, RunMeasure, Trial
 from runs.models.comparison import Verdict

@@ -1,48 +1,242 @@
+"""What the comparison of two runs says about a measure."""
+
+from __future__ import annotations
+
+import numpy as np
 import pytest
+from scipy import stats
 
-from evaluators.regression import Standard, comparability, named, not_comparable, sentence
-
-ONE = Standard("t", "g", "j", "r")
-
-
-@pytest.mark.parametrize(
-    ("after", "reasons"),
-    [
-        (ONE, ()),
-        (Standard("t2", "g", "j", "r"), ("task",)),
-        (Standard("t", "g2", "j", "r"), ("gates",)),
-        (Standard("t", "g", "j2", "r"), ("judge",)),
-        (Standard("t", "g", "j", ""), ("rubric",)),
-        (Standard("t2", "g", "j", "r2"), ("task", "rubric")),
-    ],
+from evaluators.regression import (
+    ChangeVerdict,
+    ComparisonTest,
+    MeasureRule,
+    Sample,
+    Scale,
+    compare_measures,
+    compare_scenarios,
+    overall,
 )
-def test_what_changed_is_the_reason(after, reasons):
-    assert comparability(ONE, after) == reasons
+
+PASS = MeasureRule("trial/pass", is_outcome=True)
+ERRORS = MeasureRule("interaction/error_rate", better="lower")
+COST = MeasureRule("trial/cost_usd", better="lower", scale=Scale.RELATIVE, smallest=0.1)
 
 
-def test_only_scenarios_that_both_have_are_named():
-    other = ONE._replace(gates="g2")
-    found = not_comparable({"a": ONE, "b": ONE, "old": ONE}, {"new": other, "b": other, "a": ONE})
-    assert found == {"b": ("gates",)}
+def outcomes(*passes, trials):
+    """Return samples of scenarios by how many of their trials passed."""
+    return {f"s{index}": passed(each, trials) for index, each in enumerate(passes)}
 
 
+def passed(passes, trials):
+    rate = passes / trials
+    return Sample(trials, rate, passes * (1 - rate) ** 2 + (trials - passes) * rate**2)
+
+
+def constant(*means, trials=3):
+    return {f"s{index}": Sample(trials, each) for index, each in enumerate(means)}
+
+
+def compared(rule, before, after):
+    (change,) = compare_measures([(rule, before, after)])
+    return change
+
+
+def test_a_clear_drop_over_many_scenarios_is_a_regression():
+    change = compared(PASS, outcomes(*[5] * 12, trials=5), outcomes(*[3] * 10, 5, 5, trials=5))
+    assert (change.verdict, change.test) == (ChangeVerdict.REGRESSED, ComparisonTest.SIGN_FLIP)
+    assert (change.worse, change.better, change.scenarios, change.trials) == (10, 0, 12, (60, 60))
+    assert change.effect == pytest.approx(-1 / 3)
+    assert change.lower < change.effect < change.upper < 0
+    assert change.p == 2 / 2**10
+    assert change.magnitude == "large"
+
+
+def test_a_rise_is_an_improvement_and_a_lower_error_rate_too():
+    before, after = [0.5] * 12, [0.2 + 0.01 * each for each in range(12)]
+    change = compared(ERRORS, constant(*before), constant(*after))
+    assert (change.verdict, change.better) == (ChangeVerdict.IMPROVED, 12)
+    change = compared(PASS, outcomes(*[1] * 12, trials=5), outcomes(*[4] * 12, trials=5))
+    assert change.verdict is ChangeVerdict.IMPROVED
+
+
+def test_a_single_lost_trial_is_never_a_regression():
+    change = compared(PASS, outcomes(*[3] * 20, trials=3), outcomes(2, *[3] * 19, trials=3))
+    assert (change.verdict, change.worse) == (ChangeVerdict.TOO_LITTLE, 1)
+    assert change.p == 1.0
+
+
+def test_few_scenarios_are_compared_by_their_trials():
+    change = compared(PASS, outcomes(10, 9, 10, trials=10), outcomes(2, 3, 10, trials=10))
+    assert (change.verdict, change.test) == (ChangeVerdict.REGRESSED, ComparisonTest.WITHIN_SCENARIOS)
+    assert change.is_about_these_scenarios
+    assert change.p < 0.001
+
+
+def test_few_scenarios_of_another_measure_have_no_test():
+    change = compared(ERRORS, constant(*[0.1] * 7), constant(*[0.9] * 7))
+    assert (change.verdict, change.test, change.p) == (ChangeVerdict.TOO_LITTLE, ComparisonTest.NONE, None)
+    assert change.detectable is None
+
+
+def test_single_trials_are_compared_as_mcnemar_does():
+    change = compared(PASS, outcomes(*[1] * 20, trials=1), outcomes(*[0] * 9, *[1] * 11, trials=1))
+    assert (change.test, change.p) == (ComparisonTest.MCNEMAR, 2 / 2**9)
+    assert change.verdict is ChangeVerdict.REGRESSED
+
+
+def test_one_scenario_needs_five_trials_on_each_side():
+    few = compared(PASS, outcomes(4, trials=4), outcomes(0, trials=20))
+    assert (few.test, few.verdict) == (ComparisonTest.NONE, ChangeVerdict.TOO_LITTLE)
+    enough = compared(PASS, outcomes(5, trials=5), outcomes(0, trials=5))
+    assert (enough.test, enough.verdict) == (ComparisonTest.BOSCHLOO, ChangeVerdict.REGRESSED)
+    assert -1 <= enough.lower < enough.upper < 0
+
+
+def test_runs_without_a_common_scenario_are_not_comparable():
+    change = compared(PASS, {"a": passed(3, 3)}, {"b": passed(0, 3)})
+    assert (change.verdict, change.scenarios, change.effect) == (ChangeVerdict.NOT_COMPARABLE, 0, None)
+
+
+def test_headline_measures_are_corrected_together():
+    before, after = outcomes(*[5] * 12, trials=5), outcomes(*[4] * 8, *[5] * 4, trials=5)
+    assert compared(PASS, before, after).corrected == 2 / 2**8
+    others = [(ERRORS, constant(*[0.5] * 12), constant(*[0.5 + 0.01 * (-1) ** n for n in range(12)]))] * 3
+    first, *_ = compare_measures([(PASS, before, after), *others])
+    assert first.corrected == 4 * 2 / 2**8
+    assert first.p == 2 / 2**8
+
+
+def test_a_significant_change_below_the_threshold_is_none():
+    before, after = constant(*[0.5] * 40, trials=50), constant(*[0.48] * 40, trials=50)
+    change = compared(ERRORS, before, after)
+    assert change.corrected < 0.05
+    assert (change.verdict, change.below_threshold) == (ChangeVerdict.EQUIVALENT, True)
+    wide = [0.5 + 0.1 * (-1) ** n for n in range(40)]
+    narrow = compared(ERRORS, constant(*wide, trials=9), constant(*[each - 0.049 for each in wide], trials=9))
+    assert (narrow.verdict, narrow.below_threshold) == (ChangeVerdict.NO_EVIDENCE, True)
+
+
+def test_equal_results_of_few_trials_are_not_equivalent():
+    nothing = compared(PASS, outcomes(*[3] * 20, trials=3), outcomes(*[3] * 20, trials=3))
+    assert nothing.verdict is ChangeVerdict.TOO_LITTLE
+    assert 0.1 < nothing.detectable < 0.3
+    plenty = compared(PASS, outcomes(*[50] * 20, trials=50), outcomes(*[50] * 20, trials=50))
+    assert plenty.verdict is ChangeVerdict.EQUIVALENT
+
+
+def test_fewer_than_ten_scenarios_are_never_equivalent():
+    many = outcomes(*[500] * 9, trials=500)
+    assert compared(PASS, many, many).verdict is ChangeVerdict.NO_EVIDENCE
+
+
+def test_costs_are_compared_by_their_ratio():
+    before = [0.01 * 2**n for n in range(12)]
+    change = compared(COST, constant(*before), constant(*[each * 1.5 for each in before]))
+    assert change.effect == pytest.approx(0.5)
+    assert change.verdict is ChangeVerdict.REGRESSED
+    change = compared(COST, constant(*before), constant(*[each * 1.05 for each in before]))
+    assert change.below_threshold
+
+
+def test_costs_of_zero_are_compared_with_the_mean_before():
+    change = compared(COST, constant(0.0, *[1.0] * 11), constant(0.5, *[1.5] * 11))
+    assert change.effect == pytest.approx(0.5 / (11 / 12))
+
+
+def test_a_measure_without_direction_has_no_winner():
+    rule = MeasureRule("interaction/unique_commands", better="none", scale=Scale.RELATIVE, smallest=0.1)
+    change = compared(rule, constant(*[2.0] * 12), constant(*[4.0] * 12))
+    assert change.corrected < 0.05
+    assert change.verdict not in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
+
+
+def test_the_detectable_effect_is_found_four_times_in_five():
+    rng = np.random.default_rng(11)
+
+    def run(rate):
+        return outcomes(*rng.binomial(5, rate, 20).tolist(), trials=5)
+
+    size = float(np.mean([compared(PASS, run(0.5), run(0.5)).detectable for _ in range(30)]))
+    changes = [compared(PASS, run(0.5 + size / 2), run(0.5 - size / 2)) for _ in range(200)]
+    found = sum(change.verdict is ChangeVerdict.REGRESSED for change in changes)
+    assert 145 <= found <= 185
+
+
+def test_more_trials_are_named_where_they_are_enough():
+    before, after = outcomes(*[3, 2, 3, 3] * 5, trials=3), outcomes(*[3, 3, 2, 3] * 5, trials=3)
+    change = compared(PASS, before, after)
+    needed = change.more_trials + 3
+    trial = np.mean(
+        [np.mean([_jeffreys(a, 3, b, 3)]) for a, b in zip([3, 2, 3, 3], [3, 3, 2, 3], strict=True)]
+    )
+    by_hand = 2 * trial / 20 * ((stats.t.ppf(0.975, 19) + stats.t.ppf(0.8, 19)) / 0.05) ** 2
+    assert needed == int(np.ceil(by_hand))
+
+
+def _jeffreys(a, n, b, m):
+    passes, trials = a + b, n + m
+    return stats.beta(passes + 0.5, trials - passes + 0.5).expect(lambda rate: rate * (1 - rate))
+
+
+def test_no_number_of_trials_helps_where_scenarios_differ():
+    before = constant(*[0.5] * 10, trials=20)
+    after = constant(*[0.2, 0.8] * 5, trials=20)
+    assert compared(ERRORS, before, after).more_trials is None
+
+
+def test_each_scenario_is_corrected_for_all_of_them():
+    before = outcomes(*[10] * 20, trials=10)
+    after = outcomes(0, *[10] * 18, 5, trials=10)
+    changes = compare_scenarios(PASS, before, after)
+    assert changes["s0"].verdict is ChangeVerdict.REGRESSED
+    assert changes["s19"].p < 0.05 < changes["s19"].corrected
+    assert changes["s19"].verdict is ChangeVerdict.TOO_LITTLE
+    assert compare_scenarios(PASS, outcomes(3, trials=3), outcomes(0, trials=3))["s0"].p is None
+
+
+def test_the_gravest_verdict_is_that_of_the_whole():
+    better = compared(PASS, outcomes(*[1] * 12, trials=5), outcomes(*[4] * 12, trials=5))
+    worse = compared(ERRORS, constant(*[0.2] * 12), constant(*[0.6] * 12))
+    unclear = compared(PASS, outcomes(3, 3, trials=3), outcomes(3, 2, trials=3))
+    assert overall([better, worse]) is ChangeVerdict.REGRESSED
+    assert overall([unclear, better]) is ChangeVerdict.IMPROVED
+    assert overall([unclear]) is ChangeVerdict.TOO_LITTLE
+    assert overall([]) is ChangeVerdict.NOT_COMPARABLE
+
+
+def _suite_run(rng, rates, trials):
+    """Return four correlated measures of a run: passes, a judge's score, first tries and errors."""
+    runs = [{}, {}, {}, {}]
+    for key, rate in enumerate(rates):
+        passes = (rng.random(trials) < rate).astype(float)
+        luck = rng.normal(size=trials)
+        judge = np.clip(0.3 + 0.5 * passes + 0.1 * luck + 0.1 * rng.normal(size=trials), 0, 1)
+        first = np.clip(0.5 + 0.3 * passes + 0.15 * luck, 0, 1)
+        errors = np.clip(1 - first + 0.05 * rng.normal(size=trials), 0, 1)
+        for run, values in zip(runs, (passes, judge, first, errors), strict=True):
+            run[str(key)] = Sample(trials, float(values.mean()), float(values.var() * trials))
+    return runs
+
+
+HEADLINE = [PASS, MeasureRule("judge/judge"), MeasureRule("interaction/first_try_success_rate"), ERRORS]
+
+
+@pytest.mark.simulation
 @pytest.mark.parametrize(
-    ("reasons", "said"),
-    [
-        ([], ""),
-        ([("gates",)], "1 scenario not comparable: gates changed"),
-        ([("gates",)] * 3, "3 scenarios not comparable: gates changed"),
-        (
-            [("task",), ("gates",), ("gates",), ("task", "rubric")],
-            "4 scenarios not comparable: gates changed (2), task changed (1), task and rubric changed (1)",
-        ),
-    ],
+    ("scenarios", "trials", "published"), [(5, 5, None), (10, 3, 0.01), (20, 3, 0.02), (50, 3, 0.03)]
 )
-def test_one_line_says_how_many_and_why(reasons, said):
-    assert sentence(reasons) == said
-
-
-def test_the_scenarios_can_be_named_with_it():
-    assert named({}) == ""
-    found = named({"a": ("gates",), "b": ("gates",)})
-    assert found == "2 scenarios not comparable, changed: a (gates), b (gates)"
+def test_runs_without_a_change_raise_few_false_alarms(scenarios, trials, published):
+    rng, comparisons = np.random.default_rng(scenarios), 1_000
+    alarms = uncorrected = covered = 0
+    for _ in range(comparisons):
+        rates = rng.beta(2.4, 0.6, scenarios)
+        before, after = _suite_run(rng, rates, trials), _suite_run(rng, rates, trials)
+        changes = compare_measures(list(zip(HEADLINE, before, after, strict=True)))
+        alarms += overall(changes) in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
+        uncorrected += changes[0].p < 0.05
+        covered += changes[0].lower <= 0 <= changes[0].upper
+    # 5 % and two standard errors of 1,000 comparisons.
+    assert alarms / comparisons <= 0.05 + 2 * (0.05 * 0.95 / comparisons) ** 0.5
+    assert covered / comparisons >= 0.93
+    if published is not None:
+        assert abs(uncorrected / comparisons - published) <= 0.03

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from evaluators.regression import named
+from evaluators.comparability import named
 from runs.models import Run
 from runs.warehouse.comparison import comparison_between
 from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result

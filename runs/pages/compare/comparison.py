@@ -7,7 +7,7 @@ from typing import Any
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
-from evaluators.regression import Reasons, Standard, comparability, sentence
+from evaluators.comparability import Reasons, Standard, comparability, sentence
 from runs.models import Measure, Run, TargetVersion, Trial
 from runs.models.measure import Better
 from runs.models.trial import TrialState

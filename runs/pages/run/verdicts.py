@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluators.regression import Reasons, sentence
+from evaluators.comparability import Reasons, sentence
 from evaluators.suite_result import compare_passes
 from runs.models import Baseline, Run
 from runs.pages.run.scenarios import ScenarioRow

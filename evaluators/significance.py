@@ -1,0 +1,237 @@
+"""Exact and permutation tests of two samples, their corrections, and sizes of effects.
+
+numpy and scipy are imported where they are used, because they would double the time in which a web process starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb, lcm, sqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FEWEST_DIFFERENCES = 8
+"""The fewest differences for a sign-flip test: below it, no p reaches 0.05 / 4."""
+EXACT_DIFFERENCES = 12
+"""The most differences of which all 2^n sign flips are counted; above it, flips are drawn."""
+DRAWS = 9_999
+SEED = 2024
+"""Makes equal data give equal p."""
+_LONGEST_LATTICE = 200_000
+"""The most points of an exact distribution; above it, permutations are drawn."""
+_TOLERANCE = 1e-9
+"""Two statistics closer than this are equal, because sums of floats depend on their order."""
+
+
+def sign_flip_p(differences: Sequence[float]) -> float:
+    """Return the two-sided p of paired differences by flipping their signs, testing a mean of 0.
+
+    Differences of 0 have no sign and are left out. All flips are counted up to `EXACT_DIFFERENCES`, above it
+    `DRAWS` are drawn and the observed one counts among them (Phipson and Smyth 2010). Returns 1 without differences.
+    """
+    import numpy as np
+
+    moved = np.array([each for each in differences if each != 0.0])
+    if not moved.size:
+        return 1.0
+    observed = abs(moved.sum())
+    sums = np.abs(_signs(moved.size) @ moved)
+    extreme = int(np.count_nonzero(sums >= observed * (1 - _TOLERANCE)))
+    if moved.size <= EXACT_DIFFERENCES:
+        return extreme / float(2**moved.size)
+    return (extreme + 1) / (DRAWS + 1)
+
+
+def _signs(n: int) -> NDArray[np.floating]:
+    """Return all rows of n signs, or `DRAWS` of them."""
+    import numpy as np
+
+    if n <= EXACT_DIFFERENCES:
+        bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    else:
+        bits = np.random.default_rng(SEED).integers(0, 2, size=(DRAWS, n))
+    return bits * 2.0 - 1.0
+
+
+class Arms:
+    """The passes of one scenario in both arms.
+
+    Raises `ValueError` if an arm has no trials or more passes than trials.
+    """
+
+    __slots__ = ("after", "before", "trials_after", "trials_before")
+
+    def __init__(self, before: int, trials_before: int, after: int, trials_after: int) -> None:
+        for passes, trials in ((before, trials_before), (after, trials_after)):
+            if trials < 1 or not 0 <= passes <= trials:
+                raise ValueError(f"{passes} of {trials} trials is not a rate.")
+        self.before, self.trials_before = before, trials_before
+        self.after, self.trials_after = after, trials_after
+
+    @property
+    def difference(self) -> float:
+        """The pass rate after minus the one before."""
+        return self.after / self.trials_after - self.before / self.trials_before
+
+    @property
+    def variance(self) -> float:
+        """The variance of `difference` when trials are permuted between the arms (hypergeometric distribution)."""
+        a, b = self.trials_before, self.trials_after
+        passes, n = self.before + self.after, a + b
+        return passes * (n - passes) * n / (n - 1) / (a * b) / n
+
+
+def within_scenario_p(scenarios: Sequence[Arms]) -> float:
+    """Return the two-sided p of the mean difference by permuting trials between the arms within each scenario.
+
+    The passes of the second arm then follow the hypergeometric distribution (Fisher 1935), and the sum over
+    scenarios its convolution, counted exactly. Tests these scenarios only, because nothing varies between them.
+    Where trial counts differ so much that the exact distribution is too long, `DRAWS` permutations are drawn.
+    """
+    import numpy as np
+
+    if not scenarios:
+        return 1.0
+    scale = lcm(*(n for each in scenarios for n in (each.trials_before, each.trials_after)))
+    if 2 * scale * len(scenarios) > _LONGEST_LATTICE:
+        return _drawn_within_p(scenarios)
+    distribution, lowest, observed = np.ones(1), 0, 0
+    for each in scenarios:
+        steps, chances = _hypergeometric(each, scale)
+        one = np.zeros(steps[-1] - steps[0] + 1)
+        one[np.array(steps) - steps[0]] = chances
+        distribution, lowest = np.convolve(distribution, one), lowest + steps[0]
+        observed += _step(each, each.after, scale)
+    sums = np.abs(np.arange(distribution.size) + lowest)
+    return min(1.0, float(distribution[sums >= abs(observed)].sum()))
+
+
+def _hypergeometric(arms: Arms, scale: int) -> tuple[list[int], list[float]]:
+    """Return the possible differences times `scale`, and the probability of each."""
+    a, b = arms.trials_before, arms.trials_after
+    passes = arms.before + arms.after
+    possible = range(max(0, passes - a), min(b, passes) + 1)
+    chances = [comb(b, k) * comb(a, passes - k) / comb(a + b, passes) for k in possible]
+    return [_step(arms, k, scale) for k in possible], chances
+
+
+def _step(arms: Arms, after: int, scale: int) -> int:
+    """Return the difference times `scale` when `after` of the scenario's passes are in the second arm."""
+    before = arms.before + arms.after - after
+    return after * (scale // arms.trials_after) - before * (scale // arms.trials_before)
+
+
+def _drawn_within_p(scenarios: Sequence[Arms]) -> float:
+    import numpy as np
+
+    generator = np.random.default_rng(SEED)
+    sums = np.zeros(DRAWS)
+    for each in scenarios:
+        passes, n = each.before + each.after, each.trials_before + each.trials_after
+        after = generator.hypergeometric(passes, n - passes, each.trials_after, DRAWS)
+        sums += after / each.trials_after - (passes - after) / each.trials_before
+    observed = abs(sum(each.difference for each in scenarios))
+    extreme = int(np.count_nonzero(np.abs(sums) >= observed - _TOLERANCE))
+    return (extreme + 1) / (DRAWS + 1)
+
+
+def mcnemar_p(worse: int, better: int) -> float:
+    """Return the exact two-sided p of scenarios with one trial in each arm (McNemar 1947).
+
+    Takes how many scenarios passed only before (`worse`) and only after (`better`).
+    """
+    n = worse + better
+    tail = sum(comb(n, k) for k in range(min(worse, better) + 1)) / float(2**n)
+    return min(1.0, 2 * tail)
+
+
+def boschloo_p(arms: Arms) -> float:
+    """Return the two-sided p of one scenario's two pass rates (Boschloo 1970), twice the smaller one-sided p."""
+    from scipy.stats import boschloo_exact
+
+    table = [
+        [arms.after, arms.before],
+        [arms.trials_after - arms.after, arms.trials_before - arms.before],
+    ]
+    # scipy returns nan where all or none passed.
+    if arms.difference == 0.0:
+        return 1.0
+    return float(boschloo_exact(table).pvalue)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Return the p of several tests corrected so that any false alarm among them is as rare as one (Holm 1979)."""
+    order = sorted(range(len(ps)), key=ps.__getitem__)
+    corrected, highest = [0.0] * len(ps), 0.0
+    for rank, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(ps) - rank) * ps[index]))
+        corrected[index] = highest
+    return corrected
+
+
+def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
+    """Return the p of many tests corrected for the share of false discoveries (Benjamini and Hochberg 1995)."""
+    order = sorted(range(len(ps)), key=ps.__getitem__, reverse=True)
+    corrected, lowest = [0.0] * len(ps), 1.0
+    for rank, index in enumerate(order):
+        lowest = min(lowest, ps[index] * len(ps) / (len(ps) - rank))
+        corrected[index] = lowest
+    return corrected
+
+
+def t_interval(
+    differences: Sequence[float], confidence: float, least_variance: float = 0.0
+) -> tuple[float, float]:
+    """Return Student's interval of the mean of paired differences (Miller 2024, section 4.2).
+
+    `least_variance` is the lowest variance of the mean, for data that vary less than trials can. Raises
+    `ValueError` below two differences.
+    """
+    mean, error = mean_and_error(differences, least_variance)
+    half = t_quantile((1 + confidence) / 2, len(differences) - 1) * error
+    return mean - half, mean + half
+
+
+def mean_and_error(differences: Sequence[float], least_variance: float = 0.0) -> tuple[float, float]:
+    """Return the mean and its standard error. Raises `ValueError` below two differences."""
+    n = len(differences)
+    if n < 2:
+        raise ValueError(f"{n} differences are too few for an interval. At least 2 are needed.")
+    mean = sum(differences) / n
+    variance = sum((each - mean) ** 2 for each in differences) / (n - 1) / n
+    return mean, sqrt(max(variance, least_variance))
+
+
+def t_quantile(probability: float, freedom: int) -> float:
+    """Return the quantile of Student's t distribution."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
+def jeffreys_variance(passes: float, trials: int) -> float:
+    """Return the expected variance of one trial, never 0, because no scenario is certain (Jeffreys' prior)."""
+    a, b = passes + 0.5, trials - passes + 0.5
+    return a * b / ((a + b) * (a + b + 1))
+
+
+def cliffs_delta(before: Sequence[float], after: Sequence[float]) -> float:
+    """Return the chance that a value after is higher minus the chance that it is lower (Cliff 1993), -1 to 1.
+
+    Raises `ValueError` if a side is empty.
+    """
+    if not before or not after:
+        raise ValueError("Cliff's delta needs values on both sides.")
+    balance = sum((new > old) - (new < old) for new in after for old in before)
+    return balance / (len(before) * len(after))
+
+
+def magnitude(delta: float) -> str:
+    """Return Cliff's delta in words, by the limits of Romano et al. (2006)."""
+    for limit, word in ((0.147, "negligible"), (0.33, "small"), (0.474, "medium")):
+        if abs(delta) < limit:
+            return word
+    return "large"

@@ -1,0 +1,48 @@
+import pytest
+
+from evaluators.comparability import Standard, comparability, named, not_comparable, sentence
+
+ONE = Standard("t", "g", "j", "r")
+
+
+@pytest.mark.parametrize(
+    ("after", "reasons"),
+    [
+        (ONE, ()),
+        (Standard("t2", "g", "j", "r"), ("task",)),
+        (Standard("t", "g2", "j", "r"), ("gates",)),
+        (Standard("t", "g", "j2", "r"), ("judge",)),
+        (Standard("t", "g", "j", ""), ("rubric",)),
+        (Standard("t2", "g", "j", "r2"), ("task", "rubric")),
+    ],
+)
+def test_what_changed_is_the_reason(after, reasons):
+    assert comparability(ONE, after) == reasons
+
+
+def test_only_scenarios_that_both_have_are_named():
+    other = ONE._replace(gates="g2")
+    found = not_comparable({"a": ONE, "b": ONE, "old": ONE}, {"new": other, "b": other, "a": ONE})
+    assert found == {"b": ("gates",)}
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        ([], ""),
+        ([("gates",)], "1 scenario not comparable: gates changed"),
+        ([("gates",)] * 3, "3 scenarios not comparable: gates changed"),
+        (
+            [("task",), ("gates",), ("gates",), ("task", "rubric")],
+            "4 scenarios not comparable: gates changed (2), task changed (1), task and rubric changed (1)",
+        ),
+    ],
+)
+def test_one_line_says_how_many_and_why(reasons, said):
+    assert sentence(reasons) == said
+
+
+def test_the_scenarios_can_be_named_with_it():
+    assert named({}) == ""
+    found = named({"a": ("gates",), "b": ("gates",)})
+    assert found == "2 scenarios not comparable, changed: a (gates), b (gates)"

@@ -1,0 +1,182 @@
+"""Tests of two samples: against published examples, scipy and statsmodels, and by counting."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats import contingency_tables, multitest, proportion
+
+from evaluators.significance import (
+    Arms,
+    benjamini_hochberg,
+    boschloo_p,
+    cliffs_delta,
+    holm,
+    jeffreys_variance,
+    magnitude,
+    mcnemar_p,
+    sign_flip_p,
+    t_interval,
+    within_scenario_p,
+)
+from evaluators.statistics import newcombe
+
+NINE = [0.2, -0.1, 0.4, 0.3, 0.1, 0.5, -0.2, 0.3, 0.6]
+
+
+def test_few_sign_flips_are_all_counted():
+    flipped = [
+        abs(sum(s * d for s, d in zip(signs, NINE, strict=True))) for signs in product((1, -1), repeat=9)
+    ]
+    extreme = sum(each >= abs(sum(NINE)) - 1e-9 for each in flipped)
+    assert sign_flip_p(NINE) == extreme / 2**9
+    assert sign_flip_p([*NINE, 0.0, 0.0]) == sign_flip_p(NINE), "a difference of 0 has no sign"
+
+
+def test_many_sign_flips_are_drawn_alike_each_time():
+    differences = np.random.default_rng(3).normal(0.3, 1, 40).tolist()
+    expected = stats.permutation_test(
+        (differences,), np.mean, permutation_type="samples", n_resamples=99_999, rng=np.random.default_rng(5)
+    )
+    assert sign_flip_p(differences) == pytest.approx(expected.pvalue, abs=0.015)
+    assert sign_flip_p(differences) == sign_flip_p(differences)
+    assert sign_flip_p([1.0] * 40) == 1 / 10_000, "the observed signs count among those drawn"
+
+
+def test_a_sign_flip_without_any_difference_shows_nothing():
+    assert sign_flip_p([]) == sign_flip_p([0.0, 0.0]) == 1.0
+
+
+def test_trials_permuted_in_one_scenario_give_fishers_p():
+    table = [[9, 1], [3, 7]]
+    assert within_scenario_p([Arms(9, 10, 3, 10)]) == pytest.approx(stats.fisher_exact(table).pvalue)
+
+
+def test_trials_are_permuted_within_their_scenario_only():
+    scenarios = [Arms(3, 3, 1, 3), Arms(2, 3, 0, 3), Arms(3, 4, 1, 2)]
+    one = [
+        {k: stats.hypergeom.pmf(k, n + m, a + b, m) for k in range(m + 1)}
+        for a, n, b, m in ((3, 3, 1, 3), (2, 3, 0, 3), (3, 4, 1, 2))
+    ]
+    total = 0.0
+    observed = abs(sum(each.difference for each in scenarios))
+    for ks in product(*one):
+        sums = [
+            k / each.trials_after - (each.before + each.after - k) / each.trials_before
+            for k, each in zip(ks, scenarios, strict=True)
+        ]
+        if abs(sum(sums)) >= observed - 1e-9:
+            total += float(np.prod([chances[k] for chances, k in zip(one, ks, strict=True)]))
+    assert within_scenario_p(scenarios) == pytest.approx(total)
+
+
+def test_awkward_trial_counts_are_permuted_by_draws():
+    scenarios = [Arms(n - 4, n, 3, m) for n, m in ((7, 11), (13, 17), (19, 23), (29, 31))]
+    assert within_scenario_p(scenarios) == within_scenario_p(scenarios) < 0.001
+    assert within_scenario_p([Arms(5, n, 5, n) for n in (7, 11, 13, 17, 19, 23)]) == 1.0
+
+
+def test_the_variance_of_permuted_trials_is_the_hypergeometric_one():
+    arms = Arms(4, 5, 1, 3)
+    chances = stats.hypergeom(8, 5, 3)
+    differences = [k / 3 - (5 - k) / 5 for k in range(4)]
+    expected = sum(chances.pmf(k) * each**2 for k, each in enumerate(differences))
+    assert arms.variance == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("arms", [(0, 0, 1, 1), (3, 2, 1, 1), (1, 1, -1, 1)])
+def test_a_rate_that_is_none_is_refused(arms):
+    with pytest.raises(ValueError, match="is not a rate"):
+        Arms(*arms)
+
+
+@pytest.mark.parametrize(("worse", "better"), [(0, 0), (5, 0), (7, 2), (3, 9), (6, 6)])
+def test_single_trials_are_compared_as_mcnemar_does(worse, better):
+    expected = contingency_tables.mcnemar([[10, worse], [better, 4]], exact=True).pvalue
+    assert mcnemar_p(worse, better) == pytest.approx(expected)
+    assert within_scenario_p([Arms(1, 1, 0, 1)] * worse + [Arms(0, 1, 1, 1)] * better) == pytest.approx(
+        expected
+    )
+
+
+def test_one_scenario_is_compared_as_boschloo_does():
+    fisher = [
+        [stats.fisher_exact([[j, i], [6 - j, 5 - i]], "less").pvalue for j in range(7)] for i in range(6)
+    ]
+    observed = fisher[5][2]
+    # The highest chance, over all true rates, of a table whose Fisher's p is as low.
+    chances = [
+        sum(
+            stats.binom.pmf(i, 5, rate) * stats.binom.pmf(j, 6, rate)
+            for i in range(6)
+            for j in range(7)
+            if fisher[i][j] <= observed + 1e-9
+        )
+        for rate in np.linspace(0, 1, 401)
+    ]
+    assert boschloo_p(Arms(5, 5, 2, 6)) == pytest.approx(2 * max(chances), abs=0.001)
+    assert boschloo_p(Arms(5, 5, 5, 5)) == 1.0
+
+
+def test_corrections_equal_those_of_statsmodels():
+    ps = [0.001, 0.2, 0.013, 0.04, 0.012, 0.9]
+    assert holm(ps) == pytest.approx(multitest.multipletests(ps, method="holm")[1])
+    assert benjamini_hochberg(ps) == pytest.approx(multitest.multipletests(ps, method="fdr_bh")[1])
+    assert holm([]) == benjamini_hochberg([]) == []
+
+
+def test_holms_own_example_rejects_only_the_first():
+    # Holm 1979: with n tests the smallest p is multiplied by n, the next by n - 1, and none may fall below the last.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+@pytest.mark.parametrize(
+    ("counts", "lower", "upper"),
+    [
+        ((48, 80, 56, 70), 0.0524, 0.3339),
+        ((3, 10, 9, 10), 0.1705, 0.8090),
+        ((0, 29, 5, 56), -0.0381, 0.1926),
+        ((0, 20, 0, 10), -0.1611, 0.2775),
+        ((0, 10, 10, 10), 0.6075, 1.0),
+    ],
+)
+def test_newcombes_table_of_differences_is_met(counts, lower, upper):
+    assert newcombe(*counts) == pytest.approx((lower, upper), abs=0.0006)
+
+
+def test_newcombes_interval_equals_that_of_statsmodels():
+    expected = proportion.confint_proportions_2indep(14, 20, 17, 20, compare="diff", method="newcomb")
+    assert newcombe(17, 20, 14, 20) == pytest.approx(expected, abs=1e-4)
+
+
+def test_students_interval_equals_scipys():
+    expected = stats.ttest_1samp(NINE, 0).confidence_interval(0.9)
+    assert t_interval(NINE, 0.9) == pytest.approx((expected.low, expected.high))
+
+
+def test_an_interval_is_never_narrower_than_trials_allow():
+    low, high = t_interval([0.0] * 10, 0.9, least_variance=0.01)
+    assert high == pytest.approx(stats.t.ppf(0.95, 9) * 0.1)
+    assert low == -high
+
+
+def test_an_interval_needs_two_differences():
+    with pytest.raises(ValueError, match="At least 2 are needed"):
+        t_interval([0.1], 0.95)
+
+
+def test_no_scenario_is_certain():
+    assert jeffreys_variance(3, 3) > 0
+    assert jeffreys_variance(500, 1000) == pytest.approx(0.25, rel=0.01)
+
+
+def test_cliffs_delta_says_how_often_values_are_higher():
+    before, after = [1.0, 2.0, 3.0], [2.0, 3.0, 4.0]
+    u = stats.mannwhitneyu(after, before).statistic
+    assert cliffs_delta(before, after) == pytest.approx(2 * u / 9 - 1)
+    assert [magnitude(each) for each in (0.1, -0.2, 0.4, -0.9)] == ["negligible", "small", "medium", "large"]
+    with pytest.raises(ValueError, match="both sides"):
+        cliffs_delta([], [1.0])
