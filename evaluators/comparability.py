@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 Reasons = tuple[str, ...]
-"""Which of task, gates, judge and rubric changed; nothing where results can be compared."""
+"""Which of a scenario's parts changed, such as task and gates; nothing where results can be compared."""
 
 
 class Standard(NamedTuple):
@@ -17,23 +17,56 @@ class Standard(NamedTuple):
     gates: str
     judge: str = ""
     rubric: str = ""
+    judge_model: str = ""
+    """The target that judged, with its definition; empty where nothing judged."""
+    prices: str = ""
+    """Where costs come from."""
+
+
+DECIDING = frozenset(("task", "gates", "judge", "rubric", "judge_model"))
+"""The parts that decide whether a trial passes."""
+_BY_LAYER = {
+    "interaction": frozenset(("task",)),
+    "gates": frozenset(("task", "gates")),
+    "assertions": frozenset(("task", "gates")),
+    "judge": frozenset(("task", "rubric", "judge", "judge_model")),
+    "evaluators": DECIDING,
+}
+_OF_TRIALS = {
+    "pass": DECIDING,
+    "composite": DECIDING,
+    "cost_usd": frozenset(("task", "prices")),
+}
+
+
+def parts_of(layer: str, name: str) -> frozenset[str]:
+    """Return the parts of a scenario that a measure depends on; unknown measures depend on all that decide."""
+    if layer == "trial":
+        return _OF_TRIALS.get(name, frozenset(("task",)))
+    return _BY_LAYER.get(layer, DECIDING)
 
 
 def comparability(before: Standard, after: Standard) -> Reasons:
-    """Return why a scenario's results before and after cannot be compared; nothing where they can."""
+    """Return the parts of a scenario that changed; results that depend on none of them can be compared."""
     pairs = zip(Standard._fields, before, after, strict=True)
     return tuple(part for part, old, new in pairs if old != new)
 
 
+def outcome_reasons(reasons: Mapping[str, Reasons]) -> dict[str, Reasons]:
+    """Return the scenarios whose outcomes cannot be compared, with the changed parts that decide them."""
+    deciding = {key: tuple(part for part in found if part in DECIDING) for key, found in reasons.items()}
+    return {key: found for key, found in deciding.items() if found}
+
+
 def not_comparable(before: Mapping[str, Standard], after: Mapping[str, Standard]) -> dict[str, Reasons]:
-    """Return the reasons for each scenario that both have and that cannot be compared, by key."""
+    """Return the changed parts of each scenario that both have, by key; nothing for those that did not change."""
     reasons = {key: comparability(before[key], after[key]) for key in after if key in before}
     return {key: found for key, found in reasons.items() if found}
 
 
 def named(reasons: Mapping[str, Reasons]) -> str:
     """Return the scenarios that cannot be compared with what changed, such as `…: create (gates)`; empty without any."""
-    each = ", ".join(f"{key} ({' and '.join(found)})" for key, found in reasons.items())
+    each = ", ".join(f"{key} ({_words(found)})" for key, found in reasons.items())
     return f"{_count(len(reasons))}, changed: {each}" if each else ""
 
 
@@ -41,9 +74,13 @@ def sentence(reasons: Sequence[Reasons]) -> str:
     """Return how many scenarios cannot be compared and why, such as `3 scenarios not comparable: gates changed`."""
     if not reasons:
         return ""
-    counts = Counter(" and ".join(each) + " changed" for each in reasons).most_common()
+    counts = Counter(f"{_words(each)} changed" for each in reasons).most_common()
     why = ", ".join(f"{words} ({n})" if len(counts) > 1 else words for words, n in counts)
     return f"{_count(len(reasons))}: {why}"
+
+
+def _words(reasons: Reasons) -> str:
+    return " and ".join(reasons).replace("_", " ")
 
 
 def _count(n: int) -> str:

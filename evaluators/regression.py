@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil, expm1, log, log1p, sqrt
@@ -20,10 +20,11 @@ from evaluators.significance import (
     mcnemar_p,
     mean_and_error,
     sign_flip_p,
+    t_interval,
     t_quantile,
     within_scenario_p,
 )
-from evaluators.statistics import newcombe
+from evaluators.statistics import mean_difference
 
 ALPHA = 0.05
 """The share of false alarms over all headline measures together."""
@@ -47,6 +48,21 @@ class ChangeVerdict(StrEnum):
     NO_EVIDENCE = "no_evidence"
     TOO_LITTLE = "too_little"
     NOT_COMPARABLE = "not_comparable"
+
+    @property
+    def label(self) -> str:
+        """The verdict as people read it."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    ChangeVerdict.REGRESSED: "Regressed",
+    ChangeVerdict.IMPROVED: "Improved",
+    ChangeVerdict.EQUIVALENT: "Equivalent",
+    ChangeVerdict.NO_EVIDENCE: "No evidence of change",
+    ChangeVerdict.TOO_LITTLE: "Too little data",
+    ChangeVerdict.NOT_COMPARABLE: "Not comparable",
+}
 
 
 class Scale(StrEnum):
@@ -141,15 +157,16 @@ class MeasureChange:
 
 def compare_measures(
     measures: Sequence[tuple[MeasureRule, Mapping[str, Sample], Mapping[str, Sample]]],
+    correction: Callable[[Sequence[float]], list[float]] = holm,
 ) -> list[MeasureChange]:
-    """Return each measure's change, corrected for all of them together (Holm).
+    """Return each measure's change, corrected for all of them together.
 
     Takes each measure's samples before and after by scenario; only scenarios that can be compared may be among
     them. A scenario that one side lacks is left out.
     """
     changes = [_tested(rule, _pairs(before, after)) for rule, before, after in measures]
     tested = [change for change in changes if change.p is not None]
-    corrected = iter(holm([change.p for change in tested if change.p is not None]))
+    corrected = iter(correction([change.p for change in tested if change.p is not None]))
     family = max(1, len(tested))
     return [
         _judged(change, _pairs(before, after), next(corrected) if change.p is not None else None, family)
@@ -196,7 +213,8 @@ def _tested(rule: MeasureRule, pairs: Pairs) -> MeasureChange:
         return MeasureChange(rule, ChangeVerdict.NOT_COMPARABLE, 0)
     differences = _differences(rule, pairs)
     test, p = _test(rule, pairs, differences)
-    effect, lower, upper = _effect(rule, pairs, differences)
+    effect = _shown(rule, pairs, sum(differences) / len(differences))
+    lower, upper = _interval(rule, pairs, differences, test)
     sign = -1.0 if rule.better == "lower" else 1.0
     return MeasureChange(
         rule,
@@ -256,19 +274,21 @@ def _arms(old: Sample, new: Sample) -> Arms:
     return Arms(round(old.mean * old.n), old.n, round(new.mean * new.n), new.n)
 
 
-def _effect(
-    rule: MeasureRule, pairs: Pairs, differences: Sequence[float]
-) -> tuple[float, float | None, float | None]:
-    """Return the effect and its 95 % interval, which is unknown for one scenario of a measure without pass or fail."""
+def _interval(
+    rule: MeasureRule, pairs: Pairs, differences: Sequence[float], test: ComparisonTest
+) -> tuple[float | None, float | None]:
+    """Return the effect's 95 % interval: of these scenarios where the test is about them, else Student's.
+
+    It is unknown for one scenario of a measure without pass or fail.
+    """
+    if rule.is_outcome and (test is ComparisonTest.WITHIN_SCENARIOS or len(pairs) == 1):
+        return mean_difference([_counts(pair) for pair in pairs])
     if len(pairs) == 1:
-        interval = newcombe(*_counts(pairs[0])) if rule.is_outcome else (None, None)
-        return _shown(rule, pairs, differences[0]), *interval
-    mean, error = mean_and_error(differences)
-    half = t_quantile((1 + CONFIDENCE) / 2, len(differences) - 1) * error
-    low, high = (mean - half, mean + half)
+        return None, None
+    low, high = t_interval(differences, CONFIDENCE)
     if rule.scale is Scale.POINTS:
         low, high = max(-1.0, low), min(1.0, high)
-    return _shown(rule, pairs, mean), _shown(rule, pairs, low), _shown(rule, pairs, high)
+    return _shown(rule, pairs, low), _shown(rule, pairs, high)
 
 
 def _counts(pair: tuple[Sample, Sample]) -> tuple[int, int, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import sqrt
 from statistics import NormalDist
 
@@ -46,6 +46,24 @@ def newcombe(before: int, trials_before: int, after: int, trials_after: int) -> 
     low = p - q - sqrt((p - new.lower) ** 2 + (old.upper - q) ** 2)
     high = p - q + sqrt((new.upper - p) ** 2 + (q - old.lower) ** 2)
     return low, high
+
+
+def mean_difference(rates: Sequence[tuple[int, int, int, int]]) -> tuple[float, float]:
+    """Return the 95 % interval of the mean of several differences of rates, each over its own trials only.
+
+    Takes passes and trials before, passes and trials after, of each scenario. Recovers each variance from Newcombe's
+    interval (the method MOVER, Zou and Donner 2008). Raises `ValueError` without scenarios.
+    """
+    if not rates:
+        raise ValueError("The mean difference of no scenarios has no interval.")
+    below = above = mean = 0.0
+    for before, trials_before, after, trials_after in rates:
+        difference = after / trials_after - before / trials_before
+        low, high = newcombe(before, trials_before, after, trials_after)
+        mean += difference / len(rates)
+        below += (difference - low) ** 2
+        above += (high - difference) ** 2
+    return mean - sqrt(below) / len(rates), mean + sqrt(above) / len(rates)
 
 
 def student_quantile(probability: float, freedom: int) -> float:

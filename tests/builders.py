@@ -104,7 +104,7 @@ def make_run(version: SuiteVersion, **changes: Any) -> Run:
     standard = {"state": "finished", "trigger": "web", "started": now, "finished": now}
     if changes.get("state", "finished") != "finished":
         standard["finished"] = None
-    launch = Launch.objects.create(project=project, trigger="web")
+    launch = changes.pop("launch", None) or Launch.objects.create(project=project, trigger="web")
     return Run.objects.create(
         project=project,
         launch=launch,
@@ -226,11 +226,17 @@ def close(run: Run) -> Run:
     return run
 
 
-def make_compared(version: SuiteVersion, outcomes: Mapping[str, str], **changes: Any) -> Run:
-    """Return a closed run with a trial of each of these scenarios, held against its baseline."""
+def make_compared(
+    version: SuiteVersion, outcomes: Mapping[str, str | Sequence[str]], *, trials: int = 1, **changes: Any
+) -> Run:
+    """Return a closed run compared with its baseline.
+
+    `outcomes` holds a scenario's outcome, repeated for `trials` trials, or that of each of its trials.
+    """
     run = make_run(version, **changes)
     for key, outcome in outcomes.items():
-        make_trial(run, key, outcome=outcome)
+        for index, each in enumerate([outcome] * trials if isinstance(outcome, str) else outcome):
+            make_trial(run, key, outcome=each, index=index)
     compare_with_baseline(close(run))
     return run
 

@@ -27,6 +27,9 @@ class Project(models.Model):
     smallest_effect = models.FloatField(
         default=0.05, help_text="Smallest change of a rate that counts, 0 to 1."
     )
+    smallest_effects = models.JSONField(
+        default=dict, blank=True, help_text="Smallest changes that count, by measure, where they differ."
+    )
     seed_manifest = models.JSONField(
         null=True, blank=True, help_text="Values of {{seed:…}} where neither a run nor a suite has its own."
     )

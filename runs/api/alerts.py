@@ -14,9 +14,10 @@ from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.timestamps import moment
+from evaluators.regression import ChangeVerdict
 from runs.api.lookup import find_run
 from runs.models import Alert, Change
-from runs.models.comparison import AlertState, Verdict
+from runs.models.comparison import AlertState
 from runs.warehouse.alert_filters import NOBODY, AlertListFilters
 from runs.warehouse.triage import triage
 
@@ -39,7 +40,7 @@ class ChangeFilters(Cursor):
     """Which verdicts against a baseline."""
 
     run: Key | None = None
-    verdict: Verdict | None = None
+    verdict: ChangeVerdict | None = None
 
 
 class AlertOut(Schema):

@@ -7,9 +7,12 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
+from evaluators.regression import ChangeVerdict
 from runs.models.measure import Measure
 from runs.models.run import Run
 from runs.models.target import Target
+
+VERDICTS = [(verdict.value, verdict.label) for verdict in ChangeVerdict]
 
 
 class Baseline(models.Model):
@@ -31,15 +34,6 @@ class Baseline(models.Model):
         return f"{self.run} for {self.suite}"
 
 
-class Verdict(models.TextChoices):
-    """The result of comparing a measure or a scenario with the baseline."""
-
-    REGRESSED = "regressed"
-    IMPROVED = "improved"
-    SAME = "same"
-    TOO_LITTLE = "too_little"
-
-
 class Change(models.Model):
     """A verdict of a run compared with its baseline: for a measure over the run, or for one scenario."""
 
@@ -47,11 +41,12 @@ class Change(models.Model):
     baseline = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
     measure = models.ForeignKey(Measure, on_delete=models.PROTECT, related_name="+")
     scenario = models.ForeignKey("scenarios.Scenario", on_delete=models.CASCADE, null=True, related_name="+")
-    verdict = models.CharField(max_length=10, choices=Verdict.choices)
+    verdict = models.CharField(max_length=14, choices=VERDICTS)
     before = models.FloatField(null=True)
     after = models.FloatField(null=True)
     detail = models.JSONField(default=dict)
-    """Interval, p, magnitude and counts, if the verdict has them."""
+    """The comparison as `runs.warehouse.measure_changes.change_json`; the whole's pass rate also names, as
+    `not_comparable`, the scenarios that were left out."""
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "measure", "scenario"], name="one_change_each")]

@@ -113,6 +113,12 @@ class Run(models.Model):
     tokens_out = models.BigIntegerField(default=0)
 
     baseline = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
+    verdict = models.CharField(max_length=14, blank=True, default="", db_default="")
+    """A `ChangeVerdict` against the baseline; empty without one."""
+    is_experiment = models.BooleanField(default=False, db_default=False)
+    """Its guidance is not the adopted one, or somebody called it an experiment: never a baseline, never an alert."""
+    configuration_changed = models.BooleanField(default=False, db_default=False)
+    """Its guidance was adopted after its baseline ran, so a difference is no regression of the tool."""
     branch = models.CharField(max_length=200, blank=True)
     commit = models.CharField(max_length=64, blank=True)
     tags = models.JSONField(default=list)
@@ -129,6 +135,7 @@ class Run(models.Model):
             models.Index(fields=["suite", "target", "-id"], name="run_by_suite"),
             models.Index(fields=["project", "created"], name="run_by_day"),
             models.Index(fields=["project", "state"], name="run_by_state"),
+            models.Index(fields=["project", "verdict", "-id"], name="run_by_verdict"),
             models.Index(
                 fields=["state"],
                 name="run_open",

@@ -27,6 +27,8 @@ class RunOptions(BaseModel):
     """The aggregate score that a trial needs to pass; overrides the suite's."""
     baseline: str = ""
     """A run's number, `last-pass`, or empty for the pinned baseline."""
+    experiment: bool = False
+    """Compared like others, but never a baseline and never an alert."""
     seed: Json = None
     snapshot: Json = None
     registry: Json = None

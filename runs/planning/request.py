@@ -15,8 +15,15 @@ from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
-from runs.planning.selection import ChosenScenario, ProjectReader, check_judge, select_scenarios
+from runs.planning.selection import (
+    ChosenScenario,
+    ProjectReader,
+    check_judge,
+    last_guidance,
+    select_scenarios,
+)
 from runs.queue import statements, wakeups
+from runs.warehouse.baselines import pinned_of
 from scenarios.models import Guidance, SuiteVersion
 
 
@@ -139,6 +146,21 @@ def _options(planned: PlannedRun, request: Request) -> dict[str, Any]:
     return options
 
 
+def _is_experiment(planned: PlannedRun, request: Request) -> bool:
+    """Return whether a run is an experiment: by request, or because its guidance is not the adopted one.
+
+    Adopted is the guidance of the pinned baseline or of the suite's last upload.
+    """
+    if request.options.experiment:
+        return True
+    if not request.guidance:
+        return False
+    suite = planned.suite_version.suite
+    pinned = pinned_of(suite.pk, planned.target.pk, request.branch)
+    adopted = {pinned.run.guidance_id if pinned else None, getattr(last_guidance(suite), "pk", None)} - {None}
+    return planned.guidance is not None and planned.guidance.pk not in adopted
+
+
 def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
     trials = planned.trial_count
     run = Run.objects.create(
@@ -150,6 +172,7 @@ def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         model=planned.model,
         guidance=planned.guidance,
         tool_version=request.tool_version,
+        is_experiment=_is_experiment(planned, request),
         options=_options(planned, request),
         concurrency=planned.concurrency,
         trials=trials,

@@ -6,11 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 
 from evalhub.teams.models import Project
 from runs.models import Alert, Change
-from runs.models.comparison import Verdict
 from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.run_filters import WORDS, InForce
 
@@ -38,7 +37,7 @@ class AlertListFilters(AddressFilters):
             found &= Q(assignee=None) if self.assignee == NOBODY else Q(assignee__username=self.assignee)
         if self.q:
             # Search regressions per alert: there are far fewer alerts than changes.
-            lost = Change.objects.filter(run=OuterRef("run"), verdict=Verdict.REGRESSED)
+            lost = Change.objects.filter(run=OuterRef("run"), after__lt=F("before"))
             found &= (
                 Q(run__suite__name__icontains=self.q)
                 | Q(run__target__name__icontains=self.q)

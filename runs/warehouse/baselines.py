@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from evalhub.teams import audit
 from runs.errors import RequestError
-from runs.models import Baseline, Run
+from runs.models import Baseline, Run, RunMeasure
 from runs.models.run import RunState
 
 LAST_PASS = "last-pass"  # noqa: S105 (a word of the command line, not a password)
 """Selects the newest earlier run in which everything passed."""
+RECENT = 20
+"""Earlier runs among which the baseline is sought."""
 
 
 @transaction.atomic
@@ -65,20 +68,49 @@ def check_choice(project_id: int, choice: str) -> None:
 def baseline_of(run: Run, choice: str = "") -> Run | None:
     """Return the run's baseline, None if there is none.
 
-    In order: the request's choice, the branch's pinned run, that of the suite and target, then the newest earlier run of the same suite, target and model in which everything passed.
+    In order: the request's choice, the branch's pinned run, that of the suite and target, then the newest earlier
+    finished run of the same line, whatever its outcome: choosing only runs that passed would make chance look like a
+    regression. With `last-pass` it is the newest earlier one in which everything passed.
     """
     if choice.isdecimal():
         return Run.objects.filter(pk=int(choice), project=run.project_id).exclude(pk=run.pk).first()
-    return (None if choice == LAST_PASS else _pinned(run)) or _last_passing(run)
+    if choice == LAST_PASS:
+        return _line(run).filter(pk__lt=run.pk, outcome="pass").order_by("-pk").first()
+    return _pinned(run) or _sibling(run) or _newest(run)
+
+
+def pinned_of(suite: int, target: int, branch: str) -> Baseline | None:
+    """Return what is pinned for a suite and target, the branch's own before the general one. One query."""
+    pins = Baseline.objects.filter(suite=suite, target=target, branch__in={branch, ""})
+    return pins.order_by("-branch").select_related("run").first()
 
 
 def _pinned(run: Run) -> Run | None:
-    pins = Baseline.objects.filter(suite=run.suite_id, target=run.target_id, branch__in={run.branch, ""})
-    # The branch's own sorts before the general one, whose branch is empty.
-    pin = pins.exclude(run=run.pk).order_by("-branch").select_related("run").first()
-    return pin.run if pin else None
+    pin = pinned_of(run.suite_id, run.target_id, run.branch)
+    return pin.run if pin and pin.run_id != run.pk else None
 
 
-def _last_passing(run: Run) -> Run | None:
-    earlier = Run.objects.filter(suite=run.suite_id, target=run.target_id, model=run.model, pk__lt=run.pk)
-    return earlier.filter(state=RunState.FINISHED, outcome="pass").order_by("-pk").first()
+def _line(run: Run) -> QuerySet[Run]:
+    """Return the finished runs of the suite on the target and model, without experiments."""
+    same = Run.objects.filter(suite=run.suite_id, target=run.target_id, model=run.model, is_experiment=False)
+    return same.filter(state=RunState.FINISHED, error="")
+
+
+def _sibling(run: Run) -> Run | None:
+    """Return the run that an experiment was launched beside."""
+    if not run.is_experiment:
+        return None
+    return _line(run).filter(launch=run.launch_id).exclude(pk=run.pk).order_by("pk").first()
+
+
+def _newest(run: Run) -> Run | None:
+    """Return the newest earlier run of the line that has results of as many scenarios, else the newest with any."""
+    rollups = RunMeasure.objects.filter(scenario=None, measure__layer="trial", measure__name="pass")
+    scenarios = rollups.filter(run=OuterRef("pk")).values("n")[:1]
+    earlier = _line(run).filter(pk__lt=run.pk).order_by("-pk").annotate(scenarios=Subquery(scenarios))
+    recent = list(earlier[:RECENT].values_list("pk", "scenarios"))
+    own = rollups.filter(run=run).values_list("n", flat=True).first() or 0
+    whole = [pk for pk, n in recent if n and n >= own]
+    some = [pk for pk, n in recent if n]
+    chosen = next(iter([*whole, *some]), None)
+    return Run.objects.get(pk=chosen) if chosen else None

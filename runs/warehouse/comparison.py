@@ -1,25 +1,22 @@
-"""Compare a closed run with its baseline: which scenarios regressed or improved."""
+"""Compare a closed run with its baseline, and store what the comparison says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from statistics import fmean
 
-from django.db.models import QuerySet
-
-from evaluators.comparability import Reasons, Standard, not_comparable
+from evaluators.comparability import Reasons, outcome_reasons
+from evaluators.regression import ChangeVerdict, MeasureChange
 from evaluators.suite_result import Comparison, compare_passes
-from runs.models import Alert, Change, Run, RunMeasure, Trial
-from runs.models.comparison import Verdict
+from runs.models import Alert, Change, Run, Trial
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.warehouse.baselines import baseline_of
+from runs.warehouse.comparability import changed_parts
+from runs.warehouse.measure_changes import PASS, RunComparison, change_json, compare_run_measures
 from runs.warehouse.measures import measure_ids
-from scenarios.differences import PARTS, standard
-from scenarios.models import Scenario, SuiteEntry
+from scenarios.models import Scenario
 
-PASS = ("trial", "pass")
-_GRAVEST_FIRST = (Verdict.REGRESSED, Verdict.IMPROVED)
+PASS_KEY = ("trial", "pass")
 
 
 def passes(run_id: int) -> dict[str, bool]:
@@ -40,22 +37,11 @@ def passed_of(outcomes: Mapping[str, Iterable[str]]) -> dict[str, bool]:
 
 
 def incomparable(before: Run, after: Run) -> dict[str, Reasons]:
-    """Return the scenarios of both runs whose task, gates, judge or rubric changed, by key, with which of them did.
+    """Return the scenarios of both runs whose outcomes can't be compared, by key, with the parts that changed.
 
-    Two queries, none where both ran the same version of the suite.
+    Two queries, none where both ran the same version of the suite with the same judge.
     """
-    if before.suite_version_id == after.suite_version_id:
-        return {}
-    return not_comparable(_standards(before.suite_version_id), _standards(after.suite_version_id))
-
-
-def _standards(suite_version: int) -> dict[str, Standard]:
-    return {key: standard(hashes) for key, *hashes in _entries(suite_version)}
-
-
-def _entries(suite_version: int) -> QuerySet[SuiteEntry, tuple[str, ...]]:
-    columns = (f"scenario_version__{name}" for name in ("scenario__key", *PARTS))
-    return SuiteEntry.objects.filter(suite_version=suite_version).order_by("position").values_list(*columns)
+    return outcome_reasons(changed_parts(before, after))
 
 
 def comparison_of(run: Run) -> Comparison:
@@ -69,68 +55,63 @@ def comparison_between(before: Run, after: Run) -> Comparison:
 
 
 def compare_with_baseline(run: Run) -> None:
-    """Replace the run's baseline, changes and alert. Requires a transaction."""
-    choice = RunOptions.model_validate(run.options).baseline
-    baseline = baseline_of(run, choice)
+    """Replace the run's baseline, verdict, changes and alert. Requires a transaction."""
+    baseline = baseline_of(run, RunOptions.model_validate(run.options).baseline)
     run.baseline = baseline
-    run.save(update_fields=["baseline"])
+    run.verdict, run.configuration_changed = "", False
     Change.objects.filter(run=run).delete()
-    if baseline is None:
-        return
-    regressed = _write_changes(run, baseline)
-    if regressed:
+    if baseline is not None:
+        comparison = compare_run_measures(baseline, run)
+        run.configuration_changed = not run.is_experiment and baseline.guidance_id != run.guidance_id
+        if comparison.pass_rate is not None:
+            run.verdict = comparison.verdict.value
+            Change.objects.bulk_create(_changes(run, baseline, comparison))
+    run.save(update_fields=["baseline", "verdict", "configuration_changed"])
+    _keep_alert(run)
+
+
+def _keep_alert(run: Run) -> None:
+    """Raise an alert for a regression of the line; take back one that nobody has triaged otherwise."""
+    is_alarm = run.verdict == ChangeVerdict.REGRESSED
+    if is_alarm and not run.is_experiment and not run.configuration_changed:
         Alert.objects.get_or_create(run=run, defaults={"project_id": run.project_id})
     else:
         Alert.objects.filter(run=run, first_triaged=None).delete()
 
 
-def _write_changes(run: Run, baseline: Run) -> bool:
-    """Store a change for each scenario whose verdict differs, and one of the whole; True when any is a regression.
-
-    Rates are over trials that are no errors, so that a scenario of which only errors are left has no verdict. Scenarios
-    whose task, gates, judge or rubric changed have none either, and the change of the whole names them.
-    """
-    measure = measure_ids([PASS])[PASS]
-    before, after = _rates(baseline, measure), _rates(run, measure)
-    left_out = incomparable(baseline, run)
-    both = (after.keys() & before.keys()) - _keys_of(run, left_out)
-    changes = [
-        Change(
-            run=run,
-            baseline=baseline,
-            measure_id=measure,
-            scenario_id=scenario,
-            verdict=Verdict.REGRESSED if before[scenario] == 1.0 else Verdict.IMPROVED,
-            before=before[scenario],
-            after=after[scenario],
-        )
-        for scenario in both
-        if (before[scenario] == 1.0) != (after[scenario] == 1.0)
+def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[Change]:
+    """Return the rows of a comparison: one for each measure, and one for each scenario whose pass rate changed."""
+    measures = [*comparison.headline, *comparison.others]
+    ids = measure_ids([_layer_and_name(change) for change in measures])
+    left_out = {key: list(why) for key, why in comparison.not_comparable.items()}
+    rows = [
+        _row(run, baseline, ids[_layer_and_name(change)], change)
+        for change in measures
+        if change.scenarios or change.rule.name == PASS
     ]
-    verdicts = {change.verdict for change in changes}
-    if both:
-        whole = Change(
-            run=run,
-            baseline=baseline,
-            measure_id=measure,
-            verdict=next((each for each in _GRAVEST_FIRST if each in verdicts), Verdict.SAME),
-            before=fmean(before[scenario] for scenario in both),
-            after=fmean(after[scenario] for scenario in both),
-            detail={"not_comparable": left_out} if left_out else {},
-        )
-        changes.append(whole)
-    Change.objects.bulk_create(changes)
-    return Verdict.REGRESSED in verdicts
+    for row in rows:
+        if left_out and row.measure_id == ids[PASS_KEY]:
+            row.detail["not_comparable"] = left_out
+    moved = {key: change for key, change in comparison.scenarios.items() if change.effect}
+    keys = dict(Scenario.objects.filter(suite=run.suite_id, key__in=list(moved)).values_list("key", "pk"))
+    return rows + [
+        _row(run, baseline, ids[PASS_KEY], change, keys[key]) for key, change in moved.items() if key in keys
+    ]
 
 
-def _keys_of(run: Run, keys: Iterable[str]) -> set[int]:
-    """Return the scenarios of the run's suite with these keys."""
-    found = (
-        Scenario.objects.filter(suite=run.suite_id, key__in=list(keys)) if keys else Scenario.objects.none()
+def _row(run: Run, baseline: Run, measure: int, change: MeasureChange, scenario: int | None = None) -> Change:
+    return Change(
+        run=run,
+        baseline=baseline,
+        measure_id=measure,
+        scenario_id=scenario,
+        verdict=change.verdict.value,
+        before=change.before,
+        after=change.after,
+        detail=change_json(change),
     )
-    return set(found.values_list("pk", flat=True))
 
 
-def _rates(run: Run, measure: int) -> Mapping[int, float]:
-    rows = RunMeasure.objects.filter(run=run, measure=measure).exclude(scenario=None)
-    return dict(rows.values_list("scenario_id", "mean"))
+def _layer_and_name(change: MeasureChange) -> tuple[str, str]:
+    layer, _, name = change.rule.name.partition("/")
+    return layer, name

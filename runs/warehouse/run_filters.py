@@ -14,6 +14,7 @@ from django.http import QueryDict
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
+from evaluators.regression import ChangeVerdict
 from runs.models import Run
 from runs.models.run import RunState
 from runs.warehouse.address_filters import AddressFilters
@@ -52,6 +53,7 @@ STATES = (
     ("open", "in progress"),
     ("cancelled", "cancelled"),
 )
+VERDICTS = [(verdict.value, verdict.label) for verdict in ChangeVerdict]
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 WORDS = {"q": "text", "tool_version": "tool version"}
 """Filters whose labels differ from their query parameters."""
@@ -68,6 +70,8 @@ class RunListFilters(AddressFilters):
     tool_version: str = ""
     guidance: str = ""
     tag: str = ""
+    verdict: str = ""
+    """A `ChangeVerdict` against the baseline."""
     state: str = ""
     """An outcome, or `open`, or `cancelled`."""
     since: str = ""
@@ -93,6 +97,7 @@ class RunListFilters(AddressFilters):
             ("target__name", self.target),
             ("model", self.model),
             ("tool_version", self.tool_version),
+            ("verdict", self.verdict),
         ):
             if value:
                 found &= Q(**{column: value})
@@ -168,6 +173,7 @@ def _value_label(name: str, value: str, choices: Choices) -> str:
         "suite": choices.suites,
         "guidance": [(str(pk), called) for pk, called in choices.guidance],
         "state": STATES,
+        "verdict": VERDICTS,
     }
     return dict(known.get(name, ())).get(value, value)
 

@@ -47,12 +47,16 @@ class RunRow:
     judge: float | None = None
     """Mean of the judge's scores."""
     first_try: Spread | None = None
-    verdict: str = ""
     change: float | None = None
     """Difference to the baseline's pass rate."""
     before: float | None = None
     """The baseline's pass rate over the scenarios that both have."""
     baseline: RowBaseline | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict against the baseline; empty without one."""
+        return self.run.verdict or ""
 
     @property
     def rate(self) -> Rate:
@@ -66,9 +70,9 @@ class RunRow:
     @property
     def direction(self) -> str:
         """Return `better`, `worse` or `muted`, from the comparison with the baseline."""
-        told = {"regressed": "worse", "improved": "better"}.get(self.verdict, "muted")
-        # One scenario may regress while others improve: then the rate is not worse.
-        return "muted" if told == "worse" and (self.change or 0.0) >= 0 else told
+        direction = {"regressed": "worse", "improved": "better"}.get(self.verdict, "muted")
+        # Another measure may have regressed: then the rate is not worse.
+        return "muted" if direction == "worse" and (self.change or 0.0) >= 0 else direction
 
     @property
     def state(self) -> str:
@@ -124,10 +128,10 @@ def _headlines(runs: tuple[int, ...]) -> QuerySet[Change, Any]:
         run__in=runs, scenario=None, measure__layer="trial", measure__name="pass"
     )
     held = ("baseline_id", "baseline__passed", "baseline__failed", "baseline__cost_usd")
-    return headline.values_list("run", "verdict", "before", "after", *held)
+    return headline.values_list("run", "before", "after", *held)
 
 
-BASELINE = 4
+BASELINE = 3
 """Index of the key in a headline."""
 
 
@@ -137,10 +141,10 @@ def _row(run: ListedRun, measures: dict[int, dict[str, Spread]], change: Sequenc
     mean = judge.mean if judge else None
     if change is None:
         return RunRow(run, mean, first_try)
-    _, verdict, before, after, held, passed, failed, cost_usd = change
+    _, before, after, held, passed, failed, cost_usd = change
     difference = None if before is None or after is None else after - before
     baseline = RowBaseline(held, passed, failed, cost_usd, measures.get(held, {}).get("first_try"))
-    return RunRow(run, mean, first_try, verdict, difference, before, baseline)
+    return RunRow(run, mean, first_try, difference, before, baseline)
 
 
 def matching_runs(project: Project, filters: RunListFilters) -> QuerySet[Run]:

@@ -64,6 +64,12 @@ class ListedRun(BaseModel):
     seconds: float | None
     """Wall-clock time, None before the end or if unknown."""
     baseline: int | None
+    verdict: Blank
+    """Against the baseline: regressed, improved, equivalent, no_evidence, too_little or not_comparable."""
+    experiment: bool
+    """Never a baseline, never an alert."""
+    configuration_changed: bool
+    """Its guidance was adopted after its baseline ran."""
     stale: Annotated[bool, BeforeValidator(bool)]
     """The eval cases were generated for another description of their tool."""
     error: str
@@ -79,6 +85,7 @@ class ListedRun(BaseModel):
 _SAME = (
     *("model", "state", "outcome", "created", "started", "finished", "trigger", "tags", "branch", "commit"),
     *("trials", "passed", "failed", "errors", "cancelled", "tool_version", "cost_usd", "error"),
+    *("verdict", "configuration_changed"),
 )
 _COLUMNS = {name: name for name in _SAME} | {
     "id": "pk",
@@ -90,6 +97,7 @@ _COLUMNS = {name: name for name in _SAME} | {
     "launch": "launch_id",
     "by": "by__username",
     "baseline": "baseline_id",
+    "experiment": "is_experiment",
     "stale": "fingerprint__staleness__stale",
 }
 """Columns copied from the query."""

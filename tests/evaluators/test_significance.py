@@ -22,7 +22,7 @@ from evaluators.significance import (
     t_interval,
     within_scenario_p,
 )
-from evaluators.statistics import newcombe
+from evaluators.statistics import mean_difference, newcombe
 
 NINE = [0.2, -0.1, 0.4, 0.3, 0.1, 0.5, -0.2, 0.3, 0.6]
 
@@ -150,6 +150,23 @@ def test_newcombes_table_of_differences_is_met(counts, lower, upper):
 def test_newcombes_interval_equals_that_of_statsmodels():
     expected = proportion.confint_proportions_2indep(14, 20, 17, 20, compare="diff", method="newcomb")
     assert newcombe(17, 20, 14, 20) == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_mean_of_one_difference_has_newcombes_interval():
+    assert mean_difference([(3, 10, 9, 10)]) == pytest.approx(newcombe(3, 10, 9, 10))
+    with pytest.raises(ValueError, match="no scenarios"):
+        mean_difference([])
+
+
+def test_the_interval_of_a_mean_difference_covers_it():
+    rng = np.random.default_rng(1)
+    before, after = np.array([0.9, 0.5, 0.8, 0.3]), np.array([0.7, 0.6, 0.4, 0.3])
+    truth, covered = float((after - before).mean()), 0
+    for _ in range(1_000):
+        old, new = rng.binomial(10, before).tolist(), rng.binomial(10, after).tolist()
+        low, high = mean_difference([(a, 10, b, 10) for a, b in zip(old, new, strict=True)])
+        covered += low <= truth <= high
+    assert covered >= 930
 
 
 def test_students_interval_equals_scipys():

@@ -31,8 +31,8 @@ def runs() -> tuple[Run, Run]:
     _change(after, "export", gates_hash="other")
     rubric = Rubric.objects.create(project=project, name="r", sha256="0" * 64, content={})
     _change(after, "list", rubric=rubric)
-    base = make_compared(before, {"create": "pass", "export": "pass", "list": "pass", "kept": "pass"})
-    new = make_compared(after, {"create": "fail", "export": "fail", "list": "fail", "kept": "pass"})
+    base = make_compared(before, dict.fromkeys(KEYS, "pass"), trials=6)
+    new = make_compared(after, {**dict.fromkeys(KEYS, "fail"), "kept": "pass"}, trials=6)
     assert new.baseline == base
     return base, new
 
@@ -44,13 +44,14 @@ def _change(version: SuiteVersion, key: str, **columns: object) -> None:
 
 def test_no_alert_counts_them(runs):
     assert not Alert.objects.exists()
-    (whole,) = runs[1].changes.all()
-    assert (whole.scenario, whole.verdict, whole.before, whole.after) == (None, "same", 1.0, 1.0)
-    assert whole.detail == {"not_comparable": {"create": ["task"], "export": ["gates"], "list": ["rubric"]}}
+    (whole,) = runs[1].changes.filter(measure__name="pass")
+    assert (whole.scenario, whole.verdict, whole.before, whole.after) == (None, "too_little", 1.0, 1.0)
+    left_out = {"create": ["task"], "export": ["gates"], "list": ["rubric"]}
+    assert (whole.detail["not_comparable"], whole.detail["scenarios"]) == (left_out, 1)
 
 
 def test_what_can_be_compared_still_regresses(runs):
-    again = make_compared(runs[1].suite_version, {"create": "fail", "kept": "fail"})
+    again = make_compared(runs[1].suite_version, {"create": "fail", "kept": "fail"}, trials=6)
     assert [each.scenario.key for each in again.changes.exclude(scenario=None)] == ["kept"]
     assert Alert.objects.get().run == again
 
@@ -97,7 +98,7 @@ def test_the_pages_say_it_in_one_line(runs):
     response = client.get(new.get_absolute_url())
     text = response.content.decode()
     assert f"{LINE}." in text
-    assert "no scenario regressed" in text
+    assert "No scenario stopped passing" in text
     assert [row.standing for row in response.context["rows"]] == ["", "", "", "same"]
     text = client.get(f"/p/tools/compare/?runs={base.pk},{new.pk}").content.decode()
     assert f"! {LINE}." in text

@@ -10,9 +10,19 @@ from runs.models import Alert, Change, Run
 from runs.warehouse.baselines import check_choice, set_baseline, unset_baseline
 from runs.warehouse.comparison import compare_with_baseline, comparison_of, passes
 from scenarios.models import SuiteVersion
-from tests.builders import close, make_member, make_project, make_run, make_suite, make_target, make_trial
+from tests.builders import (
+    close,
+    make_guidance,
+    make_member,
+    make_project,
+    make_run,
+    make_suite,
+    make_target,
+    make_trial,
+)
 
 pytestmark = pytest.mark.django_db
+PASSES, FAILS = ["pass"] * 6, ["fail"] * 6
 
 
 @pytest.fixture
@@ -29,8 +39,8 @@ def closed(version: SuiteVersion, outcomes: dict[str, str | list[str]], **change
     """Return a closed run with these outcomes by scenario."""
     run = make_run(version, **changes)
     for key, found in outcomes.items():
-        for outcome in [found] if isinstance(found, str) else found:
-            make_trial(run, key, outcome=outcome)
+        for index, outcome in enumerate([found] if isinstance(found, str) else found):
+            make_trial(run, key, outcome=outcome, index=index)
     close(run)
     compare_with_baseline(run)
     run.refresh_from_db()
@@ -61,13 +71,42 @@ def test_nothing_is_compared_without_a_baseline(version: SuiteVersion) -> None:
     assert not Change.objects.exists()
 
 
-def test_the_last_passing_run_is_the_baseline_where_none_is_pinned(version: SuiteVersion) -> None:
+def test_the_newest_finished_run_is_the_baseline_without_a_pin(version: SuiteVersion) -> None:
     closed(version, {"create": "pass"})
-    last = closed(version, {"create": "pass"})
-    closed(version, {"create": "fail"})
-    run = closed(version, {"create": "fail"})
-    assert run.baseline == last
-    assert comparison_of(run).regressions == ("create",)
+    last = closed(version, {"create": "fail"})
+    closed(version, {"create": "error"})
+    closed(version, {"create": "pass"}, is_experiment=True)
+    make_run(version, state="cancelled")
+    make_run(version, outcome="error", error="It could not be prepared.")
+    assert closed(version, {"create": "fail"}).baseline == last
+
+
+def test_a_run_of_a_few_scenarios_is_no_baseline_of_all(version: SuiteVersion) -> None:
+    whole = closed(version, {"create": "pass", "export": "pass"})
+    part = closed(version, {"create": "pass"})
+    assert closed(version, {"create": "pass", "export": "pass"}).baseline == whole
+    assert closed(version, {"create": "pass"}).baseline != whole
+    assert part.baseline == whole
+
+
+def test_an_experiment_is_compared_with_its_sibling_and_never_alerts(version: SuiteVersion) -> None:
+    earlier = closed(version, {"create": PASSES})
+    sibling = closed(version, {"create": PASSES})
+    alone = closed(version, {"create": FAILS}, is_experiment=True)
+    experiment = closed(version, {"create": FAILS}, is_experiment=True, launch=earlier.launch)
+    assert (alone.baseline, experiment.baseline) == (sibling, earlier)
+    assert experiment.verdict == "regressed"
+    assert not Alert.objects.exists()
+
+
+def test_newly_adopted_guidance_changes_the_configuration_once(version: SuiteVersion) -> None:
+    closed(version, {"create": PASSES})
+    guidance = make_guidance(version.suite)
+    first = closed(version, {"create": FAILS}, guidance=guidance)
+    assert (first.verdict, first.configuration_changed) == ("regressed", True)
+    assert not Alert.objects.exists()
+    second = closed(version, {"create": PASSES}, guidance=guidance)
+    assert (second.baseline, second.configuration_changed) == (first, False)
 
 
 def test_a_run_of_another_target_or_model_is_no_baseline(project: Project, version: SuiteVersion) -> None:
@@ -93,41 +132,54 @@ def test_a_choice_made_with_the_request_wins_over_a_pin(version: SuiteVersion) -
     assert (by_number.baseline, last_pass.baseline) == (chosen, chosen)
 
 
-def test_changes_go_both_ways_and_regressions_alert(version: SuiteVersion) -> None:
-    closed(version, {"create": "pass", "export": "pass"})
-    set_baseline(closed(version, {"create": "pass", "export": "fail"}), by=None)
-    run = closed(version, {"create": ["pass", "fail"], "export": "pass", "list": "pass"})
+def test_a_regression_of_a_headline_measure_alerts(version: SuiteVersion) -> None:
+    closed(version, {"create": FAILS, "export": FAILS})
+    set_baseline(closed(version, {"create": PASSES, "export": FAILS}), by=None)
+    run = closed(version, {"create": FAILS, "export": ["pass", *["fail"] * 7], "list": "pass"})
     changes = {
         str(change.scenario and change.scenario.key): (change.verdict, change.before, change.after)
-        for change in run.changes.all()
+        for change in run.changes.filter(measure__name="pass")
     }
     assert changes == {
-        "create": ("regressed", 1.0, 0.5),
-        "export": ("improved", 0.0, 1.0),
-        # Of the whole: what both runs have.
-        "None": ("regressed", 0.5, 0.75),
+        "create": ("regressed", 1.0, 0.0),
+        "export": ("too_little", 0.0, 0.125),
+        # The mean over the scenarios that both runs have.
+        "None": ("regressed", 0.5, 0.0625),
     }
-    assert run.alert.state == "untriaged"
+    whole = run.changes.get(measure__name="pass", scenario=None).detail
+    assert (whole["worse"], whole["better"], whole["scenarios"]) == (1, 1, 2)
+    assert whole["lower"] <= whole["effect"] <= whole["upper"]
+    assert (run.verdict, run.alert.state) == ("regressed", "untriaged")
     assert comparison_of(run).added == ("list",)
+
+
+def test_one_lost_trial_raises_no_alert(version: SuiteVersion) -> None:
+    closed(version, {"create": ["pass"] * 3, "export": ["pass"] * 3})
+    run = closed(version, {"create": ["pass", "pass", "fail"], "export": ["pass"] * 3})
+    assert run.verdict == "too_little"
+    assert not Alert.objects.exists()
+    assert comparison_of(run).regressions == ("create",), "the contract's own list counts every flip"
 
 
 def test_a_scenario_of_which_only_errors_are_left_has_no_verdict(version: SuiteVersion) -> None:
     closed(version, {"create": "pass", "export": "pass"})
     run = closed(version, {"create": "error", "export": "pass"})
     assert comparison_of(run).regressions == ("create",)
-    assert [(each.scenario, each.verdict) for each in run.changes.all()] == [(None, "same")]
+    changes = run.changes.filter(measure__name="pass")
+    assert [(each.scenario, each.verdict) for each in changes] == [(None, "too_little")]
     assert not Alert.objects.exists()
 
 
 def test_comparing_again_replaces_what_was_found_before(version: SuiteVersion) -> None:
-    closed(version, {"create": "pass"})
-    run = closed(version, {"create": "fail"})
+    closed(version, {"create": PASSES})
+    run = closed(version, {"create": FAILS})
     compare_with_baseline(run)
-    assert {each.verdict for each in run.changes.all()} == {"regressed"}
+    assert Alert.objects.get().run == run
     run.trial_set.update(outcome="pass")
     close(run)
     compare_with_baseline(run)
-    assert [(each.scenario, each.verdict) for each in run.changes.all()] == [(None, "same")]
+    changes = run.changes.filter(measure__name="pass")
+    assert [(each.scenario, each.verdict) for each in changes] == [(None, "too_little")]
     assert not Alert.objects.exists()
 
 

@@ -17,8 +17,8 @@ HTMX = {"HX-Request": "true"}
 
 @pytest.fixture
 def alert(version):
-    make_compared(version, {"create": "pass", "export": "pass"})
-    return Alert.objects.get(run=make_compared(version, {"create": "pass", "export": "fail"}))
+    make_compared(version, {"create": "pass", "export": "pass"}, trials=6)
+    return Alert.objects.get(run=make_compared(version, {"create": "pass", "export": "fail"}, trials=6))
 
 
 @pytest.fixture

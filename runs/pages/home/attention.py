@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, F, OuterRef, Q, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs.models import Alert, Target, TargetCheck
-from runs.models.comparison import AlertState, Verdict
+from runs.models.comparison import AlertState
 from runs.models.run import RunState
 from runs.warehouse.run_list import RunRow
 
@@ -64,7 +64,7 @@ def open_alerts(project: Project) -> list[OpenAlert]:
     """Return a project's open alerts, newest first, at most `MOST_ALERTS`. One query."""
     columns = ("pk", "state", "due", "created", "assignee__username")
     of_the_run = ("run_id", "run__suite__name", "run__target__name")
-    is_lost = Q(run__changes__verdict=Verdict.REGRESSED, run__changes__scenario__isnull=False)
+    is_lost = Q(run__changes__after__lt=F("run__changes__before"), run__changes__scenario__isnull=False)
     newest = Alert.objects.filter(project=project, state__in=OPEN_ALERTS).order_by("-pk").values("pk")
     # Select the newest hundred first, to avoid joining all.
     found = Alert.objects.filter(pk__in=newest[:MOST_ALERTS]).order_by("-pk")
@@ -95,7 +95,7 @@ def _alerts(told: Sequence[OpenAlert], today: date) -> Iterable[Attention]:
     for each in told[:SHOWN_ALERTS]:
         where = f"{each.suite} on {each.target}"
         title = (
-            f"{where}: {counted(each.lost, 'scenario')} no longer {'passes' if each.lost == 1 else 'pass'}"
+            f"{where}: {counted(each.lost, 'scenario')} {'passes' if each.lost == 1 else 'pass'} less often"
         )
         part = f"?state={each.state}#alert-{each.pk}"
         yield Attention("regressed", title, _due(each, today), each.created, "regressions", part=part)

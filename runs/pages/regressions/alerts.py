@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db.models import IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models import F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import Page, page_below
+from evaluators.regression import ChangeVerdict
 from runs.models import Alert, Change, RunMeasure, Trial
-from runs.models.comparison import AlertState, Verdict
+from runs.models.comparison import AlertState
 from runs.models.trial import TrialState
+from runs.pages.changes import ShownChange
 from runs.warehouse.alert_filters import AlertListFilters
 from runs.warehouse.differences import Difference, fingerprint_differences
+from runs.warehouse.measure_changes import HEADLINE, change_from_json
 
 SIZE = 10
 MOST_TRIALS = 5
@@ -25,7 +28,7 @@ MOST_COUNTED = 100
 
 @dataclass(frozen=True)
 class Lost:
-    """A scenario that passed in the baseline and now fails."""
+    """A scenario that passes less often than in the baseline."""
 
     key: str
     before: float
@@ -50,6 +53,8 @@ class AlertCard:
     """Content of an alert's card."""
 
     alert: Alert
+    regressed: tuple[ShownChange, ...]
+    """The headline measures that regressed."""
     lost: tuple[Lost, ...]
     differences: tuple[Difference, ...]
 
@@ -78,25 +83,42 @@ def _with_runs() -> QuerySet[Alert]:
 def alert_page(
     project: Project, state: str, filters: AlertListFilters, before: str
 ) -> tuple[Page[Alert], list[AlertCard]]:
-    """Return one page of the matching alerts in a state, newest first. Three queries."""
+    """Return one page of the matching alerts in a state, newest first. Four queries."""
     alerts = _with_runs().filter(filters.condition(), project=project, state=state)
     page = page_below(alerts, before, size=SIZE)
     return page, cards(page.rows)
 
 
 def alert_card(project: Project, pk: int) -> AlertCard | None:
-    """Return one alert of a project, None if missing. Three queries."""
+    """Return one alert of a project, None if missing. Four queries."""
     found = list(_with_runs().filter(project=project, pk=pk))
     return cards(found)[0] if found else None
 
 
 def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
-    """Return the alerts with their lost scenarios. Two queries."""
-    changes = _regressions([alert.run_id for alert in alerts])
+    """Return the alerts with what regressed in them. Three queries."""
+    keys = [alert.run_id for alert in alerts]
+    changes, headline = _regressions(keys), _headline(keys)
     trials = _trials(changes)
     return [
-        _card(alert, [each for each in changes if each.run_id == alert.run_id], trials) for alert in alerts
+        _card(
+            alert,
+            headline.get(alert.run_id, ()),
+            [each for each in changes if each.run_id == alert.run_id],
+            trials,
+        )
+        for alert in alerts
     ]
+
+
+def _headline(runs: Sequence[int]) -> dict[int, tuple[ShownChange, ...]]:
+    """Return the headline measures that regressed in each of these runs."""
+    rows = Change.objects.filter(run__in=runs, scenario=None, verdict=ChangeVerdict.REGRESSED)
+    found: dict[int, dict[str, ShownChange]] = {}
+    for run, detail in rows.values_list("run", "detail"):
+        if detail.get("measure") in HEADLINE:
+            found.setdefault(run, {})[detail["measure"]] = ShownChange(change_from_json(detail))
+    return {run: tuple(by[name] for name in HEADLINE if name in by) for run, by in found.items()}
 
 
 def _regressions(runs: Sequence[int]) -> list[Change]:
@@ -109,7 +131,7 @@ def _regressions(runs: Sequence[int]) -> list[Change]:
     )
     good = same.filter(run__lt=OuterRef("run"), mean__gte=1.0).order_by("-run").values("run")[:1]
     failing = same.filter(run__gt=OuterRef("last_good"), mean__lt=1.0).order_by("run").values("run")[:1]
-    lost = Change.objects.filter(run__in=runs, verdict=Verdict.REGRESSED).exclude(scenario=None)
+    lost = Change.objects.filter(run__in=runs, after__lt=F("before")).exclude(scenario=None)
     lost = lost.annotate(last_good=Coalesce(Subquery(good, output_field=IntegerField()), 0))
     lost = lost.annotate(since=Subquery(failing, output_field=IntegerField()))
     return list(lost.select_related("scenario").order_by("scenario__key"))
@@ -129,12 +151,15 @@ def _trials(changes: Iterable[Change]) -> dict[tuple[int, int], list[tuple[int, 
 
 
 def _card(
-    alert: Alert, changes: Iterable[Change], trials: dict[tuple[int, int], list[tuple[int, str]]]
+    alert: Alert,
+    regressed: tuple[ShownChange, ...],
+    changes: Iterable[Change],
+    trials: dict[tuple[int, int], list[tuple[int, str]]],
 ) -> AlertCard:
     lost = tuple(_lost(each, trials) for each in changes)
     baseline = alert.run.baseline
     differences = fingerprint_differences(baseline, alert.run) if baseline else []
-    return AlertCard(alert, lost, tuple(differences))
+    return AlertCard(alert, regressed, lost, tuple(differences))
 
 
 def _lost(change: Change, trials: dict[tuple[int, int], list[tuple[int, str]]]) -> Lost:

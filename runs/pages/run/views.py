@@ -16,6 +16,7 @@ from evalhub.web.paging import key_of
 from runs.charts.recent_runs import recent_figures
 from runs.execution.recording import cancel_run
 from runs.models import Run, Trial
+from runs.pages.changes import ShownVerdict, shown_verdict
 from runs.pages.run import get_run
 from runs.pages.run.diagnosis import shown_findings
 from runs.pages.run.failing_calls import failing_calls
@@ -30,6 +31,7 @@ from runs.reports.exports import EXPORTS
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.filter_choices import choices
+from runs.warehouse.measure_changes import stored_changes
 from runs.warehouse.no_match import no_match
 from runs.warehouse.outcome_history import recent_runs
 from runs.warehouse.run_filters import STATES, RunListFilters, in_force, left_without
@@ -97,6 +99,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "all_calls": total_row(used),
         "call_columns": call_columns(used),
         "diagnosis": shown_findings(read.digest.diagnosis, used),
+        "verdict": None if run.is_open else _verdict(run),
         "against": None if run.is_open else against_baseline(run, read, rows, left_out),
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
@@ -105,6 +108,15 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         **(_again(run, rows) if request.access.may("run") else {}),
     }
     return render(request, "run/run.html", context)
+
+
+def _verdict(run: Run) -> ShownVerdict | None:
+    """Return the run's stored comparison; None without a baseline."""
+    if run.baseline_id is None:
+        return None
+    done = run.passed + run.failed + run.errors
+    dollars = run.cost_usd / done if run.cost_usd and done else None
+    return shown_verdict(stored_changes(run.pk), dollars_a_trial=dollars)
 
 
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def test_a_scenario_with_errors_only_has_no_verdict(signed_in, version, before, 
     against, text = response.context["against"], main_of(response)
     assert [(each.key, each.verdict) for each in against.changed] == [("create", "unmeasured")]
     assert (against.regressions, against.new_passes, against.unmeasured) == (0, 0, 1)
-    assert "no scenario regressed, ! 1 with errors only." in text
+    assert "No scenario stopped passing, ! 1 with errors only." in text
     assert text.table("Changed scenarios").row("create").cell("Verdict").text == "errors only"
     assert [row.standing for row in response.context["rows"]] == [""]
     assert not {"regressed", "improved"} & set(text.badges)

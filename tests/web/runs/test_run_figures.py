@@ -7,8 +7,8 @@ from tests.web.runs.pages import ADDRESS, tried
 
 
 def test_three_figures_stand_above_the_rows(signed_in, version):
-    first = tried(version, "pass", "pass", cost_usd=0.4)
-    last = tried(version, "pass", "fail", cost_usd=0.6)
+    first = tried(version, "pass", "pass", trials=6, cost_usd=2.4)
+    last = tried(version, "pass", "fail", trials=6, cost_usd=3.6)
     response = signed_in().get(ADDRESS)
     figures, text = response.context["figures"], response.content.decode()
     assert [(each.title, each.now) for each in figures.drawn] == [
@@ -19,7 +19,7 @@ def test_three_figures_stand_above_the_rows(signed_in, version):
     assert (figures.runs, figures.baseline) == (2, first.pk)
     assert text.count('class="baseline"') == 3
     assert f"Run {last.pk}, " in text
-    assert "50 %, 95 % interval 9 % to 91 %, regressed</title>" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "50 %, 95 % interval 25 % to 75 %, regressed</title>" in text.replace("\N{NO-BREAK SPACE}", " ")
     assert "intervals; for cost, derived from the pass rate." in text
     assert "style=" not in text
 

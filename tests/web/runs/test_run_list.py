@@ -71,17 +71,27 @@ def test_it_escapes_names_and_shows_what_is_hidden_in_them(signed_in, project):
 
 def test_a_run_that_lost_a_scenario_says_how_much_that_is(signed_in, version):
     for outcome in ("pass", "fail"):
-        tried(version, outcome, "pass")
+        tried(version, outcome, "pass", trials=6)
     newest, oldest = signed_in().get(ADDRESS).context["rows"]
     assert (newest.state, newest.change, newest.direction) == ("regressed", -0.5, "worse")
     assert (oldest.state, oldest.change) == ("pass", None)
 
 
-def test_an_equal_rate_is_not_worse_with_a_lost_scenario(signed_in, version):
+def test_a_flip_without_evidence_is_no_verdict(signed_in, version):
     set_baseline(tried(version, "fail", "pass"), by=None)
     tried(version, "pass", "fail")
     newest = signed_in().get(ADDRESS).context["rows"][0]
-    assert (newest.state, newest.change, newest.direction) == ("regressed", 0.0, "muted")
+    assert (newest.state, newest.verdict) == ("fail", "too_little")
+    assert (newest.change, newest.direction) == (0.0, "muted")
+
+
+def test_runs_are_filtered_by_their_verdict(signed_in, version):
+    tried(version, "pass", "pass", trials=6)
+    lost = tried(version, "fail", "pass", trials=6)
+    client = signed_in()
+    assert numbers(client.get(f"{ADDRESS}?verdict=regressed")) == [lost.pk]
+    assert numbers(client.get(f"{ADDRESS}?verdict=improved")) == []
+    assert "Regressed" in parse(client.get(f"{ADDRESS}?verdict=regressed"))
 
 
 def test_guidance_and_author_stand_below_tool_and_start(signed_in, version, django_user_model):
@@ -93,7 +103,7 @@ def test_guidance_and_author_stand_below_tool_and_start(signed_in, version, djan
 
 
 def test_it_shows_a_verdict_against_the_baseline(signed_in, version):
-    before, run = make_run(version), make_run(version)
+    before, run = make_run(version), make_run(version, verdict="regressed")
     measure = Measure.objects.create(layer="trial", name="pass")
     values = {"before": 0.9, "after": 0.65}
     Change.objects.create(run=run, baseline=before, measure=measure, verdict="regressed", **values)

@@ -1,0 +1,131 @@
+"""Say in words what a comparison of two runs shows."""
+
+from __future__ import annotations
+
+from evaluators.regression import (
+    FEWEST_DIFFERENCES,
+    FEWEST_TRIALS,
+    ChangeVerdict,
+    ComparisonTest,
+    MeasureChange,
+    Scale,
+)
+
+MINUS = "\u2212"
+LABELS = {
+    "trial/pass": "Pass rate",
+    "trial/composite": "Composite",
+    "trial/seconds": "Time",
+    "trial/cost_usd": "Cost",
+    "trial/tokens_in": "Input tokens",
+    "trial/tokens_out": "Output tokens",
+    "judge/judge": "Judge score",
+    "interaction/first_try_success_rate": "First-try success",
+    "interaction/error_rate": "Error rate",
+    "interaction/retry_rate": "Retry rate",
+    "interaction/help_seeking": "Help opened",
+    "interaction/total_commands": "Commands",
+    "interaction/iteration_ratio": "Iteration ratio",
+    "interaction/completed": "Completed",
+}
+TESTS = {
+    ComparisonTest.NONE: "no test",
+    ComparisonTest.SIGN_FLIP: "sign-flip permutation over scenarios",
+    ComparisonTest.WITHIN_SCENARIOS: "permutation of trials within each scenario",
+    ComparisonTest.MCNEMAR: "McNemar's exact test",
+    ComparisonTest.BOSCHLOO: "Boschloo's exact test",
+}
+
+
+def label(measure: str) -> str:
+    """Return a measure's name for people; names without a label are shown as they are."""
+    return LABELS.get(measure, measure)
+
+
+def size(change: MeasureChange, effect: float | None, *, signed: bool = True) -> str:
+    """Return an effect of the change's measure, such as `−12.5 points` or `+8 %`; a dash without one."""
+    if effect is None:
+        return "–"
+    points = effect * 100
+    amount = f"{abs(points):.1f} points" if change.rule.scale is Scale.POINTS else f"{abs(points):.0f} %"
+    if not signed:
+        return amount
+    shown = round(points, 1 if change.rule.scale is Scale.POINTS else 0)
+    sign = "±" if shown == 0 else (MINUS if shown < 0 else "+")
+    return f"{sign}{amount}"
+
+
+def interval(change: MeasureChange) -> str:
+    """Return the effect's 95 % interval, such as `−30.1 to +5.2`; empty without one."""
+    if change.lower is None or change.upper is None:
+        return ""
+    digits = 1 if change.rule.scale is Scale.POINTS else 0
+    low, high = (_signed(each * 100, digits) for each in (change.lower, change.upper))
+    return f"{low} to {high}{'' if change.rule.scale is Scale.POINTS else ' %'}"
+
+
+def _signed(value: float, digits: int) -> str:
+    sign = MINUS if round(value, digits) < 0 else "+"
+    return f"{sign}{abs(value):.{digits}f}"
+
+
+def scenarios_worse(change: MeasureChange) -> str:
+    """Return how many scenarios changed for the worse, such as `3 of 20 comparable scenarios worse`."""
+    noun = "scenario" if change.scenarios == 1 else "scenarios"
+    return f"{change.worse} of {change.scenarios} comparable {noun} worse"
+
+
+def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) -> str:
+    """Return what the verdict rests on, and for an undecided one what it could have shown.
+
+    `dollars_a_trial` is the mean cost of one trial, for the price of more trials.
+    """
+    if change.verdict is ChangeVerdict.NOT_COMPARABLE:
+        return "No scenario of both runs can be compared."
+    if change.verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED):
+        scope = " This is about these scenarios only." if change.is_about_these_scenarios else ""
+        return f"p = {p_text(change.corrected)} after correction, {TESTS[change.test]}.{scope}"
+    if change.verdict is ChangeVerdict.EQUIVALENT:
+        return f"The change is smaller than {_smallest(change)} either way."
+    if change.below_threshold:
+        return f"Changed by less than your threshold of {_smallest(change)}."
+    return f"{could_show(change)} {_more(change, dollars_a_trial)}".strip()
+
+
+def could_show(change: MeasureChange) -> str:
+    """Return the smallest change that this comparison could have shown."""
+    if change.detectable is None:
+        return _no_test(change)
+    return (
+        f"This comparison could only have shown a change of {size(change, change.detectable, signed=False)}."
+    )
+
+
+def p_text(p: float | None) -> str:
+    """Return a p with as many digits as it needs."""
+    if p is None:
+        return "–"
+    return f"{p:.4f}" if p < 0.001 else f"{p:.3f}"
+
+
+def _no_test(change: MeasureChange) -> str:
+    if change.rule.is_outcome:
+        return f"A single scenario needs {FEWEST_TRIALS} trials in each run to be compared."
+    return f"A verdict needs at least {FEWEST_DIFFERENCES} scenarios that differ."
+
+
+def _smallest(change: MeasureChange) -> str:
+    return size(change, change.rule.smallest, signed=False)
+
+
+def _more(change: MeasureChange, dollars: float | None) -> str:
+    """Return how many more trials would show the smallest effect of interest, with their price."""
+    if change.detectable is None or change.more_trials == 0:
+        return ""
+    if change.more_trials is None:
+        return (
+            f"More trials alone can't show {_smallest(change)}: the scenarios vary too much. Add scenarios."
+        )
+    price = "" if not dollars else f", about ${2 * change.more_trials * change.scenarios * dollars:.2f}"
+    noun = "trial" if change.more_trials == 1 else "trials"
+    return f"{change.more_trials} more {noun} of each scenario in both runs would show {_smallest(change)}{price}."

@@ -1,0 +1,70 @@
+"""Find which parts of each scenario changed between two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from evaluators.comparability import Reasons, Standard, not_comparable
+from runs.models import Run
+from scenarios.differences import PARTS, standard
+from scenarios.hashing import content_hash
+from scenarios.models import SuiteEntry
+
+
+def changed_parts(before: Run, after: Run) -> dict[str, Reasons]:
+    """Return the scenarios of both runs in which something changed, by key, with what did.
+
+    Two queries, one where both ran the same version of the suite.
+    """
+    judges = _judge(before), _judge(after)
+    # Runs of older releases don't know their judge.
+    known = judges if all(judges) else ("", "")
+    if before.suite_version_id == after.suite_version_id and known[0] == known[1]:
+        return {}
+    return not_comparable(_standards(before, known[0]), _standards(after, known[1]))
+
+
+def changed_gates(before: Run, after: Run, keys: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the types of gates that changed in each of these scenarios. Two queries, none without scenarios."""
+    keys = list(keys)
+    if not keys:
+        return {}
+    old, new = _gates(before, keys), _gates(after, keys)
+    return {key: _differing(old.get(key, {}), new.get(key, {})) for key in keys}
+
+
+def _judge(run: Run) -> str:
+    """Return the target that judged the run with its definition's hash; empty if unknown."""
+    sha256 = run.fingerprint.get("judge_sha256")
+    return f"{run.fingerprint.get('judge')} {sha256}" if sha256 else ""
+
+
+def _standards(run: Run, judge: str) -> dict[str, Standard]:
+    columns = (f"scenario_version__{name}" for name in ("scenario__key", *PARTS))
+    entries = SuiteEntry.objects.filter(suite_version=run.suite_version_id).order_by("position")
+    found: dict[str, Standard] = {}
+    for key, *hashes in entries.values_list(*columns):
+        own = standard(hashes)
+        found[key] = own._replace(judge_model=judge) if own.judge or own.rubric else own
+    return found
+
+
+def _gates(run: Run, keys: list[str]) -> dict[str, dict[str, str]]:
+    """Return the hash of each scenario's gates of each type."""
+    entries = SuiteEntry.objects.filter(
+        suite_version=run.suite_version_id, scenario_version__scenario__key__in=keys
+    )
+    columns = ("scenario_version__scenario__key", "scenario_version__content__criteria__gates")
+    return {key: _by_type(gates or []) for key, gates in entries.values_list(*columns)}
+
+
+def _by_type(gates: list[dict[str, Any]]) -> dict[str, str]:
+    by_type: dict[str, list[dict[str, Any]]] = {}
+    for gate in gates:
+        by_type.setdefault(str(gate.get("type")), []).append(gate)
+    return {name: content_hash(same) for name, same in by_type.items()}
+
+
+def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))

@@ -1,0 +1,207 @@
+"""Compare every measure of two runs over the scenarios that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from evalhub.teams.models import Project
+from evaluators.comparability import Reasons, outcome_reasons, parts_of
+from evaluators.regression import (
+    ChangeVerdict,
+    ComparisonTest,
+    MeasureChange,
+    MeasureRule,
+    Sample,
+    Scale,
+    compare_measures,
+    compare_scenarios,
+    overall,
+)
+from evaluators.significance import benjamini_hochberg
+from runs.models import Change, Run, RunMeasure
+from runs.warehouse.comparability import changed_gates, changed_parts
+
+PASS = "trial/pass"  # noqa: S105 (a measure's name, not a password)
+HEADLINE = (PASS, "judge/judge", "interaction/first_try_success_rate", "interaction/error_rate")
+"""The measures that decide a run's verdict, the pass rate first."""
+SMALLEST_SHARE = 0.1
+"""The smallest effect of interest on counts, cost and time, as a share."""
+_POINTS = frozenset(("rate", "score", "ratio"))
+"""Units of values from 0 to 1."""
+_OUTCOMES = frozenset(("gates", "assertions"))
+"""Layers of which every value is passed or failed."""
+
+
+class _Measured(NamedTuple):
+    """A measure with its samples before and after by scenario key."""
+
+    layer: str
+    name: str
+    rule: MeasureRule
+    before: dict[str, Sample]
+    after: dict[str, Sample]
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Two runs, measure by measure."""
+
+    headline: tuple[MeasureChange, ...]
+    others: tuple[MeasureChange, ...]
+    scenarios: dict[str, MeasureChange]
+    """The pass rate's change by scenario key, where it can be compared."""
+    reasons: dict[str, Reasons] = field(default_factory=dict)
+    """What changed in each scenario, by key."""
+    common: int = 0
+    """Scenarios that both runs have results of."""
+
+    @property
+    def verdict(self) -> ChangeVerdict:
+        """The verdict of the whole."""
+        return overall(self.headline)
+
+    @property
+    def pass_rate(self) -> MeasureChange | None:
+        """The pass rate's change; None if no scenario has results in both."""
+        return next((each for each in self.headline if each.rule.name == PASS), None)
+
+    @property
+    def not_comparable(self) -> dict[str, Reasons]:
+        """The scenarios whose outcomes cannot be compared, with what changed."""
+        return outcome_reasons(self.reasons)
+
+    @property
+    def comparable(self) -> int:
+        """Scenarios whose outcomes can be compared."""
+        return self.pass_rate.scenarios if self.pass_rate else 0
+
+
+def compare_run_measures(before: Run, after: Run) -> RunComparison:
+    """Compare two closed runs from their rollups. Three to six queries."""
+    reasons = changed_parts(before, after)
+    gates = changed_gates(before, after, [key for key, why in reasons.items() if "gates" in why])
+    measured = _measured(before, after)
+    usable = [_comparable(each, reasons, gates) for each in measured]
+    named = {each.rule.name: (each.rule, each.before, each.after) for each in usable}
+    headline = compare_measures([named[name] for name in HEADLINE if name in named])
+    others = compare_measures(
+        [each for name, each in named.items() if name not in HEADLINE], benjamini_hochberg
+    )
+    passes = next((each for each in measured if each.rule.name == PASS), None)
+    return RunComparison(
+        tuple(headline),
+        tuple(others),
+        compare_scenarios(*named[PASS]) if PASS in named else {},
+        {key: why for key, why in reasons.items() if passes is None or key in passes.after},
+        len(passes.before.keys() & passes.after.keys()) if passes else 0,
+    )
+
+
+def rule_of(project: Project, layer: str, name: str, unit: str, better: str) -> MeasureRule:
+    """Return how a project compares a measure."""
+    scale = Scale.POINTS if unit in _POINTS else Scale.RELATIVE
+    default = project.smallest_effect if scale is Scale.POINTS else SMALLEST_SHARE
+    own: Mapping[str, float] = project.smallest_effects
+    is_outcome = layer in _OUTCOMES or f"{layer}/{name}" == PASS
+    full = f"{layer}/{name}"
+    return MeasureRule(full, better, scale, own.get(full, default), is_outcome)
+
+
+def _measured(before: Run, after: Run) -> list[_Measured]:
+    """Return the measures that both runs have. One query for the samples."""
+    columns = ("measure__layer", "measure__name", "measure__unit", "measure__better")
+    rows = RunMeasure.objects.filter(run__in=(before.pk, after.pk)).exclude(scenario=None)
+    found: dict[tuple[str, ...], dict[int, dict[str, Sample]]] = {}
+    values = rows.values_list("run", "scenario__key", "n", "mean", "m2", *columns)
+    for run, key, n, mean, m2, *measure in values:
+        sides: dict[int, dict[str, Sample]] = found.setdefault(tuple(measure), {before.pk: {}, after.pk: {}})
+        sides[run][key] = Sample(n, mean, m2)
+    return [
+        _Measured(*measure[:2], rule_of(after.project, *measure), sides[before.pk], sides[after.pk])
+        for measure, sides in sorted(found.items())
+        if sides[before.pk] and sides[after.pk]
+    ]
+
+
+def _comparable(
+    measured: _Measured, reasons: Mapping[str, Reasons], gates: Mapping[str, frozenset[str]]
+) -> _Measured:
+    """Return the measure without the scenarios in which something changed that it depends on."""
+    left = {
+        key: sample
+        for key, sample in measured.after.items()
+        if not _changed(measured, reasons.get(key, ()), gates.get(key, frozenset()))
+    }
+    return measured._replace(after=left)
+
+
+def _changed(measured: _Measured, why: Reasons, gates: frozenset[str]) -> bool:
+    parts = parts_of(measured.layer, measured.name) & set(why)
+    if measured.layer == "gates" and measured.name not in gates:
+        parts -= {"gates"}
+    return bool(parts)
+
+
+def change_json(change: MeasureChange) -> dict[str, Any]:
+    """Return a change as JSON: sizes from 0 to 1, shares of the value before on the relative scale."""
+    return {
+        "measure": change.rule.name,
+        "verdict": change.verdict.value,
+        "scale": change.rule.scale.value,
+        "better_is": change.rule.better,
+        "is_outcome": change.rule.is_outcome,
+        "smallest_effect": change.rule.smallest,
+        "scenarios": change.scenarios,
+        "trials": list(change.trials),
+        "worse": change.worse,
+        "better": change.better,
+        "before": change.before,
+        "after": change.after,
+        "effect": change.effect,
+        "lower": change.lower,
+        "upper": change.upper,
+        "test": change.test.value,
+        "p": change.p,
+        "p_corrected": change.corrected,
+        "detectable": change.detectable,
+        "more_trials": change.more_trials,
+        "below_threshold": change.below_threshold,
+        "delta": change.delta,
+        "magnitude": change.magnitude,
+    }
+
+
+def change_from_json(stored: Mapping[str, Any]) -> MeasureChange:
+    """Return a change from `change_json`."""
+    rule = MeasureRule(
+        stored["measure"],
+        stored["better_is"],
+        Scale(stored["scale"]),
+        stored["smallest_effect"],
+        stored["is_outcome"],
+    )
+    return MeasureChange(
+        rule,
+        ChangeVerdict(stored["verdict"]),
+        trials=(stored["trials"][0], stored["trials"][1]),
+        test=ComparisonTest(stored["test"]),
+        corrected=stored["p_corrected"],
+        **{name: stored[name] for name in _SAME},
+    )
+
+
+_SAME = (
+    *("scenarios", "worse", "better", "before", "after", "effect", "lower", "upper", "p", "detectable"),
+    *("more_trials", "below_threshold", "delta"),
+)
+"""Fields whose JSON is their value."""
+
+
+def stored_changes(run: int) -> list[MeasureChange]:
+    """Return a run's changes against its baseline, headline measures first; none of older releases. One query."""
+    rows = Change.objects.filter(run=run, scenario=None).values_list("detail", flat=True)
+    changes = [change_from_json(detail) for detail in rows if "measure" in detail]
+    order = {name: place for place, name in enumerate(HEADLINE)}
+    return sorted(changes, key=lambda each: (order.get(each.rule.name, len(order)), each.rule.name))
