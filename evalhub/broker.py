@@ -1,4 +1,4 @@
-"""Where the embedded broker listens, and its password."""
+"""Where the broker is: that of the settings, or the embedded one with its password."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import shutil
 import tempfile
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
+
+from django.conf import settings
+
+from evalhub.broker_address import BrokerAddress
 
 LONGEST_SOCKET_PATH = 107
 """Bytes in `sockaddr_un.sun_path`, less the closing zero."""
@@ -47,6 +51,13 @@ def embedded_broker_url(data: Path, secret: str) -> str:
     """Return the address of the embedded broker as Celery takes it."""
     socket = broker_directory(data) / "valkey.sock"
     return f"redis+socket://:{broker_password(secret)}@{socket}?virtual_host=0"
+
+
+def broker_address() -> BrokerAddress:
+    """Return the address of the broker that web, workers and beat use."""
+    if settings.BROKER_URL:
+        return BrokerAddress(settings.BROKER_URL, **settings.BROKER_OPTIONS)
+    return BrokerAddress(embedded_broker_url(settings.DATA_DIR, settings.SECRET_KEY))
 
 
 def broker_program() -> str | None:

@@ -12,19 +12,25 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalhub.settings")
 
 from django.conf import settings
 
-from evalhub.broker import embedded_broker_url
+from evalhub.broker import broker_address
 from evalhub.reconnecting import Reconnecting
 
 SHORT_TASKS, LANES = "evalhub", "evalhub.lanes"
 
 app = Celery("evalhub")
+_broker = broker_address()
 app.conf.update(
-    broker_url=settings.BROKER_URL or embedded_broker_url(settings.DATA_DIR, settings.SECRET_KEY),
+    broker_url=_broker.celery_url(),
+    broker_use_ssl=_broker.tls or None,
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     # Lost messages cost only the time until the next tick, so a long visibility timeout protects against doubled ones.
     # Nor is a broker that is away asked again, for six seconds, by a page: the next tick sends the wake-up.
-    broker_transport_options={"visibility_timeout": 12 * 3600, "max_retries": 0},
+    broker_transport_options={
+        "visibility_timeout": 12 * 3600,
+        "max_retries": 0,
+        **_broker.transport_options(),
+    },
     # Clients of the broker cannot stop workers or make them unpickle data.
     worker_enable_remote_control=False,
     accept_content=["json"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,17 @@ def networks(name: str, given: list[str]) -> list[str]:
     return given
 
 
+def readable_file(name: str) -> str:
+    """Return the path of a file that this process can read; empty where the variable is not set."""
+    path = text(name)
+    try:
+        if path:
+            Path(path).open("rb").close()
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name} names {path}, which cannot be read: {error.strerror}.") from error
+    return path
+
+
 def make_directory(name: str, path: Path) -> None:
     """Make a directory where there is none; it has to be writable."""
     try:
@@ -125,9 +137,38 @@ def _prepare_threshold(value: str) -> int | None:
     return int(value)
 
 
+DATABASE_HOST = re.compile(r"(\[[^]]*\]|[^:]*)(?::(\d*))?")
+"""A host of DATABASE_URL, an IPv6 address in brackets, and perhaps its port."""
+
+WRONG_DATABASE_HOST = (
+    "DATABASE_URL has a host or port that is none. Write postgresql://user@host:5432/name, "
+    "or postgresql://user@host1:5432,host2:5432/name."
+)
+
+
+def _database_hosts(netloc: str) -> tuple[str, str]:
+    """Return the hosts and ports between `//` and `/` as libpq takes them, each separated by commas."""
+    found = [DATABASE_HOST.fullmatch(each) for each in netloc.rpartition("@")[2].split(",")]
+    known = [match for match in found if match and int(match[2] or 5432) in range(1, 65536)]
+    if len(known) < len(found) or (len(known) > 1 and not all(match[1] for match in known)):
+        raise ImproperlyConfigured(WRONG_DATABASE_HOST)
+    hosts = ",".join(unquote(match[1].strip("[]")) for match in known)
+    if not any(match[2] for match in known):
+        return hosts, ""
+    # libpq takes one port for every host, or one for each.
+    return hosts, ",".join(match[2] or "5432" for match in known)
+
+
 def database(url: str) -> dict[str, Any]:
-    """Return Django's settings for `sqlite:///path` or `postgresql://user:password@host:port/name?option=value`."""
-    parts = urlsplit(url)
+    """Return Django's settings for `sqlite:///path` or `postgresql://user:password@host:port/name?option=value`.
+
+    Several hosts, `host1:port1,host2:port2`, are tried in turn, as libpq does.
+    Source: https://www.postgresql.org/docs/current/libpq-connect.html, 34.1.1.3. Specifying Multiple Hosts.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise ImproperlyConfigured(WRONG_DATABASE_HOST) from error
     if parts.scheme == "sqlite":
         # Four slashes are an absolute path, three one that is relative to the working directory.
         return {
@@ -141,14 +182,14 @@ def database(url: str) -> dict[str, Any]:
         options["prepare_threshold"] = _prepare_threshold(options.get("prepare_threshold", "5"))
         # Statements can only be prepared where the server binds their parameters.
         options["server_side_binding"] = True
-        host = options.pop("host", "") or unquote(parts.hostname or "")
+        hosts, ports = _database_hosts(parts.netloc)
         return {
             "ENGINE": "django.db.backends.postgresql",
             "NAME": unquote(parts.path.removeprefix("/")),
             "USER": unquote(parts.username or ""),
             "PASSWORD": unquote(parts.password or ""),
-            "HOST": host,
-            "PORT": str(parts.port or ""),
+            "HOST": options.pop("host", "") or hosts,
+            "PORT": options.pop("port", "") or ports,
             "CONN_MAX_AGE": 60,
             "CONN_HEALTH_CHECKS": True,
             "OPTIONS": options,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import redis
 from django.conf import settings
@@ -16,10 +15,9 @@ from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
-from evalhub.broker import embedded_broker_url
+from evalhub.broker import broker_address
+from evalhub.broker_client import connected
 from evalhub.operators import sees_details
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
@@ -30,25 +28,10 @@ BROKER_SECONDS = 1.0
 """Timeout of the broker check."""
 
 
-def _broker_client() -> redis.Redis:
-    limits: dict[str, Any] = {
-        "socket_connect_timeout": BROKER_SECONDS,
-        "socket_timeout": BROKER_SECONDS,
-        "retry": Retry(NoBackoff(), 0),
-    }
-    url = settings.BROKER_URL or embedded_broker_url(settings.DATA_DIR, settings.SECRET_KEY)
-    address = urlsplit(url)
-    if address.scheme == "redis+socket":
-        # Celery's word for a Unix socket; Redis's own client has another.
-        number = int(parse_qs(address.query).get("virtual_host", ["0"])[0])
-        return redis.Redis(unix_socket_path=address.path, db=number, password=address.password, **limits)
-    return redis.Redis.from_url(url, **limits)
-
-
 def broker_problem() -> str:
     """Return why the broker does not answer; empty if it does."""
     try:
-        with _broker_client() as client:
+        with connected(broker_address(), BROKER_SECONDS) as client:
             client.ping()
     except (redis.RedisError, OSError) as error:
         return f"The broker does not answer: {type(error).__name__}."

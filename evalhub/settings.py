@@ -5,10 +5,12 @@ Without any of them evalhub runs embedded: SQLite, an own broker, one local owne
 
 import os
 from pathlib import Path
+from typing import Any
 
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 
 from evalhub import environment
+from evalhub.broker_address import BrokerAddress
 from evalhub.version import newest_version
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -17,6 +19,16 @@ environment.make_directory("EVALHUB_DATA", DATA_DIR)
 
 DATABASE_URL = environment.text("DATABASE_URL")
 BROKER_URL = environment.text("EVALHUB_BROKER_URL")
+BROKER_OPTIONS: dict[str, Any] = {
+    "master": environment.text("EVALHUB_BROKER_MASTER"),
+    "sentinel_password": environment.text("EVALHUB_BROKER_SENTINEL_PASSWORD"),
+    "encrypted": environment.choice("EVALHUB_BROKER_TLS", "no", ("yes", "no")) == "yes",
+    "ca": environment.readable_file("EVALHUB_BROKER_CA"),
+    "certificate": environment.readable_file("EVALHUB_BROKER_CERTIFICATE"),
+    "key": environment.readable_file("EVALHUB_BROKER_KEY"),
+}
+if BROKER_URL:
+    BrokerAddress(BROKER_URL, **BROKER_OPTIONS).check()
 EVALHUB_HOSTS = environment.words("EVALHUB_HOSTS")
 
 EMBEDDED = not BROKER_URL and not EVALHUB_HOSTS and DATABASE_URL.split(":")[0] in ("", "sqlite")

@@ -1,4 +1,4 @@
-"""A private PostgreSQL and a private Redis, each in a temporary folder and on a Unix socket only."""
+"""A private PostgreSQL and a private Redis, each in a temporary folder and on a Unix socket, unless a test asks for a port."""
 
 from __future__ import annotations
 
@@ -81,9 +81,13 @@ def _ended(process: subprocess.Popen[bytes], signum: int) -> None:
 class PostgresServer:
     """A private PostgreSQL that can be stopped and started again; the data stay."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make the server's files. Raises `NotHere`."""
+    def __init__(self, folder: Path, port: int = 0, primary: PostgresServer | None = None) -> None:
+        """Make the server's files: an empty cluster, or a standby of `primary`. Raises `NotHere`.
+
+        With a port the server listens on loopback, too.
+        """
         self.folder = folder
+        self.port = port
         self._programs = postgres_programs()
         self._data, self._log = folder / "data", folder / "log"
         self._where: dict[str, Any] = {
@@ -93,39 +97,70 @@ class PostgresServer:
         }
         self._process: subprocess.Popen[bytes] | None = None
         init = [self._programs / "initdb", "-D", self._data, "-U", "evalhub", "-A", "trust"]
-        subprocess.run(
-            [*init, "-E", "UTF8", "--no-sync"], check=True, stdout=subprocess.DEVNULL, **self._where
-        )
+        init += ["-E", "UTF8", "--no-sync"]
+        if primary is not None:
+            init = [_base_backup(), "-D", self._data, "-U", "evalhub", "-h", primary.folder]
+            init += ["-p", str(primary.port or 5432), "-R", "-c", "fast", "--no-sync"]
+        subprocess.run(init, check=True, stdout=subprocess.DEVNULL, **self._where)
 
     @property
     def url(self) -> str:
         """The address as DATABASE_URL takes it."""
-        return f"postgresql://evalhub@/postgres?host={self.folder}"
+        port = f"&port={self.port}" if self.port else ""
+        return f"postgresql://evalhub@/postgres?host={self.folder}{port}"
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
         options = ["listen_addresses=", "fsync=off", "synchronous_commit=off", "full_page_writes=off"]
         options += ["max_connections=200"]
+        if self.port:
+            options += ["listen_addresses=127.0.0.1", f"port={self.port}"]
         argv = [self._programs / "postgres", "-D", self._data, "-k", self.folder]
         argv += [word for option in options for word in ("-c", option)]
         with self._log.open("ab") as stream:
             self._process = subprocess.Popen(
                 argv, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True, **self._where
             )
-        _until(lambda: _accepts(self.folder), self._process, self._log)
+        _until(lambda: _accepts(self.url), self._process, self._log)
 
-    def stop(self) -> None:
-        """End every session and the server: PostgreSQL's fast shutdown."""
+    def stop(self, signum: int = signal.SIGINT) -> None:
+        """End every session and the server: PostgreSQL's fast shutdown, or with SIGQUIT as a crash would."""
         if self._process is not None:
-            _ended(self._process, signal.SIGINT)
+            _ended(self._process, signum)
+
+    def wait_for_standby(self) -> None:
+        """Let every commit wait for the one standby from now on, and for the standby to be there."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("ALTER ROLE evalhub SET synchronous_commit = on")
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            connection.execute("SELECT pg_reload_conf()")
+            end = time.monotonic() + START_SECONDS
+            streams = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
+            while connection.execute(streams).fetchone() != (1,):
+                if time.monotonic() > end:
+                    raise RuntimeError("The standby does not stream.")
+                time.sleep(0.05)
+
+    def promote(self) -> None:
+        """Make a standby the primary."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("SELECT pg_promote(wait => true)")
+
+
+def _base_backup() -> Path:
+    beside = postgres_programs() / "pg_basebackup"
+    found = beside if beside.exists() else Path(shutil.which("pg_basebackup") or "")
+    if not found.is_file():
+        raise NotHere("There is no pg_basebackup here. Install PostgreSQL with 'make services'.")
+    return found
 
 
 @contextmanager
-def postgres_server() -> Iterator[PostgresServer]:
-    """Run a PostgreSQL that can be restarted. Raises `NotHere`."""
+def postgres_server(port: int = 0, primary: PostgresServer | None = None) -> Iterator[PostgresServer]:
+    """Run a PostgreSQL that can be restarted, or a standby of another one. Raises `NotHere`."""
     folder = _folder("evalhub-pg-")
     try:
-        server = PostgresServer(folder)
+        server = PostgresServer(folder, port, primary)
         try:
             server.start()
             yield server
@@ -142,9 +177,9 @@ def postgres() -> Iterator[str]:
         yield server.url
 
 
-def _accepts(folder: Path) -> bool:
+def _accepts(url: str) -> bool:
     try:
-        psycopg.connect(host=str(folder), user="evalhub", dbname="postgres", connect_timeout=2).close()
+        psycopg.connect(url, connect_timeout=2).close()
     except psycopg.OperationalError:
         return False
     return True

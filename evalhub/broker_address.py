@@ -1,0 +1,125 @@
+"""The broker's address with its TLS and Sentinel settings, in the words of Celery and redis-py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+SENTINEL_PORT = 26379
+SCHEMES = ("redis", "rediss", "redis+socket", "sentinel")
+CONNECT_SECONDS = 2.0
+"""Timeout of a connection to the broker or a Sentinel on another host, so that a dead one delays no page for minutes."""
+ANSWER_SECONDS = 10.0
+"""Timeout of an answer from the broker; a connection to a host that vanished is dropped after it."""
+
+
+@dataclass(frozen=True)
+class BrokerAddress:
+    """Where the broker is. `url` holds several addresses, separated by `;`, where Sentinels name the master."""
+
+    url: str
+    master: str = ""
+    sentinel_password: str = ""
+    encrypted: bool = False
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
+
+    @property
+    def parts(self) -> list[SplitResult]:
+        """Each address of `url`, split."""
+        return [urlsplit(each.strip()) for each in self.url.split(";") if each.strip()]
+
+    @property
+    def has_sentinels(self) -> bool:
+        """Whether Sentinels name the broker."""
+        return self.parts[0].scheme == "sentinel"
+
+    @property
+    def is_socket(self) -> bool:
+        """Whether the broker listens on a Unix socket of this machine."""
+        return self.parts[0].scheme == "redis+socket"
+
+    @property
+    def tls(self) -> dict[str, Any]:
+        """redis-py's options for TLS; empty without it. Certificates and host names are always verified."""
+        if not (self.encrypted or self.parts[0].scheme == "rediss"):
+            return {}
+        files = {"ssl_ca_certs": self.ca, "ssl_certfile": self.certificate, "ssl_keyfile": self.key}
+        given = {name: path for name, path in files.items() if path}
+        return {"ssl_cert_reqs": "required", "ssl_check_hostname": True, **given}
+
+    @property
+    def sentinels(self) -> list[tuple[str, int]]:
+        """Host and port of each Sentinel."""
+        return [(unquote(each.hostname or ""), each.port or SENTINEL_PORT) for each in self.parts]
+
+    def sentinel_options(self, connect_seconds: float = CONNECT_SECONDS) -> dict[str, Any]:
+        """Return redis-py's options of a connection to a Sentinel."""
+        limits = {"socket_connect_timeout": connect_seconds, "socket_timeout": connect_seconds}
+        password = {"password": self.sentinel_password} if self.sentinel_password else {}
+        return {**limits, **password, **({"ssl": True, **self.tls} if self.tls else {})}
+
+    def celery_url(self) -> str:
+        """Return the address as Celery takes it: every Sentinel with the credentials and database of the first.
+
+        Celery goes from one to the next when one is away, and takes the master's password from where it has arrived.
+        """
+        if not self.has_sentinels:
+            return self.url
+        first = self.parts[0]
+        credentials, at, _ = first.netloc.rpartition("@")
+        hosts = [each.netloc.rpartition("@")[2] for each in self.parts]
+        return ";".join(f"sentinel://{credentials}{at}{host}{first.path}" for host in hosts)
+
+    def transport_options(self) -> dict[str, Any]:
+        """Return the options of Celery's transport that follow from the address."""
+        if self.is_socket:
+            return {}
+        limits = {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": ANSWER_SECONDS}
+        if not self.has_sentinels:
+            return limits
+        return {**limits, "master_name": self.master, "sentinel_kwargs": self.sentinel_options()}
+
+    def check(self) -> None:
+        """Raise ImproperlyConfigured with what is wrong with the settings, and what to write instead."""
+        for each in self.parts:
+            self._check_part(each)
+        if self.has_sentinels and not self.master:
+            raise ImproperlyConfigured(
+                "EVALHUB_BROKER_URL names Sentinels, and EVALHUB_BROKER_MASTER is not set. "
+                "Give it the name under which they watch the broker, such as mymaster."
+            )
+        if self.encrypted and not self.has_sentinels and self.parts[0].scheme != "rediss":
+            raise ImproperlyConfigured(
+                "EVALHUB_BROKER_TLS is for Sentinels. Write EVALHUB_BROKER_URL=rediss://host:6379/0 for a broker with TLS."
+            )
+        if bool(self.certificate) != bool(self.key):
+            raise ImproperlyConfigured(
+                "EVALHUB_BROKER_CERTIFICATE and EVALHUB_BROKER_KEY belong together. Set both or neither."
+            )
+        if (self.ca or self.certificate) and not self.tls:
+            raise ImproperlyConfigured(
+                "EVALHUB_BROKER_CA and EVALHUB_BROKER_CERTIFICATE need TLS. Write rediss:// in EVALHUB_BROKER_URL, "
+                "or set EVALHUB_BROKER_TLS=yes for Sentinels."
+            )
+
+    def _check_part(self, part: SplitResult) -> None:
+        one = len(self.parts) == 1
+        # No address in the sentence: it may hold a password.
+        if part.scheme not in SCHEMES or (part.scheme != "sentinel" and not one):
+            raise ImproperlyConfigured(
+                "EVALHUB_BROKER_URL is no address of a broker. Write redis://:password@host:6379/0, rediss://… for TLS, "
+                "or sentinel://:password@host1:26379/0;sentinel://host2:26379."
+            )
+        try:
+            known = part.port is None or part.port > 0
+        except ValueError:
+            known = False
+        if not known:
+            raise ImproperlyConfigured(
+                "EVALHUB_BROKER_URL has a port that is no number from 1 to 65535. Write redis://host:6379/0."
+            )

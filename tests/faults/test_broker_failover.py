@@ -1,0 +1,117 @@
+"""Redis with Sentinel: the broker moves to another server, by hand or after a crash, and jobs run on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from evalhub.broker_address import BrokerAddress
+from evalhub.health import broker_problem
+from tests.services.certificates import Authority
+from tests.services.redis_servers import HOST, MASTER, PASSWORD, SENTINEL_PASSWORD, RedisServers, until
+from tests.worker.stand import Stand
+from tests.worker.test_nothing_is_lost import files
+
+
+@pytest.fixture
+def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RedisServers]:
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    found = RedisServers(folder, Authority(folder) if getattr(request, "param", "") == "TLS" else None)
+    yield found
+    found.stop()
+
+
+class Group:
+    """A master, its replica and a Sentinel."""
+
+    def __init__(self, servers: RedisServers) -> None:
+        self.servers = servers
+        self.master = servers.start_broker()
+        self.replica = servers.start_broker(f"replicaof {HOST} {self.master}")
+        until(self._replicates, 20)
+        self.sentinel = servers.start_sentinel(self.master)
+
+    @property
+    def url(self) -> str:
+        # The first Sentinel is dead: the next is asked.
+        return f"sentinel://:{PASSWORD}@{HOST}:1/0;sentinel://{HOST}:{self.sentinel}"
+
+    def _replicates(self) -> bool:
+        with self.servers.client(self.replica) as client:
+            return client.info("replication")["master_link_status"] == "up"
+
+    def fail_over(self) -> None:
+        """Ask the Sentinel for a failover; wait until the replica is the master and the master its replica."""
+        with self.servers.client(self.sentinel, SENTINEL_PASSWORD) as client:
+            until(lambda: _accepted(client), 20)
+        until(lambda: self.servers.role(self.replica) == "master", 30)
+        until(lambda: self.servers.role(self.master) == "slave", 30)
+
+
+def _accepted(client: redis.Redis) -> bool:
+    try:
+        client.execute_command("SENTINEL", "FAILOVER", MASTER)
+    except redis.ResponseError:
+        # It has not found the replica yet.
+        return False
+    return True
+
+
+@pytest.fixture
+def group(servers: RedisServers) -> Group:
+    return Group(servers)
+
+
+def passed(stand: Stand, runs: int) -> bool:
+    return bool(stand.one("SELECT count(*) FROM runs_run WHERE outcome = 'pass'") == runs)
+
+
+@pytest.mark.parametrize("servers", ["without TLS", "TLS"], indirect=True)
+def test_a_run_passes_after_a_failover_of_the_broker(stand: Stand, group: Group, tmp_path: Path):
+    stand.env |= group.servers.settings(group.url)
+    # Without beat, a run is prepared only if the request's message arrives.
+    worker = stand.start_worker(beat=False)
+    arguments = files(tmp_path, "one")
+    stand.manage("run_scenarios", *arguments)
+    stand.until(lambda: passed(stand, 1), 40)
+    group.fail_over()
+    stand.manage("run_scenarios", *arguments)
+    stand.until(lambda: passed(stand, 2), 60)
+    assert worker.poll() is None
+
+
+def test_a_run_passes_after_the_brokers_master_crashed(stand: Stand, group: Group, tmp_path: Path):
+    stand.env |= group.servers.settings(group.url)
+    worker = stand.start_worker()
+    arguments = files(tmp_path, "one")
+    stand.manage("run_scenarios", *arguments)
+    stand.until(lambda: passed(stand, 1), 40)
+    group.servers.kill(group.master)
+    # No master now: the wake-up may be lost, and beat's next tick brings the run to a worker.
+    stand.manage("run_scenarios", *arguments)
+    until(lambda: group.servers.role(group.replica) == "master", 30)
+    stand.until(lambda: passed(stand, 2), 60)
+    assert worker.poll() is None
+
+
+def test_the_health_check_follows_the_master(group: Group, settings):
+    variables = group.servers.settings(group.url)
+    settings.BROKER_URL = group.url
+    settings.BROKER_OPTIONS = {
+        "master": MASTER,
+        "sentinel_password": SENTINEL_PASSWORD,
+        "encrypted": group.servers.authority is not None,
+        "ca": variables.get("EVALHUB_BROKER_CA", ""),
+        "certificate": variables.get("EVALHUB_BROKER_CERTIFICATE", ""),
+        "key": variables.get("EVALHUB_BROKER_KEY", ""),
+    }
+    BrokerAddress(settings.BROKER_URL, **settings.BROKER_OPTIONS).check()
+    assert broker_problem() == ""
+    group.fail_over()
+    assert broker_problem() == ""
+    group.servers.kill(group.sentinel)
+    assert broker_problem() == "The broker does not answer: MasterNotFoundError."

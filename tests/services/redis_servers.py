@@ -1,0 +1,142 @@
+"""Redis servers on loopback with TLS, and a master with a replica and a Sentinel."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from evalhub.web.example_agent import free_port
+from tests.services.certificates import Authority
+from tests.services.servers import redis_program
+
+HOST = "127.0.0.1"
+PASSWORD = "the-brokers-word"
+SENTINEL_PASSWORD = "the-sentinels-word"
+MASTER = "evalhub-broker"
+
+
+@dataclass
+class RedisServers:
+    """Starts servers in one folder; with an authority all of them speak TLS alone and ask for client certificates."""
+
+    folder: Path
+    authority: Authority | None = None
+    processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, *lines: str, sentinel: bool = False) -> int:
+        """Start a server with these lines of configuration; return its port once it listens. Raises `NotHere`."""
+        port = free_port()
+        folder = self.folder / str(port)
+        folder.mkdir(parents=True)
+        config = folder / "redis.conf"
+        config.write_text("\n".join([*self._listening(port), f"dir {folder}", *lines, ""]))
+        argv = [redis_program(), str(config), *(["--sentinel"] if sentinel else [])]
+        with (folder / "log").open("wb") as log:
+            self.processes[port] = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        until(lambda: _listens(port), 20, lambda: (folder / "log").read_text(errors="replace")[-2000:])
+        return port
+
+    def _listening(self, port: int) -> list[str]:
+        if self.authority is None:
+            return [f"bind {HOST}", f"port {port}"]
+        own = self.authority.issue(f"server-{port}", HOST)
+        return [
+            f"bind {HOST}",
+            "port 0",
+            f"tls-port {port}",
+            f"tls-cert-file {own.certificate}",
+            f"tls-key-file {own.key}",
+            f"tls-ca-cert-file {self.authority.path}",
+            "tls-replication yes",
+        ]
+
+    def start_broker(self, *lines: str) -> int:
+        """Start a server with the broker's password."""
+        return self.start(
+            f'requirepass "{PASSWORD}"',
+            f'masterauth "{PASSWORD}"',
+            'save ""',
+            "repl-diskless-sync-delay 0",
+            *lines,
+        )
+
+    def start_sentinel(self, master: int) -> int:
+        """Start a Sentinel that watches the master at this port and decides alone."""
+        return self.start(
+            f'requirepass "{SENTINEL_PASSWORD}"',
+            f"sentinel monitor {MASTER} {HOST} {master} 1",
+            f'sentinel auth-pass {MASTER} "{PASSWORD}"',
+            f"sentinel down-after-milliseconds {MASTER} 1000",
+            f"sentinel failover-timeout {MASTER} 6000",
+            sentinel=True,
+        )
+
+    def client(self, port: int, password: str = PASSWORD) -> redis.Redis:
+        """Return a client of a server."""
+        options: dict[str, Any] = {}
+        if self.authority is not None:
+            own = self.authority.issue("test", HOST)
+            options = {
+                "ssl": True,
+                "ssl_ca_certs": str(self.authority.path),
+                "ssl_certfile": str(own.certificate),
+                "ssl_keyfile": str(own.key),
+            }
+        return redis.Redis(HOST, port, password=password, socket_timeout=5, **options)
+
+    def role(self, port: int) -> str:
+        """Return master or slave."""
+        with self.client(port) as client:
+            return str(client.info("replication")["role"])
+
+    def kill(self, port: int) -> None:
+        """End a server as a crash would."""
+        process = self.processes.pop(port)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def stop(self) -> None:
+        """End every server."""
+        for port in [*self.processes]:
+            self.kill(port)
+
+    def settings(self, url: str) -> dict[str, str]:
+        """Return evalhub's variables for an address of these servers."""
+        found = {"EVALHUB_BROKER_URL": url}
+        if url.startswith("sentinel"):
+            found |= {
+                "EVALHUB_BROKER_MASTER": MASTER,
+                "EVALHUB_BROKER_SENTINEL_PASSWORD": SENTINEL_PASSWORD,
+                "EVALHUB_BROKER_TLS": "yes" if self.authority else "no",
+            }
+        if self.authority is not None:
+            own = self.authority.issue("evalhub", HOST)
+            found |= {
+                "EVALHUB_BROKER_CA": str(self.authority.path),
+                "EVALHUB_BROKER_CERTIFICATE": str(own.certificate),
+                "EVALHUB_BROKER_KEY": str(own.key),
+            }
+        return found
+
+
+def until(ready: Callable[[], bool], seconds: float, told: Callable[[], str] = str) -> None:
+    """Wait for something to become true. Raises `AssertionError` with what a server printed."""
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end, f"It did not become true within {seconds:g} s. {told()}"
+        time.sleep(0.05)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
