@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
@@ -56,7 +57,8 @@ def embedded_broker_url(data: Path, secret: str) -> str:
 def broker_address() -> BrokerAddress:
     """Return the address of the broker that web, workers and beat use."""
     if settings.BROKER_URL:
-        return BrokerAddress(settings.BROKER_URL, **settings.BROKER_OPTIONS)
+        options: dict[str, Any] = settings.BROKER_OPTIONS
+        return BrokerAddress(settings.BROKER_URL, **options)
     return BrokerAddress(embedded_broker_url(settings.DATA_DIR, settings.SECRET_KEY))
 
 
