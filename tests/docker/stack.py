@@ -20,13 +20,24 @@ from evalhub.web.management.commands.up import LOOPBACK
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = ROOT / "docker"
-VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
+VARIABLE = re.compile(r"\$\{(\w+):([-+])([^}]*)\}")
+
+
+def replaced(match: re.Match[str], value: str) -> str:
+    """Return what `${NAME:-default}` and `${NAME:+other}` stand for with this value of the variable."""
+    return value or match[3] if match[2] == "-" else match[3] if value else ""
+
+
+def env_file(name: str) -> dict[str, str]:
+    """Return the variables of a file for --env-file."""
+    lines = (DOCKER / name).read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
 def compose(**variables: str) -> dict[str, Any]:
     """Return compose.yaml as an engine reads it: variables replaced, `$$` a dollar."""
     text = (DOCKER / "compose.yaml").read_text()
-    text = VARIABLE.sub(lambda match: variables.get(match[1], match[2]), text)
+    text = VARIABLE.sub(lambda match: replaced(match, variables.get(match[1], "")), text)
     return yaml.safe_load(text.replace("$$", "$"))
 
 
@@ -49,6 +60,8 @@ class Stack:
             "broker_url": broker,
             "secret_key": "s" * 50,
             "metrics_token": "told",
+            "store_access_key": "key",
+            "store_secret_key": "secret",
         }
         for name, value in told.items():
             (secrets / name).write_text(value + "\n")

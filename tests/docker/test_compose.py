@@ -9,13 +9,18 @@ from typing import Any
 
 import pytest
 import redis
+from django.core.management import get_commands
 
 from runs.containment.filtered_network import PACKAGES
-from tests.docker.stack import DOCKER, ROOT, compose
+from tests.docker.stack import DOCKER, ROOT, compose, env_file
 from tests.services.servers import redis_program
 
-OWN = ("migrate", "web", "worker", "beat")
-LASTING = ("web", "worker", "beat", "postgres", "redis")
+WORKERS = ("worker", "worker-2", "worker-3")
+OWN = ("migrate", "web", *WORKERS, "beat", "bucket")
+LASTING = ("web", *WORKERS, "beat", "postgres", "redis", "store")
+PROFILE = ["worker-2", "worker-3", "store", "bucket"]
+LATER = {"EVALHUB_WORKER_LABELS"}
+"""Known with the labels of workers."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +42,53 @@ def test_own_services_have_a_read_only_root_and_no_capability(services, name):
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["tmpfs"] == ["/tmp"]
-    assert service["volumes"] == ["data:/data"]
+    assert [volume.rpartition(":")[2] for volume in service["volumes"]] == ["/data"]
+
+
+def test_web_and_workers_share_a_disk_where_there_is_no_store(services):
+    shared = {name for name in services if services[name]["volumes"] == ["data:/data"]}
+    assert shared == {"migrate", "web", "worker", "beat"}
+
+
+def test_with_a_store_no_two_services_share_a_disk():
+    services = compose(**env_file("three-workers.env"))["services"]
+    disks = [volume.split(":")[0] for service in services.values() for volume in service["volumes"]]
+    assert len(disks) == len(set(disks)) == len(services)
+
+
+def test_the_profile_adds_two_workers_and_a_store(services):
+    assert [name for name in services if services[name].get("profiles") == ["three-workers"]] == PROFILE
+    assert not any("profiles" in services[name] for name in services if name not in PROFILE)
+
+
+def test_one_worker_of_the_profile_is_labelled():
+    services = compose(**env_file("three-workers.env"))["services"]
+    labels = [services[name]["environment"].get("EVALHUB_WORKER_LABELS") for name in WORKERS]
+    assert labels == [None, None, "gpu"]
+
+
+@pytest.mark.parametrize("name", WORKERS[1:])
+def test_workers_of_the_profile_differ_in_disk_and_labels_alone(services, name):
+    differing = {key for key in services[name] if services[name][key] != services["worker"].get(key)}
+    assert differing <= {"profiles", "volumes", "environment"}
+    extra = services[name]["environment"].items() - services["worker"]["environment"].items()
+    assert dict(extra).keys() <= {"EVALHUB_WORKER_LABELS"}
+
+
+def test_the_page_starts_the_profile_with_its_variables():
+    page = (ROOT / "docs/high-availability.md").read_text()
+    assert "docker compose --env-file three-workers.env --profile three-workers up" in page
+    assert "s3://evalhub?endpoint=http://store:9000&" in env_file("three-workers.env")["EVALHUB_STORE"]
+
+
+def test_the_bucket_is_made_by_a_command_of_evalhub(services):
+    assert services["bucket"]["command"] == ["python", "manage.py", "make_bucket"]
+    assert "make_bucket" in get_commands()
+
+
+def test_services_without_the_profile_need_no_bucket(services):
+    for name in ("web", "worker", "beat"):
+        assert services[name]["depends_on"]["bucket"]["required"] is False
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -56,9 +107,9 @@ def test_every_secret_and_volume_is_declared():
 
 
 def test_every_variable_is_a_setting(services):
-    known = (ROOT / "evalhub/settings.py").read_text()
+    known = (ROOT / "evalhub/settings.py").read_text() + (ROOT / "evalhub/environment.py").read_text()
     for name in OWN:
-        for variable in services[name]["environment"]:
+        for variable in services[name]["environment"].keys() - LATER:
             assert f'"{variable.removesuffix("_FILE")}"' in known, variable
 
 
@@ -68,7 +119,7 @@ def test_pages_are_served_on_loopback_only(services):
 
 
 def test_everything_waits_for_the_migration(services):
-    for name in ("web", "worker", "beat"):
+    for name in ("web", *WORKERS, "beat"):
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
 
 
@@ -76,8 +127,8 @@ def test_only_workers_may_make_namespaces(services):
     profiles = {
         name: [o for o in services[name].get("security_opt", ()) if "seccomp" in o] for name in services
     }
-    assert [name for name, found in profiles.items() if found] == ["worker"]
-    assert profiles["worker"] == ["seccomp=./seccomp-bubblewrap.json"]
+    assert [name for name, found in profiles.items() if found] == [*WORKERS]
+    assert {*map(tuple, (profiles[name] for name in WORKERS))} == {("seccomp=./seccomp-bubblewrap.json",)}
 
 
 def test_the_profile_lets_bubblewrap_work_and_keeps_the_kernel_shut():
@@ -147,9 +198,10 @@ def test_redis_has_a_password_that_is_no_argument(services):
     server = services["redis"]
     assert server["command"][1] == "/run/secrets/broker_conf"
     assert {"broker_conf", "broker_password"} <= set(server["secrets"])
+    assert not any("password" in word for word in services["store"]["command"])
     assert not any("requirepass" in word for word in server["command"])
     page = (ROOT / "docs/operations.md").read_text()
-    for name in ("broker_password", "broker_url", "broker_conf"):
+    for name in compose()["secrets"]:
         assert name in page.split("## A server with containers")[1].split("```")[1], name
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -66,39 +67,8 @@ def group(servers: RedisServers) -> Group:
     return Group(servers)
 
 
-def passed(stand: Stand, runs: int) -> bool:
-    return bool(stand.one("SELECT count(*) FROM runs_run WHERE outcome = 'pass'") == runs)
-
-
-@pytest.mark.parametrize("servers", ["without TLS", "TLS"], indirect=True)
-def test_a_run_passes_after_a_failover_of_the_broker(stand: Stand, group: Group, tmp_path: Path):
-    stand.env |= group.servers.settings(group.url)
-    # Without beat, a run is prepared only if the request's message arrives.
-    worker = stand.start_worker(beat=False)
-    arguments = files(tmp_path, "one")
-    stand.manage("run_scenarios", *arguments)
-    stand.until(lambda: passed(stand, 1), 40)
-    group.fail_over()
-    stand.manage("run_scenarios", *arguments)
-    stand.until(lambda: passed(stand, 2), 60)
-    assert worker.poll() is None
-
-
-def test_a_run_passes_after_the_brokers_master_crashed(stand: Stand, group: Group, tmp_path: Path):
-    stand.env |= group.servers.settings(group.url)
-    worker = stand.start_worker()
-    arguments = files(tmp_path, "one")
-    stand.manage("run_scenarios", *arguments)
-    stand.until(lambda: passed(stand, 1), 40)
-    group.servers.kill(group.master)
-    # No master now: the wake-up may be lost, and beat's next tick brings the run to a worker.
-    stand.manage("run_scenarios", *arguments)
-    until(lambda: group.servers.role(group.replica) == "master", 30)
-    stand.until(lambda: passed(stand, 2), 60)
-    assert worker.poll() is None
-
-
-def test_the_health_check_follows_the_master(group: Group, settings):
+def use(settings: Any, group: Group) -> None:
+    """Set what settings.py makes of the group's variables."""
     variables = group.servers.settings(group.url)
     settings.BROKER_URL = group.url
     settings.BROKER_OPTIONS = {
@@ -110,8 +80,46 @@ def test_the_health_check_follows_the_master(group: Group, settings):
         "key": variables.get("EVALHUB_BROKER_KEY", ""),
     }
     BrokerAddress(settings.BROKER_URL, **settings.BROKER_OPTIONS).check()
+
+
+def passed(stand: Stand, runs: int) -> bool:
+    return bool(stand.one("SELECT count(*) FROM runs_run WHERE outcome = 'pass'") == runs)
+
+
+@pytest.mark.parametrize("servers", ["TLS"], indirect=True)
+def test_runs_and_health_follow_a_failover_of_the_broker(
+    stand: Stand, group: Group, tmp_path: Path, settings: Any
+):
+    use(settings, group)
     assert broker_problem() == ""
+    stand.env |= group.servers.settings(group.url)
+    # Without beat, a run is prepared only if the request's message arrives.
+    worker = stand.start_worker(beat=False)
+    arguments = files(tmp_path, "one")
+    stand.manage("run_scenarios", *arguments)
+    stand.until(lambda: passed(stand, 1), 40)
     group.fail_over()
+    assert broker_problem() == ""
+    stand.manage("run_scenarios", *arguments)
+    stand.until(lambda: passed(stand, 2), 60)
+    assert worker.poll() is None
+
+
+def test_a_run_passes_after_the_brokers_master_crashed(
+    stand: Stand, group: Group, tmp_path: Path, settings: Any
+):
+    stand.env |= group.servers.settings(group.url)
+    use(settings, group)
+    worker = stand.start_worker()
+    arguments = files(tmp_path, "one")
+    stand.manage("run_scenarios", *arguments)
+    stand.until(lambda: passed(stand, 1), 40)
+    group.servers.kill(group.master)
+    # No master now: the wake-up may be lost, and beat's next tick brings the run to a worker.
+    stand.manage("run_scenarios", *arguments)
+    until(lambda: group.servers.role(group.replica) == "master", 30)
+    stand.until(lambda: passed(stand, 2), 60)
+    assert worker.poll() is None
     assert broker_problem() == ""
     group.servers.kill(group.sentinel)
     assert broker_problem() == "The broker does not answer: MasterNotFoundError."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 import threading
 import time
@@ -73,6 +74,22 @@ def page_client(trial: Trial) -> Client:
     client = Client()
     client.force_login(make_member(trial.run.project, "author"))
     return client
+
+
+@pytest.mark.django_db(transaction=True)
+def test_make_bucket_makes_it_once(settings, monkeypatch, s3_options, capsys):
+    use_bucket(settings, monkeypatch, f"s3://made-by-command{s3_options}")
+    for made in (True, False):
+        call_command("make_bucket", "--json")
+        assert json.loads(capsys.readouterr().out)["made"] is made
+    assert keep("transcript", b"into the new bucket").size == 19
+
+
+@pytest.mark.django_db(transaction=True)
+def test_make_bucket_needs_a_bucket(capsys):
+    with pytest.raises(SystemExit):
+        call_command("make_bucket")
+    assert "EVALHUB_STORE names no bucket." in capsys.readouterr().err
 
 
 def test_what_is_kept_is_read_again(any_store):
