@@ -43,14 +43,14 @@ def compose(**variables: str) -> dict[str, Any]:
 
 class Stack:
     """The services of compose.yaml as processes: their commands and environment, with private servers in place of
-    the two containers, and a folder in place of /data, /tmp and /run/secrets."""
+    the two containers, and a folder in place of each volume, /tmp and /run/secrets."""
 
-    def __init__(self, folder: Path, database: str, broker: str) -> None:
+    def __init__(self, folder: Path, database: str, broker: str, **variables: str) -> None:
         self.folder = folder
         with socket.socket() as probe:
             probe.bind((LOOPBACK, 0))
             self.port = probe.getsockname()[1]
-        self.services = compose(EVALHUB_PORT=str(self.port))["services"]
+        self.services = compose(EVALHUB_PORT=str(self.port), **variables)["services"]
         self.database = database
         self.broker = broker
         secrets = folder / "secrets"
@@ -83,8 +83,13 @@ class Stack:
             inherited
             | told
             | ours
-            | {"EVALHUB_DATA": str(self.folder / "data"), "EVALHUB_STATIC": str(self.folder / "static")}
+            | {"EVALHUB_DATA": str(self.disk(name)), "EVALHUB_STATIC": str(self.folder / "static")}
         )
+
+    def disk(self, name: str) -> Path:
+        """Return the folder in place of the service's volume."""
+        (volume,) = self.services[name]["volumes"]
+        return self.folder / volume.partition(":")[0]
 
     def start(self, name: str) -> None:
         command = [self.here(word) for word in self.services[name]["command"]]
