@@ -14,6 +14,7 @@ from django.conf import settings
 
 from evalhub.broker import broker_address
 from evalhub.reconnecting import Reconnecting
+from runs.labels import ordered, queue_of
 
 SHORT_TASKS, LANES = "evalhub", "evalhub.lanes"
 
@@ -44,7 +45,10 @@ app.conf.update(
     worker_hijack_root_logger=False,
     # Wake-ups for trials apart from preparation, checks and grading, so that none waits for the other.
     task_default_queue=SHORT_TASKS,
-    task_queues=[Queue(SHORT_TASKS), Queue(LANES)],
+    # And a queue for each label of this worker; see docs/operations.md.
+    task_queues=[
+        Queue(name) for name in (SHORT_TASKS, LANES, *map(queue_of, ordered(settings.WORKER_LABELS)))
+    ],
     task_routes={"runs.tasks.wake_lanes": {"queue": LANES}},
     task_publish_retry=False,
     beat_schedule={"tick": {"task": "runs.tasks.tick", "schedule": 5.0, "options": {"expires": 5}}},
@@ -80,6 +84,14 @@ class Lanes(bootsteps.StartStopStep):
 
 app.steps["worker"].add(Lanes)
 app.steps["consumer"].add(Reconnecting)
+
+
+@worker_init.connect
+def check_settings(**_: object) -> None:
+    """End with a sentence if a setting of this worker is wrong."""
+    from runs.worker_checks import refuse_wrong_settings
+
+    refuse_wrong_settings()
 
 
 @worker_init.connect

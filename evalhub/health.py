@@ -22,6 +22,7 @@ from evalhub.operators import sees_details
 from runs.models import Run, Trial, Worker
 from runs.models.trial import TrialState
 from runs.queue.disk import shortage
+from runs.queue.labels import waiting_runs_by_labels
 from runs.warehouse.store_identity import store_problems
 
 BROKER_SECONDS = 1.0
@@ -56,6 +57,7 @@ def workers(now: datetime) -> list[dict[str, Any]]:
             "version": worker.version,
             "problem": worker.problem,
             "free_bytes": worker.free_bytes,
+            "labels": worker.labels,
         }
         for worker in Worker.objects.all()
     ]
@@ -65,7 +67,7 @@ def stored(now: datetime) -> tuple[dict[str, Any], str]:
     """Return what the database knows, and why it does not answer where it does not."""
     try:
         connection.ensure_connection()
-        return {"queue": queue(now), "workers": workers(now)}, ""
+        return {"queue": queue(now), "workers": workers(now), "waiting": waiting_runs_by_labels()}, ""
     except Error as error:
         return {}, f"The database does not answer: {type(error).__name__}."
 

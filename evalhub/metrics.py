@@ -6,6 +6,7 @@ No name of a project, suite or target is in it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,9 +21,10 @@ from django.views.decorators.http import require_safe
 
 from evalhub import health
 from evalhub.operators import may_read
-from runs.models import Alert, Run
+from runs.models import Alert, Run, Trial
 from runs.models.comparison import AlertState
 from runs.models.run import RunState
+from runs.models.trial import TrialState
 from runs.queue.disk import free_bytes
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -47,7 +49,7 @@ class Metric:
 
 
 def collected() -> Iterator[Metric]:
-    """Yield every metric. Six queries."""
+    """Yield every metric. Seven queries."""
     now = timezone.now()
     queue, workers = health.queue(now), health.workers(now)
     yield Metric("evalhub_info", "gauge", "Version.", [(f'{{version="{settings.VERSION}"}}', 1)])
@@ -59,10 +61,24 @@ def collected() -> Iterator[Metric]:
     seen = [each for each in workers if each["seen_seconds"] <= SEEN_LATELY]
     yield Metric("evalhub_workers", "gauge", "Workers heard of in the last minute.", [("", len(seen))])
     yield Metric("evalhub_lanes", "gauge", "Running trials.", [("", sum(each["lanes"] for each in seen))])
+    yield from _labels(seen)
     yield from _disks(seen)
     yield from _runs()
     waiting = Alert.objects.filter(state=AlertState.UNTRIAGED).count()
     yield Metric("evalhub_alerts_untriaged", "gauge", "Untriaged regressions.", [("", waiting)])
+
+
+def _labels(workers: list[dict[str, Any]]) -> Iterator[Metric]:
+    """Yield workers and queued trials of each label; a trial that needs two labels counts for both."""
+    online = Counter(label for each in workers for label in each["labels"])
+    queued = Counter(dict.fromkeys(online, 0))
+    waiting = Trial.objects.filter(state=TrialState.QUEUED).exclude(run__target__labels=[]).order_by()
+    for labels, trials in waiting.values_list("run__target__labels").annotate(n=Count("pk")):
+        queued.update(dict.fromkeys(labels, trials))
+    samples = [(f'{{label="{label}"}}', float(online[label])) for label in sorted(queued)]
+    yield Metric("evalhub_label_workers", "gauge", "Workers heard of lately that have the label.", samples)
+    samples = [(f'{{label="{label}"}}', float(queued[label])) for label in sorted(queued)]
+    yield Metric("evalhub_label_trials_queued", "gauge", "Trials that wait for the label.", samples)
 
 
 def _disks(workers: list[dict[str, Any]]) -> Iterator[Metric]:

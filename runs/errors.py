@@ -3,6 +3,7 @@
 RequestError             the request cannot be carried out as it stands; the message says what to do
 ├── NothingToRun         no scenario is left after choosing
 ├── UnknownTarget        a name that is no target of the project
+├── MissingLabels        this process does not have a target's labels
 ├── NoWorker             nobody is there to carry it
 └── NotWritable          a file for its results cannot be written
 
@@ -26,6 +27,12 @@ class UnknownTarget(RequestError):
     """The named target does not exist or is not accepted yet."""
 
     id = "request/unknown-target"
+
+
+class MissingLabels(RequestError):
+    """This process is to carry out a run, and lacks labels of its target."""
+
+    id = "request/missing-labels"
 
 
 class NoWorker(RequestError):

@@ -9,13 +9,9 @@ from runs.execution import batches, preparation
 from runs.execution.grading.requests import run_request
 from runs.execution.lane_pool import lane_pool
 from runs.execution.reaper import reap
-from runs.models import GradeRequest, Run, TargetCheck
-from runs.models.run import RunState
+from runs.models import GradeRequest, TargetCheck
 from runs.queue import wakeups
 from runs.targets.check import run_check
-
-MOST_WOKEN = 100
-"""Most runs whose preparation one tick requests."""
 
 
 @shared_task(name="runs.tasks.prepare")
@@ -23,7 +19,7 @@ def prepare(run_id: int) -> None:
     """Prepare a run and wake lanes for it."""
     if preparation.prepare_run(run_id):
         lane_pool.wake()
-        wakeups.lanes()
+        wakeups.lanes(run_id)
 
 
 @shared_task(name="runs.tasks.wake_lanes")
@@ -37,7 +33,7 @@ def check_batch(run_id: int) -> None:
     """Check a run's batch with its provider; start its trials when the batch has ended."""
     if not batches.must_wait(run_id):
         lane_pool.wake()
-        wakeups.lanes()
+        wakeups.lanes(run_id)
 
 
 @shared_task(name="runs.tasks.grade")
@@ -56,8 +52,7 @@ def check_target(check_id: int) -> None:
 def tick() -> None:
     """Requeue the work of lost workers, close finished runs, and resend wake-ups for waiting work."""
     reap()
-    queued = Run.objects.filter(state=RunState.QUEUED, cancel_requested=False)
-    wakeups.prepare(list(queued.order_by("pk").values_list("pk", flat=True)[:MOST_WOKEN]))
+    wakeups.prepare_queued()
     for run_id in batches.due_runs():
         wakeups.check_batch(run_id)
     _resend_requests()

@@ -11,18 +11,19 @@ from django.conf import settings
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
 from runs.containment.cgroups import delegated
-from runs.containment.egress import Egress, parse_allowed
+from runs.containment.egress import Allowed, Egress, parse_allowed
 from runs.containment.memory import memory_of_machine
 from runs.containment.outbound import Outbound
 from runs.containment.profiles import Caps
 from runs.containment.sandbox import Containment, Policy, detect_machine
 from runs.containment.target_roots import TargetRoots
 from runs.containment.variables import allowed, parse_rules
+from runs.errors import RequestError
 
 
 @cache
 def containment() -> Containment:
-    """Return how commands are contained in this process."""
+    """Return how commands are contained in this process. Raises `RequestError` for a wrong EVALHUB_EGRESS_ALLOW."""
     policy = Policy(settings.SANDBOX)
     read = tuple(Path(path) for path in settings.SANDBOX_READ)
     outbound = Outbound.of(settings.HTTP_ALLOW, loopback=settings.EMBEDDED)
@@ -34,7 +35,7 @@ def containment() -> Containment:
         read,
         outbound,
         egress=Egress(settings.EGRESS),
-        allowed=parse_allowed(settings.EGRESS_ALLOW),
+        allowed=_egress_allow(),
         unenforced=settings.EGRESS_UNENFORCED,
         caps=Caps(settings.MAX_PROCESSES, settings.MAX_MEMORY_MB),
         delegated=delegated(),
@@ -42,6 +43,14 @@ def containment() -> Containment:
         targets=TargetRoots.of(settings.TARGET_ROOTS, path=path, never=_own_paths()),
         system_files=settings.SYSTEM_FILES_DIR,
     )
+
+
+def _egress_allow() -> tuple[Allowed, ...]:
+    """Return the parsed EVALHUB_EGRESS_ALLOW. Raises `RequestError` in commands, which run no system checks."""
+    try:
+        return parse_allowed(settings.EGRESS_ALLOW)
+    except ValueError as error:
+        raise RequestError(str(error)) from error
 
 
 def _own_paths() -> list[Path]:

@@ -19,10 +19,12 @@ LEAVES = ("evalhub.web", "evalhub.teams")
 """Parts of evalhub that scenarios and runs may import, and that import neither."""
 ROOMS = (
     "errors",
+    "labels",
     "containment",
     "providers",
     "models",
     "worker_settings",
+    "worker_checks",
     "queue",
     "targets",
     "sources",

@@ -22,6 +22,8 @@ class RunRowOut(ListedRun):
 class RunOut(RunRowOut):
     """A run with what changed against its baseline, by scenario key."""
 
+    waits: str | None
+    """What an open run waits for if no worker online may work on it, as a sentence."""
     fingerprint: dict[str, Any]
     warnings: list[str]
     regressions: list[str]

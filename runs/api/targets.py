@@ -25,6 +25,8 @@ class TargetOut(Schema):
     name: str
     provider: str
     workers: int | None
+    labels: list[str]
+    """What its worker must have."""
     accepted: bool
     """False is a proposal that an admin has not accepted."""
     changed: str
@@ -61,6 +63,7 @@ def target_json(target: Target, *, whole: bool) -> dict[str, Any]:
         "name": target.name,
         "provider": target.provider,
         "workers": target.workers,
+        "labels": target.labels,
         "accepted": target.accepted,
         "changed": moment(target.changed),
         "definition": redact_json(target.definition) if whole else None,

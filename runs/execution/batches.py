@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils import timezone
 
 from evaluators.redaction import mask_values
@@ -23,6 +23,7 @@ from runs.models.trial import TrialState
 from runs.providers.base import BatchedAnswer, Batching, Invocation
 from runs.queue.claims import Claim
 from runs.queue.clock import DatabaseNow, database_now
+from runs.queue.labels import labels_suffice
 from runs.queue.retry import retry_when_lost
 from runs.queue.statements import storable
 from runs.queue.transactions import write_transaction
@@ -109,7 +110,7 @@ def _invocation(trial: Trial, context: RunContext) -> Invocation:
 
 
 def must_wait(run_id: int) -> bool:
-    """Return whether a run's trials must wait for its batch. Polls it if due."""
+    """Return whether a run's trials must wait for its batch. Polls it if due and this process has the labels."""
     row = ProviderBatch.objects.filter(run=run_id, state=BatchState.SUBMITTED).select_related("run").first()
     if row is None:
         return False
@@ -132,8 +133,13 @@ def due_runs() -> list[int]:
 
 
 def _claim_poll(row: ProviderBatch) -> bool:
+    mine = Run.objects.filter(labels_suffice(), pk=OuterRef("run"))
     due = ProviderBatch.objects.filter(
-        pk=row.pk, state=BatchState.SUBMITTED, next_look=row.next_look, next_look__lt=DatabaseNow()
+        Exists(mine),
+        pk=row.pk,
+        state=BatchState.SUBMITTED,
+        next_look=row.next_look,
+        next_look__lt=DatabaseNow(),
     )
     return due.update(next_look=DatabaseNow() + LEASE_SECONDS, looks=F("looks") + 1) == 1
 

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 
 from django.conf import settings
-from django.utils import timezone
 
 from runs.errors import NoWorker
 from runs.execution.run_here import POLL_SECONDS, Ended, EndNotifier, open_runs
-from runs.models import Launch, Worker
+from runs.labels import waits_for
+from runs.models import Launch
 from runs.queue import claims
+from runs.queue.labels import labels_online, with_labels
 from runs.queue.worker_registry import workers_online
 
 WAIT_LIMIT_SECONDS = 300.0
@@ -73,20 +74,34 @@ class _WorkerWatch:
 
     def _notice(self) -> str:
         limit = "without a limit" if self._limit is None else f"for {self._limit:g} seconds"
-        return f"No worker is running. {_how_to_start()} Waiting {limit}."
+        return f"{self._why()} Waiting {limit}."
+
+    def _why(self) -> str:
+        """Return what the launch waits for: workers with labels, or any."""
+        return " ".join(map(waits_for, self._asked())) or f"No worker is running. {_how_to_start()}"
+
+    def _asked(self) -> list[list[str]]:
+        """Return each set of labels that open runs of the launch need, the empty one left out."""
+        rows = open_runs(self._launch).values_list("target__labels", flat=True)
+        return [list(labels) for labels in dict.fromkeys(map(tuple, rows)) if labels]
 
     def _given_up(self) -> str:
         numbers = open_runs(self._launch).order_by("pk").values_list("pk", flat=True)
         runs = ", ".join(f"run {number}" for number in numbers)
+        able = " with the labels" if self._asked() else ""
         return (
-            f"No worker has been running for {self._limit:g} seconds, so this command stops waiting. "
+            f"No worker{able} has been running for {self._limit:g} seconds, so this command stops waiting. "
             f"The runs stay queued for the next worker: {runs}. {_how_to_start()}"
         )
 
 
 def _has_worker(launch: Launch) -> bool:
-    """Return whether a worker is online, or has a trial of the launch despite a wrong clock."""
-    return Worker.heard(now=timezone.now()).exists() or claims.has_active_claims(launch)
+    """Return whether a worker for one of the launch's runs is online, or has a trial of it despite a wrong clock."""
+    online = labels_online()
+    asked = list(open_runs(launch).values_list("target__labels", flat=True))
+    if not asked or any(with_labels(labels, online) for labels in asked):
+        return True
+    return claims.has_active_claims(launch)
 
 
 def _how_to_start() -> str:

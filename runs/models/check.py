@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from runs.models.labels import LabelsWithin
 from runs.models.target import Target
 
 
@@ -45,9 +47,11 @@ class TargetCheck(models.Model):
         return self.at is None and now - self.asked < self.PATIENCE
 
     @classmethod
-    def take(cls, check_id: int, worker: str) -> TargetCheck | None:
-        """Return the request to the first worker that takes it, None to any other."""
-        taken = cls.objects.filter(pk=check_id, worker="", at=None).update(worker=worker)
+    def take(cls, check_id: int, worker: str, labels: Sequence[str] = ()) -> TargetCheck | None:
+        """Return the request to the first worker with the target's labels that takes it, None to any other."""
+        mine = Target.objects.filter(LabelsWithin("labels", labels), pk=models.OuterRef("target"))
+        untaken = cls.objects.filter(models.Exists(mine), pk=check_id, worker="", at=None)
+        taken = untaken.update(worker=worker)
         return cls.objects.select_related("target__project").get(pk=check_id) if taken else None
 
     @classmethod

@@ -24,6 +24,8 @@ class Target(models.Model):
     """The folder on the workers that relative paths start from."""
     workers = models.PositiveIntegerField(null=True)
     """Maximum of parallel trials over all runs; None means no limit."""
+    labels = models.JSONField(default=list)
+    """The labels of the definition, sorted: only workers that have all of them work for it."""
     accepted = models.BooleanField(default=True)
     """False for a proposal that an admin has not accepted."""
     changed = models.DateTimeField(default=timezone.now)

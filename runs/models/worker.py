@@ -26,6 +26,9 @@ class Worker(models.Model):
     store = models.CharField(max_length=100, blank=True, default="", db_default="")
     """The id of its file store; empty while it can't read the store."""
 
+    labels = models.JSONField(default=list)
+    """What it has, sorted (`EVALHUB_WORKER_LABELS`)."""
+
     class Meta:
         ordering = ["name"]
 

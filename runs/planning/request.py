@@ -23,6 +23,7 @@ from runs.planning.selection import (
     select_scenarios,
 )
 from runs.queue import statements, wakeups
+from runs.queue.labels import refuse_missing
 from runs.warehouse.baselines import pinned_of
 from scenarios.models import Guidance, SuiteVersion
 
@@ -110,9 +111,11 @@ def request_runs(
 ) -> Launch:
     """Store the runs of a request with their queued trials. Raises `RequestError`.
 
-    Wakes workers unless the caller executes the runs.
+    Wakes workers unless the caller executes the runs, which then needs the labels of their targets.
     """
     planned = plan(project, request)
+    if not wake:
+        refuse_missing(each.target for each in planned)
     launch = Launch.objects.create(
         project=project,
         by=by,

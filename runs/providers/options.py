@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictInt
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 
 from evaluators.model import Json, Price
 from runs.containment.path_use import Use
+from runs.labels import MOST_LABELS, RULE, is_label
 
-_ROUTING = frozenset(("judge_target", "workers", "provider_batching"))
+_ROUTING = frozenset(("judge_target", "workers", "labels", "provider_batching"))
 _CONTAINMENT = frozenset(("max_processes", "max_memory_mb", "egress"))
 _RETRY = frozenset(
     (
@@ -64,6 +65,22 @@ class Settings(BaseModel):
         return {_config_name(name): _config_value(name, value) for name, value in self if value is not None}
 
 
+def _as_list(value: Json) -> Json:
+    """Return a list unchanged. Raises `ValueError` for one word, which pydantic would call no valid tuple."""
+    if isinstance(value, str):
+        raise ValueError("write a list, such as [gpu, macos]")
+    return value
+
+
+def _label(word: str) -> str:
+    if not is_label(word):
+        raise ValueError(f"'{word}' is no label. {RULE.rstrip('.')}")
+    return word
+
+
+Label = Annotated[str, AfterValidator(_label)]
+
+
 class Retry(Settings):
     """How requests are repeated; None leaves it to the default (AgentV, Provider Retry Configuration)."""
 
@@ -93,6 +110,10 @@ class Options(Settings):
 
     judge_target: str | None = None
     workers: int | None = Field(default=None, ge=1)
+    labels: Annotated[tuple[Label, ...], BeforeValidator(_as_list)] = Field(
+        default=(), max_length=MOST_LABELS
+    )
+    """What its worker must have; any worker will do without."""
     provider_batching: bool = False
     timeout_seconds: float | None = Field(default=None, gt=0)
     model: str | None = None

@@ -18,10 +18,12 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from runs.models import Launch, ProviderBatch, Run, RunSlot, Target, TargetSlot, Trial
 from runs.models.batch import BatchState
+from runs.models.labels import LabelsWithin
 from runs.models.run import RunState
 from runs.models.trial import TrialState
 from runs.queue import statements
 from runs.queue.clock import DatabaseNow
+from runs.queue.labels import labels_suffice, own_labels
 from runs.queue.retry import retry_when_lost
 from runs.queue.transactions import one_writer, write_transaction
 
@@ -129,7 +131,7 @@ class Claim:
 
 def claim_next(run_id: int, token: str) -> Claim | None:
     """Claim the run's next queued trial in one statement; None when it gets none."""
-    row = statements.claim_next(run_id, token, worker_name(), settings.LEASE_SECONDS)
+    row = statements.claim_next(run_id, token, worker_name(), settings.LEASE_SECONDS, own_labels())
     if row is None:
         return None
     trial_id, starts, scenario_version_id, index = row
@@ -137,7 +139,7 @@ def claim_next(run_id: int, token: str) -> Claim | None:
 
 
 def claim_trial(run_id: int) -> Claim | None:
-    """Claim the run's next queued trial; None when none is queued."""
+    """Claim the run's next queued trial; None when none is queued for this process's labels."""
     token = new_token()
 
     def claim() -> Claim | None:
@@ -149,8 +151,14 @@ def claim_trial(run_id: int) -> Claim | None:
         if claimed is not None:
             return claimed
         # Rows locked by others are skipped, so only an empty query means that none is queued.
-        if not retry_when_lost(Trial.objects.filter(run=run_id, state=TrialState.QUEUED).exists):
+        if not retry_when_lost(_claimable(run_id).exists):
             return None
+
+
+def _claimable(run_id: int) -> QuerySet[Trial]:
+    """Return the run's queued trials; none if this process lacks a label of its target."""
+    mine = LabelsWithin("run__target__labels", own_labels())
+    return Trial.objects.filter(mine, run=run_id, state=TrialState.QUEUED)
 
 
 def held_claim(run_id: int, token: str) -> Claim | None:
@@ -164,12 +172,14 @@ def held_claim(run_id: int, token: str) -> Claim | None:
 
 
 def claim_run(run_id: int) -> str | None:
-    """Claim the preparation of a run, exactly once; None when another has it."""
+    """Claim the preparation of a run, exactly once; None when another has it, or a label of its target is missing."""
     token = new_token()
 
     def claim() -> bool:
         with write_transaction():
-            claimable = Run.objects.filter(pk=run_id, state=RunState.QUEUED, cancel_requested=False)
+            claimable = Run.objects.filter(
+                labels_suffice(), pk=run_id, state=RunState.QUEUED, cancel_requested=False
+            )
             claimed = claimable.update(
                 state=RunState.PREPARING, token=token, lease_until=lease_end(), starts=F("starts") + 1
             )
@@ -262,10 +272,13 @@ def sync_target_slots(target: Target) -> None:
 
 
 def runs_with_work() -> QuerySet[Run]:
-    """Return running runs that have a queued trial and are not waiting for a batch."""
+    """Return running runs that have a queued trial for this process's labels and are not waiting for a batch."""
     queued = Trial.objects.filter(run=OuterRef("pk"), state=TrialState.QUEUED)
     batch = ProviderBatch.objects.filter(run=OuterRef("pk"), state=BatchState.SUBMITTED)
-    return Run.objects.filter(Exists(queued), ~Exists(batch), state=RunState.RUNNING, cancel_requested=False)
+    mine = LabelsWithin("target__labels", own_labels())
+    return Run.objects.filter(
+        Exists(queued), ~Exists(batch), mine, state=RunState.RUNNING, cancel_requested=False
+    )
 
 
 def renew(*, trials: list[str], places: list[str], runs: list[str]) -> set[str]:

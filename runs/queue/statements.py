@@ -16,7 +16,8 @@ import msgspec
 from django.db import connection, models
 from django.utils import timezone
 
-from runs.models import Run, Trial
+from runs.models import Run, Target, Trial
+from runs.models.labels import within_sql
 from scenarios.models import ScenarioVersion
 
 _NOW = {
@@ -26,30 +27,34 @@ _NOW = {
 
 
 def claim_next(
-    run_id: int, token: str, worker: str, lease_seconds: float
+    run_id: int, token: str, worker: str, lease_seconds: float, labels: Sequence[str] = ()
 ) -> tuple[int, int, int, int] | None:
-    """Claim the run's next queued trial for a worker; None when it gets none.
+    """Claim the run's next queued trial for a worker with these labels; None when it gets none.
 
     Return the trial, its earlier starts, its scenario version and its index.
     """
     vendor = connection.vendor
     (adapt,) = _adapters(vendor, Trial, ("started",))
     started = adapt(timezone.now())
-    rows = _rows(_claim_sql(vendor), [token, lease_seconds, started, worker, run_id])
+    own = storable_json(list(labels))
+    rows = _rows(_claim_sql(vendor), [token, lease_seconds, started, worker, run_id, run_id, own])
     return next(((trial, starts - 1, version, index) for trial, starts, version, index in rows), None)
 
 
 @cache
 def _claim_sql(vendor: str) -> str:
     lock = "FOR UPDATE SKIP LOCKED" if vendor == "postgresql" else ""
-    table = connection.ops.quote_name(Trial._meta.db_table)
+    table, runs, targets = (_table(model) for model in (Trial, Run, Target))
+    mine = within_sql(vendor, f"{targets}.labels", _placeholder(vendor, Target, "labels"))
     return f"""
         UPDATE {table}
         SET state = 'running', token = %s, lease_until = {_NOW[vendor]} + %s, starts = starts + 1,
             started = %s, worker = %s
         WHERE id = (
             SELECT id FROM {table} WHERE run_id = %s AND state = 'queued' ORDER BY position LIMIT 1 {lock}
-        ) AND state = 'queued'
+        ) AND state = 'queued' AND EXISTS (
+            SELECT 1 FROM {runs} JOIN {targets} ON {targets}.id = {runs}.target_id WHERE {runs}.id = %s AND {mine}
+        )
         RETURNING id, starts, scenario_version_id, "index"
     """  # noqa: S608 (constants and a quoted table name)
 
@@ -138,6 +143,10 @@ def _rows(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         cursor.execute(sql, parameters)
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
+
+
+def _table(model: type[models.Model]) -> str:
+    return connection.ops.quote_name(model._meta.db_table)
 
 
 def _column(model: type[models.Model], name: str) -> str:

@@ -7,30 +7,61 @@ from collections.abc import Sequence
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
+from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
-from runs.models import Worker
+from runs.models import Run, TargetCheck
+from runs.models.run import RunState
+from runs.queue.labels import labels_online, queue_for, with_labels
 
 logger = logging.getLogger(__name__)
 
 
-def _send(task: str, *args: int, times: int = 1) -> None:
+MOST_WOKEN = 100
+"""Most runs whose preparation is requested at once."""
+
+
+def _send(task: str, *args: int, times: int = 1, queue: str = "") -> None:
     # Imported here because the command line runs trials in its own process without Celery.
     from kombu.exceptions import OperationalError
 
     app = import_string(settings.CELERY_APP)
     try:
         for _ in range(times):
-            app.send_task(f"runs.tasks.{task}", args=args)
+            app.send_task(f"runs.tasks.{task}", args=args, **({"queue": queue} if queue else {}))
     except OperationalError as error:
         logger.warning("The broker is away; the next tick sends %s%s again: %s", task, args, error)
 
 
+def _send_to(labels: Sequence[str], online: Sequence[Sequence[str]], task: str, *args: int) -> bool:
+    """Send a task to a worker with these labels; return False if none is online.
+
+    A message that nobody consumes would stay with the broker; the tick asks again.
+    """
+    queue = queue_for(labels, online) if labels else ""
+    if labels and not queue:
+        return False
+    _send(task, *args, queue=queue)
+    return True
+
+
 def prepare(run_ids: Sequence[int]) -> None:
     """Ask workers to prepare these runs."""
-    for run_id in run_ids:
-        _send("prepare", run_id)
+    _prepare(Run.objects.filter(pk__in=run_ids).order_by("pk"))
+
+
+def prepare_queued() -> None:
+    """Ask workers to prepare the oldest queued runs that one of them may prepare."""
+    queued = Run.objects.filter(state=RunState.QUEUED, cancel_requested=False)
+    _prepare(queued.order_by("pk"), most=MOST_WOKEN)
+
+
+def _prepare(runs: QuerySet[Run], most: int | None = None) -> None:
+    online, sent = labels_online(), 0
+    for run_id, labels in runs.values_list("pk", "target__labels").iterator():
+        sent += _send_to(labels, online, "prepare", run_id)
+        if sent == most:
+            return
 
 
 def after_commit_prepare(run_ids: Sequence[int]) -> None:
@@ -38,22 +69,30 @@ def after_commit_prepare(run_ids: Sequence[int]) -> None:
     transaction.on_commit(lambda: prepare(run_ids))
 
 
-def lanes() -> None:
-    """Wake the workers: one message for each, which starts its free lanes.
+def lanes(run_id: int) -> None:
+    """Wake the workers with the labels of a run's target: one message for each, which starts its free lanes.
 
     A worker that misses it finds the work within a second.
     """
-    _send("wake_lanes", times=Worker.heard(now=timezone.now()).count())
+    labels, online = _labels_of(run_id), labels_online()
+    queue = queue_for(labels, online) if labels else ""
+    _send("wake_lanes", times=with_labels(labels, online), queue=queue)
 
 
 def check_batch(run_id: int) -> None:
-    """Ask a worker to check a run's batch."""
-    _send("check_batch", run_id)
+    """Ask a worker with the labels of a run's target to check the run's batch."""
+    _send_to(_labels_of(run_id), labels_online(), "check_batch", run_id)
 
 
 def check_target(check_id: int) -> None:
-    """Ask a worker to check a target."""
-    _send("check_target", check_id)
+    """Ask a worker with a target's labels to check it."""
+    labels = TargetCheck.objects.values_list("target__labels", flat=True).get(pk=check_id)
+    _send_to(labels, labels_online(), "check_target", check_id)
+
+
+def _labels_of(run_id: int) -> list[str]:
+    labels: list[str] = Run.objects.values_list("target__labels", flat=True).get(pk=run_id)
+    return labels
 
 
 def grade(request_id: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from django.conf import settings
@@ -16,6 +16,7 @@ from runs.models import Worker
 from runs.queue.claims import worker_name
 from runs.queue.disk import least_free_bytes, room, shortage
 from runs.queue.heartbeat import heartbeat as process_heartbeat
+from runs.queue.labels import own_labels, with_labels
 from runs.worker_settings import containment
 
 logger = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ def heartbeat(store_id: str = "") -> None:
             "problem": room.problem()[:LONGEST_PROBLEM],
             "free_bytes": least_free_bytes(),
             "store": store_id,
+            "labels": own_labels(),
         },
     )
 
@@ -90,7 +92,8 @@ def _wait_for_next(stop: threading.Event) -> None:
             return
 
 
-def workers_online() -> tuple[int, str]:
-    """Return the number of workers online, and why they start no trials, such as a full disk. One query."""
-    problems = list(Worker.heard(now=timezone.now()).values_list("problem", flat=True))
-    return len(problems), next(filter(None, problems), "") or shortage()
+def workers_online(labels: Sequence[str] = ()) -> tuple[int, str]:
+    """Return the number of workers online with these labels, and why they start no trials. One query."""
+    rows = list(Worker.heard(now=timezone.now()).values_list("labels", "problem"))
+    able = [(own, problem) for own, problem in rows if with_labels(labels, [own])]
+    return len(able), next((problem for _, problem in able if problem), "") or shortage()

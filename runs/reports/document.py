@@ -10,6 +10,7 @@ from django.forms.models import model_to_dict
 
 from evaluators.redaction import redact_json
 from runs.models import JudgingRecord, Run, Trial
+from runs.queue.labels import waits
 from runs.warehouse.comparison import comparison_of
 from runs.warehouse.run_rows import listed_runs
 
@@ -41,6 +42,7 @@ def run_json(run: Run) -> dict[str, Any]:
     changes = comparison_of(run)
     return {
         **listed.model_dump(),
+        "waits": waits(run) or None,
         "fingerprint": run.fingerprint,
         "warnings": run.warnings,
         "regressions": list(changes.regressions),

@@ -16,6 +16,7 @@ from runs.models import Target, TargetCheck
 from runs.providers import make_provider
 from runs.providers.base import Availability
 from runs.queue import wakeups
+from runs.queue.labels import own_labels
 from runs.queue.statements import storable
 from runs.targets.resolve import resolve_target
 from runs.worker_settings import containment, variables_of
@@ -40,7 +41,7 @@ def request_check(target: Target, *, by: User | None) -> TargetCheck:
 
 def run_check(check_id: int) -> None:
     """Check a target on this machine, once, and store the result."""
-    check = TargetCheck.take(check_id, _here())
+    check = TargetCheck.take(check_id, _here(), own_labels())
     if check is None:
         return
     answer = _answer(check_target(check.target))

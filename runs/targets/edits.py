@@ -53,8 +53,9 @@ def rewrite(target: Target, text: str, *, by: User | None) -> Target:
         target.definition = dict(definition.entry)
         target.provider = definition.kind
         target.workers = definition.workers
+        target.labels = list(definition.labels)
         target.changed, target.changed_by = timezone.now(), by
-        target.save(update_fields=["definition", "provider", "workers", "changed", "changed_by"])
+        target.save(update_fields=["definition", "provider", "workers", "labels", "changed", "changed_by"])
         sync_target_slots(target)
         audit.record(target.project, by, "target.change", target.name, provider=definition.kind)
     return target

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evaluators.model import Json
+from runs.labels import ordered
 from runs.providers import ALIASES, OPTIONS
 from runs.providers.options import Options, snake_case, spellings_given
 from scenarios.formats.positions import Document, Location
@@ -33,6 +34,8 @@ class TargetDefinition:
     """The entry as written, for storage."""
     judge_target: str = ""
     workers: int | None = None
+    labels: tuple[str, ...] = ()
+    """Each once, sorted."""
     line: int = 1
     lines: tuple[tuple[str, int], ...] = ()
     """The line of each field."""
@@ -79,6 +82,7 @@ class Entry:
             entry=self.entry,
             judge_target=str(self.fields().get("judge_target") or ""),
             workers=None if workers is None or reference(workers) else int(workers),
+            labels=tuple(ordered(self.fields().get("labels") or ())),
             line=self.document.positions.line(self.at),
             lines=tuple(
                 (name, self.document.positions.line((*self.at, key))) for name, key in self.origin.items()
@@ -103,6 +107,7 @@ class Entry:
         yield from self._unknown_fields()
         yield from self._literal_secrets()
         yield from self._partial_references()
+        yield from self._labels_from_variables()
         yield from self._invalid_fields(self.options)
 
     def _word(self, field: str) -> str:
@@ -165,6 +170,15 @@ class Entry:
                     "Put the entire value in the variable.",
                     "targets/partial-reference",
                 )
+
+    def _labels_from_variables(self) -> Iterator[Problem]:
+        if reference(self.fields().get("labels")):
+            what = (
+                "Labels can't come from a variable: evalhub chooses the worker before a worker resolves it."
+            )
+            yield self._problem_at(
+                ("labels",), what, "Write the labels here, such as [gpu, macos].", "targets/invalid-field"
+            )
 
     def _invalid_fields(self, options: type[Options]) -> Iterator[Problem]:
         literal = {field: value for field, value in self.fields().items() if not reference(value)}

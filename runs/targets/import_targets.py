@@ -92,6 +92,7 @@ def _store(
         "definition": dict(definition.entry),
         "base_folder": base_folder,
         "workers": definition.workers,
+        "labels": list(definition.labels),
         "accepted": accepted,
         "changed_by": by if getattr(by, "pk", None) else None,
     }

@@ -8,8 +8,8 @@ from typing import Any
 from runs.models import Target, TargetVersion
 from scenarios.hashing import content_hash
 
-NO_RESULT = frozenset(("name", "workers"))
-"""Fields that no result depends on: the name and the number of parallel trials."""
+NO_RESULT = frozenset(("name", "workers", "labels"))
+"""Fields that no result depends on: the name, the number of parallel trials and the labels of the worker."""
 
 
 def definition_hash(definition: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalhub.teams.models import AuditEvent
-from runs.models import Alert, Baseline, Review, Run
+from runs.models import Alert, Baseline, Review, Run, Target, Worker
 from tests.api.samples import make_samples
 from tests.builders import make_guidance, make_run, make_suite, make_target, make_trial
 
@@ -97,6 +97,15 @@ def test_runs_are_filtered(api, project, suite, query, found):
     make_trial(make_run(suite), outcome="fail")
     make_run(make_suite(project, name="More"))
     assert len(api("viewer").get("/runs", **query).json()["items"]) == found
+
+
+def test_a_run_says_which_labels_it_waits_for(api, suite):
+    Target.objects.update(labels=["gpu"])
+    (number,) = api("runner").post("/runs", {"suites": ["basics"]}).json()["runs"]
+    sentence = "Waits for a worker with the label gpu. None is running."
+    assert api().get(f"/runs/{number}").json()["run"]["waits"] == sentence
+    Worker.objects.create(name="able", labels=["gpu"])
+    assert api().get(f"/runs/{number}").json()["run"]["waits"] is None
 
 
 def test_a_list_of_runs_costs_the_same_however_long(api, suite, django_assert_max_num_queries):

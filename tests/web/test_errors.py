@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from evalhub.web.middleware import BrowserPolicies
-from runs.models import Worker
+from runs.models import Target, Worker
 from tests.builders import make_run, make_suite, make_trial
 from tests.web.html import parse
 
@@ -101,6 +101,16 @@ def test_health_answers_anybody(client, project):
     assert health["queue"]["oldest_seconds"] >= 0
     assert health["workers"][0]["name"] == "eval-1"
     assert health["sandbox"] in ("require", "prefer", "off")
+
+
+def test_health_says_which_labels_runs_wait_for(client, project, settings):
+    settings.EMBEDDED = True
+    run = make_run(make_suite(project), state="queued")
+    Target.objects.filter(pk=run.target_id).update(labels=["gpu"])
+    Worker.objects.create(name="w1", labels=["linux"])
+    health = client.get("/healthz").json()
+    assert health["waiting"] == ["1 run waits for a worker with the label gpu. None is running."]
+    assert health["workers"][0]["labels"] == ["linux"]
 
 
 def test_health_says_that_the_broker_is_away(client, db, settings):

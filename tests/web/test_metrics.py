@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runs.models import Alert, Worker
+from runs.models import Alert, Target, Worker
 from tests.builders import make_project, make_run, make_suite, make_trial
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +42,17 @@ def test_it_counts_what_there_is(client):
 
 def test_an_empty_evalhub_has_every_metric(client):
     assert 'evalhub_trials_total{outcome="passed"} 0' in text(client)
+
+
+def test_it_counts_workers_and_queued_trials_of_each_label(client):
+    run = make_run(make_suite(make_project()), state="running")
+    Target.objects.filter(pk=run.target_id).update(labels=["gpu", "macos"])
+    make_trial(run, outcome="")
+    Worker.objects.create(name="w1", labels=["gpu", "linux"])
+    lines = text(client).splitlines()
+    for label, workers, queued in (("gpu", 1, 1), ("linux", 1, 0), ("macos", 0, 1)):
+        assert f'evalhub_label_workers{{label="{label}"}} {workers}' in lines
+        assert f'evalhub_label_trials_queued{{label="{label}"}} {queued}' in lines
 
 
 def test_it_names_no_project(client):
@@ -87,5 +98,5 @@ def test_it_makes_as_many_queries_for_many_runs_as_for_none(client, django_asser
     version = make_suite(make_project())
     for _ in range(3):
         make_run(version)
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         text(client)

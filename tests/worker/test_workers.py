@@ -21,6 +21,23 @@ def test_a_worker_imports_what_it_is_told_to_before_its_first_trial(stand: Stand
     stand.until((tmp_path / "imported").exists, 20)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("EVALHUB_WORKER_LABELS", "gpu,GPU!", "EVALHUB_WORKER_LABELS: 'GPU!' is no label. Write lower-case"),
+        ("EVALHUB_EGRESS_ALLOW", "models", "EVALHUB_EGRESS_ALLOW: 'models' is not 'host:port'. Write a name"),
+    ],
+)
+def test_a_worker_with_a_wrong_setting_ends_with_a_sentence(
+    stand: Stand, name: str, value: str, sentence: str
+):
+    stand.env |= {name: value}
+    assert stand.start_worker(threads=1, beat=False).wait(60) == 1
+    log = (stand.folder / "worker.log").read_text()
+    assert sentence in log
+    assert "Traceback" not in log
+
+
 AT_WORK = """
 name: works
 description: Tells of a call and goes on.

@@ -15,6 +15,7 @@ from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from runs.charts.recent_runs import recent_figures
 from runs.execution.recording import cancel_run
+from runs.labels import waits_for
 from runs.models import Run, Trial
 from runs.pages.changes import ShownVerdict, shown_verdict
 from runs.pages.run import get_run
@@ -156,9 +157,16 @@ def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
 
 
 def _progress(run: Run) -> dict[str, Any]:
-    """Return a run's progress and, while it is open, the number of workers."""
-    workers, problem = workers_online() if run.is_open else (0, "")
-    return {"progress": progress_of(run, limits=True), "workers": workers, "disk_problem": problem}
+    """Return a run's progress and, while it is open, the number of workers that have its target's labels."""
+    labels = run.target.labels
+    workers, problem = workers_online(labels) if run.is_open else (0, "")
+    missing = waits_for(labels) if labels and run.is_open and not workers else ""
+    return {
+        "progress": progress_of(run, limits=True),
+        "workers": workers,
+        "missing_labels": missing,
+        "disk_problem": problem,
+    }
 
 
 @require_POST

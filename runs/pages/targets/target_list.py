@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
 
 from evalhub.teams.models import Project
+from runs.labels import named
 from runs.models import Run, Target, TargetCheck, Worker
 
 DAYS = 7
@@ -38,6 +39,11 @@ class CheckedTarget:
         if self.check.at is None:
             return "no answer"
         return "ready" if self.check.available else "cannot start"
+
+    @property
+    def labels(self) -> str:
+        """The labels that its worker needs, as part of a sentence."""
+        return named(self.target.labels)
 
     @property
     def model(self) -> str:

@@ -42,11 +42,30 @@ def test_it_reads_a_file():
     assert judge.entry["apiKey"] == "${{ KEY }}"
 
 
+def test_labels_are_stored_once_and_sorted():
+    assert target(provider="mock", labels=["macos", "gpu", "gpu"]).labels == ("gpu", "macos")
+
+
 @pytest.mark.parametrize(
     ("lines", "line", "id"),
     [
         pytest.param(["- provider: mock"], 2, "targets/no-name", id="no name"),
         pytest.param(["- name: a"], 2, "targets/unknown-provider", id="no provider"),
+        pytest.param(
+            ["- name: a", "  provider: mock", "  labels: [gpu, Mac OS]"],
+            4,
+            "targets/invalid-field",
+            id="no label",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: mock", "  labels: gpu"], 4, "targets/invalid-field", id="no list"
+        ),
+        pytest.param(
+            ["- name: a", "  provider: mock", "  labels: ${{ GPU }}"],
+            4,
+            "targets/invalid-field",
+            id="label of a variable",
+        ),
         pytest.param(["- name: a", "  provider: mok"], 3, "targets/unknown-provider", id="unknown provider"),
         pytest.param(["- {name: a, provider: cli}"], 2, "targets/missing-field", id="no template"),
         pytest.param(

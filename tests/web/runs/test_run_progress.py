@@ -32,6 +32,17 @@ def test_a_running_run_asks_for_its_progress_every_two_seconds(signed_in, runnin
     assert "Cancel run" in text
 
 
+def test_a_run_says_which_labels_no_worker_has(signed_in, running):
+    Target.objects.filter(pk=running.target_id).update(labels=["gpu", "macos"])
+    Worker.objects.create(name="other", labels=["gpu"])
+    sentence = "Waits for a worker with the labels gpu, macos. None is running."
+    assert sentence in page(signed_in(), running)
+    Worker.objects.create(name="able", labels=["gpu", "macos"])
+    text = page(signed_in(), running)
+    assert sentence not in text
+    assert "1 worker online" in text
+
+
 def test_progress_is_a_fragment(signed_in, running):
     response = signed_in().get(address(running, "progress/"), headers={"HX-Request": "true"})
     assert response.status_code == 200

@@ -30,6 +30,14 @@ def test_it_lists_targets_with_what_was_run(signed_in, project):
     assert "not checked" in text
 
 
+def test_it_shows_labels_of_targets_and_workers(signed_in, project):
+    make_target(project, "codex", labels=["gpu", "macos"])
+    Worker.objects.create(name="eval-1", labels=["gpu", "linux"])
+    text = parse(signed_in().get(ADDRESS))
+    assert "needs gpu, macos" in text
+    assert text.table("Workers").row("eval-1").cell("Labels").text == "gpu, linux"
+
+
 @pytest.mark.parametrize(
     ("lanes", "silent", "state"),
     [(4, 0, "working"), (0, 0, "idle"), (4, 5, "lost"), (0, 5, "lost")],
