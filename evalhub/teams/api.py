@@ -12,6 +12,7 @@ from pydantic import AwareDatetime
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.models import ApiToken, Project
+from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
 from evalhub.web.rest.errors import ApiError, answers, not_found
@@ -29,6 +30,10 @@ class ProjectOut(Schema):
     command_pattern: str
     judge: str
     smallest_effect: float
+    most_trials: int | None
+    """Most trials at once over all of its runs; null for no limit."""
+    priority: str
+    """low, normal or high: which projects get free lanes first."""
     role: str
     """What the token may do in it."""
     url: str
@@ -66,6 +71,8 @@ def project_json(project: Project, role: str) -> dict[str, Any]:
         "command_pattern": project.command_pattern,
         "judge": project.judge,
         "smallest_effect": project.smallest_effect,
+        "most_trials": project.most_trials,
+        "priority": Priority(project.priority).label,
         "role": role,
         "url": project.get_absolute_url(),
     }

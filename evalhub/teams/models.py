@@ -9,9 +9,11 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 
+from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
 
 
@@ -29,6 +31,18 @@ class Project(models.Model):
     )
     smallest_effects = models.JSONField(
         default=dict, blank=True, help_text="Smallest changes that count, by measure, where they differ."
+    )
+    most_trials = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Most trials at once over all runs of the project; empty for no limit.",
+    )
+    priority = models.SmallIntegerField(
+        choices=Priority.choices,
+        default=Priority.NORMAL,
+        db_default=Priority.NORMAL,
+        help_text="Projects with a higher priority get free lanes first.",
     )
     seed_manifest = models.JSONField(
         null=True, blank=True, help_text="Values of {{seed:…}} where neither a run nor a suite has its own."

@@ -25,6 +25,8 @@ ACTIONS: dict[str, Role] = {
     "upload": Role.AUTHOR,
     "grade with commands": Role.AUTHOR,
     "read unredacted": Role.AUTHOR,
+    # A launch above normal gets lanes before those of everybody else in the project.
+    "prioritize": Role.ADMIN,
     "manage": Role.ADMIN,
 }
 """The lowest role for each action."""

@@ -9,6 +9,7 @@ from django import forms
 from django.utils import timezone
 
 from evalhub.teams.models import Project
+from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
 from evaluators.patterns import PatternError, compile_pattern
 
@@ -33,13 +34,21 @@ class ProjectForm(ProjectModelForm):
         error_messages={"invalid": "Enter a number from 0 to 1, such as 0.05."},
     )
 
+    most_trials = forms.IntegerField(
+        min_value=1,
+        max_value=100_000,
+        required=False,
+        error_messages={"invalid": "Enter a whole number, such as 20, or leave it empty for no limit."},
+    )
+    priority = forms.TypedChoiceField(choices=Priority.choices, coerce=int)
+
     class Meta:
         model = Project
-        fields = ["name", "command_pattern", "judge", "smallest_effect"]
+        fields = ["name", "command_pattern", "judge", "smallest_effect", "most_trials", "priority"]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in ("name", "judge", "smallest_effect", "command_pattern"):
+        for name in ("name", "judge", "smallest_effect", "most_trials", "command_pattern"):
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
 
     def clean_command_pattern(self) -> str:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
 from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
@@ -88,6 +89,8 @@ class RunsIn(Given):
     branch: Annotated[Text, Field(max_length=200)] = ""
     commit: Annotated[Text, Field(max_length=64)] = ""
     run_tags: Names = []
+    priority: Literal["low", "normal", "high"] = "normal"
+    """Which launches of the project get its lanes first; high is for admins."""
 
 
 _OPTIONS = {
@@ -112,6 +115,8 @@ class Expand(Given):
 @router.post("/runs", auth=Bearer("run"), response=answers(LaunchedOut, status=202))
 def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
     """Start runs of stored suites on stored targets; workers carry them out."""
+    if priority_named(given.priority) > Priority.NORMAL and not request.access.may("prioritize"):
+        raise ApiError(403, RAISED_BY_OTHERS, id="run/priority")
     launch = request_runs(
         request.access.project, _request(request, given), by=request.access.user, trigger=Trigger.API
     )
@@ -170,6 +175,7 @@ def _launches(launches: Sequence[Launch]) -> list[dict[str, Any]]:
             "by": launch.by.get_username() if launch.by else None,
             "trigger": launch.trigger,
             "created": moment(launch.created),
+            "priority": Priority(launch.priority).label,
             "request": launch.request,
             "runs": runs[launch.pk],
         }
@@ -193,6 +199,7 @@ def _request(request: ApiRequest, given: RunsIn) -> Request:
         branch=given.branch,
         commit=given.commit,
         tags=given.run_tags,
+        priority=priority_named(given.priority),
     )
 
 

@@ -143,5 +143,7 @@ class LaunchOut(Schema):
     by: str | None
     trigger: str
     created: str
+    priority: str
+    """low, normal or high: which launches of the project get its lanes first."""
     request: dict[str, Any]
     runs: list[int]

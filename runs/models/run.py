@@ -9,6 +9,7 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
+from evalhub.teams.priorities import Priority
 from runs.models.target import Target, TargetVersion
 from scenarios.models import Guidance, SuiteVersion
 
@@ -42,6 +43,10 @@ class Launch(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
     trigger = models.CharField(max_length=10, choices=Trigger.choices)
     request = models.JSONField(default=dict)
+    priority = models.SmallIntegerField(
+        choices=Priority.choices, default=Priority.NORMAL, db_default=Priority.NORMAL
+    )
+    """Which launches of the project get its lanes first."""
     created = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

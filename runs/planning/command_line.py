@@ -35,6 +35,7 @@ def _arguments(request: Request, guidance: Sequence[Guidance]) -> Iterator[str]:
         ("--timeout-seconds", _seconds(request.options.timeout_seconds)),
         ("--baseline", [request.options.baseline]),
         ("--run-tag", request.tags),
+        ("--priority", [request.priority.label] if request.priority else []),
     ):
         for value in values:
             yield from _option(name, value)

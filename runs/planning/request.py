@@ -11,6 +11,7 @@ from django.db import transaction
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
+from evalhub.teams.priorities import Priority
 from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Trigger
@@ -44,6 +45,7 @@ class Request:
     branch: str = ""
     commit: str = ""
     tags: Sequence[str] = ()
+    priority: Priority = Priority.NORMAL
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def request_runs(
         project=project,
         by=by,
         trigger=trigger,
+        priority=request.priority,
         request={
             "targets": list(request.targets),
             "models": list(request.models),

@@ -1,7 +1,12 @@
-"""Fair share: a free lane goes to the project, then the launch, then the run with the fewest lanes."""
+"""Fair share: a free lane goes to the project, then the launch, then the run with the fewest lanes.
+
+Priorities of projects, and of launches within a project, come before the number of lanes. What has waited for
+`STARVED_SECONDS` without a lane comes before every priority.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +15,7 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from evalhub.teams.priorities import Priority
 from runs.models import Run, RunSlot, TargetSlot
 from runs.queue import claims
 from runs.queue.claims import Place
@@ -19,6 +25,11 @@ from runs.queue.transactions import write_transaction
 
 CHOOSING = 4_220_731
 """Key of PostgreSQL's advisory lock: one lane chooses at a time, so each counts all others."""
+
+
+STARVED_SECONDS = 300.0
+"""A project or launch that has no lane for so long gets the next one, for a trial at least."""
+STARVED = max(Priority) + 1
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,12 @@ class Waiting:
     """When a lane last took a slot, in the database's seconds."""
     open_share: float
     """The share of its trials that are open."""
+    started: float = math.inf
+    """When its trials could start, in seconds since the epoch."""
+    project_priority: int = Priority.NORMAL
+    launch_priority: int = Priority.NORMAL
+    most_trials: int | None = None
+    """Most trials at once of its project; None for no limit."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +65,7 @@ def next_place(*, launch_id: int | None = None, leaving: Place | None = None) ->
 
     `launch_id` limits the choice to one launch. Return None when no run can use a lane.
     """
-    if leaving is None and not waiting_runs(launch_id):
+    if leaving is None and not _below_limits(waiting_runs(launch_id)):
         # Without waiting runs, don't take the lock or SQLite's write lock.
         return None
     token = claims.new_token()
@@ -58,7 +75,8 @@ def next_place(*, launch_id: int | None = None, leaving: Place | None = None) ->
             waiting = waiting_runs(launch_id, leaving)
             if leaving is not None:
                 claims.release_place(leaving)
-            return _first_taken(by_turn(waiting, places_held()), token)
+            held = places_held()
+            return _first_taken(by_turn(below_limits(waiting, held), held, now=database_now()), token)
 
     return retry_when_lost(swap, committed=lambda: claims.held_place(token))
 
@@ -66,9 +84,29 @@ def next_place(*, launch_id: int | None = None, leaving: Place | None = None) ->
 def should_give_way(place: Place, *, launch_id: int | None = None) -> bool:
     """Return whether the lane should move to another run."""
     waiting = waiting_runs(launch_id, place)
-    if all(each.run == place.run_id for each in waiting):
+    alone = all(each.run == place.run_id for each in waiting)
+    if alone and all(each.most_trials is None for each in waiting):
         return False
-    return by_turn(waiting, places_held(without=place))[0].run != place.run_id
+    held = places_held(without=place)
+    allowed = below_limits(waiting, held)
+    if not allowed:
+        # The project's limit was lowered.
+        return bool(waiting)
+    return by_turn(allowed, held, now=database_now())[0].run != place.run_id
+
+
+def _below_limits(waiting: list[Waiting]) -> list[Waiting]:
+    """Return the runs whose project may have another lane; asks for the occupied places only if one has a limit."""
+    if all(each.most_trials is None for each in waiting):
+        return waiting
+    return below_limits(waiting, places_held())
+
+
+def below_limits(waiting: list[Waiting], held: Held) -> list[Waiting]:
+    """Return the runs whose project may have another lane."""
+    return [
+        each for each in waiting if each.most_trials is None or held.projects[each.project] < each.most_trials
+    ]
 
 
 def _first_taken(waiting: list[Waiting], token: str) -> Place | None:
@@ -86,10 +124,19 @@ def waiting_runs(launch_id: int | None = None, leaving: Place | None = None) -> 
     runs = _with_free_places(claims.runs_with_work(), leaving)
     if launch_id is not None:
         runs = runs.filter(launch=launch_id)
-    rows = runs.values_list("pk", "project", "launch", "served", "open", "trials")
+    columns = ("pk", "project", "launch", "served", "open", "trials", "started")
+    rows = runs.values_list(*columns, "project__priority", "launch__priority", "project__most_trials")
     return [
-        Waiting(run, project, launch, served, open_share=open / max(1, trials))
-        for run, project, launch, served, open, trials in rows
+        Waiting(
+            run,
+            project,
+            launch,
+            served,
+            open / max(1, trials),
+            started.timestamp() if started else math.inf,
+            *priorities_and_limit,
+        )
+        for run, project, launch, served, open, trials, started, *priorities_and_limit in rows
     ]
 
 
@@ -116,19 +163,23 @@ def places_held(*, without: Place | None = None) -> Held:
     )
 
 
-def by_turn(waiting: list[Waiting], held: Held) -> list[Waiting]:
-    """Return the runs in the order in which they get the next lane.
+def by_turn(waiting: list[Waiting], held: Held, *, now: float = 0.0) -> list[Waiting]:
+    """Return the runs in the order in which they get the next lane; `now` in seconds since the epoch.
 
-    With equally many places, the one served longest ago goes first; runs of one launch advance together.
+    Priorities come first. With equally many places, the one served longest ago goes first; runs of one launch advance together.
     """
     project_served = _last_served(waiting, lambda each: each.project)
     launch_served = _last_served(waiting, lambda each: each.launch)
+    project_since = _waits_since(waiting, lambda each: each.project, project_served)
+    launch_since = _waits_since(waiting, lambda each: each.launch, launch_served)
 
     def turn(each: Waiting) -> tuple[float, ...]:
         return (
+            -_rank(each.project_priority, held.projects[each.project], project_since[each.project], now),
             held.projects[each.project],
             project_served[each.project],
             each.project,
+            -_rank(each.launch_priority, held.launches[each.launch], launch_since[each.launch], now),
             held.launches[each.launch],
             launch_served[each.launch],
             each.launch,
@@ -146,6 +197,20 @@ def _last_served(waiting: list[Waiting], key: Callable[[Waiting], int]) -> dict[
     for each in waiting:
         latest[key(each)] = max(latest.get(key(each), 0.0), each.served)
     return latest
+
+
+def _waits_since(
+    waiting: list[Waiting], key: Callable[[Waiting], int], served: dict[int, float]
+) -> dict[int, float]:
+    """Return since when each project or launch waits: since it was served, else since its first run could start."""
+    since: dict[int, float] = {}
+    for each in waiting:
+        since[key(each)] = served[key(each)] or min(since.get(key(each), math.inf), each.started)
+    return since
+
+
+def _rank(priority: int, lanes: int, since: float, now: float) -> int:
+    return STARVED if not lanes and now - since >= STARVED_SECONDS else priority
 
 
 @contextmanager

@@ -108,6 +108,21 @@ def test_a_run_says_which_labels_it_waits_for(api, suite):
     assert api().get(f"/runs/{number}").json()["run"]["waits"] is None
 
 
+def test_only_an_admins_token_raises_a_launch(api, suite):
+    refused = api("author").post("/runs", {"suites": ["basics"], "priority": "high"})
+    assert (refused.status_code, refused.json()["id"]) == (403, "run/priority")
+    launch = api().post("/runs", {"suites": ["basics"], "priority": "high"}).json()["launch"]
+    assert api().get(f"/launches/{launch}").json()["priority"] == "high"
+    launch = api("runner").post("/runs", {"suites": ["basics"], "priority": "low"}).json()["launch"]
+    assert api().get(f"/launches/{launch}").json()["priority"] == "low"
+
+
+def test_a_project_has_its_limit_and_priority(api, project):
+    type(project).objects.update(most_trials=20, priority=1)
+    shown = api().get(f"/projects/{project.slug}").json()
+    assert (shown["most_trials"], shown["priority"]) == (20, "high")
+
+
 def test_a_list_of_runs_costs_the_same_however_long(api, suite, django_assert_max_num_queries):
     first = make_run(suite)
     for _ in range(20):

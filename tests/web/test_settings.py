@@ -12,12 +12,19 @@ from django.utils import timezone
 
 from evalhub.teams import audit
 from evalhub.teams.models import ApiToken, AuditEvent, Membership, Project
+from evalhub.teams.priorities import Priority
 from runs.models import ModelPrice
 from tests.builders import make_member, make_project
 from tests.web.html import parse
 
 ADDRESS = "/p/tools/settings/"
-SETTINGS = {"name": "Tools", "command_pattern": r"(?P<sub>\w+)", "judge": "judge", "smallest_effect": "0.1"}
+SETTINGS = {
+    "name": "Tools",
+    "command_pattern": r"(?P<sub>\w+)",
+    "judge": "judge",
+    "smallest_effect": "0.1",
+    "priority": "0",
+}
 HTMX = {"HX-Request": "true", "HX-Target": "members"}
 
 
@@ -54,15 +61,28 @@ def test_an_admin_changes_the_project(signed_in, project):
     assert AuditEvent.objects.get().detail["changed"] == ["command_pattern", "judge", "smallest_effect"]
 
 
+def test_an_admin_limits_the_project_and_sets_its_priority(signed_in, project):
+    assert signed_in().post(ADDRESS, {**SETTINGS, "most_trials": "20", "priority": "-1"}).url == ADDRESS
+    project.refresh_from_db()
+    assert (project.most_trials, project.priority) == (20, Priority.LOW)
+    assert {"most_trials", "priority"} <= set(AuditEvent.objects.get().detail["changed"])
+    page = parse(signed_in("viewer").get(ADDRESS))
+    assert "Most trials at once 20" in page
+    assert "Priority low" in page
+
+
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
+        ("most_trials", "0", "greater than or equal to 1"),
+        ("most_trials", "many", "Enter a whole number, such as 20, or leave it empty for no limit."),
+        ("priority", "7", "Select a valid choice"),
         ("command_pattern", "(", "is not a regular expression"),
         ("smallest_effect", "much", "Enter a number from 0 to 1"),
         ("smallest_effect", "2", "less than or equal to 1"),
         ("name", "", "This field is required."),
     ],
-    ids=["pattern", "word", "too large", "no name"],
+    ids=["no trial", "no number", "no priority", "pattern", "word", "too large", "no name"],
 )
 def test_what_cannot_be_is_told_beside_its_field(signed_in, project, field, value, said):
     response = signed_in().post(ADDRESS, {**SETTINGS, field: value})

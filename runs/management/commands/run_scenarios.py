@@ -11,6 +11,7 @@ from django.db import transaction
 from pydantic import ValidationError
 
 from evalhub.teams.models import Project
+from evalhub.teams.priorities import NAMES, Priority, priority_named
 from evalhub.web.numbers import counted
 from runs.errors import RequestError
 from runs.execution import run_here, wait
@@ -121,6 +122,12 @@ def _add_how(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--concurrency", type=int, help="trials at once (default: the target's workers, else 1)"
     )
+    parser.add_argument(
+        "--priority",
+        choices=NAMES,
+        default=Priority.NORMAL.label,
+        help="which launches of the project get its lanes first (default: %(default)s)",
+    )
     parser.add_argument("--timeout-seconds", type=float, help="for scenarios without a limit of their own")
     parser.add_argument(
         "--threshold",
@@ -197,6 +204,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
         branch=options["branch"],
         commit=options["commit"],
         tags=options["run_tag"],
+        priority=priority_named(options["priority"]),
     )
 
 

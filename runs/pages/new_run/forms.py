@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
 from runs.errors import RequestError
 from runs.models.run_options import RunOptions, Selection
 from runs.pages.new_run.run_choices import RunChoices
@@ -76,10 +77,17 @@ class RunForm(forms.Form):
         error_messages={**NUMBER, "invalid": "Enter a number of seconds, such as 120."},
         help_text="For scenarios without their own limit.",
     )
+    priority = forms.ChoiceField(
+        required=False,
+        error_messages={"invalid_choice": RAISED_BY_OTHERS},
+        help_text="Within this project. Only admins can choose high.",
+    )
     judge = forms.BooleanField(required=False, initial=True)
 
-    def __init__(self, offer: RunChoices, data: QueryDict) -> None:
+    def __init__(self, offer: RunChoices, data: QueryDict, *, may_prioritize: bool = False) -> None:
         super().__init__(data)
+        names = [each.label for each in Priority if may_prioritize or each <= Priority.NORMAL]
+        self._choose_from("priority", [(name, name) for name in names])
         self._offer = offer
         self._choose_from("suite", [(suite.slug, suite.name) for suite in offer.suites])
         by_suite = [
@@ -141,4 +149,5 @@ class RunForm(forms.Form):
                 judge=given["judge"],
             ),
             tags=words(given["run_tags"]),
+            priority=priority_named(given["priority"] or Priority.NORMAL.label),
         )

@@ -11,8 +11,10 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from evalhub.teams.access import Access
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.teams.priorities import Priority
 from runs.errors import RequestError
 from runs.models.run import Trigger
 from runs.pages.new_run.forms import RunForm
@@ -67,8 +69,9 @@ class NewRunPage:
         return Plan(planned, estimate, as_command(request, guidance))
 
 
-def _new_run_page(project: Project, asked: QueryDict, *, is_new: bool) -> NewRunPage:
+def _new_run_page(access: Access, asked: QueryDict, *, is_new: bool) -> NewRunPage:
     """Return the page's content. Eight queries."""
+    project = access.project
     offer = run_choices(project, now=timezone.now())
     given = _with_defaults(asked, offer) if is_new else asked
     targets = [each.target for each in offer.targets]
@@ -81,7 +84,8 @@ def _new_run_page(project: Project, asked: QueryDict, *, is_new: bool) -> NewRun
     )
     if is_new and FAILED_LAST in given:
         given["only"] = failed_keys(scenarios, past.failed)
-    return NewRunPage(project, offer, reader, scenarios, past, RunForm(offer, given), given)
+    form = RunForm(offer, given, may_prioritize=access.may("prioritize"))
+    return NewRunPage(project, offer, reader, scenarios, past, form, given)
 
 
 def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
@@ -92,6 +96,7 @@ def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
         given.setdefault("targets", usual)
     given.setdefault("trials", "1")
     given.setdefault("judge", "true")
+    given.setdefault("priority", Priority.NORMAL.label)
     return given
 
 
@@ -100,7 +105,7 @@ def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
 def run_new(request: ProjectRequest) -> HttpResponse:
     """Show the form with its plan; start the runs if the start button was pressed."""
     is_new = request.method != "POST"
-    page = _new_run_page(request.access.project, request.GET if is_new else request.POST, is_new=is_new)
+    page = _new_run_page(request.access, request.GET if is_new else request.POST, is_new=is_new)
     planned = page.plan()
     if is_new or "start" not in request.POST:
         wrong = planned.problem and not is_new and not request.htmx

@@ -91,13 +91,17 @@ class Progress:
     def done(self) -> int:
         return self.trials - self.running - self.waiting
 
-    def queue_sentence(self, concurrency: int, target_limit: int | None, workers: int) -> str:
+    def queue_sentence(
+        self, concurrency: int, target_limit: int | None, project_limit: int | None, workers: int
+    ) -> str:
         """Return how many trials are queued, and what limits how many run at once; empty if none is queued."""
         if not self.waiting:
             return ""
-        on_target = f" ({target_limit} on this target)" if target_limit else ""
+        limits = [f"{target_limit} on this target"] if target_limit else []
+        limits += [f"{project_limit} in this project"] if project_limit else []
+        limited = f" ({', '.join(limits)})" if limits else ""
         online = f", {counted(workers, 'worker')} online" if workers else ""
-        return f"{self.waiting:,} queued: {concurrency} at a time{on_target}{online}."
+        return f"{self.waiting:,} queued: {concurrency} at a time{limited}{online}."
 
     @property
     def unlisted(self) -> int:

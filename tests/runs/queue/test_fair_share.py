@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from threading import Barrier, Thread
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
 
 import pytest
 from django.db import connections
 
+from evalhub.teams.models import Project
+from evalhub.teams.priorities import Priority
 from runs.execution import lanes
-from runs.models import Run, RunSlot, Target
+from runs.models import Run, RunSlot, Target, Trial
 from runs.queue import claims, fair_share
-from runs.queue.claims import Place
 from runs.queue.fair_share import Held, Waiting, by_turn
 from tests.builders import make_project, make_suite, make_target
-from tests.runs.carrying import NO_GATES, running
+from tests.runs.carrying import NO_GATES, beside, running
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def waiting(run: int, project: int = 1, launch: int = 0, served: float = 0.0, left: float = 1.0) -> Waiting:
-    return Waiting(run, project, launch or run, served, left)
+def waiting(
+    run: int, project: int = 1, launch: int = 0, served: float = 0.0, left: float = 1.0, **more: Any
+) -> Waiting:
+    return Waiting(run, project, launch or run, served, left, **more)
 
 
 def held(*runs: Waiting) -> Held:
@@ -60,9 +66,40 @@ def test_runs_of_a_launch_advance_together():
     assert order([ahead, behind], held()) == [2, 1]
 
 
-def in_project(slug: str, **changes: int) -> Run:
+def test_a_project_of_higher_priority_comes_before_fewer_lanes():
+    low = waiting(1, project=1, project_priority=Priority.LOW)
+    normal, high = waiting(2, project=2), waiting(3, project=3, project_priority=Priority.HIGH)
+    assert order([low, normal, high], held(high, high, normal)) == [3, 2, 1]
+
+
+def test_a_launch_of_higher_priority_comes_first_in_its_project_only():
+    low = waiting(1, launch=1, launch_priority=Priority.LOW)
+    high = waiting(2, launch=2, launch_priority=Priority.HIGH)
+    other = waiting(3, project=2, launch=3)
+    assert order([low, high, other], held(high)) == [3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("served", "started", "lanes", "first"),
+    [(500.0, 1.0, 0, 2), (700.1, 1.0, 0, 1), (0.0, 700.0, 0, 2), (0.0, 700.1, 0, 1), (500.0, 1.0, 1, 1)],
+    ids=["waits long", "served lately", "never served", "started lately", "has a lane"],
+)
+def test_what_waits_for_five_minutes_comes_first(served, started, lanes, first):
+    now = 1000.0
+    normal = waiting(1, project=1, served=999.0, started=1.0)
+    low = waiting(2, project=2, served=served, started=started, project_priority=Priority.LOW)
+    assert by_turn([normal, low], held(*[low] * lanes), now=now)[0].run == first
+
+
+def test_a_launch_that_waits_for_five_minutes_comes_first():
+    high = waiting(1, launch=1, served=999.0, launch_priority=Priority.HIGH)
+    low = waiting(2, launch=2, started=700.0, launch_priority=Priority.LOW)
+    assert [each.run for each in by_turn([high, low], held(high), now=1000.0)] == [2, 1]
+
+
+def in_project(slug: str, project: dict[str, int] | None = None, **changes: Any) -> Run:
     """Return a running run in a project of its own."""
-    project = make_project(slug)
+    project = make_project(slug, **(project or {}))
     make_target(project)
     return running(make_suite(project, **NO_GATES), **changes)
 
@@ -113,24 +150,87 @@ def test_a_single_lane_serves_three_projects_in_turn():
     assert served == [run.pk for run in runs] * 2
 
 
-def test_lanes_that_choose_at_once_count_each_other():
-    runs = [in_project(f"p{n}", trials=20, concurrency=8) for n in range(2)]
-    places: list[Place | None] = []
-    together = Barrier(8)
+def at_once(threads: int, work: Callable[[], Any]) -> list[Any]:
+    """Return what the work returns in so many threads that begin together."""
+    together = Barrier(threads)
 
-    def choose() -> None:
+    def begin(_: int) -> Any:
         try:
             together.wait()
-            places.append(fair_share.next_place())
+            return work()
         finally:
             connections.close_all()
 
-    threads = [Thread(target=choose) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(begin, range(threads)))
+
+
+def test_lanes_that_choose_at_once_count_each_other():
+    runs = [in_project(f"p{n}", trials=20, concurrency=8) for n in range(2)]
+    places = at_once(8, fair_share.next_place)
     assert Counter(place.run_id for place in places if place) == {run.pk: 4 for run in runs}
+
+
+def test_a_lane_gives_way_to_a_project_of_higher_priority():
+    in_project("low", trials=20, concurrency=2)
+    mine = fair_share.next_place()
+    assert mine is not None
+    high = in_project("high", {"priority": Priority.HIGH}, trials=20, concurrency=2)
+    assert fair_share.should_give_way(mine)
+    places = [fair_share.next_place(leaving=mine), fair_share.next_place()]
+    assert [place.run_id for place in places if place] == [high.pk] * 2
+
+
+def test_a_launch_of_higher_priority_gets_the_next_lane():
+    low = in_project("p", trials=20, concurrency=2)
+    high = running(low.suite_version, trials=1, priority=Priority.HIGH)
+    place = fair_share.next_place()
+    assert place is not None
+    assert place.run_id == high.pk
+
+
+def test_a_project_never_has_more_lanes_than_its_limit():
+    capped = in_project("capped", {"most_trials": 3}, trials=20, concurrency=8)
+    running(capped.suite_version, trials=20, concurrency=8)
+    free = in_project("free", trials=20, concurrency=8)
+    places = at_once(16, fair_share.next_place)
+    of_projects = Counter("free" if place.run_id == free.pk else "capped" for place in places if place)
+    assert of_projects == {"capped": 3, "free": 8}
+
+
+def test_lanes_of_a_project_end_when_its_limit_is_lowered():
+    run = in_project("p", trials=20, concurrency=8)
+    mine, _other = fair_share.next_place(), fair_share.next_place()
+    assert mine is not None
+    assert not fair_share.should_give_way(mine)
+    Project.objects.update(most_trials=1)
+    assert fair_share.should_give_way(mine)
+    assert fair_share.next_place(leaving=mine) is None
+    assert RunSlot.objects.filter(run=run).exclude(token="").count() == 1
+
+
+def test_trials_at_once_stay_below_the_limit_of_their_project():
+    """Twelve lanes run two runs; the most that any trial saw running is the limit."""
+    run = in_project("p", {"most_trials": 2}, trials=15, concurrency=8)
+    other = running(run.suite_version, trials=15, concurrency=8)
+    seen: list[int] = []
+
+    def watch() -> None:
+        while Run.objects.filter(state="running").exists():
+            seen.append(Trial.objects.filter(state="running").count())
+
+    def work() -> None:
+        while Run.objects.filter(state="running").exists():
+            place = fair_share.next_place()
+            if place is not None:
+                lanes.work_from(place)
+
+    with beside(watch):
+        at_once(12, work)
+    for each in (run, other):
+        each.refresh_from_db()
+        assert (each.state, each.passed) == ("finished", 30)
+    assert 0 < max(seen) <= 2
 
 
 def test_a_lane_of_a_launch_leaves_other_launches_alone():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from runs.models import Run, Trial
+from evalhub.teams.priorities import Priority
+from runs.models import Launch, Run, Trial
 from tests.builders import make_guidance, make_project, make_run, make_suite, make_target
 from tests.web.html import parse
-from tests.web.new_run.form import ADDRESS, FETCHED, given
+from tests.web.new_run.form import ADDRESS, FETCHED, given, plan_of
 
 
 def test_starting_makes_the_trials(signed_in, version):
@@ -152,3 +153,25 @@ def test_what_is_named_twice_runs_once(signed_in, version):
 
 def test_without_a_suite_it_says_what_to_do(signed_in):
     assert "No suites yet" in parse(signed_in().get(ADDRESS))
+
+
+def test_an_admin_raises_a_launch(signed_in, version):
+    signed_in().post(ADDRESS, given(start="yes", priority="high"))
+    launch = Launch.objects.get()
+    assert launch.priority == Priority.HIGH
+    assert "Priority high" in parse(signed_in().get(launch.runs.get().get_absolute_url()))
+
+
+def test_others_may_lower_a_launch_but_not_raise_it(signed_in, version):
+    client = signed_in("author")
+    refused = client.post(ADDRESS, given(start="yes", priority="high"))
+    assert refused.status_code == 422
+    assert "Only an admin of the project can raise a launch above normal." in parse(refused)
+    assert not Launch.objects.exists()
+    client.post(ADDRESS, given(start="yes", priority="low"))
+    assert Launch.objects.get().priority == Priority.LOW
+
+
+def test_the_command_has_the_priority(signed_in, version):
+    assert "--priority" not in plan_of(signed_in())
+    assert "--priority low" in plan_of(signed_in(), priority="low")

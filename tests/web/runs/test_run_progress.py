@@ -43,6 +43,11 @@ def test_a_run_says_which_labels_no_worker_has(signed_in, running):
     assert "1 worker online" in text
 
 
+def test_a_run_says_the_limit_of_its_project(signed_in, running):
+    type(running.project).objects.update(most_trials=20)
+    assert "queued: 1 at a time (20 in this project)" in page(signed_in(), running)
+
+
 def test_progress_is_a_fragment(signed_in, running):
     response = signed_in().get(address(running, "progress/"), headers={"HX-Request": "true"})
     assert response.status_code == 200
