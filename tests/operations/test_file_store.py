@@ -13,12 +13,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
-import boto3
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.test import Client
-from moto.server import ThreadedMotoServer
 
 from evalhub import environment
 from runs.models import Artifact, Trial
@@ -26,6 +24,7 @@ from runs.warehouse.artifacts import FileUnavailable, folders, keep, name_of, op
 from runs.warehouse.retention import prune_files
 from runs.warehouse.store_identity import store_id, store_id_if_readable
 from tests.builders import make_member, make_project, make_run, make_suite, make_trial
+from tests.services.object_store import KEYS, bucket
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
 BUCKET = "kept-files"
@@ -33,19 +32,8 @@ BUCKET = "kept-files"
 
 @pytest.fixture(scope="module")
 def s3_options() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    boto3.client(
-        "s3",
-        endpoint_url=endpoint,
-        region_name="us-east-1",
-        aws_access_key_id="key",
-        aws_secret_access_key="secret",
-    ).create_bucket(Bucket=BUCKET)
-    yield f"?endpoint={endpoint}&region=us-east-1"
-    server.stop()
+    with bucket(BUCKET) as options:
+        yield options
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -58,8 +46,8 @@ def any_store(request, settings, tmp_path, monkeypatch) -> str:
 
 
 def use_bucket(settings: Any, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("EVALHUB_STORE", address)
     settings.STORAGES = {**settings.STORAGES, "artifacts": environment.file_store("EVALHUB_STORE")}
 

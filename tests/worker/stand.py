@@ -65,7 +65,10 @@ class Stand:
         self.broker = start_redis(self.socket.parent, program, self.socket, config)
         self.processes.append(self.broker)
 
-    def start_worker(self, *, threads: int = 4, beat: bool = True) -> subprocess.Popen[bytes]:
+    def start_worker(
+        self, *, threads: int = 4, beat: bool = True, **variables: str
+    ) -> subprocess.Popen[bytes]:
+        """Start a worker whose environment differs by these variables."""
         argv = [sys.executable, "-m", "celery", "--app", "evalhub", "worker", "--pool", "threads"]
         argv += [
             "--concurrency",
@@ -82,7 +85,7 @@ class Stand:
             process = subprocess.Popen(
                 argv,
                 cwd=ROOT,
-                env={**self.env, "EVALHUB_WORKER_THREADS": str(threads)},
+                env={**self.env, "EVALHUB_WORKER_THREADS": str(threads), **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -91,12 +94,16 @@ class Stand:
         self.processes.append(process)
         return process
 
-    def manage(self, *words: str, code: int | None = 0) -> Any:
-        """Run a command of evalhub with --json and return its document; None takes any exit code."""
+    def manage(self, *words: str, code: int | None = 0, given: str = "") -> Any:
+        """Run a command of evalhub with --json and return its document; None takes any exit code.
+
+        `given` is its standard input.
+        """
         done = subprocess.run(
             [sys.executable, "manage.py", *words],
             cwd=ROOT,
             env=self.env,
+            input=given,
             capture_output=True,
             text=True,
             timeout=120,

@@ -1,0 +1,32 @@
+"""An S3-compatible store on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import boto3
+from moto.server import ThreadedMotoServer
+
+KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+
+
+@contextmanager
+def bucket(name: str) -> Iterator[str]:
+    """Serve a bucket; give the options that follow `s3://bucket/prefix` in EVALHUB_STORE."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        endpoint = f"http://{host}:{port}"
+        client = boto3.client(
+            "s3",
+            endpoint_url=endpoint,
+            region_name="us-east-1",
+            aws_access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
+        )
+        client.create_bucket(Bucket=name)
+        yield f"?endpoint={endpoint}&region=us-east-1"
+    finally:
+        server.stop()
