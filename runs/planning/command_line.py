@@ -10,23 +10,24 @@ from runs.planning.request import Request
 from scenarios.models import Guidance
 
 
-def as_command(request: Request, guidance: Sequence[Guidance]) -> str:
+def as_command(request: Request, guidance: Sequence[Guidance], document: str = "") -> str:
     """Return the `run_scenarios` line for a request of one suite, quoted for a POSIX shell.
 
-    `guidance` has all versions of the suite: the line must identify one of them. The suite is named, so a file of
+    `document` is a guidance document's file, as FILE or PATH=FILE, whose version is not stored yet. `guidance` has all versions of the suite: the line must identify one of them. The suite is named, so a file of
     that name in the working directory takes precedence.
     """
     suite = request.suite_versions[0].suite
-    return shlex.join(["manage.py", "run_scenarios", suite.slug, *_arguments(request, guidance)])
+    return shlex.join(["manage.py", "run_scenarios", suite.slug, *_arguments(request, guidance, document)])
 
 
-def _arguments(request: Request, guidance: Sequence[Guidance]) -> Iterator[str]:
+def _arguments(request: Request, guidance: Sequence[Guidance], document: str) -> Iterator[str]:
     slug = request.suite_versions[0].suite.project.slug
     yield from _option("--project", "" if slug == DEFAULT_PROJECT else slug)
     for name, values in (
         ("--target", request.targets),
         ("--model", request.models),
-        ("--guidance", [_unambiguous(each, guidance) for each in request.guidance]),
+        ("--guidance", [_unambiguous(each, guidance) for each in request.guidance if each.pk]),
+        ("--guidance", [document]),
         ("--tags", request.selection.tags),
         ("--tier", _known(request.selection.tier)),
         ("--only", request.selection.only),

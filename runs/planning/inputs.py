@@ -10,16 +10,13 @@ from django.contrib.auth.models import User
 
 from evalhub.teams.models import Project
 from runs.errors import RequestError
-from runs.planning.selection import last_guidance
+from runs.planning.given_guidance import Document, OutsideWorkspace, keep_document
 from runs.targets.import_targets import folder_on_disk, import_bundle_targets, import_targets
 from scenarios.bundle_limits import read_whole
 from scenarios.bundles import read_path
-from scenarios.formats.parsed import FixtureFile
-from scenarios.formats.upload import inside
-from scenarios.guidance import Unplaced, placed, replaced
+from scenarios.guidance import Unplaced
 from scenarios.imports import import_files
 from scenarios.models import Guidance, Suite, SuiteVersion
-from scenarios.storing import guidance_files, keep_guidance
 
 logger = logging.getLogger(__name__)
 
@@ -85,21 +82,15 @@ def _guidance(version: SuiteVersion, name: str, by: User | None) -> Guidance:
 
 def _from_file(version: SuiteVersion, file: Path, place: str, by: User | None) -> Guidance:
     """Store the suite's guidance with one document replaced by a file. Raises `RequestError`."""
-    own = guidance_files(last_guidance(version.suite) or version.guidance)
-    path = inside("", place or file.name)
-    if path in (None, "."):
-        raise RequestError(
-            f"--guidance {place}={file}: '{place}' is outside the workspace. Give a path inside it."
-        )
-    document = FixtureFile(str(path), _guidance_text(file))
+    document = Document(file.name, _guidance_text(file), place)
     try:
-        (laid,) = placed((document,), own, named=(document.path,) if place else ())
+        return keep_document(version, document, by=by)[0]
+    except OutsideWorkspace as error:
+        raise RequestError(f"--guidance {place}={file}: {error} Give a path inside it.") from error
     except Unplaced as error:
         raise RequestError(
             f"{file}: {error} Name its path in the workspace: --guidance PATH={file}."
         ) from error
-    called = f"{file.name} over {laid.path}"[-120:] if laid.path != file.name else ""
-    return keep_guidance(version.suite, replaced(own, (laid,)), by=by, name_if_new=called)[0]
 
 
 def _guidance_text(path: Path) -> bytes:

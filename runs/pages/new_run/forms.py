@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
 
+from evalhub.teams import audit
+from evalhub.teams.access import Access
 from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
 from runs.errors import RequestError
 from runs.models.run_options import RunOptions, Selection
 from runs.pages.new_run.run_choices import RunChoices
+from runs.planning.given_guidance import LONGEST_NAME, Document, keep_document, lay
 from runs.planning.request import Request
 from runs.warehouse.baselines import LAST_PASS, check_choice
+from scenarios.bundle_limits import MAX_FILE_BYTES, MAX_PATH
+from scenarios.guidance import Unplaced
 from scenarios.models import Guidance, SuiteVersion
 
 NUMBER = {
@@ -35,6 +43,19 @@ class RunForm(forms.Form):
 
     suite = forms.ChoiceField()
     guidance = forms.ChoiceField(required=False)
+    document = forms.FileField(
+        label="Guidance document",
+        required=False,
+        allow_empty_file=True,
+        max_length=LONGEST_NAME,
+        help_text="A file in place of the suite's document. Its other documents stay.",
+    )
+    document_path = forms.CharField(
+        label="Path of the document",
+        required=False,
+        max_length=MAX_PATH,
+        help_text="In the workspace, such as AGENTS.md. Needed if the suite has several documents.",
+    )
     targets = forms.MultipleChoiceField(
         required=False,
         error_messages={"invalid_choice": "There is no target “%(value)s” that can run this suite."},
@@ -84,11 +105,23 @@ class RunForm(forms.Form):
     )
     judge = forms.BooleanField(required=False, initial=True)
 
-    def __init__(self, offer: RunChoices, data: QueryDict, *, may_prioritize: bool = False) -> None:
-        super().__init__(data)
-        names = [each.label for each in Priority if may_prioritize or each <= Priority.NORMAL]
+    def __init__(
+        self,
+        offer: RunChoices,
+        data: QueryDict,
+        files: MultiValueDict[str, Any] | None = None,
+        *,
+        access: Access | None = None,
+    ) -> None:
+        super().__init__(data, files)
+        self.given_document: Document | None = None
+        self.laid: Guidance | None = None
+        most = Priority.HIGH if access and access.may("prioritize") else Priority.NORMAL
+        names = [each.label for each in Priority if each <= most]
         self._choose_from("priority", [(name, name) for name in names])
         self._offer = offer
+        if not (access and access.may("upload")):
+            del self.fields["document"], self.fields["document_path"]
         self._choose_from("suite", [(suite.slug, suite.name) for suite in offer.suites])
         by_suite = [
             (suite.name, [(str(each.pk), str(each)) for each in offer.guidance_of(suite)])
@@ -118,12 +151,48 @@ class RunForm(forms.Form):
             self.add_error(
                 "guidance", f"This guidance belongs to {owner.name}. Choose guidance of {version.suite.name}."
             )
+        if version and given.get("document"):
+            self._place(version, given["document"], given.get("document_path", ""))
         if version and given.get("baseline"):
             try:
                 check_choice(version.suite.project_id, given["baseline"])
             except RequestError as error:
                 self.add_error("baseline", str(error))
         return given
+
+    def _place(self, version: SuiteVersion, file: UploadedFile, path: str) -> None:
+        if (file.size or 0) > MAX_FILE_BYTES:
+            self.add_error(
+                "document", f"The file is larger than {MAX_FILE_BYTES:,} bytes. Choose another one."
+            )
+            return
+        self.given_document = Document(str(file.name), file.read(), path)
+        try:
+            laid = lay(version, self.given_document)
+        except Unplaced as error:
+            field = "document_path" if path else "document"
+            self.add_error(field, f"{error} Enter its path in the workspace under “Path of the document”.")
+            return
+        self.laid = Guidance(
+            suite=version.suite, name=laid.name, files=[{"path": each.path} for each in laid.files]
+        )
+        self["document"].help_text = f"Takes the place of {laid.path}."
+
+    @property
+    def document_argument(self) -> str:
+        """Return the document as `--guidance` takes it; empty without one."""
+        if self.given_document is None:
+            return ""
+        return "=".join(filter(None, (self.given_document.path, self.given_document.file)))
+
+    def store_document(self, by: User) -> None:
+        """Store the suite's guidance with the document, if there is one, for `request`. Requires a valid form."""
+        if self.given_document is None:
+            return
+        self.laid, new = keep_document(self.version, self.given_document, by=by)
+        if new:
+            suite = self.version.suite
+            audit.record(suite.project, by, "guidance.create", self.laid, suite=suite.slug)
 
     @property
     def version(self) -> SuiteVersion:
@@ -133,11 +202,12 @@ class RunForm(forms.Form):
     def request(self) -> Request:
         """Return the request. Requires a valid form."""
         given = self.cleaned_data
+        guidance = [each for each in (given["guidance"], self.laid) if each]
         return Request(
             suite_versions=[self.version],
             targets=list(dict.fromkeys(given["targets"])),
             models=words(given["models"]),
-            guidance=[given["guidance"]] if given["guidance"] else (),
+            guidance=guidance,
             selection=Selection(
                 tags=(given["tags"],) if given["tags"] else (), tier=given["tier"], only=words(given["only"])
             ),

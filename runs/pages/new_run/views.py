@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.datastructures import MultiValueDict
 from django.views.decorators.http import require_http_methods
 
 from evalhub.teams.access import Access
@@ -66,11 +70,13 @@ class NewRunPage:
             return Plan(problem=str(error), id=error.id)
         estimate = estimate_plan(planned, self.past, judged=request.options.judge)
         guidance = self.offer.guidance_of(self.form.version.suite)
-        return Plan(planned, estimate, as_command(request, guidance))
+        return Plan(planned, estimate, as_command(request, guidance, self.form.document_argument))
 
 
-def _new_run_page(access: Access, asked: QueryDict, *, is_new: bool) -> NewRunPage:
-    """Return the page's content. Eight queries."""
+def _new_run_page(
+    access: Access, asked: QueryDict, files: MultiValueDict[str, Any], *, is_new: bool
+) -> NewRunPage:
+    """Return the page's content. Eight queries, and one more with a guidance document."""
     project = access.project
     offer = run_choices(project, now=timezone.now())
     given = _with_defaults(asked, offer) if is_new else asked
@@ -84,7 +90,7 @@ def _new_run_page(access: Access, asked: QueryDict, *, is_new: bool) -> NewRunPa
     )
     if is_new and FAILED_LAST in given:
         given["only"] = failed_keys(scenarios, past.failed)
-    form = RunForm(offer, given, may_prioritize=access.may("prioritize"))
+    form = RunForm(offer, given, files, access=access)
     return NewRunPage(project, offer, reader, scenarios, past, form, given)
 
 
@@ -105,7 +111,12 @@ def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
 def run_new(request: ProjectRequest) -> HttpResponse:
     """Show the form with its plan; start the runs if the start button was pressed."""
     is_new = request.method != "POST"
-    page = _new_run_page(request.access, request.GET if is_new else request.POST, is_new=is_new)
+    if request.FILES and not request.access.may("upload"):
+        raise PermissionDenied(
+            f"Your role here, {request.access.role}, can't add guidance. Ask an author of the project."
+        )
+    asked = request.GET if is_new else request.POST
+    page = _new_run_page(request.access, asked, request.FILES, is_new=is_new)
     planned = page.plan()
     if is_new or "start" not in request.POST:
         wrong = planned.problem and not is_new and not request.htmx
@@ -137,9 +148,11 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
 
 def _start(request: ProjectRequest, page: NewRunPage) -> HttpResponse:
     try:
-        launch = request_runs(
-            request.access.project, page.form.request(), by=request.user, trigger=Trigger.WEB
-        )
+        with transaction.atomic():
+            page.form.store_document(request.user)
+            launch = request_runs(
+                request.access.project, page.form.request(), by=request.user, trigger=Trigger.WEB
+            )
     except RequestError as error:
         # Choices may have changed since the plan was made.
         return _show(request, page, Plan(problem=str(error), id=error.id), status=422)

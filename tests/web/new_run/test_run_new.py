@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
+from evalhub.teams.models import AuditEvent
 from evalhub.teams.priorities import Priority
 from runs.models import Launch, Run, Trial
+from scenarios.models import Guidance, SuiteVersion, Upload
 from tests.builders import make_guidance, make_project, make_run, make_suite, make_target
 from tests.web.html import parse
 from tests.web.new_run.form import ADDRESS, FETCHED, given, plan_of
@@ -175,3 +178,76 @@ def test_others_may_lower_a_launch_but_not_raise_it(signed_in, version):
 def test_the_command_has_the_priority(signed_in, version):
     assert "--priority" not in plan_of(signed_in())
     assert "--priority low" in plan_of(signed_in(), priority="low")
+
+
+def document(name: str, content: bytes = b"new advice\n") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, content)
+
+
+@pytest.fixture
+def own_guidance(version: SuiteVersion) -> SuiteVersion:
+    """Return a suite with two guidance documents."""
+    documents = [{"path": path, "content": "old advice\n"} for path in ("AGENTS.md", "docs/CLAUDE.md")]
+    version.guidance = make_guidance(version.suite)
+    version.guidance.files = documents
+    version.guidance.save()
+    version.save()
+    Upload.objects.filter(suite=version.suite).update(guidance=version.guidance)
+    return version
+
+
+def contents(run: Run) -> dict[str, str]:
+    return {each["path"]: each["content"] for each in run.guidance.files}
+
+
+def test_a_document_takes_the_place_of_the_suites_own(signed_in, own_guidance):
+    own_guidance.guidance.files = own_guidance.guidance.files[:1]
+    own_guidance.guidance.save()
+    shown = plan_of(signed_in("author"), document=document("good.md"))
+    assert "--guidance good.md" in shown
+    assert Guidance.objects.count() == 1, "a plan stores nothing"
+    signed_in("author").post(ADDRESS, given(start="yes", document=document("good.md")))
+    run = Run.objects.get()
+    assert contents(run) == {"AGENTS.md": "new advice\n"}
+    assert str(run.guidance) == "good.md over AGENTS.md"
+    assert AuditEvent.objects.filter(action="guidance.create").count() == 1
+
+
+def test_an_ambiguous_document_is_an_error_beside_its_field(signed_in, own_guidance):
+    refused = signed_in().post(ADDRESS, given(start="yes", document=document("good.md")))
+    assert refused.status_code == 422
+    sentence = "'good.md' could take the place of several documents: AGENTS.md, docs/CLAUDE.md."
+    assert sentence in parse(refused)
+    assert not Run.objects.exists()
+
+
+def test_a_document_with_a_path_leaves_the_others(signed_in, own_guidance):
+    fields = {"document": document("good.md"), "document_path": "docs/CLAUDE.md"}
+    assert "--guidance docs/CLAUDE.md=good.md" in plan_of(signed_in(), **fields)
+    fields["document"] = document("good.md")
+    signed_in().post(ADDRESS, given(start="yes", **fields))
+    assert contents(Run.objects.get()) == {"AGENTS.md": "old advice\n", "docs/CLAUDE.md": "new advice\n"}
+
+
+def test_a_document_outside_the_workspace_is_refused(signed_in, own_guidance):
+    fields = {"document": document("good.md"), "document_path": "../AGENTS.md"}
+    refused = signed_in().post(ADDRESS, given(start="yes", **fields))
+    assert refused.status_code == 422
+    assert "'../AGENTS.md' is outside the workspace." in parse(refused)
+
+
+def test_a_document_and_a_chosen_version_are_two_runs(signed_in, own_guidance):
+    fields = {"document": document("AGENTS.md"), "guidance": str(own_guidance.guidance.pk)}
+    signed_in().post(ADDRESS, given(start="yes", **fields))
+    assert [contents(run)["AGENTS.md"] for run in Run.objects.order_by("pk")] == [
+        "old advice\n",
+        "new advice\n",
+    ]
+
+
+def test_a_runner_adds_no_guidance(signed_in, version):
+    client = signed_in("runner")
+    assert "Guidance document" not in parse(client.get(ADDRESS))
+    refused = client.post(ADDRESS, given(start="yes", document=document("AGENTS.md")))
+    assert refused.status_code == 403
+    assert not Run.objects.exists()
