@@ -1,1 +1,1 @@
-"""REST over what is run: targets, launches, runs, trials, and what is drawn from them."""
+"""REST for targets, launches, runs, trials and their results."""

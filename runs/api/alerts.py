@@ -1,4 +1,4 @@
-"""What changed against baselines, and what people decide about it."""
+"""Changes against baselines, and their triage."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ChangeOut(Schema):
 
 
 class ChangeFilters(Cursor):
-    """Which verdicts against a baseline."""
+    """Filters of the list of changes."""
 
     run: Key | None = None
     verdict: ChangeVerdict | None = None
@@ -56,15 +56,15 @@ class AlertOut(Schema):
 
 
 class AlertFilters(Cursor):
-    """Which alerts."""
+    """Filters of the list of alerts."""
 
     state: AlertState | None = None
-    q: Text = Field("", description="Part of the name of a suite or a target, or of a lost scenario's key.")
+    q: Text = Field("", description="Part of a suite's or target's name, or of a regressed scenario's key.")
     assignee: Text = Field("", description=f"A user's name, or {NOBODY}.")
 
 
 class AlertIn(Given):
-    """What changes of an alert; what is left out stays."""
+    """The fields to change; omitted fields stay as they are."""
 
     state: AlertState | None = None
     note: Annotated[Text, Field(max_length=5000)] | None = None
@@ -74,7 +74,7 @@ class AlertIn(Given):
 
 @router.get("/changes", auth=Bearer(), response=answers(PageOut[ChangeOut]), tags=["changes"])
 def list_changes(request: ApiRequest, filters: Query[ChangeFilters]) -> dict[str, Any]:
-    """Verdicts of runs against their baselines, newest first."""
+    """List the verdicts of runs against their baselines, newest first."""
     rows = Change.objects.filter(run__project=request.access.project)
     if filters.run is not None:
         rows = rows.filter(run=find_run(request, filters.run))
@@ -102,24 +102,24 @@ def _changes(rows: Sequence[Change]) -> list[dict[str, Any]]:
 
 @router.get("/alerts", auth=Bearer(), response=answers(PageOut[AlertOut]), tags=["alerts"])
 def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, Any]:
-    """The regressions of runs, as things for people to decide; newest first."""
+    """List the regressions that runs caused, with their triage, newest first."""
     rows = Alert.objects.filter(project=request.access.project).select_related("assignee")
     rows = rows.filter(AlertListFilters(filters.q, filters.assignee).condition())
     if filters.state is not None:
         rows = rows.filter(state=filters.state)
-    return page_of(request, rows, filters, lambda found: [_alert(each) for each in found])
+    return page_of(request, rows, filters, lambda alerts: [_alert(each) for each in alerts])
 
 
 @router.patch("/alerts/{alert_id}", auth=Bearer("triage"), response=answers(AlertOut), tags=["alerts"])
 def change_alert(request: ApiRequest, alert_id: Path[Key], given: AlertIn) -> dict[str, Any]:
-    """Triage an alert: its state, a note, a link, a date."""
+    """Triage an alert: set its state, note, link or due date."""
     rows = Alert.objects.select_related("project", "assignee")
     alert = rows.filter(project=request.access.project, pk=alert_id).first()
     if alert is None:
         raise not_found("alert", alert_id)
     changes = {name: value for name, value in given if name in given.model_fields_set}
     if not changes or any(value is None for name, value in changes.items() if name != "due"):
-        raise ApiError(422, "Nothing is said to change, or something to become null.", id="alert/nothing")
+        raise ApiError(422, "Send at least one field to change; only `due` may be null.", id="alert/nothing")
     if "link" in changes:
         changes["link"] = str(changes["link"])
     return _alert(triage(alert, by=request.access.user, **changes))

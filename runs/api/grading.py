@@ -1,4 +1,4 @@
-"""Grading captured evidence: here where no command is needed, on a worker for those who may run some."""
+"""Grade captured evidence: in the web process without commands, on a worker with them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ router = Router(tags=["grade"])
 
 
 class Patience(BaseModel):
-    """How many seconds the answer may take where a worker grades."""
+    """Seconds to wait for a worker's result."""
 
     wait: Annotated[float, Field(ge=0, le=60)] = 60.0
 
 
 class WaitingOut(Schema):
-    """The evidence is still graded; ask again at the address."""
+    """Grading is not finished; poll the URL."""
 
     id: int
     url: str
@@ -38,10 +38,10 @@ _ANSWERS = {200: GradedOut, 202: WaitingOut, REFUSALS: ErrorOut}
 
 @router.post("/grade", auth=Bearer("run"), response=_ANSWERS)
 def grade(request: ApiRequest, given: Grading, query: Query[Patience]) -> Status[Any]:
-    """Grade captured evidence by a scenario, with nothing stored; takes the role runner.
+    """Grade captured evidence against a scenario without storing it; requires the runner role.
 
-    Gates that run a command are left without a verdict, unless the token may run commands: then a worker
-    grades, and where that takes longer than `wait` the answer is an address to ask at.
+    Gates that run a command get no verdict unless the token may run commands. Then a worker grades; if it
+    takes longer than `wait`, the answer is a URL to poll.
     """
     if not request.access.may("grade with commands") or not runs_commands(select_scenario(given)):
         return Status(200, grade_by_files(given))
@@ -51,7 +51,7 @@ def grade(request: ApiRequest, given: Grading, query: Query[Patience]) -> Status
 
 @router.get("/grade/{request_id}", auth=Bearer("grade with commands"), response=_ANSWERS)
 def get_grading(request: ApiRequest, request_id: Path[Key]) -> Status[Any]:
-    """What came of evidence that a worker grades; kept for an hour."""
+    """Get the result of grading by a worker; kept for an hour."""
     row = GradeRequest.objects.filter(project=request.access.project, pk=request_id).first()
     if row is None:
         raise not_found("grading", request_id)

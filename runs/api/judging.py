@@ -1,4 +1,4 @@
-"""What judges said, and what people say of it."""
+"""Judgings and their reviews."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ router = Router()
 
 
 class JudgingOut(JudgingContentOut):
-    """A judge call with what it was asked and what it answered, redacted."""
+    """A judge call with its prompts and answer, redacted."""
 
     id: int
     trial: int
@@ -51,7 +51,7 @@ class ReviewOut(Schema):
 
 
 class ReviewIn(Given):
-    """A word on one statement of a judge, counted from 0 in its positives or negatives."""
+    """A review of one statement of a judge; `position` counts from 0 in its positives or negatives."""
 
     polarity: Literal["positive", "negative"]
     position: Annotated[int, Field(ge=0, le=1000)]
@@ -60,7 +60,7 @@ class ReviewIn(Given):
 
 
 class ReviewFilters(Cursor):
-    """Which reviews."""
+    """Filters of the list of reviews."""
 
     suite: Text = ""
 
@@ -86,14 +86,14 @@ def _find_judging(request: ApiRequest, judging_id: int) -> JudgingRecord:
     "/trials/{trial_id}/judgings", auth=Bearer(), response=answers(PageOut[JudgingOut]), tags=["judgings"]
 )
 def list_judgings(request: ApiRequest, trial_id: Path[Key], cursor: Query[Cursor]) -> dict[str, Any]:
-    """The judge calls of a trial, newest first."""
+    """List a trial's judge calls, newest first."""
     rows = JudgingRecord.objects.filter(trial=find_trial(request, trial_id))
-    return page_of(request, rows, cursor, lambda found: [_judging(each) for each in found])
+    return page_of(request, rows, cursor, lambda judgings: [_judging(each) for each in judgings])
 
 
 @router.get("/judgings/{judging_id}", auth=Bearer(), response=answers(JudgingOut), tags=["judgings"])
 def get_judging(request: ApiRequest, judging_id: Path[Key]) -> dict[str, Any]:
-    """One judge call."""
+    """Get one judge call."""
     return _judging(_find_judging(request, judging_id))
 
 
@@ -104,7 +104,7 @@ def get_judging(request: ApiRequest, judging_id: Path[Key]) -> dict[str, Any]:
     tags=["reviews"],
 )
 def create_review(request: ApiRequest, judging_id: Path[Key], given: ReviewIn) -> Status[dict[str, Any]]:
-    """Say a word on one statement of a judge, in place of one's last on it."""
+    """Review one statement of a judge; replaces your previous review of it."""
     row = review(
         _find_judging(request, judging_id),
         by=request.access.user,
@@ -118,7 +118,7 @@ def create_review(request: ApiRequest, judging_id: Path[Key], given: ReviewIn) -
 
 @router.get("/reviews", auth=Bearer(), response=answers(PageOut[ReviewOut]), tags=["reviews"])
 def list_reviews(request: ApiRequest, filters: Query[ReviewFilters]) -> dict[str, Any]:
-    """What people said of the judges' statements, newest first."""
+    """List the reviews of judges' statements, newest first."""
     rows = Review.objects.filter(judging__trial__run__project=request.access.project)
     if filters.suite:
         rows = rows.filter(judging__trial__run__suite__slug=filters.suite)

@@ -1,4 +1,4 @@
-"""Rows of the token's project, and nothing of any other."""
+"""Look up rows of the token's project, never of another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def find_suite(request: ApiRequest, slug: str) -> Suite:
 
 
 def find_run(request: ApiRequest, run_id: int) -> Run:
-    """Return the project's run with all of its columns. Raises `ApiError` 404."""
+    """Return the project's run with all columns. Raises `ApiError` 404."""
     run = runs_of(request.access.project).defer(None).filter(pk=run_id).first()
     if run is None:
         raise not_found("run", run_id)
@@ -28,11 +28,11 @@ def find_run(request: ApiRequest, run_id: int) -> Run:
 
 
 def find_runs(request: ApiRequest, run_ids: Sequence[int]) -> list[Run]:
-    """Return the project's runs in the order in which they are named. Raises `ApiError` 404."""
-    found = {run.pk: run for run in runs_of(request.access.project).filter(pk__in=run_ids)}
-    if missing := [run_id for run_id in run_ids if run_id not in found]:
+    """Return the project's runs in the order of `run_ids`. Raises `ApiError` 404."""
+    runs = {run.pk: run for run in runs_of(request.access.project).filter(pk__in=run_ids)}
+    if missing := [run_id for run_id in run_ids if run_id not in runs]:
         raise not_found("run", missing[0])
-    return [found[run_id] for run_id in run_ids]
+    return [runs[run_id] for run_id in run_ids]
 
 
 def find_trial(request: ApiRequest, trial_id: int) -> Trial:

@@ -1,4 +1,4 @@
-"""What is measured: measures, a run's rollups, trends, and runs beside each other."""
+"""Measures, a run's rollups, trends and comparisons of runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MeasureOut(Schema):
 
 
 class RunMeasureOut(Schema):
-    """A measure over a run, or over one scenario of it."""
+    """A measure over a run or over one of its scenarios."""
 
     measure: str
     """Layer and name, such as `trial/pass`."""
@@ -74,13 +74,13 @@ class CellOut(Schema):
 class ComparedMeasureOut(Schema):
     measure: MeasureOut
     values: list[CellOut | None]
-    """One for each run, null where it was not measured."""
+    """One for each run; null if not measured."""
 
 
 class ComparedScenarioOut(Schema):
     scenario: str
     passed: list[bool | None]
-    """Whether every trial of it that is no error passed; null where a run has none."""
+    """Whether every trial passed, errors excluded; null if the run has no such trial."""
 
 
 class ComparisonOut(Schema):
@@ -90,7 +90,7 @@ class ComparisonOut(Schema):
 
 
 class TrendQuery(BaseModel):
-    """Which trend."""
+    """The suite, measure and target of a trend."""
 
     suite: Text
     measure: Text = "trial/pass"
@@ -98,7 +98,7 @@ class TrendQuery(BaseModel):
 
 
 class CompareQuery(BaseModel):
-    """Which runs, separated by commas, in the order of the columns."""
+    """Comma-separated run numbers, in the order of the columns."""
 
     runs: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$", examples=["3,5"])]
 
@@ -109,17 +109,17 @@ def measure_json(measure: Measure) -> dict[str, Any]:
 
 @router.get("/measures", auth=Bearer(), response=answers(PageOut[MeasureOut]), tags=["measures"])
 def list_measures(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
-    """Everything that was measured in the project's runs."""
+    """List the measures of the project's runs."""
     measured = RunMeasure.objects.filter(run__project=request.access.project).values("measure")
     rows = Measure.objects.filter(pk__in=measured)
-    return page_of(request, rows, cursor, lambda found: [measure_json(each) for each in found])
+    return page_of(request, rows, cursor, lambda measures: [measure_json(each) for each in measures])
 
 
 @router.get(
     "/runs/{run_id}/measures", auth=Bearer(), response=answers(PageOut[RunMeasureOut]), tags=["measures"]
 )
 def list_run_measures(request: ApiRequest, run_id: Path[Key], cursor: Query[Cursor]) -> dict[str, Any]:
-    """The rollups of a closed run: over the run, and over each scenario."""
+    """List the rollups of a closed run, for the run and for each scenario."""
     rows = RunMeasure.objects.filter(run=find_run(request, run_id)).select_related("measure", "scenario")
     return page_of(request, rows, cursor, _rollups)
 
@@ -140,28 +140,28 @@ def _rollups(rows: Sequence[RunMeasure]) -> list[dict[str, Any]]:
 
 @router.get("/trends", auth=Bearer(), response=answers(TrendOut), tags=["trends"])
 def get_trend(request: ApiRequest, query: Query[TrendQuery]) -> dict[str, Any]:
-    """A measure of a suite over its last runs; without such a measure the pass rate."""
-    found = trend(find_suite(request, query.suite), query.measure, target=query.target)
+    """Get a measure of a suite over its latest runs; falls back to the pass rate if the measure is unknown."""
+    series = trend(find_suite(request, query.suite), query.measure, target=query.target)
     return {
-        "measure": measure_json(found.measure) if found.measure else None,
-        "points": [point._asdict() | {"at": moment(point.at)} for point in found.points],
+        "measure": measure_json(series.measure) if series.measure else None,
+        "points": [point._asdict() | {"at": moment(point.at)} for point in series.points],
     }
 
 
 @router.get("/compare", auth=Bearer(), response=answers(ComparisonOut), tags=["compare"])
 def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, Any]:
-    """Runs beside each other: every measure, and which scenarios passed."""
+    """Compare runs: every measure, and which scenarios passed."""
     keys = list(dict.fromkeys(map(int, query.runs.split(","))))
     if len(keys) > MOST_COMPARED:
-        raise ApiError(422, f"At most {MOST_COMPARED} runs are compared at once.", id="compare/too-many")
-    found = side_by_side(find_runs(request, keys))
+        raise ApiError(422, f"You can compare at most {MOST_COMPARED} runs at once.", id="compare/too-many")
+    comparison = side_by_side(find_runs(request, keys))
     return {
-        "runs": listed_runs([run.pk for run in found.runs]),
+        "runs": listed_runs([run.pk for run in comparison.runs]),
         "measures": [
             {"measure": measure_json(measure), "values": [_cell(cell) for cell in cells]}
-            for measure, cells in found.measures
+            for measure, cells in comparison.measures
         ],
-        "scenarios": [{"scenario": key, "passed": passed} for key, passed in found.scenarios],
+        "scenarios": [{"scenario": key, "passed": passed} for key, passed in comparison.scenarios],
     }
 
 

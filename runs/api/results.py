@@ -1,4 +1,4 @@
-"""Results as tool-forge's contract writes them: brought in from other programs, and taken away."""
+"""Import results of other programs, and export runs in tool-forge's format."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ router = Router(tags=["results"])
 
 
 class ImportedOut(Schema):
-    """The runs that a results file holds."""
+    """The runs in a results file."""
 
     runs: list[int]
 
 
 @router.post("/results", auth=Bearer("upload"), response=answers(ImportedOut, status=201))
 def create_results(request: ApiRequest, file: File[UploadedFile]) -> Status[dict[str, Any]]:
-    """Store results that another program wrote, as runs: an EvalSuiteResult, or AgentV's JSON lines.
+    """Import another program's results as runs: an EvalSuiteResult, or AgentV's JSON lines.
 
-    The same content again gives the runs that it already is.
+    Importing the same content again returns the existing runs.
     """
     if (file.size or 0) > MAX_ARCHIVE_BYTES:
         raise ApiError(
             413,
-            f"The upload is larger than {MAX_ARCHIVE_BYTES >> 20} MB. Bring the results in several files.",
+            f"The upload is larger than {MAX_ARCHIVE_BYTES >> 20} MB. Split the results into several files.",
             id="api/too-large",
         )
     runs = import_results(
@@ -44,5 +44,5 @@ def create_results(request: ApiRequest, file: File[UploadedFile]) -> Status[dict
 
 @router.get("/runs/{run_id}/suite-result", auth=Bearer(), response=answers(dict[str, Any]))
 def get_suite_result(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
-    """The run as an EvalSuiteResult, of whatever format its suite is."""
+    """Export a run as an EvalSuiteResult; works for suites of every format."""
     return suite_result(suite_run(find_run(request, run_id)))

@@ -1,4 +1,4 @@
-"""Runs: asked for, listed, read and cancelled."""
+"""Start, list, read and cancel runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ router = Router(tags=["runs"])
 
 
 class RunFilters(Cursor):
-    """Which runs; what is left out is no condition."""
+    """Filters of the list of runs; omitted ones match every run."""
 
     q: Text = ""
     suite: Text = ""
@@ -52,7 +52,7 @@ class RunFilters(Cursor):
 
 
 class SuiteChoice(Given):
-    """A suite by its address, and a version of it; without one the last that was uploaded."""
+    """A suite by its slug, and its version; defaults to the last upload."""
 
     slug: Name
     version: Key | None = None
@@ -62,13 +62,13 @@ Names = Annotated[list[Name], Field(max_length=50)]
 
 
 class RunsIn(Given):
-    """What to run: every suite on every target, with every model and every guidance."""
+    """What to run: every combination of suite, target, model and guidance."""
 
     suites: Annotated[list[SuiteChoice | Name], Field(min_length=1, max_length=20)]
     targets: Names = []
     models: Names = []
     guidance: Annotated[list[Key], Field(max_length=50)] = []
-    """Ids of guidance versions; empty takes that of each suite's last upload."""
+    """Ids of guidance versions. Default: each suite's last upload."""
     tags: Names = []
     tier: Annotated[int, Field(ge=0, le=1000)] | None = None
     only: Annotated[list[Name], Field(max_length=1000)] = []
@@ -78,13 +78,13 @@ class RunsIn(Given):
     judge: bool = True
     judge_model: Annotated[Text, Field(max_length=200)] = ""
     baseline: Annotated[Text, Field(max_length=30)] = ""
-    """A run's number, or last-pass; empty takes what is pinned."""
+    """A run's number, or last-pass. Default: the pinned baseline."""
     seed: JsonValue = None
-    """Values of {{seed:…}}, before those of the suite and the project."""
+    """Values of {{seed:…}}; these override the suite's and the project's."""
     snapshot: JsonValue = None
     """Values of {{snapshot:…}}."""
     registry: JsonValue = None
-    """The tools as they are now: a list, or an MCP server's answer to tools/list."""
+    """The current tools: a list, or an MCP server's answer to tools/list."""
     tool_version: Annotated[Text, Field(max_length=200)] = ""
     branch: Annotated[Text, Field(max_length=200)] = ""
     commit: Annotated[Text, Field(max_length=64)] = ""
@@ -103,18 +103,18 @@ _OPTIONS = {
     "seed",
     "snapshot",
 }
-"""What a request shares with `RunOptions` by name."""
+"""Fields that a request and `RunOptions` have in common."""
 
 
 class Expand(Given):
-    """What comes with the run."""
+    """What to include with the run."""
 
     expand: Literal["", "trials"] = ""
 
 
 @router.post("/runs", auth=Bearer("run"), response=answers(LaunchedOut, status=202))
 def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
-    """Start runs of stored suites on stored targets; workers carry them out."""
+    """Start runs of stored suites on stored targets; workers execute them."""
     if priority_named(given.priority) > Priority.NORMAL and not request.access.may("prioritize"):
         raise ApiError(403, RAISED_BY_OTHERS, id="run/priority")
     launch = request_runs(
@@ -126,21 +126,21 @@ def create_runs(request: ApiRequest, given: RunsIn) -> Status[dict[str, Any]]:
 
 @router.get("/runs", auth=Bearer(), response=answers(PageOut[RunRowOut]))
 def list_runs(request: ApiRequest, filters: Query[RunFilters]) -> dict[str, Any]:
-    """The runs that match, newest first."""
+    """List the runs that match, newest first."""
     before = str(filters.cursor or "")
     return shown(request, page_of_runs(request.access.project, filters.filters(), before, size=filters.limit))
 
 
 @router.get("/runs/{run_id}", auth=Bearer(), response=answers(RunDocumentOut), exclude_unset=True)
 def get_run(request: ApiRequest, run_id: Path[Key], query: Query[Expand]) -> dict[str, Any]:
-    """One run; with `expand=trials` its trials, too, with every layer's scores."""
+    """Get one run; with `expand=trials` also its trials, with the scores of every layer."""
     run = find_run(request, run_id)
     return run_document(run.pk) if query.expand else {"run": run_json(run)}
 
 
 @router.post("/runs/{run_id}/cancel", auth=Bearer("run"), response=answers(RunOut))
 def cancel(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
-    """Stop a run: waiting trials at once, running ones within seconds. What has ended is kept."""
+    """Cancel a run: queued trials at once, running ones within seconds. Finished trials are kept."""
     run = find_run(request, run_id)
     if not cancel_run(run.pk):
         raise ApiError(422, f"Run {run.pk} has already finished.", id="run/over")
@@ -150,19 +150,19 @@ def cancel(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
 
 @router.get("/launches", auth=Bearer(), response=answers(PageOut[LaunchOut]), tags=["launches"])
 def list_launches(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
-    """What was asked for, newest first."""
+    """List launches, newest first."""
     launches = Launch.objects.select_related("by").filter(project=request.access.project)
     return page_of(request, launches, cursor, _launches)
 
 
 @router.get("/launches/{launch_id}", auth=Bearer(), response=answers(LaunchOut), tags=["launches"])
 def get_launch(request: ApiRequest, launch_id: Path[Key]) -> dict[str, Any]:
-    """One request and the runs it made."""
+    """Get one launch and its runs."""
     launches = Launch.objects.select_related("by").filter(project=request.access.project, pk=launch_id)
-    found = _launches(list(launches))
-    if not found:
+    rows = _launches(list(launches))
+    if not rows:
         raise not_found("launch", launch_id)
-    return found[0]
+    return rows[0]
 
 
 def _launches(launches: Sequence[Launch]) -> list[dict[str, Any]]:
@@ -211,15 +211,13 @@ def _version(request: ApiRequest, choice: SuiteChoice | str) -> SuiteVersion:
     rows = SuiteVersion.objects.select_related("suite").filter(suite__project=request.access.project)
     version = rows.filter(suite__slug=choice.slug, number=choice.version).first()
     if version is None:
-        raise RequestError(
-            f"There is no version {choice.version} of a suite '{choice.slug}'. List its versions."
-        )
+        raise RequestError(f"Suite '{choice.slug}' has no version {choice.version}. List its versions.")
     return version
 
 
 def _guidance(request: ApiRequest, ids: Sequence[int]) -> list[Guidance]:
     rows = Guidance.objects.filter(suite__project=request.access.project, pk__in=ids)
-    found = {guidance.pk: guidance for guidance in rows}
-    if missing := [pk for pk in ids if pk not in found]:
-        raise RequestError(f"There is no guidance {missing[0]} in this project. List its guidance.")
-    return [found[pk] for pk in ids]
+    versions = {guidance.pk: guidance for guidance in rows}
+    if missing := [pk for pk in ids if pk not in versions]:
+        raise RequestError(f"This project has no guidance {missing[0]}. List its guidance.")
+    return [versions[pk] for pk in ids]

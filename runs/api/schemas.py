@@ -1,4 +1,4 @@
-"""The shapes of runs and trials. Their contents are made in `runs.reports.document`."""
+"""Schemas of runs and trials; `runs.reports.document` fills them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class TokensOut(TokenTotals):
 
 
 class RunRowOut(ListedRun):
-    """A run as lists have it."""
+    """A run in a list."""
 
     tokens: TokensOut
 
 
 class RunOut(RunRowOut):
-    """A run with what changed against its baseline, by scenario key."""
+    """A run with its changes against the baseline, by scenario key."""
 
     waits: str | None
     """What an open run waits for if no worker online may work on it, as a sentence."""
@@ -31,7 +31,7 @@ class RunOut(RunRowOut):
     added: list[str]
     removed: list[str]
     not_comparable: dict[str, list[str]]
-    """Which of task, gates, judge and rubric changed; these are neither regressions nor new passes."""
+    """Scenarios whose task, gates, judge or rubric changed, and which of them; neither regressions nor new passes."""
 
 
 class GateOut(Schema):
@@ -56,7 +56,7 @@ class ScoresOut(Schema):
 
 
 class JudgingContentOut(Schema):
-    """One judge call as a trial's document has it."""
+    """One judge call in a trial's document."""
 
     score: float | None
     passed: bool | None
@@ -79,7 +79,7 @@ class UsageOut(Schema):
 
 
 class GradedOut(ScoresOut):
-    """What every layer says of evidence: a trial without ids, for nothing is stored."""
+    """The scores of every layer: a trial without ids, because nothing is stored."""
 
     scenario: str
     outcome: str | None
@@ -99,7 +99,7 @@ class GradedOut(ScoresOut):
 
 
 class TrialOut(GradedOut):
-    """One execution of a scenario, with what every layer says of it."""
+    """One execution of a scenario, with the scores of every layer."""
 
     id: int
     index: int
@@ -108,7 +108,7 @@ class TrialOut(GradedOut):
 
 
 class TrialRowOut(Schema):
-    """A trial as lists have it."""
+    """A trial in a list."""
 
     id: int
     run: int
@@ -127,7 +127,7 @@ class TrialRowOut(Schema):
 
 
 class RunDocumentOut(Schema):
-    """A run, and its trials where they are asked for."""
+    """A run, and its trials if requested."""
 
     run: RunOut
     trials: list[TrialOut] | None = None

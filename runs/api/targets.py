@@ -1,4 +1,4 @@
-"""Targets, and the runs that others are held against."""
+"""Targets and baselines."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class TargetOut(Schema):
     labels: list[str]
     """What its worker must have."""
     accepted: bool
-    """False is a proposal that an admin has not accepted."""
+    """False for a proposal that no admin has accepted yet."""
     changed: str
     definition: dict[str, Any] | None
-    """As it was written, variables unresolved; for admins only."""
+    """As written, with variables unresolved; admins only."""
 
 
 class BaselineOut(Schema):
@@ -45,13 +45,13 @@ class BaselineOut(Schema):
 
 
 class BaselineFilters(Cursor):
-    """Which baselines."""
+    """Filters of the list of baselines."""
 
     suite: Text = ""
 
 
 class BaselineIn(Given):
-    """A finished run, and the branch it stands for; none stands for all."""
+    """A finished run, and the branch whose runs compare with it. Default: every branch."""
 
     run: Key
     branch: Annotated[Text, Field(max_length=200)] = ""
@@ -72,14 +72,16 @@ def target_json(target: Target, *, whole: bool) -> dict[str, Any]:
 
 @router.get("/targets", auth=Bearer(), response=answers(PageOut[TargetOut]), tags=["targets"])
 def list_targets(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
-    """The project's agents and models."""
+    """List the project's targets."""
     rows, whole = Target.objects.filter(project=request.access.project), request.access.may("manage")
-    return page_of(request, rows, cursor, lambda found: [target_json(each, whole=whole) for each in found])
+    return page_of(
+        request, rows, cursor, lambda targets: [target_json(each, whole=whole) for each in targets]
+    )
 
 
 @router.get("/targets/{name}", auth=Bearer(), response=answers(TargetOut), tags=["targets"])
 def get_target(request: ApiRequest, name: Path[Text]) -> dict[str, Any]:
-    """One target by its name."""
+    """Get one target by its name."""
     target = Target.objects.filter(project=request.access.project, name=name).first()
     if target is None:
         raise not_found("target", name)
@@ -100,19 +102,19 @@ def _baseline_json(baseline: Baseline) -> dict[str, Any]:
 
 @router.get("/baselines", auth=Bearer(), response=answers(PageOut[BaselineOut]), tags=["baselines"])
 def list_baselines(request: ApiRequest, filters: Query[BaselineFilters]) -> dict[str, Any]:
-    """The runs that later ones are held against."""
+    """List the baselines."""
     rows = Baseline.objects.filter(suite__project=request.access.project)
     if filters.suite:
         rows = rows.filter(suite__slug=filters.suite)
     rows = rows.select_related("suite", "target", "by")
-    return page_of(request, rows, filters, lambda found: [_baseline_json(each) for each in found])
+    return page_of(request, rows, filters, lambda baselines: [_baseline_json(each) for each in baselines])
 
 
 @router.post(
     "/baselines", auth=Bearer("triage"), response=answers(BaselineOut, status=201), tags=["baselines"]
 )
 def create_baseline(request: ApiRequest, given: BaselineIn) -> Status[dict[str, Any]]:
-    """Hold later runs of the same suite and target against this one, in place of the last."""
+    """Make a run the baseline of its suite and target, in place of the last one."""
     run = find_run(request, given.run)
     return Status(201, _baseline_json(set_baseline(run, by=request.access.user, branch=given.branch)))
 
@@ -121,7 +123,7 @@ def create_baseline(request: ApiRequest, given: BaselineIn) -> Status[dict[str, 
     "/baselines/{baseline_id}", auth=Bearer("triage"), response=answers(None, status=204), tags=["baselines"]
 )
 def delete_baseline(request: ApiRequest, baseline_id: Path[Key]) -> Status[None]:
-    """Hold later runs against nothing."""
+    """Remove a baseline; later runs have none."""
     rows = Baseline.objects.select_related("run__project")
     baseline = rows.filter(suite__project=request.access.project, pk=baseline_id).first()
     if baseline is None:

@@ -1,4 +1,4 @@
-"""Trials, and what is kept of each."""
+"""Trials with their scores, commands, transcripts and artifacts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from runs.warehouse.artifacts import FileUnavailable, open_kept
 router = Router(tags=["trials"])
 
 LONGEST_TEXT = 200_000
-"""Characters of a transcript's text in one answer; all of it is an artifact."""
+"""Characters of a transcript's text in one answer; the whole text is an artifact."""
 
 
 class TrialFilters(Cursor):
-    """Which trials of a run."""
+    """Filters of a run's trials."""
 
     outcome: Literal["", "pass", "fail", "error"] = ""
     scenario: Text = ""
@@ -47,7 +47,7 @@ class CommandOut(Schema):
 
 
 class Events(BaseModel):
-    """Which events of a transcript."""
+    """A range of a transcript's events."""
 
     start: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     limit: Annotated[int, Field(ge=1, le=5_000)] = 1_000
@@ -81,7 +81,7 @@ class CommandsOut(Schema):
 
 @router.get("/runs/{run_id}/trials", auth=Bearer(), response=answers(PageOut[TrialRowOut]))
 def list_trials(request: ApiRequest, run_id: Path[Key], filters: Query[TrialFilters]) -> dict[str, Any]:
-    """The trials of a run, last queued first."""
+    """List a run's trials, last queued first."""
     trials = Trial.objects.select_related("scenario").filter(run=find_run(request, run_id))
     if filters.outcome:
         trials = trials.filter(outcome=filters.outcome)
@@ -104,7 +104,7 @@ def _rows(trials: Sequence[Trial]) -> list[dict[str, Any]]:
 
 @router.get("/trials/{trial_id}", auth=Bearer(), response=answers(TrialOut))
 def get_trial(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
-    """One trial with every layer's scores."""
+    """Get one trial with the scores of every layer."""
     trial = find_trial(request, trial_id)
     names = trial.artifacts.values_list("name", flat=True)
     return trial_json(trial, trial.judgings.all(), names)
@@ -112,20 +112,20 @@ def get_trial(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
 
 @router.get("/trials/{trial_id}/scores", auth=Bearer(), response=answers(ScoresOut))
 def get_scores(request: ApiRequest, trial_id: Path[Key]) -> Any:
-    """What every layer says of a trial."""
+    """Get a trial's scores, by layer."""
     return redact_json(scores_json(find_trial(request, trial_id).scores))
 
 
 @router.get("/trials/{trial_id}/commands", auth=Bearer(), response=answers(CommandsOut))
 def list_commands(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
-    """The commands of the tool under test, in order."""
+    """List the commands of the tool under test, in order."""
     rows = CommandRecord.objects.filter(trial=find_trial(request, trial_id))
     return {"items": redact_json(list(rows.values(*CommandOut.model_fields)))}
 
 
 @router.get("/trials/{trial_id}/transcript", auth=Bearer(), response=answers(TranscriptOut))
 def get_transcript(request: ApiRequest, trial_id: Path[Key], query: Query[Events]) -> Any:
-    """What the agent said and did, redacted; many events come in parts."""
+    """Get a trial's transcript, redacted; page through many events with `start` and `limit`."""
     record = TranscriptRecord.objects.filter(trial=find_trial(request, trial_id)).first()
     if record is None:
         raise not_found("transcript of trial", trial_id)
@@ -148,7 +148,7 @@ def _transcript(transcript: Transcript, query: Events) -> dict[str, Any]:
 
 @router.get("/trials/{trial_id}/artifacts", auth=Bearer(), response=answers(ArtifactsOut))
 def list_artifacts(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
-    """The files kept of a trial."""
+    """List a trial's stored files."""
     rows = Artifact.objects.filter(trial=find_trial(request, trial_id))
     return {"items": list(rows.values(*ArtifactOut.model_fields))}
 
@@ -167,7 +167,7 @@ def list_artifacts(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
     },
 )
 def download_artifact(request: ApiRequest, trial_id: Path[Key], artifact: Path[Text]) -> FileResponse:
-    """Download a kept file as it is, with nothing redacted."""
+    """Download a stored file, unredacted."""
     kept = Artifact.objects.filter(trial=find_trial(request, trial_id), name=artifact).first()
     if kept is None:
         raise not_found("artifact", artifact)

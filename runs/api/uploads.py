@@ -1,4 +1,4 @@
-"""Uploading suites, with the targets file that may come with them."""
+"""Upload suites, with an optional targets file."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from scenarios.forms import UploadForm
 from scenarios.imports import import_files
 
 router = suites.router
-"""That of reading suites: two routers with operations at one address would hide each other's."""
+"""Shared with the operations that read suites: of two routers at one address, one would hide the other."""
 
 
 class UploadedOut(Schema):
     suites: list[ImportedOut]
     targets: list[TargetOut]
-    """Those of the bundle's targets file, as they are now; `accepted` is false for proposals."""
+    """The targets of the bundle's targets file as stored now; `accepted` is false for proposals."""
     target_problems: list[ProblemOut]
-    """What is wrong with the targets file; the suites are kept all the same."""
+    """Errors in the targets file; the suites are stored anyway."""
 
 
-# It stands here and not beside the reading of suites, for only `runs` knows what a target is.
+# Here and not beside the operations that read suites, because `scenarios` knows nothing of targets.
 @router.post(
     "/suites",
     auth=Bearer("upload"),
@@ -38,11 +38,11 @@ class UploadedOut(Schema):
     operation_id="scenarios_api_suites_upload_suites",
 )
 def upload_suites(request: ApiRequest, file: File[list[UploadedFile]]) -> Status[dict[str, Any]]:
-    """Store the suites of a scenario file, of several, or of a zip or tar with their fixtures and targets.
+    """Upload scenario files, or a zip or tar with their fixtures and targets.
 
-    The same content again is the same version. Files that cannot be taken are refused with every problem of
-    them, and then nothing is stored. Targets that come with them are proposed, and used once an admin has accepted
-    them; an evalhub for one person takes them over at once.
+    Uploading the same content again returns the same version. If a file has errors, the answer lists all of
+    them and nothing is stored. Targets become proposals, usable once an admin accepts them; an embedded
+    evalhub imports them at once.
     """
     if any((each.size or 0) > MAX_ARCHIVE_BYTES for each in file):
         raise ApiError(
@@ -56,12 +56,12 @@ def upload_suites(request: ApiRequest, file: File[list[UploadedFile]]) -> Status
     access = request.access
     imported = import_files(form.bundle(), project=access.project, by=access.user)
     versions = [each.version for each in imported]
-    # An upload is no acceptance, not even an admin's: on the page it takes a click of its own.
-    brought = import_uploaded_targets(versions, by=access.user, accepted=settings.EMBEDDED)
+    # Uploading doesn't accept a target, not even for an admin: the page has a button for that.
+    uploaded = import_uploaded_targets(versions, by=access.user, accepted=settings.EMBEDDED)
     whole = access.may("manage")
     answer = {
         "suites": [imported_json(each) for each in imported],
-        "targets": [target_json(each, whole=whole) for each in brought.targets],
-        "target_problems": [each.as_json() for each in brought.problems],
+        "targets": [target_json(each, whole=whole) for each in uploaded.targets],
+        "target_problems": [each.as_json() for each in uploaded.problems],
     }
     return Status(201, answer)
