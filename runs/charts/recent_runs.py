@@ -42,14 +42,14 @@ class Figure(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The figures of some runs, with their dotted baseline."""
+    """The figures of several runs, with their baseline as a dotted line."""
 
     runs: int
     baseline: int | None
     drawn: tuple[Figure, ...]
 
     @property
-    def tells_costs(self) -> bool:
+    def has_costs(self) -> bool:
         """Return whether any cost is known."""
         return bool(self.drawn[-1].drawing)
 
@@ -74,13 +74,15 @@ def _recent(row: RunRow) -> Recent:
 
 def drawn_figures(runs: tuple[Recent, ...], baseline: RowBaseline | None) -> Figures:
     """Return the figures of runs, oldest first, with a dotted baseline if there is one."""
-    held = Rate(baseline.passed, baseline.passed + baseline.failed) if baseline else Rate(0, 0)
-    spent = _cost(baseline.cost_usd, held) if baseline else None
-    tried = baseline.first_try.mean if baseline and baseline.first_try else None
+    passes = Rate(baseline.passed, baseline.passed + baseline.failed) if baseline else Rate(0, 0)
+    cost = _cost(baseline.cost_usd, passes) if baseline else None
+    first_try = baseline.first_try.mean if baseline and baseline.first_try else None
     figures = (
-        _figure("Pass rate", [_passed(run) for run in runs], held.share if held.n else None, _percent, 1.0),
-        _figure("First-try success", [_first_try(run) for run in runs], tried, numbers.decimals, 1.0),
-        _figure("Cost per passed trial", [_costly(run) for run in runs], spent, numbers.money),
+        _figure(
+            "Pass rate", [_passed(run) for run in runs], passes.share if passes.n else None, _percent, 1.0
+        ),
+        _figure("First-try success", [_first_try(run) for run in runs], first_try, numbers.decimals, 1.0),
+        _figure("Cost per passed trial", [_cost_per_pass(run) for run in runs], cost, numbers.money),
     )
     return Figures(len(runs), baseline.pk if baseline else None, figures)
 
@@ -131,7 +133,7 @@ def _cost(cost_usd: float | None, rate: Rate) -> float | None:
     return None if cost_usd is None or not rate.passed else cost_usd / rate.passed
 
 
-def _costly(run: Recent) -> Column:
+def _cost_per_pass(run: Recent) -> Column:
     """Return the cost per passed trial; its interval follows from the pass rate."""
     rate = Rate(run.passed, run.n)
     value = _cost(run.cost_usd, rate)

@@ -10,7 +10,7 @@ from scenarios.bundles import Bundle
 
 
 @dataclass(frozen=True)
-class MadeTool:
+class DemoTool:
     """A tool under test: its suite's name, its program, its subcommands and their objects."""
 
     suite: str
@@ -26,25 +26,25 @@ class MadeTool:
 
 
 TOOLS = (
-    MadeTool(
+    DemoTool(
         "Taskmgr basics",
         "taskmgr",
         ("create", "list", "export", "link", "complete", "report", "import", "archive"),
         ("tasks", "blocked-tasks", "subtasks"),
     ),
-    MadeTool(
+    DemoTool(
         "Ledger bookkeeping",
         "ledgerline",
         ("post", "balance", "reconcile", "export", "close", "split", "tag"),
         ("entries", "foreign-entries", "draft-entries"),
     ),
-    MadeTool(
+    DemoTool(
         "Parcel tracking",
         "parcel",
         ("track", "route", "label", "hold", "return", "quote", "merge", "audit", "notify", "weigh"),
         ("parcels", "pallets"),
     ),
-    MadeTool(
+    DemoTool(
         "Photo library",
         "shoebox",
         ("add", "tag", "find", "album", "share", "rotate", "dedupe"),
@@ -71,7 +71,7 @@ TARGETS = (
     ("opencode · local", "", -0.2),
 )
 """Name, model and skill in logits."""
-JUDGE = "made-up-judge"
+JUDGE = "demo-judge"
 GATES = ("file_exists", "command_output_contains", "no_transcript_errors")
 ISSUES = (
     "Guessed the flag --output-format before it opened help.",
@@ -81,20 +81,20 @@ ISSUES = (
     "Took the identifier from an older listing.",
     "Stopped before it checked the result.",
     "Used an interactive prompt where --yes would have done.",
-    "Exported every record instead of those that were asked for.",
+    "Exported every record instead of the requested ones.",
 )
 HIGHLIGHTS = (
     "Opened the help of the subcommand after its first failure.",
     "Checked the result with a listing before it answered.",
     "Followed the example of the guidance word for word.",
-    "Undid its own mistake before it went on.",
-    "Said plainly which step could not be done.",
+    "Undid its own mistake before continuing.",
+    "Named the step that it could not do.",
     "Needed one command for each step of the task.",
 )
 TAGS = ("nightly", "release", "weekly", "smoke")
 
 
-def bundle(tool: MadeTool, *, version: int, guidance: int) -> Bundle:
+def bundle(tool: DemoTool, *, version: int, guidance: int) -> Bundle:
     """Return a suite as uploaded: scenarios, rubric, and a fixture with guidance."""
     files = {f"{tool.key(place)}.yaml": _scenario(tool, place, version) for place in range(SCENARIOS)}
     files["rubrics/guidance.yaml"] = yaml.dump(RUBRIC, Dumper=yaml.CSafeDumper)
@@ -103,7 +103,7 @@ def bundle(tool: MadeTool, *, version: int, guidance: int) -> Bundle:
     return Bundle(tool.suite, {path: text.encode() for path, text in files.items()})
 
 
-def _scenario(tool: MadeTool, place: int, version: int) -> str:
+def _scenario(tool: DemoTool, place: int, version: int) -> str:
     verb, _, noun = tool.key(place).partition("-")
     # A later version words some tasks more clearly, as real suites do.
     clearer = " Check the result before you answer." if version > 1 and place % 5 == 0 else ""
@@ -128,7 +128,7 @@ def _scenario(tool: MadeTool, place: int, version: int) -> str:
     )
 
 
-def _guide(tool: MadeTool, number: int) -> str:
+def _guide(tool: DemoTool, number: int) -> str:
     lines = [f"# Working with {tool.binary}", "", f"Revision {number} of a generated guide.", ""]
     lines += [f"- `{tool.binary} {name} --help` shows how to {name}." for name in tool.subcommands]
     return "\n".join(lines) + "\n"

@@ -13,7 +13,7 @@ from evaluators.evidence import Evidence
 from evaluators.interaction import Interaction, scores
 from evaluators.model import Event, Json, Score, Transcript
 from evaluators.tool import Tool
-from runs.demo_data.catalogue import TOOLS, MadeTool
+from runs.demo_data.catalogue import TOOLS, DemoTool
 from runs.models import TranscriptRecord
 from runs.models.trial import json_of
 from runs.warehouse.artifacts import Kept, keep
@@ -31,8 +31,8 @@ class Session:
     events: int
     interaction: Interaction
     scores: tuple[Score, ...]
-    """Of layer 1."""
-    told: Json
+    """The scores of layer 1."""
+    interaction_json: Json
     diagnosis: Json
     attempts: Json
     answer: str
@@ -41,20 +41,20 @@ class Session:
 
 @cache
 def session(tool: int, place: int, failures: int, passed: bool, variant: int) -> Session:
-    """Return a scenario's session that begins with so many failed commands."""
-    made = TOOLS[tool]
+    """Return a scenario's session that begins with `failures` failed commands."""
+    tested = TOOLS[tool]
     rng = Random(f"{tool} {place} {failures} {passed} {variant}")  # noqa: S311 (no secret)
-    events = tuple(_events(made, place, failures, passed, rng))
-    answer = f"The {made.key(place)} task is done." if passed else "I could not finish the last step."
+    events = tuple(_events(tested, place, failures, passed, rng))
+    answer = f"The {tested.key(place)} task is done." if passed else "I could not finish the last step."
     transcript = Transcript(events=events, source="events", answer=answer)
-    evidence = Evidence(transcript, tool=Tool(binary=made.binary), exit_code=0)
+    evidence = Evidence(transcript, tool=Tool(binary=tested.binary), exit_code=0)
     interaction = evidence.interaction
     return Session(
         packed=TranscriptRecord.pack(transcript),
         events=len(events),
         interaction=interaction,
         scores=tuple(scores(interaction)),
-        told=interaction.as_json(),
+        interaction_json=interaction.as_json(),
         diagnosis=json_of(diagnose(interaction)),
         attempts=json_of(attempts(transcript, interaction.commands)),
         answer=answer,
@@ -64,7 +64,7 @@ def session(tool: int, place: int, failures: int, passed: bool, variant: int) ->
     )
 
 
-def _events(tool: MadeTool, place: int, failures: int, passed: bool, rng: Random) -> Iterator[Event]:
+def _events(tool: DemoTool, place: int, failures: int, passed: bool, rng: Random) -> Iterator[Event]:
     verb, _, noun = tool.key(place).partition("-")
     yield Event("message", role="assistant", text=f"I will {verb} the {noun} as the guide says.")
     yield from _call(

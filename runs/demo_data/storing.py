@@ -16,7 +16,7 @@ from evalhub.teams.models import Project
 from runs.demo_data.catalogue import JUDGE, SCENARIOS, TAGS, TARGETS, TOOLS, bundle
 from runs.demo_data.sessions import Session
 from runs.demo_data.story import GUIDANCE_STEPS, Chapter, chapters, difficulties
-from runs.demo_data.trials import MadeTrial, made_trial
+from runs.demo_data.trials import DemoTrial, demo_trial
 from runs.execution.trial_result import columns, command_row, judging_row, total_cost
 from runs.models import Artifact, CommandRecord, JudgingRecord, Launch, Run, Target, TranscriptRecord, Trial
 from runs.models.run import RunState, Trigger
@@ -90,9 +90,9 @@ def make_runs(
     seed: int,
     by: User | None,
     now: datetime,
-    told: Callable[[int], None],
+    progress: Callable[[int], None],
 ) -> None:
-    """Store so many runs of so many trials each; `told` hears after each batch how many there are."""
+    """Store `runs` runs of `trials` trials each; call `progress` with the number stored after each batch."""
     rng = Random(seed)  # noqa: S311 (no secret)
     story = chapters(runs, seed=seed, now=now)
     done = 0
@@ -101,19 +101,19 @@ def make_runs(
             for chapter in batch:
                 _store_run(stage, chapter, trials, rng, by)
         done += len(batch)
-        told(done)
+        progress(done)
 
 
 def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: User | None) -> Run:
     stored = stage.uploads[chapter.tool, chapter.version]
     versions = stage.scenarios[stored.version.pk]
-    made = [
-        made_trial(chapter, at % SCENARIOS, stage.difficulties[chapter.tool][at % SCENARIOS], rng)
+    trials = [
+        demo_trial(chapter, at % SCENARIOS, stage.difficulties[chapter.tool][at % SCENARIOS], rng)
         for at in range(number)
     ]
-    run = _run(stage, chapter, made, rng, by)
-    keys = _store_trials(run, versions, made)
-    _store_parts(list(zip(keys, made, strict=True)))
+    run = _run(stage, chapter, trials, rng, by)
+    keys = _store_trials(run, versions, trials)
+    _store_parts(list(zip(keys, trials, strict=True)))
     write_rollups(run)
     compare_with_baseline(run)
     if chapter.number % PIN_EVERY < len(TOOLS) * len(TARGETS):
@@ -121,7 +121,7 @@ def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: Use
     return run
 
 
-def _run(stage: Stage, chapter: Chapter, made: Sequence[MadeTrial], rng: Random, by: User | None) -> Run:
+def _run(stage: Stage, chapter: Chapter, trials: Sequence[DemoTrial], rng: Random, by: User | None) -> Run:
     name, model, _ = TARGETS[chapter.target]
     stored = stage.uploads[chapter.tool, chapter.version]
     guidance = stage.guidance[chapter.tool, chapter.guidance]
@@ -141,12 +141,12 @@ def _run(stage: Stage, chapter: Chapter, made: Sequence[MadeTrial], rng: Random,
         model=model,
         guidance=guidance,
         tool_version=chapter.tool_version,
-        options=RunOptions(trials=max(1, len(made) // SCENARIOS)).model_dump(mode="json"),
+        options=RunOptions(trials=max(1, len(trials) // SCENARIOS)).model_dump(mode="json"),
         fingerprint={
             "tool": chapter.tool_version,
             "guidance": guidance.sha256[:8],
             "judge": JUDGE,
-            "made_up": True,
+            "demo_data": True,
         },
         branch="" if rng.random() < 0.8 else "feature/clearer-flags",
         commit=f"{rng.getrandbits(160):040x}",
@@ -156,33 +156,33 @@ def _run(stage: Stage, chapter: Chapter, made: Sequence[MadeTrial], rng: Random,
         created=chapter.created,
         started=chapter.created + timedelta(seconds=2),
         finished=chapter.created
-        + timedelta(seconds=2 + sum(each.result.seconds or 0.0 for each in made) / 8),
-        **_totals(made),
+        + timedelta(seconds=2 + sum(each.result.seconds or 0.0 for each in trials) / 8),
+        **_totals(trials),
     )
 
 
-def _totals(made: Sequence[MadeTrial]) -> dict[str, Any]:
+def _totals(trials: Sequence[DemoTrial]) -> dict[str, Any]:
     """Return a closed run's totals."""
-    outcomes = [each.result.outcome for each in made]
-    usages = [each.result.usage for each in made if each.result.usage]
+    outcomes = [each.result.outcome for each in trials]
+    usages = [each.result.usage for each in trials if each.result.usage]
     return {
         "state": RunState.FINISHED,
         "outcome": "fail" if "fail" in outcomes else "error" if "error" in outcomes else "pass",
-        "trials": len(made),
+        "trials": len(trials),
         "passed": outcomes.count("pass"),
         "failed": outcomes.count("fail"),
         "errors": outcomes.count("error"),
-        "cost_usd": sum(total_cost(each.result) or 0.0 for each in made),
+        "cost_usd": sum(total_cost(each.result) or 0.0 for each in trials),
         "tokens_in": sum(usage.input for usage in usages),
         "tokens_out": sum(usage.output for usage in usages),
     }
 
 
-def _store_trials(run: Run, versions: Sequence[ScenarioVersion], made: Sequence[MadeTrial]) -> list[int]:
+def _store_trials(run: Run, versions: Sequence[ScenarioVersion], trials: Sequence[DemoTrial]) -> list[int]:
     """Store the trials as execution would; return their keys."""
     started = run.started
     rows = []
-    for at, each in enumerate(made):
+    for at, each in enumerate(trials):
         version = versions[at % SCENARIOS]
         values = columns(each.result) | {"starts": 1, "started": started, "finished": run.finished}
         place = {"index": at // SCENARIOS, "position": at}
@@ -192,26 +192,28 @@ def _store_trials(run: Run, versions: Sequence[ScenarioVersion], made: Sequence[
     return [trial.pk for trial in Trial.objects.bulk_create(rows, batch_size=500)]
 
 
-def _store_parts(made: Sequence[tuple[int, MadeTrial]]) -> None:
-    statements.insert(TranscriptRecord, [_transcript(pk, told) for pk, told in _with_sessions(made)])
+def _store_parts(trials: Sequence[tuple[int, DemoTrial]]) -> None:
+    statements.insert(TranscriptRecord, [_transcript(pk, each) for pk, each in _with_sessions(trials)])
     commands = [
-        command_row(pk, each) for pk, told in _with_sessions(made) for each in told.interaction.commands
+        command_row(pk, command)
+        for pk, each in _with_sessions(trials)
+        for command in each.interaction.commands
     ]
     statements.insert(CommandRecord, commands)
     judged = [
         judging_row(pk, score)
-        for pk, each in made
+        for pk, each in trials
         for score in (each.result.evaluation.scores if each.result.evaluation else ())
         if score.judging
     ]
     statements.insert(JudgingRecord, judged)
-    artifacts = [{"trial": pk, **vars(kept)} for pk, each in made for kept in each.result.artifacts]
+    artifacts = [{"trial": pk, **vars(kept)} for pk, each in trials for kept in each.result.artifacts]
     statements.insert(Artifact, artifacts)
 
 
-def _with_sessions(made: Sequence[tuple[int, MadeTrial]]) -> Iterator[tuple[int, Session]]:
-    return ((pk, each.session) for pk, each in made if each.session is not None)
+def _with_sessions(trials: Sequence[tuple[int, DemoTrial]]) -> Iterator[tuple[int, Session]]:
+    return ((pk, each.session) for pk, each in trials if each.session is not None)
 
 
-def _transcript(pk: int, told: Session) -> dict[str, Any]:
-    return {"trial": pk, "source": "events", "data": told.packed, "events": told.events}
+def _transcript(pk: int, session: Session) -> dict[str, Any]:
+    return {"trial": pk, "source": "events", "data": session.packed, "events": session.events}

@@ -21,39 +21,43 @@ _WEIGHTS = {str(each["id"]): float(str(each["weight"])) for each in RUBRIC["crit
 
 
 @dataclass(frozen=True)
-class MadeTrial:
+class DemoTrial:
     """A trial's result and its shared session."""
 
     result: TrialResult
     session: Session | None
 
 
-def made_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> MadeTrial:
+def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> DemoTrial:
     """Return one trial of a run."""
     if rng.random() < ERROR_SHARE:
         kind, sentence = rng.choice(_ERRORS)
-        return MadeTrial(TrialResult(outcome="error", error=sentence, error_kind=kind, seconds=120.0), None)
+        return DemoTrial(TrialResult(outcome="error", error=sentence, error_kind=kind, seconds=120.0), None)
     passed = rng.random() < chance(chapter.skill, difficulty)
     failures = min(5, int(rng.expovariate(1.2 if passed else 0.5)))
-    told = session(chapter.tool, place, failures, passed, rng.randrange(VARIANTS))
+    played = session(chapter.tool, place, failures, passed, rng.randrange(VARIANTS))
     judging = _judging(passed, failures, rng)
-    scores = (*told.scores, *_gates(passed, rng), *_judge(judging))
-    decided = outcome(scores)
-    tokens = 6_000 + 1_500 * told.interaction.total_commands + rng.randrange(2_000)
+    scores = (*played.scores, *_gates(passed, rng), *_judge(judging))
+    verdict = outcome(scores)
+    tokens = 6_000 + 1_500 * played.interaction.total_commands + rng.randrange(2_000)
     result = TrialResult(
-        outcome=decided,
-        evaluation=Evaluation(decided, scores),
-        interaction=told.interaction,
+        outcome=verdict,
+        evaluation=Evaluation(verdict, scores),
+        interaction=played.interaction,
         completed=True,
         exit_code=0,
-        seconds=round(8 + 4 * told.interaction.total_commands + rng.expovariate(0.2), 2),
+        seconds=round(8 + 4 * played.interaction.total_commands + rng.expovariate(0.2), 2),
         cost_usd=round(tokens * 4e-6, 5),
         usage=Usage(input=tokens, output=tokens // 9),
-        answer=told.answer,
-        artifacts=(told.kept,),
-        detail={"interaction": told.told, "diagnosis": told.diagnosis, "attempts": told.attempts},
+        answer=played.answer,
+        artifacts=(played.kept,),
+        detail={
+            "interaction": played.interaction_json,
+            "diagnosis": played.diagnosis,
+            "attempts": played.attempts,
+        },
     )
-    return MadeTrial(result, told)
+    return DemoTrial(result, played)
 
 
 def _gates(passed: bool, rng: Random) -> tuple[Score, ...]:

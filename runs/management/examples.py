@@ -1,4 +1,4 @@
-"""The examples: what is run for a newcomer, and what it should come to."""
+"""The examples: suites that a newcomer runs first, and their expected outcomes."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Example:
     targets_file: str
     targets: tuple[str, ...]
     guidance: tuple[str, ...] = ()
-    """Names: the first is what came with the suite, each other a file `guidance/<name>/AGENTS.md`."""
+    """Names: the first for the document in the suite, each other for a file `guidance/<name>/AGENTS.md`."""
     tool_version: str = ""
     trials: int = 1
     registry: str = ""
-    """Tool registry, for staleness."""
+    """Tool registry for staleness checks."""
 
 
 EXAMPLES = (
@@ -61,12 +61,12 @@ EXAMPLES = (
 
 
 def run_example(example: Example, project: Project, *, by: User | None, now: bool, again: bool) -> list[Run]:
-    """Run an example to its end and return its runs; runs of an earlier time are taken unless `again`."""
+    """Run an example to its end and return its runs; reuse finished runs unless `again`."""
     inputs.import_targets_file(project, FOLDER / example.targets_file, by=by)
     version, guidance = _load(project, example, by=by)
-    found = [] if again else _earlier(example, version, guidance)
-    if found:
-        return found
+    earlier = [] if again else _earlier(example, version, guidance)
+    if earlier:
+        return earlier
     request = Request(
         [version],
         targets=example.targets,
@@ -86,7 +86,7 @@ def run_example(example: Example, project: Project, *, by: User | None, now: boo
 
 
 def _load(project: Project, example: Example, *, by: User | None) -> tuple[SuiteVersion, list[Guidance]]:
-    """Store the suite; return its version and its guidance versions under their names."""
+    """Store the suite; return its version and its named guidance versions."""
     folder = FOLDER / example.suite
     (imported,) = import_files(read_path(folder), project=project, by=by)
     if not example.guidance or imported.guidance is None:
@@ -96,55 +96,56 @@ def _load(project: Project, example: Example, *, by: User | None) -> tuple[Suite
     imported.guidance.save(update_fields=["name"])
     return imported.version, [
         imported.guidance,
-        *(_other(imported.suite, folder, name, by) for name in others),
+        *(_store_guidance(imported.suite, folder, name, by) for name in others),
     ]
 
 
-def _other(suite: Any, folder: Path, name: str, by: User | None) -> Guidance:
+def _store_guidance(suite: Any, folder: Path, name: str, by: User | None) -> Guidance:
     content = (folder / "guidance" / name / "AGENTS.md").read_bytes()
     return keep_guidance(suite, (FixtureFile("AGENTS.md", content),), by=by, name=name)[0]
 
 
 def _earlier(example: Example, version: SuiteVersion, guidance: list[Guidance]) -> list[Run]:
-    """Return the last finished run of each arm; empty unless there is one for each."""
+    """Return the last finished run of each guidance and target; empty unless each has one."""
     finished = Run.objects.filter(suite_version=version, state=RunState.FINISHED)
     if example.tool_version:
         finished = finished.filter(tool_version=example.tool_version)
-    arms: list[Guidance | None] = [*guidance] or [None]
-    found = [
+    versions: list[Guidance | None] = [*guidance] or [None]
+    runs = [
         finished.filter(guidance=each, target__name=target).first()
-        for each in arms
+        for each in versions
         for target in example.targets
     ]
-    return [run for run in found if run is not None] if all(found) else []
+    return [run for run in runs if run is not None] if all(runs) else []
 
 
 def expected_outcomes() -> dict[str, Any]:
-    """Return what stands in expected.yaml."""
-    found: dict[str, Any] = yaml.safe_load((FOLDER / "expected.yaml").read_text(encoding="utf-8"))
-    return found
+    """Return the outcomes in expected.yaml, by suite, guidance and scenario."""
+    outcomes: dict[str, Any] = yaml.safe_load((FOLDER / "expected.yaml").read_text(encoding="utf-8"))
+    return outcomes
 
 
 def differing(document: dict[str, Any], expected: dict[str, Any]) -> list[str]:
-    """Return a sentence for each trial of a run document that did not come out as expected."""
+    """Return a sentence for each trial of a run document with an unexpected outcome."""
     run = document["run"]
     guidance = run["guidance_name"] or "none"
-    wanted = expected.get(run["suite"], {}).get(guidance, {})
+    outcomes = expected.get(run["suite"], {}).get(guidance, {})
     return [
-        f"Not as expected: {run['suite']} on {run['target']}, guidance {guidance}, {trial['scenario']}: "
+        f"Unexpected outcome: {run['suite']} on {run['target']}, guidance {guidance}, {trial['scenario']}: "
         f"{trial['outcome'] or trial['state']}. {trial['error']}".rstrip()
         for trial in document["trials"]
-        if trial["outcome"] != _wanted(wanted.get(trial["scenario"]), run)
+        if trial["outcome"] != _expected_outcome(outcomes.get(trial["scenario"]), run)
     ]
 
 
-def _wanted(told: Any, run: dict[str, Any]) -> Any:
-    return told.get(run["target"], told.get(run["tool_version"])) if isinstance(told, dict) else told
+def _expected_outcome(entry: Any, run: dict[str, Any]) -> Any:
+    """Return an entry's outcome for a run; an entry may depend on the target or the tool's version."""
+    return entry.get(run["target"], entry.get(run["tool_version"])) if isinstance(entry, dict) else entry
 
 
 @contextmanager
 def http_agent() -> Iterator[None]:
-    """See to it that the agent behind HTTP listens while the block runs, unless somebody said that it does."""
+    """Serve the HTTP example agent while the block runs, unless the environment names a running one."""
     if all(os.environ.get(name) for name in example_agent.VARIABLES):
         yield
         return

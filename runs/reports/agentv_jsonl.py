@@ -31,7 +31,7 @@ def record(run: Run, trial: Trial) -> dict[str, Json]:
     aggregate = _score(trial.scores, "evaluators", AGGREGATE)
     detail = aggregate.get("detail", {})
     judgings = {judging.name: judging for judging in trial.judgings.all()}
-    found: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "timestamp": trial.finished.isoformat().replace("+00:00", "Z") if trial.finished else None,
         "eval_id": trial.scenario.key,
         "dataset": run.suite.name,
@@ -51,7 +51,7 @@ def record(run: Run, trial: Trial) -> dict[str, Json]:
         "outcome": trial.outcome,
         "seconds": trial.seconds,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _value(trial: Trial, aggregate: Mapping[str, Any]) -> float:
@@ -90,7 +90,7 @@ def _evaluator_results(
 def _evaluator_result(score: Mapping[str, Any], judging: JudgingRecord | None) -> dict[str, Json]:
     detail = score.get("detail", {})
     value = score.get("value")
-    found: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "name": score["name"],
         "type": detail.get("type") or score["layer"],
         "score": 0.0 if value is None else value,
@@ -102,7 +102,7 @@ def _evaluator_result(score: Mapping[str, Any], judging: JudgingRecord | None) -
         "evaluator_provider_request": _prompts(judging),
         "error": score.get("error") or None,
     }
-    return {name: item for name, item in found.items() if item is not None}
+    return {name: item for name, item in fields.items() if item is not None}
 
 
 def _prompts(judging: JudgingRecord | None) -> dict[str, Json] | None:

@@ -22,7 +22,7 @@ def write_atomically(path: Path, text: str) -> None:
 
     Special files such as /dev/stdout are written to, not replaced. Raises `NotWritable`.
     """
-    with _telling(path):
+    with _named_in_errors(path):
         place = _place(path)
         if place.exists() and not place.is_file():
             place.write_text(text, encoding="utf-8")
@@ -32,13 +32,13 @@ def write_atomically(path: Path, text: str) -> None:
 
 def check_places(json_file: str | None, junit_file: str | None, folder: str | None) -> None:
     """Create the output folders before the run. Raises `NotWritable`."""
-    for given in (json_file, junit_file, folder and f"{folder}/any.json"):
-        if given:
-            _check(Path(given))
+    for name in (json_file, junit_file, folder and f"{folder}/any.json"):
+        if name:
+            _check(Path(name))
 
 
 def _check(path: Path) -> None:
-    with _telling(path):
+    with _named_in_errors(path):
         place = _place(path)
         if not place.exists() or place.is_file():
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _telling(path: Path) -> Iterator[None]:
+def _named_in_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -43,8 +43,8 @@ def _case(run: Mapping[str, Any], trial: Mapping[str, Any]) -> Element:
     case = Element("testcase", attributes | _time(trial["seconds"]))
     tag = {"fail": "failure", "error": "error", None: "skipped"}.get(trial["outcome"])
     if tag:
-        told = _clean("\n".join(reasons(trial)))
-        SubElement(case, tag, message=told[:300]).text = told
+        text = _clean("\n".join(reasons(trial)))
+        SubElement(case, tag, message=text[:300]).text = text
     return case
 
 

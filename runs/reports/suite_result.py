@@ -19,7 +19,7 @@ TIER = "golden"
 
 def suite_run(run: Run) -> SuiteRun:
     """Return a run's data for an EvalSuiteResult. Expects suite_version and target to be loaded."""
-    config, told = run.suite_version.config, run.fingerprint.get("staleness") or {}
+    config, staleness = run.suite_version.config, run.fingerprint.get("staleness") or {}
     return SuiteRun(
         run_id=str(run.pk),
         timestamp=(run.started or run.created).isoformat().replace("+00:00", "Z"),
@@ -27,21 +27,21 @@ def suite_run(run: Run) -> SuiteRun:
         tool_name=config.get("tool") or run.suite.slug,
         agent_endpoint=_endpoint(run),
         cases=_cases(run),
-        tool_version=told.get("tool_version") or run.tool_version or None,
-        description_hash=told.get("description_hash"),
-        registry_size=told.get("registry_size"),
+        tool_version=staleness.get("tool_version") or run.tool_version or None,
+        description_hash=staleness.get("description_hash"),
+        registry_size=staleness.get("registry_size"),
         eval_file_hash=config.get("eval_file_hash") or run.suite_version.sha256[:12],
-        staleness_warnings=tuple(told.get("warnings") or ()),
-        stale=bool(told.get("stale")),
-        generated_hash=told.get("generated_hash"),
+        staleness_warnings=tuple(staleness.get("warnings") or ()),
+        stale=bool(staleness.get("stale")),
+        generated_hash=staleness.get("generated_hash"),
         baseline=_baseline(run),
     )
 
 
 def _endpoint(run: Run) -> str:
     """Return the agent's endpoint; for older releases' runs the target's current one."""
-    kept = run.fingerprint.get("endpoint", run.target.definition.get("url"))
-    return kept or run.target.name
+    endpoint = run.fingerprint.get("endpoint", run.target.definition.get("url"))
+    return endpoint or run.target.name
 
 
 def _baseline(run: Run) -> Baseline | None:
@@ -55,7 +55,7 @@ def _cases(run: Run) -> tuple[CaseResult, ...]:
     by_key: dict[str, list[Trial]] = {}
     for trial in trials:
         by_key.setdefault(trial.scenario.key, []).append(trial)
-    return tuple(_case(key, found) for key, found in by_key.items())
+    return tuple(_case(key, repeated) for key, repeated in by_key.items())
 
 
 def _case(key: str, trials: list[Trial]) -> CaseResult:

@@ -1,7 +1,7 @@
 """Pages over 1,000 runs of 100 trials, and the same over ten times as many runs.
 
 Server time is what the WSGI application takes, told by `tests.bench.timed` in a `Server-Timing` header: no socket and
-no client is in it. EVALHUB_BENCH_DATA keeps the made-up histories between two calls; without it they are made anew.
+no client is in it. EVALHUB_BENCH_DATA keeps the generated histories between two calls; without it they are made anew.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ PROCESS_MB, TIER_MB = 110.0, 250.0
 FLAT = 1.3
 
 PAGES: dict[str, tuple[str, float, str]] = {
-    "project home": ("/p/made-up/", 25.0, "-"),
-    "run list, HTML": ("/p/made-up/runs/", 25.0, "promptfoo 25.3, phoenix 138"),
+    "project home": ("/p/demo-data/", 25.0, "-"),
+    "run list, HTML": ("/p/demo-data/runs/", 25.0, "promptfoo 25.3, phoenix 138"),
     "run list, JSON": ("/api/v1/runs", 10.0, "phoenix 8.4 without scores"),
-    "run, first 50 trials": ("/p/made-up/runs/{run}/", 25.0, "promptfoo 9.6, inspect 168"),
-    "trial": ("/p/made-up/trials/{trial}/", 25.0, "-"),
+    "run, first 50 trials": ("/p/demo-data/runs/{run}/", 25.0, "promptfoo 9.6, inspect 168"),
+    "trial": ("/p/demo-data/trials/{trial}/", 25.0, "-"),
     "new run, with its plan": (
-        "/p/made-up/runs/new/?suite=taskmgr-basics&targets=claude-code%20%C2%B7%20sonnet&trials=3",
+        "/p/demo-data/runs/new/?suite=taskmgr-basics&targets=claude-code%20%C2%B7%20sonnet&trials=3",
         25.0,
         "-",
     ),
-    "trends": ("/p/made-up/trends/", 25.0, "promptfoo 1.3 (values alone, as JSON)"),
+    "trends": ("/p/demo-data/trends/", 25.0, "promptfoo 1.3 (values alone, as JSON)"),
 }
 """Address, target of the median in milliseconds, and what peers were measured at for the same task."""
 
@@ -54,7 +54,7 @@ from evalhub.teams.access import local_owner
 from evalhub.teams.models import ApiToken, Membership, Project
 from runs.models import Run, Trial
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-user, project = local_owner(), Project.objects.get(slug="made-up")
+user, project = local_owner(), Project.objects.get(slug="demo-data")
 Membership.objects.get_or_create(project=project, user=user, defaults={"role": "admin"})
 session = import_module(settings.SESSION_ENGINE).SessionStore()
 session.update({SESSION_KEY: str(user.pk), BACKEND_SESSION_KEY: settings.AUTHENTICATION_BACKENDS[0]})
@@ -98,7 +98,7 @@ def signed_in(data: Path, env: dict[str, str]) -> Visitor:
 
 @contextmanager
 def history(name: str, runs: int, trials: int, database: str) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Give a data directory and environment with a made-up history."""
+    """Give a data directory and environment with a generated history."""
     with ExitStack() as stack:
         kept = os.environ.get("EVALHUB_BENCH_DATA")
         root = Path(kept or stack.enter_context(tempfile.TemporaryDirectory(prefix="evalhub-bench-")))

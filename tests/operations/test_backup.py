@@ -91,7 +91,7 @@ def test_the_secret_is_for_its_owner_only(tmp_path):
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="There is a server on PostgreSQL only.")
 def test_a_database_server_is_dumped_before_files_are_copied(tmp_path):
     make_project("tools")
-    assert f"The database is in {tmp_path / 'safe/evalhub.dump'}" in backup(tmp_path / "safe")
+    assert f"Copied the database to {tmp_path / 'safe/evalhub.dump'}." in backup(tmp_path / "safe")
     listed = subprocess.run(
         ["pg_restore", "--list", str(tmp_path / "safe/evalhub.dump")],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Two runs side by side."""
+"""`compare_runs`: compare two runs."""
 
 from __future__ import annotations
 

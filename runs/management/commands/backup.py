@@ -1,4 +1,4 @@
-"""Backups, while evalhub runs."""
+"""`backup`: copy everything while evalhub runs."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from evalhub.web.numbers import file_size
+from evalhub.web.numbers import counted, file_size
 from runs.warehouse.backup import BackupFailed, back_up
 from scenarios.commands import EvalhubCommand, Refused, Result
 
 
 class Command(EvalhubCommand):
-    help = "Copy the database, the kept files and the secret into a folder, while evalhub runs."
+    help = "Copy the database, the stored files and the secret key to a folder while evalhub runs."
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("folder", help="made when it is missing; a second backup adds what is new")
+        parser.add_argument("folder", help="created if missing; a second backup adds only new files")
 
     def work(self, options: dict[str, Any]) -> Result:
         folder = _folder(options["folder"])
@@ -26,11 +26,11 @@ class Command(EvalhubCommand):
             raise Refused(str(error), id="backup/failed") from error
         except (OSError, sqlite3.Error) as error:
             raise Refused(
-                f"{folder}: the backup failed: {error}. Check its space and owner.", id="backup/failed"
+                f"{folder}: the backup failed: {error}. Check free space and permissions.", id="backup/failed"
             ) from error
         lines = [
-            f"The database is in {copied.database}.",
-            f"{copied.files} new files of {file_size(copied.bytes)} are in {folder / 'artifacts'}.",
+            f"Copied the database to {copied.database}.",
+            f"Copied {counted(copied.files, 'new file')} ({file_size(copied.bytes)}) to {folder / 'artifacts'}.",
         ]
         document = {
             "folder": str(folder),
@@ -41,8 +41,8 @@ class Command(EvalhubCommand):
         return Result("\n".join(lines), document)
 
 
-def _folder(said: str) -> Path:
-    # As a variable that is not set; it would be the folder that one is in.
-    if not said:
-        raise Refused("The folder is empty. Name one; '.' is the one that you are in.", id="backup/folder")
-    return Path(said)
+def _folder(name: str) -> Path:
+    # An unset variable of a script must not mean the current folder.
+    if not name:
+        raise Refused("The folder is empty. Name one, or use '.' for the current folder.", id="backup/folder")
+    return Path(name)

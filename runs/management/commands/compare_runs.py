@@ -1,4 +1,4 @@
-"""Two runs side by side."""
+"""`compare_runs`: compare two runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result
 
 
 class Command(EvalhubCommand):
-    help = "Say which scenarios passed in run A and fail in run B, and the other way round. Exit 3 on regressions."
+    help = (
+        "List scenarios that passed in run A and fail in run B, and vice versa. Exits with 3 on regressions."
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("a", type=int, metavar="A", help="the run to hold against, such as a baseline")
-        parser.add_argument("b", type=int, metavar="B")
+        parser.add_argument("a", type=int, metavar="A", help="the earlier run, such as a baseline")
+        parser.add_argument("b", type=int, metavar="B", help="the later run")
 
     def work(self, options: dict[str, Any]) -> Result:
         a, b = options["a"], options["b"]
@@ -30,13 +32,13 @@ class Command(EvalhubCommand):
             "removed": list(changes.removed),
             "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
         }
-        words = {
+        labels = {
             "regressions": "Regressed",
-            "new_passes": "Passes now",
+            "new_passes": "New passes",
             "added": "Added",
             "removed": "Removed",
         }
-        lines = [f"{word}: {', '.join(document[name])}" for name, word in words.items() if document[name]]
+        lines = [f"{label}: {', '.join(document[name])}" for name, label in labels.items() if document[name]]
         if changed := named(changes.not_comparable):
             lines.append(changed)
         return Result(
@@ -45,8 +47,8 @@ class Command(EvalhubCommand):
 
 
 def _run(pk: int) -> Run:
-    # One by one: among several, SQLite takes no number that no run can have.
-    found = Run.objects.filter(pk=pk).first()
-    if found is None:
-        raise Refused(f"There is no run {pk}. The runs page lists those there are.", id="run/unknown")
-    return found
+    # One query a run: with several numbers in one, SQLite fails on those beyond 64 bits.
+    run = Run.objects.filter(pk=pk).first()
+    if run is None:
+        raise Refused(f"There is no run {pk}. The runs page lists all runs.", id="run/unknown")
+    return run

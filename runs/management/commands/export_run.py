@@ -1,4 +1,4 @@
-"""A run in a file."""
+"""`export_run`: write a run to a file."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from scenarios.commands import EvalhubCommand, Refused, Result
 
 
 class Command(EvalhubCommand):
-    help = "Write a run as suite result, AgentV JSONL, JUnit or JSON, to a file or to standard output."
+    help = "Export a run as EvalSuiteResult, AgentV JSONL, JUnit or JSON, to a file or standard output."
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("id", type=int)
         parser.add_argument("--format", choices=EXPORTS, default="json")
-        parser.add_argument("--output", metavar="FILE", help="write there instead")
+        parser.add_argument("--output", metavar="FILE", help="write to this file instead of standard output")
 
     def work(self, options: dict[str, Any]) -> Result:
         if not Run.objects.filter(pk=options["id"]).exists():
-            raise Refused(
-                f"There is no run {options['id']}. The runs page lists those there are.", id="run/unknown"
-            )
+            raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
         text = exported(options["id"], options["format"])
         if not options["output"]:
             return Result(

@@ -1,4 +1,4 @@
-"""Captured evidence graded, nothing stored."""
+"""`grade`: grade captured evidence without storing anything."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ SIGNS = {True: "✓", False: "✗", None: "–"}
 
 
 class Command(EvalhubCommand):
-    help = "Grade captured evidence by a scenario: every layer's scores, with nothing stored."
+    help = "Grade captured evidence against a scenario and print every score; nothing is stored."
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="the request as JSON; docs/api.md, Grading")
+        parser.add_argument("file", metavar="FILE", help="the request as JSON (see Grading in docs/api.md)")
 
     def work(self, options: dict[str, Any]) -> Result:
-        wanted = _request(options["file"], read_bytes(options["file"], "the request"))
+        request = _request(options["file"], read_bytes(options["file"], "the request"))
         try:
-            graded = grade_in_workspace(wanted, settings.WORK_DIR, containment())
+            graded = grade_in_workspace(request, settings.WORK_DIR, containment())
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
         except ProviderError as error:
@@ -40,7 +40,7 @@ def _request(path: str, content: bytes) -> Grading:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the document"
         raise Refused(
-            f"{path}: {where}: {first['msg'].rstrip('.')}. Correct the request.", id="grade/request"
+            f"{path}: {where}: {first['msg'].rstrip('.')}. Fix the request.", id="grade/request"
         ) from error
 
 
@@ -48,6 +48,6 @@ def _text(graded: dict[str, Any]) -> str:
     lines = [f"{graded['scenario']}: {graded['outcome']}"]
     for score in graded["scores"]:
         value = "not measured" if score["value"] is None else f"{score['value']:g}"
-        said = f"  {score['message']}" if score["message"] else ""
-        lines.append(f"{SIGNS[score['passed']]} {score['layer']}/{score['name']}: {value}{said}")
+        message = f"  {score['message']}" if score["message"] else ""
+        lines.append(f"{SIGNS[score['passed']]} {score['layer']}/{score['name']}: {value}{message}")
     return "\n".join([*lines, graded["error"]] if graded["error"] else lines)

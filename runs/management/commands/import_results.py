@@ -1,4 +1,4 @@
-"""Results of other programs."""
+"""`import_results`: import other programs' results as runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scenarios.commands import (
 
 
 class Command(EvalhubCommand):
-    help = "Store results that others made: EvalSuiteResult files, or AgentV's JSON lines. Once for each content."
+    help = "Import other programs' results as runs: EvalSuiteResult files, or AgentV's JSON lines."
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH")

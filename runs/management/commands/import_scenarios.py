@@ -1,4 +1,4 @@
-"""Files in, and the targets that come with them."""
+"""`import_scenarios`: store scenario files and their targets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from scenarios.imports import Imported, import_files
 
 
 class Command(EvalhubCommand):
-    help = "Store scenario files, folders or bundles as versions of suites, with the targets that come with them."
+    help = "Store scenario files, folders or bundles as versions of suites, and import their targets."
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or bundle")
@@ -38,17 +38,17 @@ class Command(EvalhubCommand):
         project = chosen_project(options["project"])
         bundles = [(Path(path), read_path(Path(path))) for path in options["paths"]]
         with transaction.atomic():
-            taken = [_take(path, bundle, project, strict=options["strict"]) for path, bundle in bundles]
+            stored = [_store(path, bundle, project, strict=options["strict"]) for path, bundle in bundles]
         document = {
-            "suites": [_json(each) for imported, _ in taken for each in imported],
-            "targets": [_target_json(each) for _, brought in taken for each in brought.targets],
-            "target_problems": [each.as_json() for _, brought in taken for each in brought.problems],
+            "suites": [_json(each) for imported, _ in stored for each in imported],
+            "targets": [_target_json(each) for _, uploaded in stored for each in uploaded.targets],
+            "target_problems": [each.as_json() for _, uploaded in stored for each in uploaded.problems],
         }
-        text = "\n".join(line for each in taken for line in _lines(*each))
+        text = "\n".join(line for each in stored for line in _lines(*each))
         return Result(text, document, FAILED if document["target_problems"] else PASSED)
 
 
-def _take(
+def _store(
     path: Path, bundle: Bundle, project: Project, *, strict: bool
 ) -> tuple[tuple[Imported, ...], UploadedTargets]:
     """Store a bundle's suites, and import its targets as `run_scenarios` does."""
@@ -59,13 +59,13 @@ def _take(
     return imported, import_uploaded_targets(versions, by=by, base_folder=folder)
 
 
-def _lines(imported: tuple[Imported, ...], brought: UploadedTargets) -> list[str]:
+def _lines(imported: tuple[Imported, ...], uploaded: UploadedTargets) -> list[str]:
     lines = [_text(each) for each in imported]
-    if brought.targets:
-        lines.append(f"Imported targets: {', '.join(each.name for each in brought.targets)}.")
-    if brought.problems:
+    if uploaded.targets:
+        lines.append(f"Imported targets: {', '.join(each.name for each in uploaded.targets)}.")
+    if uploaded.problems:
         lines.append("The targets file has errors and was not imported; the suites were stored:")
-    return [*lines, *(f"  {problem}" for problem in brought.problems)]
+    return [*lines, *(f"  {problem}" for problem in uploaded.problems)]
 
 
 def _target_json(target: Target) -> dict[str, Any]:
@@ -76,13 +76,13 @@ def _text(imported: Imported) -> str:
     changes = imported.changes
     parts = [f"{len(keys)} {word}" for word, keys in _by_kind(imported).items() if keys]
     version = f"{imported.suite.slug} v{imported.version.number}"
-    state = "new" if imported.new_version else "as before"
+    state = "new" if imported.new_version else "unchanged"
     lines = [
         f"{version} ({state}): {counted(len(changes.added) + len(changes.changed) + len(changes.unchanged), 'scenario')}"
     ]
     lines[0] += f"; {', '.join(parts)}" if imported.new_version and parts else ""
     if imported.guidance is not None:
-        lines.append(f"  {imported.guidance} ({'new' if imported.new_guidance else 'as before'})")
+        lines.append(f"  {imported.guidance} ({'new' if imported.new_guidance else 'unchanged'})")
     return "\n".join([*lines, *(f"  {lint}" for lint in imported.lints)])
 
 

@@ -1,4 +1,4 @@
-"""Retention: what is old enough goes, on request."""
+"""`prune`: delete old transcripts and files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from scenarios.commands import EvalhubCommand, Result, acting_user
 
 class Command(EvalhubCommand):
     help = (
-        "Remove transcripts and kept files of old runs, and files that no run names any more. "
-        "Results stay: outcomes, scores, judgings, commands and every trend."
+        "Delete transcripts and artifacts of old runs, and files that no run uses anymore. "
+        "Results stay: outcomes, scores, judgings, commands and trends."
     )
 
     def arguments(self, parser: ArgumentParser) -> None:
@@ -26,19 +26,21 @@ class Command(EvalhubCommand):
             "--older-than",
             type=number_of_days,
             metavar="DAYS",
-            help="of runs from before so many days (default: of none)",
+            help="prune runs older than this many days (default: none)",
         )
-        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="print what would be deleted, delete nothing"
+        )
 
     def work(self, options: dict[str, Any]) -> Result:
         days, dry_run = options["older_than"], options["dry_run"]
         before = timezone.now() - timedelta(days=days) if days is not None else None
         done = prune_runs(before, by=acting_user(), dry_run=dry_run) if before else Pruned()
-        # What a dry run would have let go of runs is named by them still.
+        # In a dry run the old runs still name the files that a real one would delete.
         done += prune_files(dry_run=dry_run, let_go=before if dry_run else None)
-        would = "Would remove" if dry_run else "Removed"
+        verb = "Would delete" if dry_run else "Deleted"
         text = (
-            f"{would} {done.transcripts} transcripts and {done.artifacts} artifacts of {done.runs} runs, "
-            f"and {done.files} files of {file_size(done.bytes)} that no run names."
+            f"{verb} {done.transcripts} transcripts and {done.artifacts} artifacts of {done.runs} runs, "
+            f"and {done.files} unused files ({file_size(done.bytes)})."
         )
         return Result(text, {**asdict(done), "dry_run": dry_run})

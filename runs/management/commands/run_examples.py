@@ -1,4 +1,4 @@
-"""The examples, run for real through the workers and held against what they should come to."""
+"""`run_examples`: run the examples and compare their outcomes with the expected ones."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from scenarios.commands import FAILED, EvalhubCommand, Result
 
 
 class Command(EvalhubCommand):
-    help = "Run the example suites and compare with scenarios/examples/expected.yaml."
+    help = "Run the example suites and compare their outcomes with scenarios/examples/expected.yaml."
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--now", action="store_true", help="run in this process, without workers")
-        parser.add_argument("--again", action="store_true", help="run also what was run before")
+        parser.add_argument("--again", action="store_true", help="rerun examples that already ran")
 
     def work(self, options: dict[str, Any]) -> Result:
         project, owner, expected = default_project(), local_owner(), expected_outcomes()
@@ -32,6 +32,6 @@ class Command(EvalhubCommand):
         differences = [line for document in documents for line in differing(document, expected)]
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
         text = [printed(digest, terminal_of(self.stdout)) for digest in digests]
-        text += differences or ["Every example came out as expected."]
+        text += differences or ["All examples had the expected outcomes."]
         document = {"runs": documents, "differences": differences}
         return Result("\n".join(text), document, FAILED if differences else 0)

@@ -1,4 +1,4 @@
-"""Runs from the command line."""
+"""`run_scenarios`: run suites from the command line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from scenarios.commands import (
 
 
 class Command(EvalhubCommand):
-    help = "Run scenarios of files or stored suites on targets, and print how it went."
+    help = "Run scenario files or stored suites on targets, and print the results."
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("suites", nargs="+", metavar="PATH-or-suite")
@@ -84,7 +84,7 @@ class Command(EvalhubCommand):
 
 
 def _writer(folder: str | None) -> run_here.Ended | None:
-    """Return what writes each run's EvalSuiteResult as soon as it has ended; None without a folder."""
+    """Return a function that writes a finished run's EvalSuiteResult; None without a folder."""
 
     if not folder:
         return None
@@ -103,22 +103,24 @@ def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str
 
 
 def _add_what(parser: ArgumentParser) -> None:
-    parser.add_argument("--target", action="append", default=[], help="name of a target; may be repeated")
-    parser.add_argument("--targets", metavar="FILE", help="targets file, taken over into the project")
-    parser.add_argument("--model", action="append", default=[], help="model for the target; may be repeated")
+    parser.add_argument("--target", action="append", default=[], help="name of a target; repeatable")
+    parser.add_argument("--targets", metavar="FILE", help="targets file to import into the project")
+    parser.add_argument("--model", action="append", default=[], help="model for the target; repeatable")
     parser.add_argument(
-        "--guidance", action="append", default=[], metavar="FILE-or-version", help="may be repeated"
+        "--guidance", action="append", default=[], metavar="FILE-or-version", help="repeatable"
     )
     parser.add_argument(
-        "--tags", action="append", default=[], help="one of a comma list; repeated: all of them"
+        "--tags", action="append", default=[], help="comma-separated, any may match; repeat to require all"
     )
     parser.add_argument("--tier", type=int, help="scenarios up to this tier")
-    parser.add_argument("--only", action="append", default=[], metavar="KEY", help="may be repeated")
-    parser.add_argument("--tool-version", default="", help="where no command tells it")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="KEY", help="key of a scenario; repeatable"
+    )
+    parser.add_argument("--tool-version", default="", help="if no command reports it")
 
 
 def _add_how(parser: ArgumentParser) -> None:
-    parser.add_argument("--trials", type=int, default=1, help="trials of each scenario (default: 1)")
+    parser.add_argument("--trials", type=int, default=1, help="trials per scenario (default: 1)")
     parser.add_argument(
         "--concurrency", type=int, help="trials at once (default: the target's workers, else 1)"
     )
@@ -128,22 +130,22 @@ def _add_how(parser: ArgumentParser) -> None:
         default=Priority.NORMAL.label,
         help="which launches of the project get its lanes first (default: %(default)s)",
     )
-    parser.add_argument("--timeout-seconds", type=float, help="for scenarios without a limit of their own")
+    parser.add_argument("--timeout-seconds", type=float, help="for scenarios that set no limit")
     parser.add_argument(
         "--threshold",
         type=float,
-        help="least mean of evaluators to pass, 0 to 1 (default: the suite's own, else 1)",
+        help="lowest mean of evaluators that passes, 0 to 1 (default: the suite's, else 1)",
     )
-    parser.add_argument("--no-judge", action="store_true", help="leave the judge out")
-    parser.add_argument("--judge-model", default="", help="target or model that judges")
+    parser.add_argument("--no-judge", action="store_true", help="skip the judge")
+    parser.add_argument("--judge-model", default="", help="target or model to judge with")
     parser.add_argument(
         "--baseline",
         default="",
         metavar="RUN|last-pass",
-        help="run to hold against (default: what is pinned)",
+        help="run to compare with (default: the pinned baseline)",
     )
-    parser.add_argument("--fail-on-regression", action="store_true", help="exit 3 when anything regressed")
-    parser.add_argument("--dry-run", action="store_true", help="say what would run, store nothing")
+    parser.add_argument("--fail-on-regression", action="store_true", help="exit with 3 if anything regressed")
+    parser.add_argument("--dry-run", action="store_true", help="print what would run, store nothing")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--now", action="store_true", help="run in this process, without workers")
     mode.add_argument("--wait", action="store_true", help="run through workers and wait")
@@ -159,30 +161,34 @@ def _add_how(parser: ArgumentParser) -> None:
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 <= seconds < math.inf:
-        raise ArgumentTypeError(f"{text} is no number of seconds: give 0 or more.")
+        raise ArgumentTypeError(f"{text} is not a number of seconds. Give 0 or more.")
     return seconds
 
 
 def _add_where(parser: ArgumentParser) -> None:
     parser.add_argument("--branch", default="")
     parser.add_argument("--commit", default="")
-    parser.add_argument("--run-tag", action="append", default=[], help="tag of the run; may be repeated")
-    parser.add_argument("--json-file", metavar="FILE", help="write the run documents there")
-    parser.add_argument("--junit-file", metavar="FILE", help="write JUnit XML there")
-    parser.add_argument("--output-dir", metavar="FOLDER", help="write an EvalSuiteResult of each run there")
+    parser.add_argument("--run-tag", action="append", default=[], help="tag of the run; repeatable")
+    parser.add_argument("--json-file", metavar="FILE", help="write the run documents to this file")
+    parser.add_argument("--junit-file", metavar="FILE", help="write JUnit XML to this file")
+    parser.add_argument(
+        "--output-dir", metavar="FOLDER", help="write an EvalSuiteResult per run to this folder"
+    )
 
 
 def _add_sources(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--config", metavar="FILE", help="runner configuration of tool-forge, for what is not given"
+        "--config", metavar="FILE", help="runner configuration of tool-forge; other options override it"
     )
     parser.add_argument(
-        "--seed-manifest", metavar="FILE", help="values for {{seed:…}} (default: the suite's own)"
+        "--seed-manifest", metavar="FILE", help="values for {{seed:…}} (default: the suite's)"
     )
     parser.add_argument(
-        "--snapshot", metavar="FILE|URL|command", help="values for {{snapshot:…}}, taken just before the run"
+        "--snapshot", metavar="FILE|URL|command", help="values for {{snapshot:…}}, read just before the run"
     )
-    parser.add_argument("--tool-registry", metavar="FILE|URL|command", help="tools, for staleness and stubs")
+    parser.add_argument(
+        "--tool-registry", metavar="FILE|URL|command", help="tools for staleness checks and stubs"
+    )
 
 
 def _request(project: Project, options: dict[str, Any]) -> Request:
@@ -229,7 +235,7 @@ def _selection_and_options(options: dict[str, Any]) -> tuple[Selection, RunOptio
 
 @transaction.atomic
 def _dry_run(project: Project, options: dict[str, Any]) -> Result:
-    """Return what would run. Files are read as for a run, and none of it is kept."""
+    """Return what would run; reads files as a run does, and stores nothing."""
     planned = _planned(plan(project, _request(project, options)))
     transaction.set_rollback(True)
     return planned

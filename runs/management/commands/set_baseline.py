@@ -1,4 +1,4 @@
-"""What others are held against."""
+"""`set_baseline`: pin a run as baseline."""
 
 from __future__ import annotations
 
@@ -16,20 +16,18 @@ class Command(EvalhubCommand):
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("id", type=int, metavar="RUN")
-        parser.add_argument("--branch", default="", help="for runs of this branch only")
+        parser.add_argument("--branch", default="", help="only for runs of this branch")
 
     def work(self, options: dict[str, Any]) -> Result:
         run = Run.objects.select_related("suite", "target", "project").filter(pk=options["id"]).first()
         if run is None:
-            raise Refused(
-                f"There is no run {options['id']}. The runs page lists those there are.", id="run/unknown"
-            )
+            raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
         try:
             baseline = set_baseline(run, by=acting_user(), branch=options["branch"])
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
         where = f" on branch {baseline.branch}" if baseline.branch else ""
-        text = f"Run {run.pk} is the baseline of {run.suite.slug} on {run.target.name}{where}."
+        text = f"Run {run.pk} is now the baseline of {run.suite.slug} on {run.target.name}{where}."
         document = {
             "run": run.pk,
             "suite": run.suite.slug,

@@ -1,4 +1,4 @@
-"""Values that the eval cases of a project expect."""
+"""`set_seed_manifest`: store a project's seed values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scenarios.commands import (
 
 
 class Command(EvalhubCommand):
-    help = "Keep a seed manifest for a project, for runs of suites that have none of their own; without FILE, none."
+    help = "Store a project's seed manifest, for suites without their own. Without FILE, remove it."
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", nargs="?", metavar="FILE", help="JSON with the values of {{seed:…}}")
@@ -34,5 +34,6 @@ class Command(EvalhubCommand):
             raise Refused(str(error), id=error.id) from error
         project.save(update_fields=["seed_manifest"])
         audit.record(project, acting_user(), "project.seed-manifest", file or "none")
-        said = f"Runs of {project.name} take their seed values from {file}." if file else "It has none now."
-        return Result(said, {"project": project.slug, "seed_manifest": project.seed_manifest})
+        done = f"Stored {file} as" if file else "Removed"
+        text = f"{done} the seed manifest of {project.name}."
+        return Result(text, {"project": project.slug, "seed_manifest": project.seed_manifest})

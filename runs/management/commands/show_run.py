@@ -1,4 +1,4 @@
-"""One stored run."""
+"""`show_run`: print one stored run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         if not Run.objects.filter(pk=options["id"]).exists():
-            raise Refused(
-                f"There is no run {options['id']}. The runs page lists those there are.", id="run/unknown"
-            )
+            raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
         if options["json"]:
             document, text = run_document(options["id"]), ""
         else:

@@ -1,4 +1,4 @@
-"""For health checks of containers: whether the worker of this machine says that it is here."""
+"""`worker_health`: check the worker of this machine, for containers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from scenarios.commands import EvalhubCommand, Refused, Result
 
 
 class Command(EvalhubCommand):
-    help = "Exit with 0 where a worker of this machine was heard of in the last minute."
+    help = "Exit with 0 if a worker on this machine sent a heartbeat in the last minute."
 
     def arguments(self, parser: ArgumentParser) -> None:
         pass
 
     def work(self, options: dict[str, Any]) -> Result:
         host = socket.gethostname()
-        here = Worker.heard(now=timezone.now()).filter(name__startswith=f"{host}:")
-        names = list(here.values_list("name", flat=True))
+        workers = Worker.heard(now=timezone.now()).filter(name__startswith=f"{host}:")
+        names = list(workers.values_list("name", flat=True))
         if not names:
             raise Refused(
-                f"No worker on {host} was heard of in the last minute. Look into its log, or start one.",
+                f"No worker on {host} sent a heartbeat in the last minute. Check its log, or start one.",
                 id="worker/silent",
             )
-        return Result(f"Heard of {', '.join(names)}.", {"workers": names})
+        return Result(f"Online: {', '.join(names)}.", {"workers": names})

@@ -1,4 +1,4 @@
-"""`make_history`: enough of everything, in a project that says it is made up."""
+"""`make_history`: every kind of data, in a project that is marked as demo data."""
 
 from __future__ import annotations
 
@@ -26,18 +26,24 @@ def made(runs: int, trials: int = 20) -> None:
 
 
 @pytest.fixture(scope="module")
-def told(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    # So many that every suite meets each of its targets twice, the second time with a baseline.
+def stored(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    # Every suite runs on each target twice, the second time with a baseline.
     yield from kept_rows(django_db_blocker, lambda: made(24))
 
 
 @pytest.fixture
-def history(told: None, db: None) -> Project:
-    return Project.objects.get(slug="made-up")
+def history(stored: None, db: None) -> Project:
+    return Project.objects.get(slug="demo-data")
 
 
-def test_the_project_is_told_as_made_up_by_its_name(history: Project) -> None:
-    assert history.name.startswith("Made up")
+def test_the_projects_name_marks_it_as_demo_data(history: Project) -> None:
+    assert history.name.startswith("Demo data")
+
+
+def test_projects_of_the_first_release_get_more_data(db: None) -> None:
+    make_project("made-up", name="Made up: made-up")
+    call_command("make_history", runs=1, trials=1, project="made-up", stdout=StringIO(), stderr=StringIO())
+    assert Run.objects.filter(project__slug="made-up").count() == 1
 
 
 def test_it_refuses_a_project_that_may_have_real_results(db: None) -> None:
@@ -47,7 +53,7 @@ def test_it_refuses_a_project_that_may_have_real_results(db: None) -> None:
     with pytest.raises(SystemExit) as stopped:
         call_command("make_history", runs=1, trials=1, project="tools", stderr=err)
     assert stopped.value.code == 2
-    assert "is not made up" in err.getvalue()
+    assert "may have real results" in err.getvalue()
     assert Run.objects.count() == before
 
 
@@ -58,7 +64,7 @@ def test_counters_agree_with_the_trials(history: Project) -> None:
         assert (run.trials, run.open, run.state) == (20, 0, "finished")
 
 
-def test_there_is_something_of_everything(history: Project) -> None:
+def test_the_history_has_every_kind_of_data(history: Project) -> None:
     runs = Run.objects.filter(project=history)
     assert Suite.objects.filter(project=history).count() == 4
     assert runs.values("target").distinct().count() == 3
@@ -68,7 +74,7 @@ def test_there_is_something_of_everything(history: Project) -> None:
         assert kept.objects.exists(), kept.__name__
 
 
-def test_rollups_are_those_of_the_trials(history: Project) -> None:
+def test_rollups_agree_with_the_trials(history: Project) -> None:
     run = Run.objects.filter(project=history).first()
     rolled = RunMeasure.objects.get(run=run, scenario=None, measure__layer="trial", measure__name="pass")
     counted = Trial.objects.filter(run=run).exclude(outcome="error")
@@ -76,20 +82,20 @@ def test_rollups_are_those_of_the_trials(history: Project) -> None:
     assert rolled.passed == run.passed
 
 
-def test_a_transcript_holds_the_commands_that_are_counted(history: Project) -> None:
+def test_a_transcript_has_the_counted_commands(history: Project) -> None:
     trial = Trial.objects.filter(run__project=history, outcome="fail", commands__failed=True).first()
     assert trial is not None
     lines = [event.command for event in trial.transcript.unpack().events if event.type == "tool_call"]
     assert trial.commands.first().line in lines
 
 
-def test_a_later_history_goes_on_in_the_same_project(history: Project) -> None:
+def test_a_second_call_adds_to_the_same_project(history: Project) -> None:
     made(1)
     assert Run.objects.filter(project=history).count() == 25
     assert Suite.objects.filter(project=history).count() == 4
 
 
-def test_the_same_seed_tells_the_same_story() -> None:
+def test_the_same_seed_gives_the_same_history() -> None:
     assert list(chapters(30, seed=7, now=NOW)) == list(chapters(30, seed=7, now=NOW))
     assert list(chapters(30, seed=7, now=NOW)) != list(chapters(30, seed=8, now=NOW))
 
