@@ -32,18 +32,18 @@ class AlertListFilters(AddressFilters):
 
     def condition(self) -> Q:
         """Return the filters as one condition on alerts."""
-        found = Q()
+        condition = Q()
         if self.assignee:
-            found &= Q(assignee=None) if self.assignee == NOBODY else Q(assignee__username=self.assignee)
+            condition &= Q(assignee=None) if self.assignee == NOBODY else Q(assignee__username=self.assignee)
         if self.q:
             # Search regressions per alert: there are far fewer alerts than changes.
-            lost = Change.objects.filter(run=OuterRef("run"), after__lt=F("before"))
-            found &= (
+            regressed = Change.objects.filter(run=OuterRef("run"), after__lt=F("before"))
+            condition &= (
                 Q(run__suite__name__icontains=self.q)
                 | Q(run__target__name__icontains=self.q)
-                | Q(Exists(lost.filter(scenario__key__icontains=self.q)))
+                | Q(Exists(regressed.filter(scenario__key__icontains=self.q)))
             )
-        return found
+        return condition
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,23 @@ class Counts:
     """How many alerts of each state there are."""
 
     all: Counter[str]
-    found: Counter[str]
-    """Those that match the filters."""
+    matching: Counter[str]
+    """Alerts that match the filters."""
     left: dict[str, Counter[str]]
-    """Those that match without one of the filters, by its name."""
+    """Alerts that match without one of the filters, by its name."""
 
 
 def alert_counts(project: Project, filters: AlertListFilters) -> Counts:
     """Return how many alerts each state has, and how many match. One query."""
-    asked = {"found": filters} | {f"without_{name}": filters.without(name) for name, _ in filters.in_force}
-    counts = {name: Count("pk", filter=Q(pk__gt=0) & each.condition()) for name, each in asked.items()}
+    variants = {"matching": filters} | {
+        f"without_{name}": filters.without(name) for name, _ in filters.in_force
+    }
+    counts = {name: Count("pk", filter=Q(pk__gt=0) & each.condition()) for name, each in variants.items()}
     alerts = Alert.objects.filter(project=project).order_by().values("state")
     rows = list(alerts.annotate(n=Count("pk"), **counts))
     by_name = {name: Counter({row["state"]: row[name] for row in rows}) for name in ("n", *counts)}
     left = {name: by_name[f"without_{name}"] for name, _ in filters.in_force}
-    return Counts(by_name["n"], by_name["found"], left)
+    return Counts(by_name["n"], by_name["matching"], left)
 
 
 def in_force(filters: AlertListFilters, state: str, counts: Counts) -> list[InForce]:

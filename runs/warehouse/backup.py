@@ -55,7 +55,7 @@ def back_up(folder: Path) -> Copied:
         copied = [_copy_file(name, folder / "artifacts") for name in _kept_names()]
     except store_errors() as error:
         raise BackupFailed(
-            f"{folder}: the files could not be copied: {error}. Check its space and owner."
+            f"{folder}: the files could not be copied: {error}. Check free space and permissions."
         ) from error
     new = [size for size in copied if size is not None]
     return Copied(database, len(new), sum(new))
@@ -86,8 +86,8 @@ def _dump_postgresql(target: Path) -> Path:
         ) from error
     if ended.returncode:
         part.unlink(missing_ok=True)
-        said = ended.stderr.decode("utf-8", "replace").strip().rstrip(".")
-        raise BackupFailed(f"pg_dump failed, so nothing was copied: {said}.")
+        reason = ended.stderr.decode("utf-8", "replace").strip().rstrip(".")
+        raise BackupFailed(f"pg_dump failed, so nothing was copied: {reason}.")
     part.chmod(0o600)
     part.replace(target)
     return target
@@ -106,9 +106,9 @@ def _copy_sqlite(target: Path) -> Path:
     part.unlink(missing_ok=True)
     with closing(sqlite3.connect(name)) as source, closing(sqlite3.connect(part)) as copy:
         source.backup(copy)
-        (said,) = copy.execute("PRAGMA integrity_check").fetchone()
-    if said != "ok":
-        raise OSError(f"The copy of {name} is damaged: {said}.")
+        (result,) = copy.execute("PRAGMA integrity_check").fetchone()
+    if result != "ok":
+        raise OSError(f"The copy of {name} is damaged: {result}.")
     part.chmod(0o600)
     part.replace(target)
     return target

@@ -1,4 +1,4 @@
-"""What is wrong with the file store, told by `manage.py check --database default` and by `migrate`."""
+"""Check for workers with another file store, in `manage.py check --database default` and `migrate`."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ def passes(run_id: int) -> dict[str, bool]:
 
 
 def passed_of(outcomes: Mapping[str, Iterable[str]]) -> dict[str, bool]:
-    """Return for each scenario whether it passed, from the outcomes of its trials that finished.
+    """Return for each scenario whether it passed, from the outcomes of its finished trials.
 
     It passed if at least one trial passed and none failed. Errors and cancelled trials don't count.
     """
-    return {key: set(found) - {"error"} == {"pass"} for key, found in outcomes.items()}
+    return {key: set(own) - {"error"} == {"pass"} for key, own in outcomes.items()}
 
 
 def incomparable(before: Run, after: Run) -> dict[str, Reasons]:
@@ -45,7 +45,7 @@ def incomparable(before: Run, after: Run) -> dict[str, Reasons]:
 
 
 def comparison_of(run: Run) -> Comparison:
-    """Return the changes since the run's baseline, none without one."""
+    """Return the changes since the run's baseline; empty without one."""
     return comparison_between(run.baseline, run) if run.baseline else Comparison()
 
 

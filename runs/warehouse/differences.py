@@ -36,7 +36,7 @@ LONGEST_VALUE = 300
 _HASH_OF = {"target": "target_sha256", "judge": "judge_sha256"}
 _JOINED = frozenset(("suite_version", "suite_sha256", *_HASH_OF.values(), "provider_version"))
 """Parts that a run's page shows with another one."""
-_KEPT_LATER = frozenset(_HASH_OF.values())
+_ADDED_LATER = frozenset(_HASH_OF.values())
 """Parts missing from older releases' fingerprints, where they are unknown."""
 
 
@@ -65,7 +65,7 @@ class Difference:
 
 def fingerprint_parts(run: Run) -> tuple[FingerprintPart, ...]:
     """Return the parts of a run's fingerprint that are known. Expects suite and guidance to be loaded."""
-    told = [
+    parts = [
         _suite(run),
         *(
             FingerprintPart(LABELS[name], _name(name, run), _short(name, run))
@@ -73,7 +73,7 @@ def fingerprint_parts(run: Run) -> tuple[FingerprintPart, ...]:
             if name not in _JOINED
         ),
     ]
-    return tuple([part for part in told if part.text or part.hash])
+    return tuple([part for part in parts if part.text or part.hash])
 
 
 def _suite(run: Run) -> FingerprintPart:
@@ -112,8 +112,8 @@ def _field(definition: Mapping[str, Any], name: str) -> str:
 
 
 def _is_shown(name: str, before: Run, after: Run) -> bool:
-    told = [bool(_value(name, run)) for run in (before, after)]
-    return all(told) if name in _KEPT_LATER else any(told)
+    known = [bool(_value(name, run)) for run in (before, after)]
+    return all(known) if name in _ADDED_LATER else any(known)
 
 
 def _row(name: str, before: Run, after: Run) -> Difference:
@@ -124,8 +124,8 @@ def _label(name: str, run: Run) -> str:
     if name not in HASHES:
         return _value(name, run)
     # Runs from before the names were stored describe the same parts differently.
-    called = _name(name, run) if name == "guidance" else ""
-    return f"{called} {_short(name, run)}".strip()
+    title = _name(name, run) if name == "guidance" else ""
+    return f"{title} {_short(name, run)}".strip()
 
 
 def _value(name: str, run: Run) -> str:

@@ -37,16 +37,17 @@ from runs.warehouse.subcommand_totals import ReadInteraction, SubcommandTotal, t
 FINISHED, RUNNING = TrialState.FINISHED.value, TrialState.RUNNING.value
 MOST_LOST = 3
 """Maximum reasons of one trial."""
-MOST_SAID = 4
-"""Maximum issues, and highlights, of a run."""
+MOST_STATEMENTS = 4
+"""Maximum number of issues, and of highlights, of a run."""
 
 
 class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     """A trial on its run's page."""
 
     key: str
-    """Of its scenario."""
-    stands: str
+    """Key of its scenario."""
+    progress: str
+    """Queued, running, finished or cancelled."""
     outcome: str
     pk: int
     scenario: int
@@ -68,18 +69,18 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
 
     @property
     def is_finished(self) -> bool:
-        return self.stands == FINISHED
+        return self.progress == FINISHED
 
     @property
     def mark(self) -> str:
-        """Its dot."""
+        """Return the kind of its dot."""
         if self.is_finished:
             return self.outcome
-        return "running" if self.stands == RUNNING else "none"
+        return "running" if self.progress == RUNNING else "none"
 
     @property
     def state(self) -> str:
-        return self.outcome or self.stands
+        return self.outcome or self.progress
 
     @property
     def number(self) -> int:
@@ -137,18 +138,18 @@ class Digest(Struct, frozen=True):
 
 def by_key(outcomes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Return outcomes by their scenario's key, in their order."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    grouped: defaultdict[str, list[str]] = defaultdict(list)
     for key, outcome in outcomes:
-        found[key].append(outcome)
-    return dict(found)
+        grouped[key].append(outcome)
+    return dict(grouped)
 
 
 def by_scenario(trials: Iterable[tuple[int, int, str]]) -> dict[int, list[tuple[int, str]]]:
     """Return key and outcome of trials by scenario, in the order of their keys."""
-    found: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+    grouped: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
     for scenario, pk, outcome in sorted(trials, key=itemgetter(1)):
-        found[scenario].append((pk, outcome))
-    return dict(found)
+        grouped[scenario].append((pk, outcome))
+    return dict(grouped)
 
 
 class ReadDetail(Struct, gc=False):
@@ -166,8 +167,8 @@ _digest = msgspec.json.Decoder(Digest)
 
 def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
     """Return the runs' stored digests. One query."""
-    kept = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
-    return {run: _digest.decode(bytes(content)) for run, content in kept}
+    stored = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
+    return {run: _digest.decode(bytes(content)) for run, content in stored}
 
 
 def write_digest(run: Run) -> None:
@@ -198,8 +199,8 @@ def digest_of(run: int) -> Digest:
         trials=trials,
         gates=gate_kinds(scores),
         gate_trials=gate_trials(scores),
-        issues=issues[:MOST_SAID],
-        highlights=highlights[:MOST_SAID],
+        issues=issues[:MOST_STATEMENTS],
+        highlights=highlights[:MOST_STATEMENTS],
         judged=judged,
         diagnosis=_diagnosis(findings),
         subcommands=totals(used),
@@ -208,17 +209,17 @@ def digest_of(run: int) -> Digest:
 
 
 def _rows(run: int) -> QuerySet[Trial, Any]:
-    found = Trial.objects.filter(run=run).order_by("position", "pk")
+    trials = Trial.objects.filter(run=run).order_by("position", "pk")
     columns = ("scenario__key", "state", "outcome", "pk", "scenario_id", "index", "seconds", "cost_usd")
-    return found.values_list(*columns, "error", Cast("scores", TextField()), Cast("detail", TextField()))
+    return trials.values_list(*columns, "error", Cast("scores", TextField()), Cast("detail", TextField()))
 
 
 def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...]) -> DigestedTrial:
-    key, stands, outcome, pk, scenario, index, seconds, cost_usd = own
+    key, progress, outcome, pk, scenario, index, seconds, cost_usd = own
     passed, total = _verdicts(scores)
     judge, judged = _judge(scores)
     return DigestedTrial(
-        *(key, stands, outcome, pk, scenario, index, seconds, cost_usd),
+        *(key, progress, outcome, pk, scenario, index, seconds, cost_usd),
         *(passed, total, judge, lost, total > 0 and judged is (passed < total)),
         *_interaction(scores),
     )
@@ -226,8 +227,8 @@ def _trial(own: Sequence[Any], scores: Sequence[ReadScore], lost: tuple[str, ...
 
 def _interaction(scores: Iterable[ReadScore]) -> tuple[float | None, float | None]:
     """Return layer 1's first-try rate and number of commands."""
-    told = {score.name: score.value for score in scores if score.layer == "interaction"}
-    return told.get("first_try_success_rate"), told.get("total_commands")
+    values = {score.name: score.value for score in scores if score.layer == "interaction"}
+    return values.get("first_try_success_rate"), values.get("total_commands")
 
 
 def _verdicts(scores: Iterable[ReadScore]) -> tuple[int, int]:
@@ -241,8 +242,8 @@ def _verdicts(scores: Iterable[ReadScore]) -> tuple[int, int]:
 
 
 def _judge(scores: Iterable[ReadScore]) -> tuple[float | None, bool | None]:
-    told = ((score.value, score.passed) for score in scores if score.layer == score.name == "judge")
-    return next(told, (None, None))
+    verdicts = ((score.value, score.passed) for score in scores if score.layer == score.name == "judge")
+    return next(verdicts, (None, None))
 
 
 def _lost(error: str, scores: Iterable[ReadScore], text: str) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ class ExternalRun:
 
 
 def read_results(content: bytes, file: str) -> tuple[ExternalRun, ...]:
-    """Return a results file's runs. Raises `RequestError` with what is wrong."""
+    """Return a results file's runs. Raises `RequestError` if it has none."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -56,13 +56,13 @@ def read_results(content: bytes, file: str) -> tuple[ExternalRun, ...]:
     value = _json(text)
     if isinstance(value, dict) and isinstance(value.get("cases"), list):
         return (_suite_result(value, file),)
-    found = _agentv(text, file)
-    if not found:
+    runs = _agentv(text, file)
+    if not runs:
         raise RequestError(
             f"{file}: no results found. Choose an EvalSuiteResult (JSON with `cases`) or AgentV's results "
             "(JSON lines with `eval_id`)."
         )
-    return found
+    return runs
 
 
 def _json(text: str) -> Any:
@@ -148,18 +148,18 @@ def _agentv(text: str, file: str) -> tuple[ExternalRun, ...]:
             records.setdefault(place, []).append(value)
         elif line.strip():
             bad.append(number)
-    told = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
-    warnings = (f"{file}: skipped lines that are not results: {told}.",) if bad else ()
+    skipped = ", ".join(map(str, bad[:5])) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+    warnings = (f"{file}: skipped lines that are not results: {skipped}.",) if bad else ()
     return tuple(
         ExternalRun(
             suite,
             "agentv",
             target,
-            tuple(_record(each) for each in found),
-            started=_first(found),
+            tuple(_record(each) for each in own),
+            started=_first(own),
             warnings=warnings,
         )
-        for (suite, target), found in records.items()
+        for (suite, target), own in records.items()
     )
 
 
@@ -169,8 +169,8 @@ def _first(records: list[dict[str, Any]]) -> datetime | None:
 
 def _record(value: dict[str, Any]) -> ExternalTrial:
     score, error = _number(value.get("score"), 1) or 0.0, str(value.get("error") or "")
-    told = value.get("outcome") if value.get("outcome") in ("pass", "fail", "error") else None
-    outcome = told or ("error" if error else "pass" if score >= 1.0 else "fail")
+    reported = value.get("outcome") if value.get("outcome") in ("pass", "fail", "error") else None
+    outcome = reported or ("error" if error else "pass" if score >= 1.0 else "fail")
     request = _object(value.get("agent_provider_request") or value.get("lm_provider_request"))
     hits, misses = _list(value.get("hits")), _list(value.get("misses"))
     aggregate = {
@@ -178,7 +178,7 @@ def _record(value: dict[str, Any]) -> ExternalTrial:
         "name": "score",
         "value": score,
         "passed": outcome == "pass",
-        "message": _reason(score, outcome, is_told=told is not None),
+        "message": _reason(score, outcome, is_reported=reported is not None),
         "detail": {"hits": hits, "misses": misses, "reasoning": value.get("reasoning") or ""},
     }
     return ExternalTrial(
@@ -194,8 +194,8 @@ def _record(value: dict[str, Any]) -> ExternalTrial:
     )
 
 
-def _reason(score: float, outcome: str, *, is_told: bool) -> str:
-    if is_told:
+def _reason(score: float, outcome: str, *, is_reported: bool) -> str:
+    if is_reported:
         return f"Score {score:.2f}, reported as {outcome}."
     return f"Score {score:.2f}, needs 1.00."
 
@@ -242,7 +242,7 @@ def _number(value: Any, divisor: int) -> float | None:
 
 def _moment(value: Any) -> datetime | None:
     try:
-        found = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+        at = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -26,5 +26,5 @@ def failed_scores(scores: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 def reasons_of(scores: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return why a trial failed, each sentence once: two gates may miss the same file."""
-    said = (score.get("message") or f"{score['name']} failed." for score in failed_scores(scores))
-    return list(dict.fromkeys(said))
+    messages = (score.get("message") or f"{score['name']} failed." for score in failed_scores(scores))
+    return list(dict.fromkeys(messages))

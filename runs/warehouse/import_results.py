@@ -36,22 +36,22 @@ def import_results(project: Project, content: bytes, file: str, *, by: User | No
     before = Run.objects.filter(project=project, trigger=Trigger.IMPORT, options__import__sha256=sha256)
     if before.exists():
         return tuple(before.order_by("pk"))
-    found = read_results(content, file)
+    parsed = read_results(content, file)
     launch = Launch.objects.create(project=project, by=by, trigger=Trigger.IMPORT, request={"file": file})
-    runs = tuple(_store(launch, each, sha256) for each in found)
+    runs = tuple(_store(launch, each, sha256) for each in parsed)
     audit.record(project, by, "results.import", file, runs=[run.pk for run in runs])
     return runs
 
 
-def _store(launch: Launch, foreign: ExternalRun, sha256: str) -> Run:
-    version = _suite_version(launch.project, foreign, launch.by)
+def _store(launch: Launch, external: ExternalRun, sha256: str) -> Run:
+    version = _suite_version(launch.project, external, launch.by)
     target, _ = Target.objects.get_or_create(
         project=launch.project,
-        name=foreign.target[:120],
-        defaults={"provider": IMPORTED, "definition": {"url": foreign.target}, "accepted": False},
+        name=external.target[:120],
+        defaults={"provider": IMPORTED, "definition": {"url": external.target}, "accepted": False},
     )
     now = timezone.now()
-    outcomes = [trial.outcome for trial in foreign.trials]
+    outcomes = [trial.outcome for trial in external.trials]
     run = Run.objects.create(
         project=launch.project,
         launch=launch,
@@ -61,61 +61,61 @@ def _store(launch: Launch, foreign: ExternalRun, sha256: str) -> Run:
         state=RunState.FINISHED,
         outcome=next((word for word in ("fail", "error", "pass") if word in outcomes), ""),
         options={
-            "import": {"sha256": sha256, "run_id": foreign.external_id},
-            "baseline": _baseline(launch, foreign),
+            "import": {"sha256": sha256, "run_id": external.external_id},
+            "baseline": _baseline(launch, external),
         },
-        fingerprint={"target": foreign.target, "provider": IMPORTED, "staleness": foreign.staleness},
-        warnings=[*foreign.warnings, *foreign.staleness.get("warnings", [])],
-        tool_version=str(foreign.staleness.get("tool_version") or ""),
+        fingerprint={"target": external.target, "provider": IMPORTED, "staleness": external.staleness},
+        warnings=[*external.warnings, *external.staleness.get("warnings", [])],
+        tool_version=str(external.staleness.get("tool_version") or ""),
         trials=len(outcomes),
         passed=outcomes.count("pass"),
         failed=outcomes.count("fail"),
         errors=outcomes.count("error"),
         by=launch.by,
         trigger=Trigger.IMPORT,
-        started=foreign.started or now,
-        finished=_finished(foreign, foreign.started or now),
+        started=external.started or now,
+        finished=_finished(external, external.started or now),
     )
-    _store_trials(run, version, foreign.trials)
+    _store_trials(run, version, external.trials)
     write_rollups(run)
     comparison.compare_with_baseline(run)
     return run
 
 
-def _finished(foreign: ExternalRun, started: datetime) -> datetime:
+def _finished(external: ExternalRun, started: datetime) -> datetime:
     """Return when the last trial ended, else the time that sequential trials would have ended."""
-    told = [trial.finished for trial in foreign.trials if trial.finished]
-    if told:
-        return max(told)
+    finished = [trial.finished for trial in external.trials if trial.finished]
+    if finished:
+        return max(finished)
     try:
-        return started + timedelta(seconds=max(0.0, sum(trial.seconds or 0.0 for trial in foreign.trials)))
+        return started + timedelta(seconds=max(0.0, sum(trial.seconds or 0.0 for trial in external.trials)))
     except (OverflowError, ValueError):
         # Times in files may be invalid, such as an impossible year.
         return started
 
 
-def _baseline(launch: Launch, foreign: ExternalRun) -> str:
+def _baseline(launch: Launch, external: ExternalRun) -> str:
     """Return the number of the run imported under the baseline's id, empty if none."""
-    if not foreign.baseline:
+    if not external.baseline:
         return ""
-    earlier = Run.objects.filter(project=launch.project, options__import__run_id=foreign.baseline)
+    earlier = Run.objects.filter(project=launch.project, options__import__run_id=external.baseline)
     pk = earlier.order_by("-pk").values_list("pk", flat=True).first()
     return str(pk) if pk else ""
 
 
-def _suite_version(project: Project, foreign: ExternalRun, by: User | None) -> SuiteVersion:
+def _suite_version(project: Project, external: ExternalRun, by: User | None) -> SuiteVersion:
     """Return the stored version with all cases, else create one from the results."""
-    keys = {trial.key for trial in foreign.trials}
-    suite = Suite.objects.filter(project=project, name=foreign.suite).first()
+    keys = {trial.key for trial in external.trials}
+    suite = Suite.objects.filter(project=project, name=external.suite).first()
     newest = suite.versions.first() if suite else None
     if newest is not None and keys <= set(newest.scenario_versions.values_list("scenario__key", flat=True)):
         return newest
     specs: dict[str, ScenarioSpec] = {}
-    for trial in foreign.trials:
+    for trial in external.trials:
         specs.setdefault(
             trial.key, ScenarioSpec(key=trial.key, description=trial.description, prompt=trial.prompt)
         )
-    parsed = ParsedSuite(foreign.suite, foreign.format, tuple(specs.values()), settings=foreign.config)
+    parsed = ParsedSuite(external.suite, external.format, tuple(specs.values()), settings=external.config)
     return store_suite(parsed, project, by=by).version
 
 

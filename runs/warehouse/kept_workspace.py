@@ -23,20 +23,20 @@ class KeptFile:
 
 
 def kept_files(
-    archive: IO[bytes], wanted: Callable[[KeptFile], bool] = lambda file: False
+    archive: IO[bytes], with_content: Callable[[KeptFile], bool] = lambda file: False
 ) -> Iterator[tuple[KeptFile, bytes]]:
-    """Yield an open archive's files, with content if requested.
+    """Yield an open archive's files, with the content of those that `with_content` selects.
 
     One file at a time is in memory. Raises one of `UNREADABLE`.
     """
     with tarfile.open(fileobj=archive, mode="r:gz") as packed:
         for number, entry in enumerate(packed):
             file = KeptFile(number, entry.name, entry.size)
-            stream = packed.extractfile(entry) if wanted(file) else None
+            stream = packed.extractfile(entry) if with_content(file) else None
             yield file, stream.read() if stream else b""
 
 
 def kept_file(archive: IO[bytes], number: int) -> tuple[KeptFile, bytes] | None:
     """Return the file at a position with its content, None if missing. Raises one of `UNREADABLE`."""
-    found = (each for each in kept_files(archive, lambda file: file.number == number))
-    return next((each for each in found if each[0].number == number), None)
+    files = kept_files(archive, lambda file: file.number == number)
+    return next((each for each in files if each[0].number == number), None)

@@ -79,7 +79,7 @@ class LayerTotals(Struct, frozen=True):
     text: int = 0
     """Trials with commands from text."""
     lost: LostGate | None = None
-    """Most frequent failures."""
+    """The most frequent failure."""
     judge: JudgeTotals = JudgeTotals()
 
 
@@ -92,7 +92,7 @@ class TotalledTrial(Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """Source of its commands, as in `Transcript.source`."""
+        """Return the source of its commands, as in `Transcript.source`."""
         return self.interaction.source if self.interaction else "none"
 
 

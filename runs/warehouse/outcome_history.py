@@ -96,8 +96,8 @@ def strip_around(trial: Trial) -> Around:
     """
     run, scenario = trial.run, trial.scenario_id
     recent = recent_runs(run.suite_id, target=run.target_id)
-    wanted = {*recent, run.pk, *([run.baseline_id] if run.baseline_id else [])}
-    trials = list(_of_scenario(tuple(wanted), scenario))
+    runs = {*recent, run.pk, *([run.baseline_id] if run.baseline_id else [])}
+    trials = list(_of_scenario(tuple(runs), scenario))
     siblings = sorted([Sibling(index, pk) for owner, pk, index, _, _ in trials if owner == run.pk])
     ended = [
         (scenario, outcome, owner, pk)

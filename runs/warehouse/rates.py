@@ -39,12 +39,12 @@ class Rate:
 
     @property
     def all_of_three(self) -> float | None:
-        """Return Return pass^3, for templates."""
+        """Return pass^3, for templates."""
         return self.all_of(3)
 
     @property
     def steadiness(self) -> str:
-        """`solid` where all passed, `broken` where at most a quarter did, else `flaky`; `few` below three trials."""
+        """Return `solid` if all passed, `broken` if at most a quarter did, else `flaky`; `few` below three trials."""
         if self.n < FEWEST:
             return "few"
         if self.passed == self.n:

@@ -41,10 +41,10 @@ def statements(runs: Sequence[int]) -> tuple[list[Statement], list[Statement], i
     for trial, text in _judgings(tuple(runs)):
         read = _judging.decode(text)
         judged += 1
-        for texts, said in ((read.negatives, negatives), (read.positives, positives)):
+        for texts, trials_by_text in ((read.negatives, negatives), (read.positives, positives)):
             for each in texts or ():
-                said.setdefault(" ".join(each.split()), {})[trial] = None
-    return _most_said(negatives), _most_said(positives), judged
+                trials_by_text.setdefault(" ".join(each.split()), {})[trial] = None
+    return _most_frequent(negatives), _most_frequent(positives), judged
 
 
 def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]:
@@ -52,10 +52,10 @@ def _judgings(runs: tuple[int, ...]) -> QuerySet[JudgingRecord, tuple[int, str]]
     return found.values_list("trial", Cast("content", TextField()))
 
 
-def _most_said(said: dict[str, dict[int, None]]) -> list[Statement]:
+def _most_frequent(trials_by_text: dict[str, dict[int, None]]) -> list[Statement]:
     grouped: dict[str, tuple[str, dict[int, None]]] = {}
-    for text, trials in said.items():
+    for text, trials in trials_by_text.items():
         key = text.casefold().rstrip(".! ")
         grouped.setdefault(key, (text, {}))[1].update(trials)
-    found = [Statement(text, tuple(sorted(trials, reverse=True))) for text, trials in grouped.values()]
-    return sorted(found, key=lambda statement: -len(statement.trials))
+    merged = [Statement(text, tuple(sorted(trials, reverse=True))) for text, trials in grouped.values()]
+    return sorted(merged, key=lambda statement: -len(statement.trials))

@@ -27,7 +27,7 @@ YOUNGEST_SECONDS = 3600
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was or would be removed."""
+    """Numbers of deleted rows and files; in a dry run, of those that would be."""
 
     runs: int = 0
     transcripts: int = 0
@@ -68,11 +68,11 @@ def _prune_some(keys: list[int], *, dry_run: bool) -> Pruned:
     artifacts = Artifact.objects.filter(trial__run__in=keys)
     with transaction.atomic():
         counted = Run.objects.filter(pk__in=_touched(transcripts) | _touched(artifacts)).count()
-        found = Pruned(runs=counted, transcripts=transcripts.count(), artifacts=artifacts.count())
+        pruned = Pruned(runs=counted, transcripts=transcripts.count(), artifacts=artifacts.count())
         if not dry_run:
             transcripts.delete()
             artifacts.delete()
-    return found
+    return pruned
 
 
 def _touched(rows: QuerySet[Any]) -> set[int]:

@@ -50,7 +50,7 @@ class RunRow:
     change: float | None = None
     """Difference to the baseline's pass rate."""
     before: float | None = None
-    """The baseline's pass rate over the scenarios that both have."""
+    """The baseline's pass rate over the scenarios that both runs have."""
     baseline: RowBaseline | None = None
 
     @property
@@ -116,11 +116,11 @@ def rows(runs: Sequence[ListedRun]) -> list[RunRow]:
 
 
 def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, tuple[int, str, str, int, float, float]]:
-    wanted = Q()
+    shown = Q()
     for layer, name in SHOWN_MEASURES:
-        wanted |= Q(measure__layer=layer, measure__name=name)
-    found = RunMeasure.objects.filter(wanted, run__in=runs, scenario=None)
-    return found.values_list("run", "measure__layer", "measure__name", "n", "mean", "m2")
+        shown |= Q(measure__layer=layer, measure__name=name)
+    rows = RunMeasure.objects.filter(shown, run__in=runs, scenario=None)
+    return rows.values_list("run", "measure__layer", "measure__name", "n", "mean", "m2")
 
 
 def _headlines(runs: tuple[int, ...]) -> QuerySet[Change, Any]:

@@ -22,13 +22,13 @@ class RunTrials:
     kept: dict[int, Digest] = field(default_factory=dict, compare=False, repr=False)
     """All digests read, by run."""
     subcommands_before: list[SubcommandTotal] | None = None
-    """The baseline's; None if its digest lacks them."""
+    """The baseline's totals by subcommand; None if its digest lacks them."""
     outcomes: Mapping[str, list[str]] = field(default_factory=dict)
     """The run's finished outcomes by scenario, if it has a baseline."""
 
     @property
     def trials(self) -> list[DigestedTrial]:
-        """In execution order."""
+        """Return the run's trials in execution order."""
         return self.digest.trials
 
 
@@ -37,8 +37,8 @@ def trials_of(run: Run, also: Iterable[int] = ()) -> RunTrials:
 
     One query if both are closed.
     """
-    wanted = {run.pk, *([run.baseline_id] if run.baseline_id else []), *also}
-    kept = digests_of(sorted(wanted))
+    keys = {run.pk, *([run.baseline_id] if run.baseline_id else []), *also}
+    kept = digests_of(sorted(keys))
     digest = kept[run.pk] if not run.is_open and run.pk in kept else digest_of(run.pk)
     if not run.baseline_id:
         return RunTrials(digest, kept=kept)

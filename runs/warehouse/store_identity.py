@@ -1,4 +1,4 @@
-"""Whether web and workers use one file store: each store has a random id, written into it once."""
+"""Check that web and workers share one file store, by a random id written into each store once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runs.warehouse.artifacts import LocalStore, store, store_errors
 
 NAME = "store-id"
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
-"""What S3 answers when another process has written the object first."""
+"""S3's errors when another process wrote the object first."""
 LONGEST = 100
 
 
@@ -28,7 +28,7 @@ def store_id() -> str:
 
 
 def store_id_if_readable() -> str:
-    """Return the id of this process's store, or an empty text while the store can't be read or written."""
+    """Return the id of this process's store; empty while the store can't be read or written."""
     try:
         return store_id()
     except store_errors():
@@ -36,7 +36,7 @@ def store_id_if_readable() -> str:
 
 
 def store_problems() -> list[str]:
-    """Return a sentence for each worker heard of lately whose store is not this process's, or none. One query."""
+    """Return a sentence for each online worker that uses another store. One query."""
     reported = dict(Worker.heard(now=timezone.now()).exclude(store="").values_list("name", "store"))
     if not reported:
         return []
@@ -52,7 +52,7 @@ def store_problems() -> list[str]:
 
 
 def store_problems_if_known() -> list[str]:
-    """Return what `store_problems` does, and none while the database is away or not migrated."""
+    """Return `store_problems()`; empty while the database is unavailable or not migrated."""
     try:
         return store_problems()
     except Error:

@@ -47,9 +47,9 @@ def totals(
     for interaction, attempts in trials:
         for own in interaction.subcommands if interaction else ():
             _add(counts.get(own.name) or counts.setdefault(own.name, Subcommand(own.name)), own)
-        for name, told in attempts.items():
-            _count(tries[name], told.tries)
-            _count(messages[name], told.errors)
+        for name, tried in attempts.items():
+            _count(tries[name], tried.tries)
+            _count(messages[name], tried.errors)
     return [_total(own, tries[name], messages[name]) for name, own in sorted(counts.items())]
 
 
@@ -83,7 +83,7 @@ def _total(counts: Subcommand, tries: Mapping[str, int], messages: Mapping[str, 
 
 
 def _median(counted: Mapping[int, int]) -> float | None:
-    """Return the median of counted numbers; None without any."""
+    """Return the median of counted numbers; None for no numbers."""
     whole = sum(counted.values())
     if not whole:
         return None

@@ -84,13 +84,13 @@ class Trend:
     @property
     def marks(self) -> list[Mark]:
         """Return the changes of tool or guidance by position."""
-        found = []
+        marks = []
         for index, (before, after) in enumerate(zip(self.points, self.points[1:], strict=False), 1):
             changed = [name for name in FLAGS if getattr(before, name) != getattr(after, name)]
             words = [getattr(after, name) or f"no {name.split('_')[0]}" for name in changed]
             if words:
-                found.append(Mark(index, "".join(FLAGS[name] for name in changed), ", ".join(words)))
-        return found
+                marks.append(Mark(index, "".join(FLAGS[name] for name in changed), ", ".join(words)))
+        return marks
 
 
 _NAMES = {
@@ -136,9 +136,7 @@ _OF_A_RUN = (
 def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
     """Return a measure (`layer/name`) of a suite over its last runs; the pass rate if it is unknown.
 
-    Three queries.
-
-    Runs are selected first, by index, so the cost doesn't grow with the history.
+    Three queries. Runs are selected first, by index, so the cost doesn't grow with the history.
     """
     runs = {row[0]: row for row in _closed(suite.pk, target)}
     measures = measures_of(runs)

@@ -37,8 +37,8 @@ def review(
     statements = judging.content.get(f"{polarity}s") or []
     if position >= len(statements):
         raise RequestError(
-            f"Judging {judging.pk} has {len(statements)} {polarity}s, and they are counted from 0. "
-            "Choose one of them."
+            f"Judging {judging.pk} has no {polarity} at position {position}. It has {len(statements)}, "
+            "counted from 0."
         )
     row, _ = Review.objects.update_or_create(
         judging=judging,

@@ -46,7 +46,7 @@ def test_the_copy_has_the_rows_of_the_moment(tmp_path):
 @pytest.mark.django_db(transaction=True)
 def test_files_are_copied_once(tmp_path):
     kept = keep("transcript", b"raw")
-    assert "1 new files" in backup(tmp_path / "safe")
+    assert "1 new file (" in backup(tmp_path / "safe")
     assert "0 new files" in backup(tmp_path / "safe")
     assert (tmp_path / "safe/artifacts" / kept.sha256[:2] / kept.sha256).read_bytes() == b"raw"
 
@@ -55,7 +55,7 @@ def test_files_are_copied_once(tmp_path):
 def test_a_file_that_is_just_being_written_is_left_out(tmp_path, settings):
     kept = keep("transcript", b"raw")
     (settings.ARTIFACTS_DIR / kept.sha256[:2] / "tmpab12").write_bytes(b"ra")
-    assert "1 new files" in backup(tmp_path / "safe")
+    assert "1 new file (" in backup(tmp_path / "safe")
     assert [path.name for path in (tmp_path / "safe/artifacts").glob("*/*")] == [kept.sha256]
 
 
@@ -130,6 +130,6 @@ def test_a_folder_without_a_name_is_refused(tmp_path, monkeypatch):
     ended = call("backup", "")
     assert (ended.code, ended.err.strip()) == (
         2,
-        "The folder is empty. Name one; '.' is the one that you are in.",
+        "The folder is empty. Name one, or use '.' for the current folder.",
     )
     assert sorted(tmp_path.iterdir()) == before

@@ -45,7 +45,7 @@ def regressions(request: ProjectRequest) -> HttpResponse:
     context = {
         "state": state,
         "tabs": [
-            (each.value, title, counts.found[each], filters.query(each.value))
+            (each.value, title, counts.matching[each], filters.query(each.value))
             for each, title in TITLES.items()
         ],
         "cards": [(card, AlertForm(members, card.alert)) for card in cards],
@@ -56,8 +56,8 @@ def regressions(request: ProjectRequest) -> HttpResponse:
             "regression", [(each.name, each.value, each.left) for each in chips], older=not page.first
         ),
         "assignees": _assignees(members, filters.assignee),
-        "found": counts.found[state],
-        "elsewhere": counts.found.total() - counts.found[state],
+        "found": counts.matching[state],
+        "elsewhere": counts.matching.total() - counts.matching[state],
         "older": page.older(request.GET) if page.before else "",
         "may_triage": request.access.may("triage"),
         "total": counts.all.total(),
