@@ -71,6 +71,6 @@ document.addEventListener("htmx:afterSettle", (event) => {
 
 /* What a swap came to, in a few words, is told to those who do not see it. */
 function sum(part) {
-  const told = part.querySelector("[data-said]");
-  if (told) document.getElementById("said").textContent = told.textContent.trim();
+  const announced = part.querySelector("[data-announce]");
+  if (announced) document.getElementById("announcement").textContent = announced.textContent.trim();
 }

@@ -1,4 +1,4 @@
-"""Where the focus is after a part of a page was swapped, and what is said of it."""
+"""Where the focus is after a part of a page was swapped, and what screen readers announce."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_removing_a_member_is_said_and_keeps_the_place(
     make_member(project, "viewer", "grace")
     as_admin.goto(f"{live_server.url}/p/tools/settings/")
     as_admin.get_by_role("button", name="Remove grace").press("Enter")
-    expect(as_admin.locator("#said")).to_have_text("Removed grace. Their tokens no longer work.")
+    expect(as_admin.locator("#announcement")).to_have_text("Removed grace. Their tokens no longer work.")
     expect(as_admin.locator("#members")).to_be_focused()
 
 
@@ -26,7 +26,7 @@ def test_choosing_a_role_is_said_and_keeps_the_focus(as_admin: Page, live_server
     role = as_admin.get_by_label("Role of grace")
     role.focus()
     role.select_option("author")
-    expect(as_admin.locator("#said")).to_have_text("grace is now author.")
+    expect(as_admin.locator("#announcement")).to_have_text("grace is now author.")
     expect(role).to_be_focused()
 
 
@@ -34,7 +34,7 @@ def test_a_decided_card_keeps_the_focus(as_admin: Page, live_server: Any, projec
     fill(project)
     as_admin.goto(f"{live_server.url}/p/tools/regressions/")
     as_admin.get_by_role("button", name="Acknowledge").press("Enter")
-    expect(as_admin.locator("#said")).to_have_text("✓ Saved.")
+    expect(as_admin.locator("#announcement")).to_have_text("✓ Saved.")
     expect(as_admin.locator("article.panel")).to_be_focused()
     save = as_admin.get_by_role("button", name="Save")
     as_admin.get_by_label("Note").fill("Looked at.")
@@ -60,10 +60,10 @@ def test_what_filters_leave_is_said(as_admin: Page, live_server: Any, project: A
         make_run(make_suite(project, name=name))
     as_admin.goto(f"{live_server.url}/p/tools/runs/")
     as_admin.locator("input[name=q]").nth(1).press_sequentially("alp")
-    expect(as_admin.locator("#said")).to_have_text("1 run")
+    expect(as_admin.locator("#announcement")).to_have_text("1 run")
     as_admin.goto(f"{live_server.url}/p/tools/suites/")
     as_admin.locator("input[name=q]").nth(1).press_sequentially("none")
-    expect(as_admin.locator("#said")).to_have_text("No matches")
+    expect(as_admin.locator("#announcement")).to_have_text("No matches")
 
 
 def test_a_transcript_tab_keeps_focus_and_survives_a_reload(

@@ -99,7 +99,7 @@ def test_the_pages_say_it_in_one_line(runs):
     text = response.content.decode()
     assert f"{LINE}." in text
     assert "No scenario stopped passing" in text
-    assert [row.standing for row in response.context["rows"]] == ["", "", "", "same"]
+    assert [row.change for row in response.context["rows"]] == ["", "", "", "same"]
     text = client.get(f"/p/tools/compare/?runs={base.pk},{new.pk}").content.decode()
     assert f"! {LINE}." in text
     assert "▼ 100 pts" not in text

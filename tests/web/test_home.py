@@ -1,4 +1,4 @@
-"""A project at a glance."""
+"""A project's home."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lost(version, **changes):
 
 
 def attention(client):
-    return [(each.state, each.title) for each in client.get(ADDRESS).context["glance"].attention]
+    return [(each.state, each.title) for each in client.get(ADDRESS).context["summary"].attention]
 
 
 def aged(run, **ago):
@@ -53,16 +53,16 @@ def test_what_is_late_comes_first_though_somebody_looks_at_it(signed_in, project
     late.save()
     lost(version, target=make_target(project, "codex"))
     client = signed_in()
-    rows = client.get(ADDRESS).context["glance"].attention
+    rows = client.get(ADDRESS).context["summary"].attention
     assert [each.title.split(":")[0] for each in rows[:2]] == ["Basics on local", "Basics on codex"]
-    assert rows[0].said.startswith("Investigating, assigned to grace, overdue since ")
+    assert rows[0].detail.startswith("Investigating, assigned to grace, overdue since ")
 
 
 def test_a_settled_regression_leaves_the_run_that_failed(signed_in, version):
     alert = lost(version)
     Alert.objects.update(state="wont_fix")
-    (row,) = signed_in().get(ADDRESS).context["glance"].attention
-    assert (row.page, row.key, row.said) == ("run-detail", alert.run_id, "6 of 12 trials passed")
+    (row,) = signed_in().get(ADDRESS).context["summary"].attention
+    assert (row.page, row.key, row.detail) == ("run-detail", alert.run_id, "6 of 12 trials passed")
 
 
 def test_many_regressions_are_summed_up(signed_in, project, version):
@@ -118,14 +118,14 @@ def test_the_week_is_held_against_the_one_before(signed_in, version):
     aged(tried(version, "pass", "pass"), days=9)
     aged(tried(version, "fail", "fail"), days=15)
     tried(version, "pass", "fail")
-    week = signed_in().get(ADDRESS).context["glance"].week
+    week = signed_in().get(ADDRESS).context["summary"].week
     assert (week.rate.passed, week.rate.n, week.runs, week.change) == (1, 2, 1, -0.5)
     assert "▼ 50.0 pts" in parse(signed_in().get(ADDRESS))
 
 
 def test_a_week_without_one_before_has_no_change(signed_in, version):
     tried(version, "pass", "pass")
-    assert signed_in().get(ADDRESS).context["glance"].week.change is None
+    assert signed_in().get(ADDRESS).context["summary"].week.change is None
 
 
 def test_it_says_how_much_is_left_of_what_runs(signed_in, version):

@@ -17,7 +17,7 @@ def run(project):
 
 
 def found(client, text):
-    return client.get(ADDRESS, {"q": text}).context["found"]
+    return client.get(ADDRESS, {"q": text}).context["results"]
 
 
 @pytest.mark.parametrize("text", ["nightly", "2.4.0", "{pk}", "basics"])

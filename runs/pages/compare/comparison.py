@@ -145,10 +145,10 @@ class ComparedRuns:
 
 
 def two_runs(project: Project, asked: str) -> tuple[Run, Run] | None:
-    """Return the runs that an address names by two numbers, None where it does not or they are not there."""
+    """Return the two runs of a comma-separated pair of numbers; None unless both exist and differ."""
     keys = [key_of(word.strip()) for word in asked.split(",")]
-    found = {run.pk: run for run in runs_of(project).defer(None).filter(pk__in=[key for key in keys if key])}
-    runs = [found[key] for key in keys if key in found]
+    by_key = {run.pk: run for run in runs_of(project).defer(None).filter(pk__in=[key for key in keys if key])}
+    runs = [by_key[key] for key in keys if key in by_key]
     return (runs[0], runs[1]) if len(keys) == len(runs) == 2 and runs[0] != runs[1] else None
 
 
@@ -177,10 +177,10 @@ def _trials(*runs: Run) -> dict[int, dict[str, _Side]]:
     """Return the scenarios of each run that have a finished trial, in the order of the suite."""
     columns = (f"scenario_version__{name}" for name in PARTS)
     rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by("position")
-    found: dict[int, dict[str, _Side]] = {run.pk: {} for run in runs}
+    sides: dict[int, dict[str, _Side]] = {run.pk: {} for run in runs}
     for run, key, outcome, *hashes in rows.values_list("run", "scenario__key", "outcome", *columns):
-        found[run].setdefault(key, _Side(standard(hashes))).outcomes.append(outcome)
-    return found
+        sides[run].setdefault(key, _Side(standard(hashes))).outcomes.append(outcome)
+    return sides
 
 
 def _compared(key: str, before: _Side | None, after: _Side | None) -> ComparedScenario:
@@ -201,19 +201,19 @@ def _in_target(base: Run, new: Run) -> list[Difference]:
     before, after = base.target_version_id, new.target_version_id
     if base.target_id != new.target_id or before is None or after is None or before == after:
         return []
-    found = dict(TargetVersion.objects.filter(pk__in=(before, after)).values_list("pk", "definition"))
-    return definition_differences("Target's", found[before], found[after])
+    definitions = dict(TargetVersion.objects.filter(pk__in=(before, after)).values_list("pk", "definition"))
+    return definition_differences("Target's", definitions[before], definitions[after])
 
 
 def _in_judges(base: Run, new: Run) -> list[Difference]:
     """Return the edits of the judges that both runs could use."""
-    found: dict[int, dict[str, dict[str, Any]]] = {base.pk: {}, new.pk: {}}
+    definitions: dict[int, dict[str, dict[str, Any]]] = {base.pk: {}, new.pk: {}}
     columns = ("run_id", "targetversion__target__name", "targetversion__definition")
-    for run, name, definition in Run.judge_versions.through.objects.filter(run__in=found).values_list(
+    for run, name, definition in Run.judge_versions.through.objects.filter(run__in=definitions).values_list(
         *columns
     ):
-        found[run][name] = definition
-    before, after = found[base.pk], found[new.pk]
+        definitions[run][name] = definition
+    before, after = definitions[base.pk], definitions[new.pk]
     several = len(before | after) > 1
     return [
         each

@@ -1,4 +1,4 @@
-"""Two runs side by side."""
+"""The view that compares two runs."""
 
 from __future__ import annotations
 

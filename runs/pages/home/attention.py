@@ -21,7 +21,7 @@ MOST_ALERTS = 100
 """Most alerts read; at this number there may be more."""
 SHOWN_ALERTS = 5
 IDLE = timedelta(days=14)
-"""A suite is stale if it has not run on its target for so long."""
+"""A suite is stale if its last run on a target is older."""
 
 
 class OpenAlert(NamedTuple):
@@ -50,7 +50,7 @@ class Attention:
     state: str
     """The badge's text."""
     title: str
-    said: str
+    detail: str
     since: datetime | None
     page: str
     """Name of the linked page."""
@@ -79,27 +79,27 @@ def attention(
 
     `latest` is the newest run of every suite on every target. One query.
     """
-    told = sorted(
+    listed = sorted(
         (each for each in alerts if each.is_late(now.date()) or each.state == AlertState.UNTRIAGED),
         key=lambda each: not each.is_late(now.date()),
     )
     return [
-        *_alerts(told, now.date()),
-        *_runs(latest, {each.run for each in told}),
+        *_alerts(listed, now.date()),
+        *_runs(latest, {each.run for each in listed}),
         *_targets(project),
         *_stale(latest, now),
     ]
 
 
-def _alerts(told: Sequence[OpenAlert], today: date) -> Iterable[Attention]:
-    for each in told[:SHOWN_ALERTS]:
+def _alerts(alerts: Sequence[OpenAlert], today: date) -> Iterable[Attention]:
+    for each in alerts[:SHOWN_ALERTS]:
         where = f"{each.suite} on {each.target}"
         title = (
             f"{where}: {counted(each.lost, 'scenario')} {'passes' if each.lost == 1 else 'pass'} less often"
         )
         part = f"?state={each.state}#alert-{each.pk}"
         yield Attention("regressed", title, _due(each, today), each.created, "regressions", part=part)
-    rest = told[SHOWN_ALERTS:]
+    rest = alerts[SHOWN_ALERTS:]
     if rest:
         title = counted(len(rest), "more untriaged regression")
         yield Attention("regressed", title, "Not triaged yet", rest[0].created, "regressions")
@@ -114,21 +114,21 @@ def _due(alert: OpenAlert, today: date) -> str:
     return sentence[0].upper() + sentence[1:]
 
 
-def _runs(latest: Sequence[RunRow], told: Collection[int]) -> Iterable[Attention]:
+def _runs(latest: Sequence[RunRow], listed: Collection[int]) -> Iterable[Attention]:
     """Yield the newest failed runs without an alert row, errors first."""
     order = ("error", "regressed", "fail")
-    bad = [row for row in latest if row.state in order and row.run.id not in told]
+    bad = [row for row in latest if row.state in order and row.run.id not in listed]
     for row in sorted(bad, key=lambda row: order.index(row.state)):
-        said = f"{row.rate.passed} of {counted(row.rate.n, 'trial')} passed"
+        results = f"{row.rate.passed} of {counted(row.rate.n, 'trial')} passed"
         if row.run.errors:
-            said += f", {counted(row.run.errors, 'error')}"
-        yield _of_a_run(row, row.state, "", row.run.error or said)
+            results += f", {counted(row.run.errors, 'error')}"
+        yield _of_a_run(row, row.state, "", row.run.error or results)
 
 
-def _of_a_run(row: RunRow, state: str, more: str, said: str) -> Attention:
+def _of_a_run(row: RunRow, state: str, more: str, detail: str) -> Attention:
     run = row.run
     return Attention(
-        state, f"{run.suite_name} on {run.target}{more}", said, run.finished, "run-detail", run.id
+        state, f"{run.suite_name} on {run.target}{more}", detail, run.finished, "run-detail", run.id
     )
 
 
@@ -149,8 +149,8 @@ def _stale(latest: Sequence[RunRow], now: datetime) -> Iterable[Attention]:
     """Yield the suites outdated for their tool, then those that have not run for long."""
     for row in latest:
         if row.run.stale:
-            said = "Its eval cases were generated for another version of the tool."
-            yield _of_a_run(row, "stale", ": outdated for its tool", said)
+            detail = "Its eval cases were generated for another version of the tool."
+            yield _of_a_run(row, "stale", ": outdated for its tool", detail)
     for row in latest:
         finished = row.run.finished
         if finished and now - finished > IDLE and row.run.state == RunState.FINISHED:

@@ -37,7 +37,7 @@ class Week:
 
     rate: Rate
     before: Rate
-    """Of the seven days before."""
+    """The pass rate of the seven days before."""
     trials: int
     errors: int
     runs: int
@@ -129,10 +129,10 @@ def week_of(project: Project, *, now: datetime) -> Week:
         runs=Count("pk", filter=here),
     )
     passed, failed, errors = (sums[f"all_{name}"] or 0 for name in ("passed", "failed", "errors"))
-    once, not_once = (sums[f"before_{name}"] or 0 for name in ("passed", "failed"))
+    passed_before, failed_before = (sums[f"before_{name}"] or 0 for name in ("passed", "failed"))
     return Week(
         rate=Rate(passed, passed + failed),
-        before=Rate(once, once + not_once),
+        before=Rate(passed_before, passed_before + failed_before),
         trials=passed + failed + errors,
         errors=errors,
         runs=sums["runs"],
@@ -140,8 +140,8 @@ def week_of(project: Project, *, now: datetime) -> Week:
     )
 
 
-def glance(project: Project, *, now: datetime) -> ProjectSummary:
-    """Return a project's home without what is running. Eight queries."""
+def project_summary(project: Project, *, now: datetime) -> ProjectSummary:
+    """Return a project's home without its open runs. Eight queries."""
     lines = _lines(project)
     alerts = open_alerts(project)
     urgent = attention(project, alerts, [line.latest for line in lines], now=now)
@@ -163,8 +163,8 @@ def _lines(project: Project) -> list[Line]:
         rates.setdefault((suite, target), []).append(Rate(passed, passed + failed))
     latest = rows(listed_runs(list(newest.values())))
     return [
-        Line(row, [rate for rate in found[:LAST][::-1] if rate.n])
-        for row, found in zip(latest, rates.values(), strict=True)
+        Line(row, [rate for rate in own[:LAST][::-1] if rate.n])
+        for row, own in zip(latest, rates.values(), strict=True)
     ]
 
 

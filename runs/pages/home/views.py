@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page, projects_of
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
-from runs.pages.home.project_home import glance, running_now
+from runs.pages.home.project_home import project_summary, running_now
 
 
 @require_safe
@@ -32,7 +32,7 @@ def project_home(request: ProjectRequest) -> HttpResponse:
     project = request.access.project
     running = running_now(project)
     context = {
-        "glance": glance(project, now=timezone.now()),
+        "summary": project_summary(project, now=timezone.now()),
         "running": running,
         "left": sum(run.open for run, _ in running),
     }

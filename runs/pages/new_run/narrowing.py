@@ -35,8 +35,8 @@ def _tags(scenarios: Sequence[ChosenScenario], given: QueryDict) -> Iterator[Chi
     counts = Counter(tag for each in scenarios for tag in set(each.tags))
     chosen = given.get("tags", "").strip()
     # The field is comma-separated, so tags with commas are left out.
-    sayable = [(tag, n) for tag, n in counts.items() if "," not in tag and tag == tag.strip()]
-    for tag, n in sorted(sayable, key=lambda item: (-item[1], item[0]))[:MOST_TAGS]:
+    listable = [(tag, n) for tag, n in counts.items() if "," not in tag and tag == tag.strip()]
+    for tag, n in sorted(listable, key=lambda item: (-item[1], item[0]))[:MOST_TAGS]:
         is_on = chosen == tag
         yield Chip(tag, n, _query(given, tags="" if is_on else tag, tier=given.get("tier", "")), is_on)
 

@@ -65,9 +65,9 @@ class AlertCard:
 
 
 def untriaged(project: Project) -> int:
-    """Return how many alerts nobody has decided about, `MOST_COUNTED` for as many and more. One query.
+    """Return the number of untriaged alerts, at most `MOST_COUNTED`. One query.
 
-    Every page asks for it, so it costs no more where nobody has decided for years.
+    Every page shows it, so its cost must not grow with years of untriaged alerts.
     """
     waiting = Alert.objects.filter(project=project, state=AlertState.UNTRIAGED)
     return waiting.order_by()[:MOST_COUNTED].count()
@@ -91,8 +91,8 @@ def alert_page(
 
 def alert_card(project: Project, pk: int) -> AlertCard | None:
     """Return one alert of a project, None if missing. Four queries."""
-    found = list(_with_runs().filter(project=project, pk=pk))
-    return cards(found)[0] if found else None
+    alerts = list(_with_runs().filter(project=project, pk=pk))
+    return cards(alerts)[0] if alerts else None
 
 
 def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
@@ -138,16 +138,16 @@ def _regressions(runs: Sequence[int]) -> list[Change]:
 
 
 def _trials(changes: Iterable[Change]) -> dict[tuple[int, int], list[tuple[int, str]]]:
-    wanted = {(each.run_id, each.scenario_id) for each in changes}
+    pairs = {(each.run_id, each.scenario_id) for each in changes}
     rows = Trial.objects.filter(
-        run__in={run for run, _ in wanted},
-        scenario__in={scenario for _, scenario in wanted},
+        run__in={run for run, _ in pairs},
+        scenario__in={scenario for _, scenario in pairs},
         state=TrialState.FINISHED,
     )
-    found: dict[tuple[int, int], list[tuple[int, str]]] = {}
+    trials: dict[tuple[int, int], list[tuple[int, str]]] = {}
     for run, scenario, pk, outcome in rows.order_by("pk").values_list("run", "scenario", "pk", "outcome"):
-        found.setdefault((run, scenario), []).append((pk, outcome))
-    return found
+        trials.setdefault((run, scenario), []).append((pk, outcome))
+    return trials
 
 
 def _card(
@@ -164,6 +164,6 @@ def _card(
 
 def _lost(change: Change, trials: dict[tuple[int, int], list[tuple[int, str]]]) -> Lost:
     key = change.scenario.key if change.scenario else ""
-    found = trials.get((change.run_id, change.scenario_id or 0), [])
+    own = trials.get((change.run_id, change.scenario_id or 0), [])
     since: int | None = change.since  # type: ignore[attr-defined]  # annotated by `_regressions`
-    return Lost(key, change.before or 0.0, change.after or 0.0, since, tuple(found))
+    return Lost(key, change.before or 0.0, change.after or 0.0, since, tuple(own))

@@ -23,7 +23,7 @@ class Reading:
 
 
 def readings(suite: Suite) -> list[Reading]:
-    """Return the statements on a suite's recent runs by guidance, newest first. One query, and one for each guidance."""
+    """Return the statements on a suite's recent runs by guidance, newest first. One query, plus one per guidance."""
     runs = Run.objects.filter(suite=suite).select_related("guidance").order_by("-pk")[:MOST_RUNS]
     grouped: dict[str, list[int]] = {}
     for run in runs:

@@ -25,7 +25,7 @@ def baseline_set(request: ProjectRequest, pk: int) -> HttpResponse:
     try:
         if len(branch) > LONGEST_BRANCH or "\x00" in branch:
             raise RequestError(
-                f"Branch names have at most {LONGEST_BRANCH} characters and no NUL. Use another one."
+                f"Branch names have at most {LONGEST_BRANCH} characters and no NUL. Use another name."
             )
         set_baseline(run, by=request.user, branch=branch)
     except RequestError as error:

@@ -52,6 +52,6 @@ def _meant(finding: Finding, failing: Iterable[FailingSubcommand]) -> Iterable[F
         each
         for each in failing
         if any(
-            said.startswith(f"{each.name}: ") or f"`{each.name}` calls" in said for said in finding.evidence
+            line.startswith(f"{each.name}: ") or f"`{each.name}` calls" in line for line in finding.evidence
         )
     ]

@@ -21,7 +21,7 @@ LARGEST_STORED = 1_000_000
 LARGEST = 20_000_000
 """Largest total in bytes."""
 LONGEST_LINE = 400
-"""Characters that are read of a command."""
+"""Characters read from a command."""
 LONGEST_NAME = 200
 """Characters of a subcommand that are stored with its calls."""
 
@@ -47,18 +47,18 @@ class FailingCall:
     scenario: str
     trial: int
     number: int
-    """Of the trial among its scenario's."""
+    """Number of the trial among its scenario's."""
     line: str
     exit_code: int | None
     message: str
     """The reason from its output; empty if not stored."""
     address: str
-    """Of the command, behind that of its trial."""
+    """Link to the command, relative to its trial's page."""
 
 
 @dataclass(frozen=True)
 class FailingCalls:
-    """The calls of a subcommand that ended with an exit code other than 0, by scenario and trial."""
+    """A subcommand's calls with a nonzero exit code, by scenario and trial."""
 
     subcommand: str
     calls: list[FailingCall]
@@ -73,7 +73,7 @@ class FailingCalls:
 def failing_calls(run: int, subcommand: str) -> FailingCalls:
     """Return the failing calls as counted in a run's subcommands: without help and trials with errors.
 
-    Two queries, one where there is none.
+    Two queries, one if no call failed.
     """
     failures = [StoredFailure(*row) for row in _failures(run, subcommand[:LONGEST_NAME])]
     kept = _places({each.trial for each in failures})
@@ -99,13 +99,13 @@ def _transcripts(trials: tuple[int, ...]) -> QuerySet[TranscriptRecord, Any]:
 
 def _places(trials: Iterable[int]) -> dict[int, dict[int, CallLocation] | None]:
     """Return the places of each trial's calls; None if the transcript is too long."""
-    wanted, left = tuple(sorted(trials)), LARGEST
-    found: dict[int, dict[int, CallLocation] | None] = {}
-    for trial, data in _transcripts(wanted) if wanted else ():
+    keys, left = tuple(sorted(trials)), LARGEST
+    locations: dict[int, dict[int, CallLocation] | None] = {}
+    for trial, data in _transcripts(keys) if keys else ():
         events, read = TranscriptRecord.events_of(bytes(data), left) if data and left > 0 else (None, 0)
         left -= read
-        found[trial] = None if events is None else places(events)
-    return found
+        locations[trial] = None if events is None else places(events)
+    return locations
 
 
 def _call(failure: StoredFailure, kept: dict[int, CallLocation] | None) -> FailingCall:

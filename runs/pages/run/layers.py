@@ -68,21 +68,21 @@ class Layers:
     @property
     def judge_caption(self) -> str:
         """Return the judge's caption: how many trials reached the threshold, or how many judgments exist."""
-        asked = self.totals.judge if self.totals else None
-        if asked is None or not asked.decided:
+        judge = self.totals.judge if self.totals else None
+        if judge is None or not judge.decided:
             return f"mean, {counted(self.judged, 'judgment')}"
-        bar = "passed" if asked.threshold is None else f"≥ {asked.threshold:.2f}"
-        return f"mean, {asked.reached} of {asked.decided} {bar}"
+        bar = "passed" if judge.threshold is None else f"≥ {judge.threshold:.2f}"
+        return f"mean, {judge.reached} of {judge.decided} {bar}"
 
     @property
     def source(self) -> str:
         """Return the source of layer 1's commands; empty without commands."""
-        told = self.totals
-        if told is None or not (told.structured or told.text):
+        totals = self.totals
+        if totals is None or not (totals.structured or totals.text):
             return ""
         parts = [
-            f"{name} ({n} of {counted(told.trials, 'trial')})"
-            for name, n in (("structured events", told.structured), ("transcript text", told.text))
+            f"{name} ({n} of {counted(totals.trials, 'trial')})"
+            for name, n in (("structured events", totals.structured), ("transcript text", totals.text))
             if n
         ]
         return f"Source: {', '.join(parts)}"
@@ -94,7 +94,7 @@ class Layers:
 
 
 def layers_of(run: Run, read: RunTrials) -> Layers:
-    """Return a run's layers, from its rollups and what its trials come to. One query, or two.
+    """Return a run's layers from its rollups and its trials' digest. One or two queries.
 
     An open run's means come from its finished trials. They aren't compared, because they cover other
     scenarios than the baseline's.
@@ -139,11 +139,11 @@ def _label(name: str) -> str:
 
 
 def _changes(
-    run: Run, read: RunTrials, told: Mapping[tuple[int, str, str], tuple[int, float]]
+    run: Run, read: RunTrials, means: Mapping[tuple[int, str, str], tuple[int, float]]
 ) -> dict[tuple[str, str], float]:
     """Return layer 1's changes from the baseline; one query if its scenarios differ."""
     own, before = (
-        {name: told[key, LAYER, name] for name in INTERACTION if (key, LAYER, name) in told}
+        {name: means[key, LAYER, name] for name in INTERACTION if (key, LAYER, name) in means}
         for key in (run.pk, run.baseline_id or 0)
     )
     alike = read.before.keys() == read.outcomes.keys()
@@ -153,7 +153,7 @@ def _changes(
 
 
 def _changes_of_shared(run: Run) -> dict[tuple[str, str], float]:
-    """Return how the means of layer 1 differ over the scenarios that both runs measured. One query."""
+    """Return layer 1's changes over the scenarios that both runs measured. One query."""
     means: defaultdict[tuple[str, int], dict[int, float]] = defaultdict(dict)
     for owner, name, scenario, mean in _of_scenarios(_both(run)):
         means[name, scenario][owner] = mean
@@ -180,6 +180,6 @@ def _measures(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
 
 
 def _of_scenarios(runs: tuple[int, ...]) -> QuerySet[RunMeasure, Any]:
-    wanted = {"measure__layer": LAYER, "measure__name__in": tuple(INTERACTION)}
-    found = RunMeasure.objects.filter(run__in=runs, scenario__isnull=False, **wanted)
+    interaction = {"measure__layer": LAYER, "measure__name__in": tuple(INTERACTION)}
+    found = RunMeasure.objects.filter(run__in=runs, scenario__isnull=False, **interaction)
     return found.values_list("run", "measure__name", "scenario", "mean")

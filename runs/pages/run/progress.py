@@ -1,4 +1,4 @@
-"""Report a run's progress."""
+"""Read a run's progress."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class AtWork:
 
 @dataclass(frozen=True)
 class Progress:
-    """Report a run's progress."""
+    """A run's counters, remaining time and running trials."""
 
     trials: int
     passed: int
@@ -85,7 +85,7 @@ class Progress:
     left_seconds: float | None
     cost_usd: float | None
     now: list[AtWork] = field(default_factory=list)
-    """What is running, the longest first; at most `MOST_RUNNING`."""
+    """Running trials, the longest first; at most `MOST_RUNNING`."""
 
     @property
     def done(self) -> int:
@@ -105,16 +105,16 @@ class Progress:
 
     @property
     def unlisted(self) -> int:
-        """How many of the running trials are not in the list."""
+        """Return the number of running trials that are not listed."""
         return self.running - len(self.now)
 
 
 def progress_of(run: Run, *, limits: bool = False) -> Progress:
-    """Return a run's counters and what runs now, with or without the time limits.
+    """Return a run's counters and running trials, with their time limits if `limits`.
 
-    One query while it is open and one more for the limits while trials run; none after.
+    One query for an open run, and one more for the limits while trials run; none for a closed run.
     """
-    # A row ends with its scenario's own limit and with how many trials are running.
+    # A row's last two columns are its scenario's limit and the number of running trials.
     rows = list(_running(run.pk)) if run.is_open else []
     allowed = _limits(run, {row[-2] for row in rows}) if limits and rows else {}
     now = [AtWork(*row[:-2], allowed.get(row[-2])) for row in rows]
@@ -122,7 +122,7 @@ def progress_of(run: Run, *, limits: bool = False) -> Progress:
 
 
 def progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
-    """Return a run's counters, with how many of its trials are running and what these do."""
+    """Return a run's counters with `running` trials at work, of which `now` are listed."""
     return Progress(
         trials=run.trials,
         passed=run.passed,
@@ -138,7 +138,7 @@ def progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
 
 
 def _limits(run: Run, of_scenarios: set[float | None]) -> dict[float | None, float | None]:
-    """Return what an agent may take of the run by its scenario's own limit. One query."""
+    """Return the agents' time limits in seconds, by their scenario's own limit. One query."""
     options = RunOptions.model_validate(run.options)
     definition = (run.target_version or run.target).definition
     return {own: agent_limit(definition, options.agent_seconds(own)) for own in of_scenarios}
@@ -167,7 +167,7 @@ def _running(
 
 
 def _left(run: Run) -> float | None:
-    """Return the seconds that the open trials will take at the speed so far; None before the first ended."""
+    """Return the estimated remaining seconds at the speed so far; None until a trial has finished."""
     done = run.passed + run.failed + run.errors
     if not done or not run.started:
         return None

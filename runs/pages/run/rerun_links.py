@@ -10,7 +10,7 @@ from evalhub.web.template_filters import urlencode
 from runs.models import Run
 
 LONGEST = 2_000
-"""Characters of an address's parameters: servers refuse lines of 4,000."""
+"""Maximum characters of a query string: servers refuse lines of 4,000."""
 PARTS = {"fail": ("failed scenario", ""), "error": ("scenario", " with errors")}
 """Labels of scenarios by a trial's outcome."""
 
@@ -28,7 +28,7 @@ def again(run: Run, keys: Sequence[str] = ()) -> str:
 
     Empty for imported runs, which have no target, and for keys with commas.
     """
-    if run.target.is_imported or not run.target.accepted or any(map(_is_unsayable, keys)):
+    if run.target.is_imported or not run.target.accepted or any(map(_is_unlistable, keys)):
         return ""
     given = {
         "suite": run.suite.slug,
@@ -50,5 +50,5 @@ def parts_again(run: Run, outcomes: Mapping[str, Sequence[str]]) -> Iterator[Par
             yield PartAgain(f"Rerun {counted(len(keys), before)}{after}…", query)
 
 
-def _is_unsayable(key: str) -> bool:
+def _is_unlistable(key: str) -> bool:
     return "," in key or key != key.strip()

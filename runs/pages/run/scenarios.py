@@ -26,7 +26,7 @@ class ScenarioRow:
     baseline: tuple[str, ...]
     strip: Strip
     marks: tuple[str, ...]
-    """Of its trials."""
+    """The dots of its trials."""
     rate: Rate
     gates: Rate
     judge: float | None
@@ -34,20 +34,21 @@ class ScenarioRow:
     first_try: float | None
     """Mean of the trials' shares."""
     commands: float | None
-    """Mean."""
+    """Mean number of the tool's commands."""
     seconds: float | None
-    """Mean."""
+    """Mean time."""
     cost: float | None
-    """In all, in dollars."""
-    standing: str
-    """`worse` or `better` than the baseline or the `same`, by counting, which is no verdict; nothing where a side has no
-    trial that counts."""
+    """Total in US dollars."""
+    change: str
+    """`worse`, `better` or `same` as the baseline by its pass rate; empty if a side has only errors.
+
+    It is a count, not a statistical verdict."""
     lost: tuple[int, int]
-    """How many of how many passed trials it lost, where that can be counted; else zeros."""
+    """How many of the baseline's passed trials no longer pass, and their number; zeros if unknown."""
 
     @property
-    def is_telling(self) -> bool:
-        """Return whether its trials are shown by default, because one went wrong."""
+    def went_wrong(self) -> bool:
+        """Return whether a trial failed or had an error, so that its trials are shown by default."""
         return "fail" in self.marks or "error" in self.marks
 
     @property
@@ -57,10 +58,9 @@ class ScenarioRow:
 
     def shown(self, opened: str) -> tuple[DigestedTrial, ...]:
         """Return the trials shown below it: none if all passed, unless it is open."""
-        return self.trials[:MOST_TRIALS] if self.is_telling or self.key == opened else ()
+        return self.trials[:MOST_TRIALS] if self.went_wrong or self.key == opened else ()
 
 
-# Of a closed run they are the same for every reader.
 def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: Strip) -> ScenarioRow:
     marks = tuple([trial.mark for trial in trials])
     rate = _rate(marks)
@@ -78,7 +78,7 @@ def _row(trials: tuple[DigestedTrial, ...], baseline: tuple[str, ...], strip: St
         commands=_mean([each.commands for each in trials]),
         seconds=_mean([each.seconds for each in trials]),
         cost=sum(costs) if costs else None,
-        standing=_standing(_rate(baseline), rate),
+        change=_change(_rate(baseline), rate),
         lost=_lost(_rate(baseline), rate),
     )
 
@@ -93,7 +93,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _standing(before: Rate, now: Rate) -> str:
+def _change(before: Rate, now: Rate) -> str:
     if not (before.n and now.n):
         return ""
     if before.share == now.share:
@@ -152,8 +152,8 @@ class Facets:
 
 Test = Callable[[ScenarioRow], bool]
 FACETS: dict[str, tuple[str, str, str, Test]] = {
-    "worse": ("Worse than baseline", "▼", "worse", lambda row: row.standing == "worse"),
-    "better": ("Better", "▲", "better", lambda row: row.standing == "better"),
+    "worse": ("Worse than baseline", "▼", "worse", lambda row: row.change == "worse"),
+    "better": ("Better", "▲", "better", lambda row: row.change == "better"),
     "failing": ("Any failure", "✕", "worse", lambda row: "fail" in row.marks),
     "errors": ("Errors", "!", "caution", lambda row: "error" in row.marks),
     "not-run": ("Not run", "–", "muted", lambda row: "none" in row.marks),
@@ -164,11 +164,9 @@ FACETS: dict[str, tuple[str, str, str, Test]] = {
 def scenario_rows(
     read: RunTrials, recent: Mapping[int, Version], left_out: Collection[str] = ()
 ) -> list[ScenarioRow]:
-    """Return a run's scenarios in their order, with their trials, and their strips over `recent` runs.
+    """Return a run's scenarios in their order, with their trials and their strips over `recent` runs.
 
-    Those in `left_out` cannot be compared with the baseline and have none.
-
-    One query where not every digest of those was read with the run's trials.
+    Scenarios in `left_out` can't be compared with the baseline. One query if some digests are missing in `read`.
     """
     grouped: dict[int, list[DigestedTrial]] = {}
     for trial in read.trials:
@@ -207,7 +205,7 @@ class ScenarioPage:
 
 
 def part_of(rows: list[ScenarioRow], begin: int, opened: str) -> ScenarioPage:
-    """Return the scenarios from `begin` on that fill a page with themselves and their shown trials; at least one."""
+    """Return the scenarios from `begin` on that fill a page with their shown trials; at least one."""
     end, filled = begin, 0
     while end < len(rows):
         filled += 1 + len(rows[end].shown(opened))

@@ -26,7 +26,7 @@ class SubcommandRow:
     """Failed calls."""
     errors: float
     change: float | None
-    """Of the rate of errors against the baseline's, over the scenarios of both; None where that did not call it."""
+    """Difference of the error rate to the baseline's over shared scenarios; None if that made no calls."""
     first_tries: float
     retries: float
     helps: int
@@ -38,19 +38,19 @@ class SubcommandRow:
     """How often that message occurred."""
     few: bool
     heat: int
-    """1 to 5: the share of failing calls, in fifths of one half."""
+    """1 to 5: the share of failing calls, in steps of 10 %."""
 
 
 def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
-    """Return the run's subcommands, those that fail most first.
+    """Return the run's subcommands, most failing first.
 
-    One query where a digest does not tell them, one where the baseline had other scenarios.
+    One query if a digest lacks them, one more if the baseline had other scenarios.
     """
-    told = {run.pk: read.digest.subcommands}
+    totals = {run.pk: read.digest.subcommands}
     if run.baseline_id:
-        told[run.baseline_id] = read.subcommands_before
-    missing = tuple([key for key, totals in told.items() if totals is None])
-    known = {**told, **_stored(missing)} if missing else told
+        totals[run.baseline_id] = read.subcommands_before
+    missing = tuple([key for key, each in totals.items() if each is None])
+    known = {**totals, **_stored(missing)} if missing else totals
     changes = _changes(run, read, known)
     rows = [_row(each, changes.get(each.name)) for each in known[run.pk] or ()]
     return sorted(rows, key=lambda row: (row.few, -row.errors, row.name))
@@ -59,7 +59,7 @@ def subcommands(run: Run, read: RunTrials) -> list[SubcommandRow]:
 def _changes(
     run: Run, read: RunTrials, known: Mapping[int, Sequence[SubcommandTotal] | None]
 ) -> dict[str, float]:
-    """Return how rates of errors differ from the baseline's; one query where that had other scenarios."""
+    """Return the error rates' changes from the baseline; one query if that had other scenarios."""
     if not run.baseline_id:
         return {}
     if read.before.keys() != read.outcomes.keys():
@@ -72,7 +72,7 @@ def _changes(
 
 
 def _changes_of_shared(run: int, baseline: int, scenarios: Collection[str]) -> dict[str, float]:
-    """Return how rates of errors differ over the scenarios that both runs have. One query."""
+    """Return the error rates' changes over the scenarios of both runs. One query."""
     counts: dict[tuple[int, str], tuple[int, int]] = {}
     for owner, name, scenario, calls, errors in _of_scenarios((run, baseline)):
         if scenario in scenarios:

@@ -20,7 +20,7 @@ class ChangedScenario:
 
     key: str
     verdict: str
-    """regressed, improved, unmeasured, added or removed."""
+    """One of regressed, improved, unmeasured, added and removed."""
     row: ScenarioRow | None
     """None if the run lacks the scenario."""
 
@@ -28,8 +28,8 @@ class ChangedScenario:
     def trial(self) -> int | None:
         """Return the trial to show: the first that failed, else the first."""
         trials = self.row.trials if self.row else ()
-        telling = tuple(each for each in trials if each.mark in ("fail", "error"))
-        return (telling or trials)[0].pk if trials else None
+        wrong = tuple(each for each in trials if each.mark in ("fail", "error"))
+        return (wrong or trials)[0].pk if trials else None
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -55,9 +55,9 @@ class AgainstBaseline:
 def against_baseline(
     run: Run, read: RunTrials, rows: Sequence[ScenarioRow], left_out: Mapping[str, Reasons]
 ) -> AgainstBaseline | None:
-    """Return the run's comparison for its page, None without a baseline. Expects that to be loaded with its guidance.
+    """Return the run's comparison with its baseline, None without one. Expects the baseline's guidance to be loaded.
 
-    `left_out` are the scenarios that cannot be compared.
+    `left_out` are the scenarios that can't be compared.
     """
     baseline = run.baseline
     if baseline is None:

@@ -43,10 +43,10 @@ from runs.warehouse.run_trials import trials_of
 
 def find_run(request: ProjectRequest, pk: int) -> Run:
     """Return the project's run. Raises `Http404`."""
-    found = get_run.find_run(request.access.project, pk)
-    if found is None:
+    run = get_run.find_run(request.access.project, pk)
+    if run is None:
         raise Http404
-    return found
+    return run
 
 
 @require_safe
@@ -56,9 +56,9 @@ def run_list(request: ProjectRequest) -> HttpResponse:
     project, filters = request.access.project, RunListFilters.of(request.GET)
     page = page_of_runs(project, filters, request.GET.get("before", ""))
     rows = rows_of(page.rows)
-    offered = choices(project)
+    available = choices(project)
     left = left_without(project, filters) if filters.in_force and not rows else None
-    chips = in_force(filters, offered, left)
+    chips = in_force(filters, available, left)
     context = {
         "rows": rows,
         "page": page,
@@ -69,7 +69,7 @@ def run_list(request: ProjectRequest) -> HttpResponse:
         "no_match": no_match(
             "run", [(each.name, each.value, each.left) for each in chips], older=not page.first
         ),
-        "choices": offered,
+        "choices": available,
         "states": STATES,
         "may_upload": request.access.may("upload"),
     }
@@ -122,7 +122,7 @@ def _verdict(run: Run) -> ShownVerdict | None:
 
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the rerun links; for parts of a run once it is finished."""
-    outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.is_telling}
+    outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.went_wrong}
     return {"again": again(run), "partly": list(parts_again(run, outcomes))}
 
 

@@ -23,7 +23,7 @@ MOST = 20
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResults:
     """Matches, at most `MOST` per kind."""
 
     runs: Sequence[Run] = ()
@@ -31,17 +31,17 @@ class Found:
     scenarios: Sequence[Scenario] = ()
 
     @property
-    def nothing(self) -> bool:
+    def is_empty(self) -> bool:
         return not (self.runs or self.suites or self.scenarios)
 
 
-def find(project: Project, text: str) -> Found:
+def find(project: Project, text: str) -> SearchResults:
     """Return the matches; scenarios by key and prompt of the newest version. Four queries."""
     if not text:
-        return Found()
+        return SearchResults()
     runs = matching_runs(project, RunListFilters(q=text)).order_by("-pk")[:MOST]
     suites = Suite.objects.filter(Q(name__icontains=text) | Q(slug__icontains=text), project=project)
-    return Found(list(runs), list(suites.select_related("project")[:MOST]), _scenarios(project, text))
+    return SearchResults(list(runs), list(suites.select_related("project")[:MOST]), _scenarios(project, text))
 
 
 def _scenarios(project: Project, text: str) -> list[Scenario]:
@@ -62,5 +62,5 @@ def _scenarios(project: Project, text: str) -> list[Scenario]:
 def search(request: ProjectRequest) -> HttpResponse:
     """Show the project's runs, suites and scenarios that contain a text."""
     text = request.GET.get("q", "").strip()[:200]
-    context = {"q": text, "found": find(request.access.project, text), "most": MOST}
+    context = {"q": text, "results": find(request.access.project, text), "most": MOST}
     return render(request, "search/search.html", context)

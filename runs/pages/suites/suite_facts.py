@@ -1,4 +1,4 @@
-"""What the head of a suite's page says its scenarios have in common: fixtures, rubrics, and how the tool is found."""
+"""List the fixtures, rubrics and tools of a suite's scenarios."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Named:
-    """A content by its name and hash."""
+    """A named content and its hash."""
 
     name: str
     sha256: str
@@ -22,47 +22,47 @@ class Named:
 
 @dataclass(frozen=True)
 class SuiteFacts:
-    """Each value once, in the order of the scenarios that have it first."""
+    """Unique values in the order of the scenarios."""
 
     fixtures: tuple[Named, ...] = ()
-    """Those that workspaces start from."""
+    """Fixtures of the workspaces."""
     rubrics: tuple[Named, ...] = ()
-    """Those that a judge is asked by."""
+    """Rubrics of enabled judges."""
     patterns: tuple[str, ...] = ()
-    """How calls of the tool are found among commands."""
+    """Patterns that match the tool's calls among commands."""
     tools: tuple[str, ...] = ()
-    """Programs that are found by their name, without a pattern."""
+    """Programs that are matched by name, without a pattern."""
 
 
 def entries_of(version: SuiteVersion) -> list[SuiteEntry]:
-    """Return a version's scenarios with what their facts need. One query."""
-    found = version.entries.select_related(
+    """Return a version's scenarios with the columns that `suite_facts` needs. One query."""
+    entries = version.entries.select_related(
         "scenario_version__scenario", "scenario_version__fixture", "scenario_version__rubric"
     )
-    # Archives of fixtures are large, and would come again with every scenario.
+    # A fixture's archive is large and would be loaded again for every scenario.
     heavy = ("fixture__archive", "fixture__files", "rubric__content")
-    return list(found.defer(*(f"scenario_version__{each}" for each in heavy)))
+    return list(entries.defer(*(f"scenario_version__{each}" for each in heavy)))
 
 
 def suite_facts(entries: Sequence[SuiteEntry], criteria: Sequence[Criteria]) -> SuiteFacts:
-    """Return the facts of scenarios and of what they ask for, which comes in the same order."""
-    pairs = [(each.scenario_version, asked) for each, asked in zip(entries, criteria, strict=True)]
-    tools = [asked.tool for _, asked in pairs if asked.tool]
+    """Return the facts of scenarios; `criteria` has theirs in the same order."""
+    pairs = [(each.scenario_version, own) for each, own in zip(entries, criteria, strict=True)]
+    tools = [own.tool for _, own in pairs if own.tool]
     return SuiteFacts(
-        fixtures=_once(
-            Named(str(made.content["fixture"]), made.fixture.sha256)
-            for made, _ in pairs
-            if made.fixture and made.content.get("fixture")
+        fixtures=_unique(
+            Named(str(version.content["fixture"]), version.fixture.sha256)
+            for version, _ in pairs
+            if version.fixture and version.content.get("fixture")
         ),
-        rubrics=_once(
-            Named(made.rubric.name, made.rubric.sha256)
-            for made, asked in pairs
-            if made.rubric and asked.judge and asked.judge.enabled
+        rubrics=_unique(
+            Named(version.rubric.name, version.rubric.sha256)
+            for version, own in pairs
+            if version.rubric and own.judge and own.judge.enabled
         ),
-        patterns=_once(tool.command_pattern for tool in tools if tool.command_pattern),
-        tools=_once(tool.binary for tool in tools if tool.binary and not tool.command_pattern),
+        patterns=_unique(tool.command_pattern for tool in tools if tool.command_pattern),
+        tools=_unique(tool.binary for tool in tools if tool.binary and not tool.command_pattern),
     )
 
 
-def _once(values: Iterable[Value]) -> tuple[Value, ...]:
+def _unique(values: Iterable[Value]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(values))

@@ -1,4 +1,4 @@
-"""Suites as a list: the newest version and run of each, narrowed by text, format and tag."""
+"""List suites with their newest version and run, filtered by text, format and tag."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ LAYERS = {
     "evaluators": "evaluators",
     "judge": "judge",
 }
-"""What of a scenario's criteria makes a layer look at its trials."""
+"""Key of a scenario's criteria that enables each layer."""
 
 
 @dataclass(frozen=True)
 class SuiteFilters(AddressFilters):
-    """What the address asks for; an empty text is no condition."""
+    """Filters of a query string; an empty text is no filter."""
 
     q: str = ""
-    """Part of a suite's name, of a scenario's key, or of a tag."""
+    """Part of a suite's name, a scenario's key or a tag."""
     format: str = ""
     tag: str = ""
 
     @property
     def in_force(self) -> list[tuple[str, str]]:
-        """Name and value of every condition, as people call them."""
+        """Return label and value of the active filters."""
         named = (("text", self.q), ("format", FORMATS.get(self.format, self.format)), ("tag", self.tag))
         return [(name, value) for name, value in named if value]
 
@@ -51,18 +51,18 @@ class SuiteRow:
     version: SuiteVersion | None
     scenarios: int
     layers: tuple[str, ...]
-    """Those that look at trials of any of the version's scenarios."""
+    """Layers that any of the version's scenarios uses."""
     latest: RunRow | None
 
     @property
     def format(self) -> str:
-        """The format's name for people."""
+        """Return the format's label."""
         return FORMATS.get(self.suite.format, self.suite.format)
 
 
 @dataclass(frozen=True)
 class SuiteList:
-    """The suites that the filters leave, and what there is to choose from among all."""
+    """The matching suites, and the filters' choices."""
 
     rows: list[SuiteRow]
     total: int
@@ -70,12 +70,12 @@ class SuiteList:
     tags: list[str]
 
     def no_match(self, filters: SuiteFilters) -> str:
-        """Return the sentence of a list that these filters have emptied."""
+        """Return the sentence for filters that match nothing."""
         return no_match("suite", [(name, value, None) for name, value in filters.in_force])
 
 
 def suite_list(project: Project, filters: SuiteFilters) -> SuiteList:
-    """Return a project's suites with their newest version and run. Six queries, one more for a text."""
+    """Return a project's matching suites with their newest version and run. Six queries, one more with a text."""
     newest_version = SuiteVersion.objects.filter(suite=OuterRef("pk")).order_by("-number").values("pk")[:1]
     newest_run = Run.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     found = Suite.objects.filter(project=project)
@@ -90,34 +90,34 @@ def suite_list(project: Project, filters: SuiteFilters) -> SuiteList:
 
 
 def _known(suites: Iterable[Suite], name: str) -> list[int]:
-    """Return what the query has found besides, where it has found something."""
+    """Return an annotation's values, without None."""
     return [key for suite in suites if (key := vars(suite)[name]) is not None]
 
 
 def _tags(versions: list[int]) -> defaultdict[int, Counter[str]]:
-    """Return the tags of each suite by its key, as they are in these versions. One query."""
+    """Return the tags of these versions by their suite's key. One query."""
     rows = SuiteEntry.objects.filter(suite_version__in=versions).order_by()
-    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for suite, tags in rows.values_list("suite_version__suite", "scenario_version__content__tags").distinct():
-        found[suite].update(str(tag) for tag in tags or ())
-    return found
+        counts[suite].update(str(tag) for tag in tags or ())
+    return counts
 
 
 def _with_text(
     suites: list[Suite], versions: list[int], tags: defaultdict[int, Counter[str]], text: str
 ) -> set[int]:
-    """Return the keys of the suites that have the text in their name, a tag or a scenario's key."""
+    """Return the keys of the suites with the text in their name, a tag or a scenario's key."""
     if not text:
         return {suite.pk for suite in suites}
     entries = SuiteEntry.objects.filter(
         suite_version__in=versions, scenario_version__scenario__key__icontains=text
     )
-    found = set(entries.order_by().values_list("suite_version__suite", flat=True).distinct())
-    wanted = text.casefold()
-    return found | {
+    by_key = set(entries.order_by().values_list("suite_version__suite", flat=True).distinct())
+    folded = text.casefold()
+    return by_key | {
         suite.pk
         for suite in suites
-        if any(wanted in each.casefold() for each in (suite.name, suite.slug, *tags[suite.pk]))
+        if any(folded in each.casefold() for each in (suite.name, suite.slug, *tags[suite.pk]))
     }
 
 
@@ -133,14 +133,17 @@ def _rows(suites: list[Suite]) -> list[SuiteRow]:
     )
     newest = {each.pk: each for each in versions.filter(pk__in=_known(suites, "newest"))}
     latest = {row.run.id: row for row in rows(listed_runs(_known(suites, "last_run")))}
-    found = [(suite, vars(suite)) for suite in suites]
-    return [_row(suite, newest.get(had["newest"]), latest.get(had["last_run"])) for suite, had in found]
+    annotated = [(suite, vars(suite)) for suite in suites]
+    return [
+        _row(suite, newest.get(values["newest"]), latest.get(values["last_run"]))
+        for suite, values in annotated
+    ]
 
 
 def _with(key: str) -> Count:
-    """Count a version's scenarios whose criteria have this; a judge that is switched off is none.
+    """Count a version's scenarios whose criteria have this key, without disabled judges.
 
-    A content holds no defaults, so what is on does not say it.
+    Stored contents omit defaults, so an enabled judge has no `enabled`.
     """
     criteria = "entries__scenario_version__content__criteria"
     is_on = Q(**{f"{criteria}__{key}__enabled__isnull": True})

@@ -1,4 +1,4 @@
-"""A suite with what was run of it."""
+"""Read a suite for its page: scenarios with their last trials, versions, guidance and targets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_TAGS = 8
 
 @dataclass(frozen=True)
 class ScenarioLine:
-    """A scenario of a suite's newest version, with its last trials."""
+    """A scenario of a suite's newest version with its last trials."""
 
     scenario: Scenario
     tier: int
@@ -42,7 +42,7 @@ class ScenarioLine:
 
 @dataclass(frozen=True)
 class Shown:
-    """Which scenarios the address asks for; an empty word is any."""
+    """Filters of a query string; an empty text is no filter."""
 
     show: str = ""
     """A class of steadiness."""
@@ -50,15 +50,15 @@ class Shown:
     tag: str = ""
     target: str = ""
     version: str = ""
-    """Number of the version whose changes stand beside them; the newest's without one."""
+    """Number of the version whose changes are shown. Default: the newest."""
 
     @property
     def query(self) -> str:
-        """The same as an address carries it."""
+        """Return the filters as a query string."""
         return urlencode({name: value for name, value in vars(self).items() if value})
 
     def at(self, version: int) -> str:
-        """Return the address with another version's changes."""
+        """Return the query string for another version's changes."""
         return replace(self, version=str(version)).query
 
 
@@ -67,30 +67,30 @@ NOTHING_CHOSEN = Shown()
 
 @dataclass(frozen=True)
 class SuitePage:
-    """Everything a suite's page shows."""
+    """Content of a suite's page."""
 
     suite: Suite
     change: VersionChange
     lines: list[ScenarioLine]
     guidance: Sequence[Guidance]
     default_guidance: Guidance | None
-    """What a run takes that asks for none: that of the last upload, which need not be the newest."""
+    """Guidance of runs that choose none: the last upload's, which may not be the newest."""
     targets: list[Target]
     target: Target | None
     facts: SuiteFacts
 
     @property
     def version(self) -> SuiteVersion | None:
-        """The newest."""
+        """Return the newest version."""
         return next(iter(self.change.versions), None)
 
     @property
     def format(self) -> str:
-        """The format's name for people."""
+        """Return the format's label."""
         return FORMATS.get(self.suite.format, self.suite.format)
 
     def chips(self, shown: Shown) -> list[Chip]:
-        """Return the ways to narrow the table by class, tier, tag and target; those that would leave none are not offered."""
+        """Return the chips that filter by class, tier, tag and target, without empty ones."""
         whole = replace(shown, show="", tag="", tier="")
         return [
             Chip("All", len(self.lines), whole.query, shown == whole),
@@ -103,7 +103,7 @@ class SuitePage:
     def _choices(self, shown: Shown, name: str, counts: Counter[str], group: str = "") -> list[Chip]:
         if name == "tier" and len(counts) < 2:
             return []
-        found = counts.most_common(MOST_TAGS) if name == "tag" else _ordered(name, counts)
+        choices = counts.most_common(MOST_TAGS) if name == "tag" else _ordered(name, counts)
         return [
             Chip(
                 look(value)[1].capitalize() if name == "show" else value,
@@ -113,7 +113,7 @@ class SuitePage:
                 "" if index else group,
                 look(value)[0] if name == "show" else "",
             )
-            for index, (value, n) in enumerate(found)
+            for index, (value, n) in enumerate(choices)
         ]
 
     def _targets(self, shown: Shown) -> list[Chip]:
@@ -129,7 +129,7 @@ class SuitePage:
         ]
 
     def chosen(self, shown: Shown) -> list[ScenarioLine]:
-        """Return the lines of a class, a tier and a tag; an empty word is any."""
+        """Return the lines that match the filters."""
         return [
             line
             for line in self.lines
@@ -148,14 +148,14 @@ def find_suite(project: Project, slug: str) -> Suite | None:
     """Return a project's suite with its number of retired scenarios and its last upload's guidance. One query."""
     last = Upload.objects.filter(suite=OuterRef("pk")).order_by("-pk").values("guidance")[:1]
     retired = Count("scenarios", filter=Q(scenarios__retired=True))
-    found = Suite.objects.filter(project=project, slug=slug).select_related("project")
-    return found.annotate(retired=retired, taken=Subquery(last)).first()
+    suites = Suite.objects.filter(project=project, slug=slug).select_related("project")
+    return suites.annotate(retired=retired, last_guidance=Subquery(last)).first()
 
 
 def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     """Return a suite's newest version, its scenarios' last trials on a target, and its history.
 
-    `suite` comes from `find_suite`; of what the address asks for, only target and version are looked at. Up to eight queries.
+    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eight queries.
     """
     change = version_change(suite, shown.version)
     targets = list(Target.objects.filter(runs__suite=suite).distinct())
@@ -173,17 +173,17 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         change=change,
         lines=[_line(*each, last) for each in zip(entries, criteria, strict=True)],
         guidance=guidance,
-        default_guidance=_taken(suite, guidance),
+        default_guidance=_default_guidance(suite, guidance),
         targets=targets,
         target=chosen,
         facts=suite_facts(entries, criteria),
     )
 
 
-def _taken(suite: Suite, known: Sequence[Guidance]) -> Guidance | None:
-    taken: int | None = vars(suite)["taken"]
-    found = next((each for each in known if each.pk == taken), None)
-    return found or (suite.guidance.filter(pk=taken).first() if taken else None)
+def _default_guidance(suite: Suite, loaded: Sequence[Guidance]) -> Guidance | None:
+    pk: int | None = vars(suite)["last_guidance"]
+    guidance = next((each for each in loaded if each.pk == pk), None)
+    return guidance or (suite.guidance.filter(pk=pk).first() if pk else None)
 
 
 def _line(entry: SuiteEntry, criteria: Criteria, last: dict[int, Strip]) -> ScenarioLine:

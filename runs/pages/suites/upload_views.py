@@ -35,7 +35,7 @@ class Uploaded:
     problems: list[Quoted] = field(default_factory=list)
     hints: list[Quoted] = field(default_factory=list)
     targets: tuple[Target, ...] = ()
-    """Imported from the bundle."""
+    """Targets imported from the bundle."""
     target_problems: list[Quoted] = field(default_factory=list)
     """Problems of the bundle's targets file; the suites are stored anyway."""
 
@@ -84,9 +84,9 @@ def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:
     hints = quoted([lint for each in imported for lint in each.lints], files)
     # Import at once for an embedded evalhub; others confirm with a button.
     versions = [each.version for each in imported] if settings.EMBEDDED else []
-    brought = import_uploaded_targets(versions, by=request.user)
-    problems = quoted(brought.problems, _targets_files(versions))
-    return Uploaded(name, imported, hints=hints, targets=brought.targets, target_problems=problems)
+    uploaded = import_uploaded_targets(versions, by=request.user)
+    problems = quoted(uploaded.problems, _targets_files(versions))
+    return Uploaded(name, imported, hints=hints, targets=uploaded.targets, target_problems=problems)
 
 
 def _targets_files(versions: list[SuiteVersion]) -> dict[str, bytes]:

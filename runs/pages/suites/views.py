@@ -19,7 +19,7 @@ from scenarios.models import Suite
 from scenarios.quoting import quoted
 
 MOST_DIFFERENCES = 20
-"""Scenarios whose lines stand on one page; the others are led to one by one."""
+"""Scenarios whose lines are on one page; the others are links."""
 
 
 @require_safe
@@ -36,7 +36,7 @@ def suite_list(request: ProjectRequest) -> HttpResponse:
     return page_or_fragment(request, "suites/suites.html", "suites/_suite_table.html", context)
 
 
-def _found(request: ProjectRequest, slug: str) -> Suite:
+def _find_suite(request: ProjectRequest, slug: str) -> Suite:
     suite = find_suite(request.access.project, slug)
     if suite is None:
         raise Http404
@@ -47,7 +47,7 @@ def _found(request: ProjectRequest, slug: str) -> Suite:
 @project_page()
 def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
     """Show a suite's scenarios with their last trials, its versions and the hints of its files."""
-    found = _found(request, suite)
+    found = _find_suite(request, suite)
     shown = Shown(**{each.name: request.GET.get(each.name, "") for each in fields(Shown)})
     if request.htmx and request.htmx.target == "versions":
         context = {"suite": found, "change": version_change(found, shown.version), "shown": shown}
@@ -72,8 +72,8 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
 @require_safe
 @project_page()
 def suite_difference(request: ProjectRequest, suite: str) -> HttpResponse:
-    """Show what a version of a suite changed, line by line: of one scenario, or of the first ones."""
-    found = _found(request, suite)
+    """Show a version's changes line by line, of one scenario or of the first ones."""
+    found = _find_suite(request, suite)
     change = version_change(found, request.GET.get("version", ""), whole=True)
     every = change.difference.scenarios if change.difference else ()
     key = request.GET.get("scenario", "")

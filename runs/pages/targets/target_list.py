@@ -22,12 +22,12 @@ class CheckedTarget:
 
     target: Target
     check: TargetCheck | None
-    """The last one that was asked for."""
+    """The last requested check."""
     is_waiting: bool
 
     @property
     def state(self) -> str:
-        """The badge's text."""
+        """Return the badge's text."""
         if self.target.is_imported:
             return "results only"
         if not self.target.accepted:
@@ -72,12 +72,12 @@ def target_rows(project: Project, *, now: datetime) -> list[TargetRow]:
 
 
 def target_row(target: Target, *, now: datetime) -> TargetRow:
-    """Return one target as the list has it. Three queries."""
+    """Return one target's row in the list. Three queries."""
     return _rows(_checked(Target.objects.filter(pk=target.pk)), now)[0]
 
 
 def startable_targets(project: Project, *, now: datetime) -> list[CheckedTarget]:
-    """Return the targets on which runs can be asked for, by name. Two queries."""
+    """Return the targets that can run, by name. Two queries."""
     return [each for each in _with_checks(_accepted(project.pk), now=now) if not each.target.is_imported]
 
 
@@ -97,9 +97,9 @@ def _checks(keys: tuple[int, ...]) -> QuerySet[TargetCheck]:
 
 def _with_checks(targets: Iterable[Target], *, now: datetime) -> list[CheckedTarget]:
     """Return targets of `_checked` with their last checks. One query."""
-    found = [(each, getattr(each, "newest_check", None)) for each in targets]
-    checks = {check.pk: check for check in _checks(tuple(key for _, key in found if key))}
-    return [_with_check(each, checks.get(key or 0), now) for each, key in found]
+    keyed = [(each, getattr(each, "newest_check", None)) for each in targets]
+    checks = {check.pk: check for check in _checks(tuple(key for _, key in keyed if key))}
+    return [_with_check(each, checks.get(key or 0), now) for each, key in keyed]
 
 
 def _with_check(target: Target, check: TargetCheck | None, now: datetime) -> CheckedTarget:
@@ -107,8 +107,8 @@ def _with_check(target: Target, check: TargetCheck | None, now: datetime) -> Che
 
 
 def _rows(targets: QuerySet[Target], now: datetime) -> list[TargetRow]:
-    found = _with_checks(targets, now=now)
-    keys = [each.target.pk for each in found]
+    checked = _with_checks(targets, now=now)
+    keys = [each.target.pk for each in checked]
     runs = Run.objects.filter(target__in=keys, created__gte=now - timedelta(days=DAYS)).order_by()
     summed = runs.values("target").annotate(
         done=Sum(F("passed") + F("failed") + F("errors")), broken=Sum("errors")
@@ -116,7 +116,7 @@ def _rows(targets: QuerySet[Target], now: datetime) -> list[TargetRow]:
     sums = {pk: (done, broken) for pk, done, broken in summed.values_list("target", "done", "broken")}
     return [
         TargetRow(each.target, each.check, each.is_waiting, *sums.get(each.target.pk, (0, 0)))
-        for each in found
+        for each in checked
     ]
 
 
@@ -129,7 +129,7 @@ class WorkerRow:
 
     @property
     def state(self) -> str:
-        """The badge's text."""
+        """Return the badge's text."""
         if not self.is_heard:
             return "lost"
         return "working" if self.worker.lanes else "idle"

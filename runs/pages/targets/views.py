@@ -47,7 +47,7 @@ class ImportedTargets:
 
 
 def accepts_at_once(access: Access) -> bool:
-    """Tell whether somebody's targets need no admin's word: an admin's own, and those of an embedded evalhub."""
+    """Return whether targets are accepted on import: an admin's, and all of an embedded evalhub."""
     return access.may("manage") or settings.EMBEDDED
 
 

@@ -8,7 +8,7 @@ from evalhub.teams.models import Project
 from runs.models import Run, RunMeasure
 
 MOST_RUNS = 100
-"""Of a project's newest runs: further back nobody looks for a judge."""
+"""Newest runs searched for a judge."""
 
 
 def newest_suite(project: Project) -> int | None:
@@ -17,7 +17,7 @@ def newest_suite(project: Project) -> int | None:
 
 
 def newest_judged_suite(project: Project) -> int | None:
-    """Return the suite of the newest run in which a judge's score counts, else that of the newest run. Two queries."""
+    """Return the suite of the newest run with a judge's score, else that of the newest run. Two queries."""
     suites = dict(_newest(project.pk))
     return suites.get(max(_judged(tuple(suites)), default=0)) or next(iter(suites.values()), None)
 

@@ -1,4 +1,4 @@
-"""Views of a suite over its runs: trends and judges' statements."""
+"""Views of trends and of judges' statements."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from scenarios.models import Suite
 
 
 def _chosen_suite(
-    project: Project, slug: str, opens_with: Callable[[Project], int | None]
+    project: Project, slug: str, default: Callable[[Project], int | None]
 ) -> tuple[list[Suite], Suite | None]:
-    """Return the project's suites, and the one that is asked for, else that of the newest runs, else the first."""
+    """Return the project's suites and the requested one, else `default`'s, else the first."""
     suites = list(Suite.objects.filter(project=project))
     asked = next((suite for suite in suites if suite.slug == slug), None)
     if asked or not suites:
         return suites, asked
-    newest = opens_with(project)
+    newest = default(project)
     return suites, next((suite for suite in suites if suite.pk == newest), suites[0])
 
 
@@ -37,13 +37,13 @@ def trends(request: ProjectRequest) -> HttpResponse:
     """Show a suite's measure over its runs as chart and table."""
     project, target = request.access.project, request.GET.get("target", "")
     suites, suite = _chosen_suite(project, request.GET.get("suite", ""), newest_suite)
-    found = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
+    series = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
     context = {
         "suite_choices": [(each.slug, each.name) for each in suites],
         "suite": suite,
-        "trend": found,
-        "newest_first": found.points[::-1] if found else [],
-        "figure": trend_figure(found) if found else None,
+        "trend": series,
+        "newest_first": series.points[::-1] if series else [],
+        "figure": trend_figure(series) if series else None,
         "targets": list(target_names(project.pk)),
         "target": target,
     }

@@ -14,7 +14,7 @@ from evalhub.web.numbers import counted
 from runs.models import CommandRecord, Trial
 from runs.pages.trial.timeline import AT_ONCE, address, timeline
 from runs.pages.trial.trial_page import TrialPage, find_trial
-from runs.pages.trial.typical_values import Usual
+from runs.pages.trial.typical_values import TypicalValues
 from runs.warehouse.differences import Difference, fingerprint_differences
 from runs.warehouse.outcome_history import Strip
 from scenarios.models import ScenarioVersion
@@ -23,7 +23,7 @@ Score = dict[str, Any]
 
 
 class MeasuredPair(NamedTuple):
-    """A measure in both trials; a side is None where it was not measured."""
+    """A measure in both trials; a side is None if not measured."""
 
     label: str
     unit: str
@@ -32,26 +32,26 @@ class MeasuredPair(NamedTuple):
 
 
 class GatePair(NamedTuple):
-    """A gate in both trials; a side is None where the trial does not have it."""
+    """A gate in both trials; a side is None if the trial lacks it."""
 
-    told: Score
-    """That of the new trial, else that of the base."""
+    gate: Score
+    """The new trial's gate, else the base's."""
     base: Score | None
     new: Score | None
 
 
 class DoneCommand(NamedTuple):
-    """A command as it stands in its column."""
+    """A command in its trial's column."""
 
     line: str
     exit_code: int | None
     failed: bool
     address: str
-    """Behind that of its trial."""
+    """Link to the command, relative to its trial's page."""
 
 
 class CommandPair(NamedTuple):
-    """The commands of one number; a side is None where the trial had ended."""
+    """The commands with the same number; a side is None if the trial had fewer."""
 
     number: int
     base: DoneCommand | None
@@ -59,13 +59,13 @@ class CommandPair(NamedTuple):
 
     @property
     def is_apart(self) -> bool:
-        """Whether one side did something else."""
+        """Return whether the sides differ."""
         return self.base is None or self.new is None or self.base.line != self.new.line
 
 
 @dataclass(frozen=True)
 class TwoTrials:
-    """Everything that the page of two trials shows."""
+    """Content of the page that compares two trials."""
 
     base: TrialPage
     new: TrialPage
@@ -77,19 +77,19 @@ class TwoTrials:
 
     @cached_property
     def changed(self) -> tuple[str, ...]:
-        """Which of task, gates, judge and rubric are not the same: then the results cannot be compared."""
+        """Return which of task, gates, judge and rubric differ; the results are comparable only if none does."""
         return _changed(self.base.trial.scenario_version, self.new.trial.scenario_version)
 
     @cached_property
     def differences(self) -> list[Difference]:
-        """What the fingerprints of the trials' runs differ in."""
+        """Return the differences between the runs' fingerprints."""
         return fingerprint_differences(self.base.trial.run, self.new.trial.run)
 
     @cached_property
     def measures(self) -> list[MeasuredPair]:
-        """What both or one of them measured, without what neither did."""
+        """Return the measures of either trial."""
         before, after = self.base.trial, self.new.trial
-        told = [
+        pairs = [
             MeasuredPair("Time", "s", before.seconds, after.seconds),
             MeasuredPair("Cost", "USD", before.cost_usd, after.cost_usd),
             MeasuredPair("Input tokens", "tokens", before.tokens_in, after.tokens_in),
@@ -98,11 +98,11 @@ class TwoTrials:
             *_measured(self.base, self.new),
             MeasuredPair("Judge score", "", _judged(self.base), _judged(self.new)),
         ]
-        return [pair for pair in told if pair.base is not None or pair.new is not None]
+        return [pair for pair in pairs if pair.base is not None or pair.new is not None]
 
     @cached_property
     def gates(self) -> list[GatePair]:
-        """The gates of both, paired by what they look at."""
+        """Return the gates of both trials, paired by what they check."""
         before, after = _by_place(self.base.gates), _by_place(self.new.gates)
         places = dict.fromkeys([*after, *before])
         return [
@@ -111,34 +111,34 @@ class TwoTrials:
 
     @cached_property
     def pairs(self) -> list[CommandPair]:
-        """The commands of both by their numbers; as many as fit a page."""
+        """Return the commands of both trials by number, as many as fit on a page."""
         before, after = self.commands
         paired = zip_longest(before[:AT_ONCE], after[:AT_ONCE])
         return [CommandPair(number, *pair) for number, pair in enumerate(paired, 1)]
 
     @property
     def more(self) -> int:
-        """How many numbers are left out."""
+        """Return the number of pairs that are not shown."""
         return max(map(len, self.commands)) - len(self.pairs)
 
     @cached_property
-    def parting(self) -> int:
-        """The number of the first command that is not the same; 0 where none of those shown is another."""
+    def first_difference(self) -> int:
+        """Return the number of the first command that differs; 0 if all shown commands are identical."""
         return next((pair.number for pair in self.pairs if pair.is_apart), 0)
 
     @property
     def command_summary(self) -> str:
-        """Return how far the commands of both are identical."""
+        """Return how many commands are identical, in words."""
         shown = counted(len(self.pairs), "command")
         if not self.pairs:
             return "no commands in either trial"
-        if self.parting:
-            return f"first difference at command {self.parting}"
+        if self.first_difference:
+            return f"first difference at command {self.first_difference}"
         return f"first {shown} identical" if self.more else f"identical ({shown})"
 
 
 def two_trials(project: Project, base: int, new: int) -> TwoTrials | None:
-    """Return two trials of a project side by side, None where they are not two of one scenario. Three queries."""
+    """Return two trials of one scenario side by side; None unless both exist and differ. Three queries."""
     before, after = find_trial(project, base), find_trial(project, new)
     if before is None or after is None or before == after or before.scenario_id != after.scenario_id:
         return None
@@ -150,7 +150,7 @@ def two_trials(project: Project, base: int, new: int) -> TwoTrials | None:
 
 
 def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
-    """Return what is read of a trial's page here: neither its judgings nor what stands around it."""
+    """Return a trial's page without judgings, artifacts and neighbouring trials."""
     record = getattr(trial, "transcript", None)
     transcript = record.unpack() if record else None
     return TrialPage(
@@ -162,7 +162,7 @@ def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
         timeline=timeline(transcript, commands),
         transcript=transcript,
         strip=Strip(),
-        usual=Usual(),
+        typical=TypicalValues(),
     )
 
 
@@ -179,8 +179,8 @@ def _measured(base: TrialPage, new: TrialPage) -> list[MeasuredPair]:
     labels = dict.fromkeys([*after, *before])
     both = [(after.get(label) or before[label], before.get(label), after.get(label)) for label in labels]
     return [
-        MeasuredPair(told.label, told.unit, old.value if old else None, now.value if now else None)
-        for told, old, now in both
+        MeasuredPair(either.label, either.unit, old.value if old else None, new.value if new else None)
+        for either, old, new in both
     ]
 
 
@@ -190,17 +190,17 @@ def _judged(page: TrialPage) -> float | None:
 
 
 def _by_place(gates: Sequence[Score]) -> dict[tuple[str, ...], Score]:
-    """Return gates by what they look at; of equal ones by their order."""
+    """Return gates by what they check, equal ones numbered."""
     seen: Counter[tuple[str, ...]] = Counter()
-    found = {}
+    by_place = {}
     for gate in gates:
-        looks_at = tuple(_looks_at(gate))
-        seen[looks_at] += 1
-        found[*looks_at, str(seen[looks_at])] = gate
-    return found
+        place = tuple(_place(gate))
+        seen[place] += 1
+        by_place[*place, str(seen[place])] = gate
+    return by_place
 
 
-def _looks_at(gate: Score) -> Iterable[str]:
+def _place(gate: Score) -> Iterable[str]:
     detail = gate.get("detail") or {}
     return (gate["layer"], gate["name"], *(str(detail.get(name, "")) for name in ("name", "command", "path")))
 
@@ -212,7 +212,7 @@ def _changed(before: ScenarioVersion, after: ScenarioVersion) -> tuple[str, ...]
         "task": before.task_hash == after.task_hash,
         "gates": before.gates_hash == after.gates_hash,
         "judge": before.judge_hash == after.judge_hash,
-        # A project has a rubric once for each content.
+        # A project stores each rubric's content once.
         "rubric": before.rubric_id == after.rubric_id,
     }
     return tuple(word for word, same in parts.items() if not same)

@@ -1,4 +1,4 @@
-"""The steps of a trial: the calls that its transcript tells of, with the tool's commands in them, and what was said."""
+"""Turn a transcript and the tool's commands into steps: calls and messages."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from runs.models import CommandRecord
 
 @dataclass(frozen=True)
 class Step:
-    """One line of the timeline: a call, or something said."""
+    """One line of the timeline: a call or a message."""
 
     number: int
-    """Of the call; 0 for what is said."""
+    """Number of the call; 0 for a message."""
     line: str = ""
-    said: str = ""
+    text: str = ""
+    """The message; empty for a call."""
     speaker: str = ""
     output: str = ""
     exit_code: int | None = None
     failed: bool = False
     seconds: float | None = None
     ours: bool = True
-    """Whether it is a command of the tool under test."""
+    """Whether it calls the tool under test."""
     help: bool = False
     retry: int = 0
-    """Which retry of its attempt it is."""
+    """Number of the retry within its attempts; 0 for the first try."""
     root: int | None = None
-    """The tool's command, counted from 0, that the attempt began with; None of anything else."""
+    """Index of the tool's command that the attempts began with; None for other steps."""
     subcommand: str = ""
     typed: str = ""
-    """The whole command line as the agent gave it, of which a command of the tool is shown in its plain form."""
+    """The whole command line that the agent ran; `line` may show only the tool's command in it."""
 
     @property
     def state(self) -> str:
@@ -48,7 +49,7 @@ class Step:
 
 
 def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -> Iterator[Step]:
-    """Give a trial's steps in their order, paired from the transcript's events and the tool's commands."""
+    """Yield a trial's steps in order, from the transcript's events and the tool's commands."""
     attempts = _attempts(commands)
     paired = {call.index: call for call in calls(transcript.events)} if transcript else {}
     if not paired:
@@ -64,25 +65,27 @@ def steps_of(transcript: Transcript | None, commands: Sequence[CommandRecord]) -
             number += 1
             yield _call_step(number, paired[index], by_event.get(index, []), attempts)
         else:
-            yield Step(0, said=event.text or text_of(event.output), speaker=event.role or event.type)
+            yield Step(0, text=event.text or text_of(event.output), speaker=event.role or event.type)
 
 
 def drawn(events: Sequence[Event], paired: Mapping[int, Call]) -> Iterator[tuple[int, Event]]:
-    """Give the events that are steps, by their index: calls, and what is said."""
+    """Yield the events that are steps (calls and messages) with their index."""
     for index, event in enumerate(events):
         if index in paired or (event.type in ("message", "error") and (event.text or event.output)):
             yield index, event
 
 
 def _attempts(commands: Sequence[CommandRecord]) -> dict[int, tuple[int, int]]:
-    """Return for each command the number its attempt began with, and which retry it is."""
-    found: dict[int, tuple[int, int]] = {}
+    """Return for each command the number of its first attempt and of its retry."""
+    attempts: dict[int, tuple[int, int]] = {}
     for command in commands:
         root, retry = (
-            found.get(command.retry_of, (command.n, -1)) if command.retry_of is not None else (command.n, -1)
+            attempts.get(command.retry_of, (command.n, -1))
+            if command.retry_of is not None
+            else (command.n, -1)
         )
-        found[command.n] = (root, retry + 1)
-    return found
+        attempts[command.n] = (root, retry + 1)
+    return attempts
 
 
 def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int], call: Call | None) -> Step:
@@ -105,7 +108,7 @@ def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int],
 def _call_step(
     number: int, call: Call, own: list[CommandRecord], attempts: dict[int, tuple[int, int]]
 ) -> Step:
-    """Return a call's step; of several of the tool's commands in one line, the worst one stands for it."""
+    """Return a call's step; with several of the tool's commands in one line, a failed one represents it."""
     if own:
         command = next((each for each in own if each.failed), own[-1])
         step = _command_step(number, command, attempts[command.n], call)
@@ -150,7 +153,7 @@ def _output(call: Call | None) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a JSON value as people read it: text as it is, a command's streams one after the other."""
+    """Return a JSON value as readable text: strings unchanged, a command's streams concatenated."""
     if value is None:
         return ""
     if isinstance(value, str):

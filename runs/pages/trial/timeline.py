@@ -11,12 +11,12 @@ from runs.models import CommandRecord
 from runs.pages.trial.steps import Step, drawn, steps_of
 
 AT_ONCE = 200
-"""Steps drawn on one page; the rest is loaded on demand."""
+"""Steps on one page; the rest is loaded on demand."""
 
 
 @dataclass(frozen=True)
 class StepGroup:
-    """Steps that are attempts at the same subcommand, or one step alone."""
+    """Attempts at the same subcommand, or a single step."""
 
     steps: list[Step] = field(default_factory=list)
 
@@ -26,18 +26,18 @@ class StepGroup:
 
     @property
     def subcommand(self) -> str:
-        """What was attempted; empty where it has no name."""
+        """Return the attempted subcommand; empty if unnamed."""
         return self.steps[0].subcommand
 
     @property
     def number(self) -> str:
-        """Say how many attempts there are."""
+        """Return the number of attempts in words."""
         tries = sum(not step.help for step in self.steps)
         return f"{tries} attempt{'s' if tries > 1 else ''}"
 
     @property
     def caption(self) -> str:
-        """Say how the attempts went."""
+        """Return the attempts' result in words."""
         tries = [step for step in self.steps if not step.help]
         ended = "never succeeded" if tries[-1].failed else f"succeeded at attempt {len(tries)}"
         helped = ", opened help" if any(step.help for step in self.steps) else ""
@@ -46,24 +46,24 @@ class StepGroup:
 
 @dataclass(frozen=True)
 class Timeline:
-    """A part of a trial's steps, in groups."""
+    """A part of a trial's steps in groups."""
 
     groups: list[StepGroup]
     calls: int
     steps: int
     next: int | None
-    """The step that the next part begins with."""
+    """First step of the next part; None at the end."""
     every: Sequence[Step] = ()
-    """All steps, in one list."""
+    """All steps of the trial."""
 
     @property
     def first_failed(self) -> int:
-        """The number of the first call that failed; 0 where none did."""
+        """Return the number of the first failed call; 0 if none failed."""
         return next((step.number for step in self.every if step.failed), 0)
 
 
 def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], start: int = 0) -> Timeline:
-    """Return the steps from `start` on, paired from the transcript's events and the tool's commands."""
+    """Return the steps from `start` on, from the transcript's events and the tool's commands."""
     steps = list(steps_of(transcript, commands))
     shown = steps[start : start + AT_ONCE]
     after = start + AT_ONCE
@@ -72,9 +72,9 @@ def timeline(transcript: Transcript | None, commands: Sequence[CommandRecord], s
 
 
 def address(at: int, number: int, start: int | None = 0) -> str:
-    """Return the link to a call at a step, counted from 0, where the page shows the part from the step `start` on.
+    """Return the link to the call at a step's index, on a page that shows the part from step `start` on.
 
-    None is a page that shows no part.
+    `start` is None for a page without a part.
     """
     if start is not None and start <= at < start + AT_ONCE:
         return f"#c{number}"
@@ -83,20 +83,21 @@ def address(at: int, number: int, start: int | None = 0) -> str:
 
 @dataclass(frozen=True)
 class CallLocation:
-    """Where a call stands in the timeline."""
+    """A call's place in the timeline."""
 
     call: Call
     address: str
-    """Behind that of its trial."""
+    """Link to the call, relative to its trial's page."""
 
 
 def places(events: Sequence[Event]) -> dict[int, CallLocation]:
-    """Return the place of each call by the index of its event; none where the timeline is drawn from commands alone."""
+    """Return each call's place by its event's index; empty if the timeline is built from commands alone."""
     paired = {call.index: call for call in calls(events)}
     steps = enumerate(drawn(events, paired) if paired else ())
-    found = [(at, index) for at, (index, _) in steps if index in paired]
+    located = [(at, index) for at, (index, _) in steps if index in paired]
     return {
-        index: CallLocation(paired[index], address(at, number)) for number, (at, index) in enumerate(found, 1)
+        index: CallLocation(paired[index], address(at, number))
+        for number, (at, index) in enumerate(located, 1)
     }
 
 
@@ -109,7 +110,7 @@ def _grouped(steps: Sequence[Step]) -> Iterator[StepGroup]:
 
 
 def _end_of_attempts(steps: Sequence[Step], at: int) -> int:
-    """Return the last step that belongs to the attempts beginning here; only help may stand between."""
+    """Return the last step of the attempts that begin here; only calls for help may come between."""
     root = steps[at].root
     end = at
     for index in range(at + 1, len(steps)):

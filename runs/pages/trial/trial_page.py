@@ -11,7 +11,7 @@ from evaluators.model import Transcript
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
 from runs.pages.trial.steps import Step
 from runs.pages.trial.timeline import Timeline, timeline
-from runs.pages.trial.typical_values import Median, Usual, usual
+from runs.pages.trial.typical_values import Median, TypicalValues, typical_values
 from runs.warehouse.layer_totals import CRITERION, DECIDING, is_single
 from runs.warehouse.measures import INTERACTION
 from runs.warehouse.outcome_history import Sibling, Strip, strip_around
@@ -20,27 +20,27 @@ from runs.warehouse.rates import Rate
 
 @dataclass(frozen=True)
 class JudgedCriterion:
-    """One line of the rubric as a judge scored it."""
+    """One criterion of the rubric with its score."""
 
     name: str
     score: float | None
     share: float | None
-    """Of its weight in that of all, 0 to 1; None where they weigh nothing."""
+    """Relative weight, 0 to 1; None if all weights are zero."""
     description: str
 
 
 class MeasuredHere(NamedTuple):
-    """A measure of layer 1 in a trial, beside what is usual for its scenario."""
+    """A measure of layer 1 in a trial, with the scenario's typical value."""
 
     label: str
     unit: str
     value: float | None
-    usual: Median
+    typical: Median
 
 
 @dataclass(frozen=True)
 class TrialPage:
-    """A trial and what belongs to it."""
+    """Content of a trial's page."""
 
     trial: Trial
     commands: list[CommandRecord]
@@ -51,18 +51,18 @@ class TrialPage:
     timeline: Timeline
     transcript: Transcript | None
     strip: Strip
-    usual: Usual
+    typical: TypicalValues
     baseline: Sibling | None = None
-    """The baseline's trial that this one is held against."""
+    """The baseline's trial to compare with."""
 
     def _layer(self, *names: str) -> list[dict[str, Any]]:
         return [score for score in self.trial.scores if score["layer"] in names]
 
     @cached_property
     def gates(self) -> list[dict[str, Any]]:
-        """What decides, one by one; the verdict on all assertions only where they are not told."""
-        found = self._layer(*DECIDING)
-        return [score for score in found if is_single(score["layer"], score["name"])] or found
+        """Return the deciding scores; the overall verdict on assertions only if the single ones are unknown."""
+        deciding = self._layer(*DECIDING)
+        return [score for score in deciding if is_single(score["layer"], score["name"])] or deciding
 
     @cached_property
     def gate_rate(self) -> Rate:
@@ -71,12 +71,12 @@ class TrialPage:
 
     @property
     def scripts(self) -> list[dict[str, Any]]:
-        """Scripts that informed after the gates."""
+        """Return the scores of scripts that inform without deciding."""
         return self._layer("scripts")
 
     @property
     def notes(self) -> list[Any]:
-        """What setup and post scripts left to say."""
+        """Return the notes of setup and post scripts."""
         return list(self.trial.detail.get("scripts") or ())
 
     @property
@@ -89,71 +89,71 @@ class TrialPage:
 
     @property
     def first_tries(self) -> int | None:
-        """How many of the tool's commands worked at the first try, None where that is not told."""
-        # Subcommands do not add up to it: calls for help and commands without one count, too.
+        """Return how many of the tool's commands succeeded at the first try; None if unknown."""
+        # The subcommands' sum is lower: calls for help and commands without a subcommand count too.
         rate, total = (self.interaction.get(name) for name in ("first_try_success_rate", "total_commands"))
         return None if rate is None or total is None else round(rate * total)
 
     @cached_property
-    def answer_begins(self) -> Step | None:
-        """The message with which the answer begins, where the last ones said are the answer; None where they are not."""
-        answer, said = "".join(self.trial.answer.split()), ""
+    def answer_start(self) -> Step | None:
+        """Return the message with which the answer begins; None if the last messages are not the answer."""
+        answer, end = "".join(self.trial.answer.split()), ""
         for step in reversed(self.timeline.every):
-            said = "".join(step.said.split()) + said
-            if not answer or step.number or not answer.endswith(said):
+            end = "".join(step.text.split()) + end
+            if not answer or step.number or not answer.endswith(end):
                 return None
-            if said == answer:
+            if end == answer:
                 return step
         return None
 
     @property
-    def answer_is_said(self) -> bool:
-        """Whether the last things said are the answer."""
-        return self.answer_begins is not None
+    def ends_with_answer(self) -> bool:
+        """Return whether the last messages are the answer."""
+        return self.answer_start is not None
 
     @property
     def answer_is_shown(self) -> bool:
-        """Whether the part of the timeline that is shown ends with the answer."""
-        return self.answer_is_said and self.timeline.next is None
+        """Return whether the shown part of the timeline ends with the answer."""
+        return self.ends_with_answer and self.timeline.next is None
 
     @property
-    def said(self) -> int:
-        """How many messages there are, with the answer where it is none of them."""
-        answer = bool(self.trial.answer) and not self.answer_is_said
+    def messages(self) -> int:
+        """Return the number of messages; an answer that is not among them counts too."""
+        answer = bool(self.trial.answer) and not self.ends_with_answer
         return self.timeline.steps - self.timeline.calls + answer
 
     @cached_property
     def metrics(self) -> list[MeasuredHere]:
-        """Layer 1's measures in the order of the page, without those that were not measured."""
-        found = {score["name"]: score.get("value") for score in self._layer("interaction")}
+        """Return the measured values of layer 1 in display order."""
+        values = {score["name"]: score.get("value") for score in self._layer("interaction")}
         counts = ("help_seeking", "total_commands")
         return [
-            MeasuredHere(label, "commands" if name in counts else "rate", found[name], self.usual.of(name))
+            MeasuredHere(label, "commands" if name in counts else "rate", values[name], self.typical.of(name))
             for name, label in INTERACTION.items()
-            if name in found and name != "completed"
+            if name in values and name != "completed"
         ]
 
     @cached_property
-    def has_usual(self) -> bool:
-        """Whether any of them was measured in trials before."""
-        return any(each.usual.n for each in self.metrics)
+    def has_typical(self) -> bool:
+        """Return whether earlier trials measured any of them."""
+        return any(each.typical.n for each in self.metrics)
 
     @property
     def judge(self) -> dict[str, Any] | None:
-        """The judge's deciding score."""
+        """Return the judge's deciding score."""
         return next((score for score in self._layer("judge") if score["name"] == "judge"), None)
 
     @property
     def threshold(self) -> float | None:
-        """What the scenario asks of the judge."""
-        asked = self.trial.scenario_version.content.get("criteria", {}).get("judge") or {}
-        value: float | None = asked.get("pass_threshold")
+        """Return the judge's pass threshold; None without one."""
+        judge = self.trial.scenario_version.content.get("criteria", {}).get("judge") or {}
+        value: float | None = judge.get("pass_threshold")
         return value
 
     @property
     def criteria(self) -> list[JudgedCriterion]:
-        told = [score for score in self._layer("judge") if score["name"].startswith(CRITERION)]
-        whole = sum(score.get("weight", 1.0) for score in told)
+        scores = [score for score in self._layer("judge") if score["name"].startswith(CRITERION)]
+        whole = sum(score.get("weight", 1.0) for score in scores)
         return [
             JudgedCriterion(
                 score["name"].removeprefix(CRITERION).replace("_", " ").capitalize(),
@@ -161,12 +161,12 @@ class TrialPage:
                 score.get("weight", 1.0) / whole if whole > 0 else None,
                 score.get("message", ""),
             )
-            for score in told
+            for score in scores
         ]
 
     @property
-    def here(self) -> int | None:
-        """The trial's place in the strip, None where it is not among the last."""
+    def strip_index(self) -> int | None:
+        """Return the trial's index in the strip; None if it is too old."""
         return self.strip.trials.index(self.trial.pk) if self.trial.pk in self.strip.trials else None
 
     @property
@@ -175,12 +175,12 @@ class TrialPage:
 
     @property
     def previous(self) -> Sibling | None:
-        """The scenario's trial before this one."""
+        """Return the scenario's previous trial in this run."""
         return next((each for each in self.siblings[::-1] if each.index < self.trial.index), None)
 
     @property
     def following(self) -> Sibling | None:
-        """The scenario's trial after this one."""
+        """Return the scenario's next trial in this run."""
         return next((each for each in self.siblings if each.index > self.trial.index), None)
 
 
@@ -192,13 +192,13 @@ def find_trial(project: Project, pk: int) -> Trial | None:
     trial = Trial.objects.select_related(*RELATED).filter(pk=pk, run__project=project).first()
     if trial is None:
         return None
-    # Both are the project that was asked for, so that it is not read twice more.
+    # Both are the same project: avoid loading it twice more.
     trial.run.project = trial.run.suite.project = project
     return trial
 
 
 def trial_page(trial: Trial, start: int = 0) -> TrialPage:
-    """Return what belongs to a trial, its timeline from a step on. Six queries where its transcript is loaded."""
+    """Return a trial's page with its timeline from a step on. Six queries; expects its transcript to be loaded."""
     record: TranscriptRecord | None = getattr(trial, "transcript", None)
     transcript = record.unpack() if record else None
     commands = list(CommandRecord.objects.filter(trial=trial))
@@ -212,6 +212,6 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         timeline=timeline(transcript, commands, start),
         transcript=transcript,
         strip=strip,
-        usual=usual(trial),
+        typical=typical_values(trial),
         baseline=baseline,
     )

@@ -17,13 +17,13 @@ from runs.models.run import MAINLINE
 from runs.models.trial import TrialState
 
 LENGTH = 20
-"""Trials whose median is taken, and runs that are looked through for them."""
+"""Most trials in a median, and most runs searched for them."""
 RATES = ("first_try_success_rate", "error_rate", "retry_rate", "iteration_ratio")
 COUNTS = ("help_seeking", "total_commands")
 
 
 class _Interaction(Struct, gc=False):
-    """What is read of a trial's layer 1; the rest of its JSON is skipped."""
+    """The fields read from a trial's layer 1; the rest of its JSON is skipped."""
 
     available: bool = False
     source: str = "none"
@@ -43,16 +43,16 @@ _detail = msgspec.json.Decoder(_Detail)
 
 
 class Median(NamedTuple):
-    """The middle of the values of some trials; None where none was measured."""
+    """Median of a measure over trials; None if not measured."""
 
     value: float | None
     n: int
-    """Trials in which it was measured."""
+    """Number of trials that measured it."""
 
 
 @dataclass(frozen=True)
-class Usual:
-    """The values of layer 1's measures in a scenario's earlier trials."""
+class TypicalValues:
+    """Layer 1's measures in a scenario's earlier trials."""
 
     values: dict[str, list[float]] = field(default_factory=dict)
 
@@ -62,28 +62,28 @@ class Usual:
         return Median(median(values), len(values)) if values else Median(None, 0)
 
 
-def usual(trial: Trial) -> Usual:
-    """Return how a scenario's last twenty trials before this one went, of its target and the mainline.
+def typical_values(trial: Trial) -> TypicalValues:
+    """Return the values of a scenario's last twenty trials before this one, on its target and the mainline.
 
-    Errors are none of them. One query; expects the trial's run to be loaded.
+    Without errors. One query; expects the trial's run to be loaded.
     """
-    return Usual(_values(text for (text,) in _earlier(trial)))
+    return TypicalValues(_values(text for (text,) in _earlier(trial)))
 
 
 def _values(details: Iterable[str]) -> dict[str, list[float]]:
-    told = [_detail.decode(text).interaction for text in details]
-    values = {name: [getattr(each, name) for each in told if each and each.available] for name in RATES}
+    read = [_detail.decode(text).interaction for text in details]
+    values = {name: [getattr(each, name) for each in read if each and each.available] for name in RATES}
     values |= {
-        name: [getattr(each, name) for each in told if each and each.source != "none"] for name in COUNTS
+        name: [getattr(each, name) for each in read if each and each.source != "none"] for name in COUNTS
     }
-    return {name: [value for value in found if value is not None] for name, found in values.items()}
+    return {name: [value for value in each if value is not None] for name, each in values.items()}
 
 
 def _earlier(trial: Trial) -> QuerySet[Trial, tuple[str]]:
-    """Return the details of the last trials, in no order.
+    """Return the details of the last trials, unordered.
 
-    They are found by their runs in an index that holds all it takes. In the order of their keys SQLite would go
-    through all trials that the scenario ever had, those of other targets and branches as well: hence the sum.
+    The trials are selected by their runs, from an index with all needed columns. Ordered by key, SQLite would scan
+    all trials of the scenario, also those of other targets and branches; the sum prevents that.
     """
     run = trial.run
     before = Run.objects.filter(suite=run.suite_id, target=run.target_id, branch__in=MAINLINE, pk__lte=run.pk)

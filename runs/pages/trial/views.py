@@ -57,7 +57,7 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
 @require_safe
 @project_page("read unredacted")
 def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
-    """Send a kept file, as it is, as a download: whatever is in it, no browser shows it as a page of this site."""
+    """Send a stored file unredacted as a download, which no browser shows as a page of this site."""
     kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=name)
     try:
         file = open_kept(kept.sha256)
@@ -71,7 +71,7 @@ def artifact(request: ProjectRequest, pk: int, name: str) -> HttpResponseBase:
 @require_safe
 @project_page("read unredacted")
 def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpResponse:
-    """Send one file of the kept workspace, as it is, as a download."""
+    """Send one file of the stored workspace unredacted as a download."""
     kept = get_object_or_404(Artifact, trial=_trial(request, pk), name=WORKSPACE)
     try:
         with opened(kept.sha256) as archive:
@@ -89,14 +89,14 @@ def workspace_file(request: ProjectRequest, pk: int, number: int) -> HttpRespons
 
 
 def _plain_name(path: str) -> str:
-    """Return a file's name as a header can hold it, whatever stands in it."""
+    """Return a file's name for a header, with unprintable characters replaced."""
     return "".join(each if each.isprintable() else "_" for each in path.rpartition("/")[2])
 
 
 @require_safe
 @project_page()
 def transcript_text(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Send the raw transcript as text, whole; redacted for those who may not read it as it is."""
+    """Send the whole raw transcript as text; redacted unless the user may read it unredacted."""
     page = trial_page(_trial(request, pk))
     if page.transcript is None:
         raise Http404

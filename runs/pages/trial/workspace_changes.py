@@ -25,11 +25,11 @@ from scenarios.text_difference import TextDifference, lines_of, text_difference
 
 ARTIFACT = "workspace"
 MOST_FILES = 200
-"""Changed files that are listed."""
+"""Maximum listed files."""
 MOST_DIFFERENCES = 30
-"""Files of which the text is shown."""
+"""Maximum files with their text."""
 MOST_TEXT = 300_000
-"""Bytes of text that are compared for one page."""
+"""Maximum bytes of text compared for one page."""
 
 IMPORTED = "Imported results have no workspace."
 NOT_YET = "The workspace is stored when the agent finishes."
@@ -47,18 +47,18 @@ EMPTY_START = "The workspace started empty, with the scenario's files next to it
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file that is not as the workspace had it at first."""
+    """A file that differs from the workspace's start."""
 
     path: str
     change: Change
     before: int | None
-    """Bytes, None where there was no such file."""
+    """Size in bytes at the start; None if missing."""
     after: int | None
     number: int | None
-    """Its place in the kept workspace, None where it is not there."""
+    """Its position in the stored workspace; None if missing."""
     difference: TextDifference | None = None
     note: str = ""
-    """Why no difference is shown, in a sentence."""
+    """Why no difference is shown."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class WorkspaceChanges:
     """A workspace's changes, or why they are unknown."""
 
     files: tuple[FileChange, ...] = ()
-    """The first of them, by path."""
+    """The first changed files, by path."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Of all of them, by what became of each."""
-    gits_own: int = 0
-    """Files of Git's bookkeeping that are not as they were, which stand in neither."""
+    """Number of all changed files by kind of change."""
+    git_files: int = 0
+    """Changed files in .git, which are not listed or counted above."""
     unchanged: int = 0
     left_out: tuple[str, ...] = ()
-    """Files that were too large to keep, of which nothing else is known."""
+    """Files that were too large to store."""
     problem: str = ""
     remarks: tuple[str, ...] = ()
 
@@ -83,12 +83,12 @@ class WorkspaceChanges:
 
 
 def workspace_changes(trial: Trial, artifacts: list[Artifact]) -> WorkspaceChanges:
-    """Return what differs in a trial's workspace. One query; expects the run's guidance and target to be loaded."""
+    """Return the changes in a trial's workspace. One query; expects the run's guidance and target to be loaded."""
     kept = next((each for each in artifacts if each.name == ARTIFACT), None)
-    told = trial.detail.get("workspace")
-    if kept is None and not (told or {}).get("empty"):
+    recorded = trial.detail.get("workspace")
+    if kept is None and not (recorded or {}).get("empty"):
         return WorkspaceChanges(problem=_why_none(trial))
-    left_out = tuple(told["left_out"]) if told else ()
+    left_out = tuple(recorded["left_out"]) if recorded else ()
     start = {file.path: file.content for file in _start(trial) if file.path not in left_out}
     try:
         every = sorted(_changes(kept, start), key=lambda change: change.path)
@@ -100,7 +100,7 @@ def workspace_changes(trial: Trial, artifacts: list[Artifact]) -> WorkspaceChang
     return WorkspaceChanges(
         files=tuple(changes[:MOST_FILES]),
         counts=Counter(change.change for change in changes),
-        gits_own=len(every) - len(changes),
+        git_files=len(every) - len(changes),
         unchanged=len(start) - sum(change.before is not None for change in every),
         left_out=left_out,
         remarks=tuple(_remarks(trial.scenario_version.content)),
@@ -121,7 +121,7 @@ def _remarks(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _start(trial: Trial) -> tuple[FixtureFile, ...]:
-    """Return what the workspace started from: the scenario's fixture with the run's guidance laid over it."""
+    """Return the workspace's start: the scenario's fixture with the run's guidance laid over it."""
     content = trial.scenario_version.content
     if content.get("bundle"):
         return ()
@@ -136,14 +136,14 @@ def _start(trial: Trial) -> tuple[FixtureFile, ...]:
 
 
 def _bundle_files(suite_version: int, mine: int) -> QuerySet[ScenarioVersion, Any]:
-    """The names of what a suite's scenarios came with, and the files themselves of one of them."""
-    carrying = ScenarioVersion.objects.filter(suite_versions=suite_version, fixture__isnull=False)
+    """Return the names of the fixtures and bundles of a suite's scenarios, and the archive of one of them."""
+    with_fixture = ScenarioVersion.objects.filter(suite_versions=suite_version, fixture__isnull=False)
     own = Case(When(pk=mine, then=F("fixture__archive")))
-    return carrying.order_by().values_list("content__fixture", "content__bundle", own)
+    return with_fixture.order_by().values_list("content__fixture", "content__bundle", own)
 
 
 def _changes(kept: Artifact | None, start: Mapping[str, bytes]) -> Iterator[FileChange]:
-    """Yield what is not as it was. Raises one of `UNREADABLE`."""
+    """Yield the changed files. Raises one of `UNREADABLE`."""
     seen, room = set[str](), _Room()
 
     def is_read(file: KeptFile) -> bool:
@@ -162,13 +162,13 @@ def _changes(kept: Artifact | None, start: Mapping[str, bytes]) -> Iterator[File
 
 @dataclass
 class _Room:
-    """How much text the page still takes: comparing and redacting it takes time."""
+    """Files and characters that still fit on the page, because comparing and redacting takes time."""
 
     files: int = MOST_DIFFERENCES
     characters: int = MOST_TEXT
 
     def takes(self, size: int) -> bool:
-        """Tell whether so much more fits, and take it."""
+        """Reserve room for a text and return whether it fits."""
         fits = self.files > 0 and self.characters >= size
         if fits:
             self.files -= 1
@@ -199,7 +199,7 @@ def _change(
 
 
 def _difference(before: bytes, after: bytes) -> tuple[TextDifference | None, str]:
-    """Return what differs between two contents, or why that is not shown."""
+    """Return the difference between two contents, or why it is not shown."""
     texts = [text_of(content) for content in (before, after)]
     if None in texts:
         return None, NO_TEXT
@@ -210,5 +210,5 @@ def _difference(before: bytes, after: bytes) -> tuple[TextDifference | None, str
 
 
 def _shown(text: str) -> str:
-    """Return a text as pages show it, line for line; secrets may go over several lines."""
+    """Return a text as pages show it, with equal lines; redacted whole, because secrets may span lines."""
     return redact_patterns("\n".join(map(visible, text.split("\n"))))

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from runs.pages.home.project_home import glance, running_now, week_of
+from runs.pages.home.project_home import project_summary, running_now, week_of
 from runs.pages.reviews.rationales import readings
 from runs.pages.run.layers import layers_of
 from runs.pages.run.progress import progress_of
@@ -31,7 +31,7 @@ from tests.trial_parts import make_judging
 READERS = {
     "page of runs": (3, lambda v: rows(page_of_runs(v.suite.project, RunListFilters(), "").rows)),
     "choices": (4, lambda v: choices(v.suite.project)),
-    "glance": (8, lambda v: glance(v.suite.project, now=timezone.now())),
+    "project_summary": (8, lambda v: project_summary(v.suite.project, now=timezone.now())),
     "running now": (1, lambda v: running_now(v.suite.project)),
     "layers": (1, lambda v: layers_of(v.runs.first(), RunTrials(Digest()))),
     "trials": (1, lambda v: trials_of(v.runs.first())),

@@ -1,4 +1,4 @@
-"""Strips of past outcomes, and what is usual: of which runs, and by which index."""
+"""Strips of past outcomes and typical values: which runs they read, and by which index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Run, RunDigest, Trial
-from runs.pages.trial.typical_values import usual
+from runs.pages.trial.typical_values import typical_values
 from runs.warehouse.outcome_history import strip_around, strips
 from tests.builders import make_guidance, make_run, make_target, make_trial
 from tests.runs.warehouse.finished_runs import history
@@ -79,10 +79,10 @@ def test_a_strip_around_a_trial_is_of_its_scenario_alone(version):
     assert siblings[0].pk == trial.pk
 
 
-def test_what_is_usual_is_found_by_an_index_however_long_the_history_is(version):
+def test_typical_values_are_read_from_an_index(version):
     trial = history(version)[-1].trial_set.select_related("run").first()
     with CaptureQueriesContext(connection) as asked:
-        usual(trial)
+        typical_values(trial)
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             plan = [row[-1] for row in cursor.execute(f"EXPLAIN QUERY PLAN {asked[0]['sql']}")]

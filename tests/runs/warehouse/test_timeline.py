@@ -23,7 +23,7 @@ def test_messages_stand_between_commands():
     found = timeline(
         of(Event("message", role="assistant", text="First."), *shell("ls"), Event("raw", text="noise")), []
     )
-    assert [(step.number, step.said) for group in found.groups for step in group.steps] == [
+    assert [(step.number, step.text) for group in found.groups for step in group.steps] == [
         (0, "First."),
         (1, ""),
     ]

@@ -85,7 +85,7 @@ def test_a_scenario_with_errors_only_has_no_verdict(signed_in, version, before, 
     assert (against.regressions, against.new_passes, against.unmeasured) == (0, 0, 1)
     assert "No scenario stopped passing, ! 1 with errors only." in text
     assert text.table("Changed scenarios").row("create").cell("Verdict").text == "errors only"
-    assert [row.standing for row in response.context["rows"]] == [""]
+    assert [row.change for row in response.context["rows"]] == [""]
     assert not {"regressed", "improved"} & set(text.badges)
     for word in ("newly passing", "No scenario changed"):
         assert word not in text

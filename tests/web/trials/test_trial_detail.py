@@ -257,7 +257,7 @@ def test_an_answer_that_was_said_in_the_end_stands_once(signed_in, run, said, an
     make_transcript(trial, [*shell("ls"), *(Event("message", role="assistant", text=text) for text in said)])
     text = page(signed_in(), trial)
     assert "Answer" not in text.headings
-    assert f"Answer: {first}" in [each.text for each in text.all("li.said")]
+    assert f"Answer: {first}" in [each.text for each in text.all("li.message")]
     assert text.count(said[-1]) == text.count("Answer: ") == 1
 
 

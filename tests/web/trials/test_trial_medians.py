@@ -1,4 +1,4 @@
-"""The measures of a trial beside what is usual for its scenario."""
+"""The measures of a trial beside its scenario's typical values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def interaction(value):
     return {"scores": [score], "detail": {"interaction": told}}
 
 
-def usual(client, trial):
+def typical(client, trial):
     page = client.get(address(trial)).context["page"]
-    return {each.label: tuple(each.usual) for each in page.metrics}["Error rate"]
+    return {each.label: tuple(each.typical) for each in page.metrics}["Error rate"]
 
 
 def test_a_measure_shows_the_median_of_earlier_trials(signed_in, project):
@@ -25,7 +25,7 @@ def test_a_measure_shows_the_median_of_earlier_trials(signed_in, project):
     trial = make_trial(make_run(version), "export", **interaction(1.0))
     make_trial(make_run(version), "export", **interaction(0.5))
     client = signed_in()
-    assert usual(client, trial) == (0.25, 3)
+    assert typical(client, trial) == (0.25, 3)
     row = page(client, trial).table("Interaction").row("Error rate")
     assert (row.cell("This trial").text, row.cell("Earlier median").text) == ("1.00", "0.25 3 trials")
 
@@ -33,7 +33,7 @@ def test_a_measure_shows_the_median_of_earlier_trials(signed_in, project):
 def test_the_median_covers_the_last_twenty_measured_trials(signed_in, run):
     for value in [9.0] * 5 + [1.0] * 11 + [None] * 5 + [3.0] * 4:
         make_trial(run, **interaction(value))
-    assert usual(signed_in(), make_trial(run, **interaction(2.0))) == (1.0, 15)
+    assert typical(signed_in(), make_trial(run, **interaction(2.0))) == (1.0, 15)
 
 
 def test_the_median_ignores_errors_and_unlike_trials(signed_in, project):
@@ -46,12 +46,12 @@ def test_the_median_ignores_errors_and_unlike_trials(signed_in, project):
     for changes in ({"branch": "feature/x"}, {"target": make_target(project, "another")}):
         make_trial(make_run(version, **changes), "create", **interaction(1.0))
     trial = make_trial(make_run(version, target=mine.target), "create", **interaction(0.0))
-    assert usual(signed_in(), trial) == (0.5, 1)
+    assert typical(signed_in(), trial) == (0.5, 1)
 
 
 def test_a_scenarios_first_trial_has_no_median(signed_in, run):
     trial = make_trial(run, **interaction(0.5))
-    assert usual(signed_in(), trial) == (None, 0)
+    assert typical(signed_in(), trial) == (None, 0)
     text = page(signed_in(), trial)
     assert "no earlier trials" in text
     assert "Earlier median" not in text
