@@ -66,11 +66,11 @@ document.addEventListener("htmx:afterSettle", (event) => {
     part.tabIndex = -1;
     part.focus({ preventScroll: true });
   }
-  sum(event.detail.elt);
+  announce(event.detail.elt);
 });
 
-/* What a swap came to, in a few words, is told to those who do not see it. */
-function sum(part) {
+/* Announce the result of a swap to screen readers. */
+function announce(part) {
   const announced = part.querySelector("[data-announce]");
   if (announced) document.getElementById("announcement").textContent = announced.textContent.trim();
 }

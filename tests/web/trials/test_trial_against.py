@@ -103,7 +103,7 @@ def test_gates_are_paired_by_what_they_look_at(signed_in, run, base):
     new = make_trial(run, scores=[gate("b.txt", passed=False), gate("c.txt", passed=True)])
     found = against(signed_in(), new, base).context["compared"].gates
     told = [
-        (each.told["detail"]["path"], each.base and each.base["passed"], each.new and each.new["passed"])
+        (each.gate["detail"]["path"], each.base and each.base["passed"], each.new and each.new["passed"])
         for each in found
     ]
     assert told == [("b.txt", True, False), ("c.txt", None, True), ("a.txt", True, None)]
