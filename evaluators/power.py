@@ -8,6 +8,8 @@ from math import sqrt
 from statistics import fmean
 
 from evaluators.aggregate import RunAggregate
+from evaluators.regression import FEWEST_TRIALS
+from evaluators.significance import FEWEST_DIFFERENCES, Arms, within_scenario_p
 from evaluators.statistics import student_quantile
 
 POWER = 0.8
@@ -63,3 +65,17 @@ def smallest_change(spread: Spread, scenarios: int, trials: int) -> float:
     variance = (2 * spread.run + 2 * spread.trial / trials) / scenarios
     freedom = scenarios - 1
     return (student_quantile(1 - ALPHA / 2, freedom) + student_quantile(POWER, freedom)) * sqrt(variance)
+
+
+def can_show_regression(scenarios: int, trials: int) -> bool:
+    """Return whether losing every trial of every scenario would be a regression, given as many trials before.
+
+    The smallest reachable p of the pass rate's test must be below `ALPHA`: of the tests that
+    `evaluators.regression` chooses from.
+    """
+    if scenarios == 0:
+        return False
+    lost = Arms(trials, trials, 0, trials)
+    if scenarios == 1:
+        return trials >= FEWEST_TRIALS
+    return within_scenario_p([lost] * min(scenarios, FEWEST_DIFFERENCES)) < ALPHA

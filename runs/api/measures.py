@@ -13,9 +13,11 @@ from evalhub.web.rest.errors import ApiError, answers
 from evalhub.web.rest.given import Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.timestamps import moment
+from evaluators.regression import ChangeVerdict
 from runs.api.lookup import find_run, find_runs, find_suite
-from runs.api.schemas import RunRowOut
-from runs.models import Measure, RunMeasure
+from runs.api.schemas import MeasureChangeOut, RunRowOut
+from runs.models import Measure, Run, RunMeasure
+from runs.warehouse.measure_changes import change_json, compare_run_measures
 from runs.warehouse.run_rows import listed_runs
 from runs.warehouse.side_by_side import Cell, side_by_side
 from runs.warehouse.trends import trend
@@ -83,10 +85,26 @@ class ComparedScenarioOut(Schema):
     """Whether every trial passed, errors excluded; null if the run has no such trial."""
 
 
+class RunComparisonOut(Schema):
+    """A run compared with the first one."""
+
+    run: int
+    verdict: ChangeVerdict
+    scenarios: int
+    """Scenarios that both runs have results of."""
+    comparable: int
+    """Those whose outcomes can be compared."""
+    not_comparable: dict[str, list[str]]
+    """The others, with what changed in them."""
+    measures: list[MeasureChangeOut]
+
+
 class ComparisonOut(Schema):
     runs: list[RunRowOut]
     measures: list[ComparedMeasureOut]
     scenarios: list[ComparedScenarioOut]
+    comparisons: list[RunComparisonOut]
+    """Each later run compared with the first."""
 
 
 class TrendQuery(BaseModel):
@@ -155,6 +173,7 @@ def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, A
     if len(keys) > MOST_COMPARED:
         raise ApiError(422, f"You can compare at most {MOST_COMPARED} runs at once.", id="compare/too-many")
     comparison = side_by_side(find_runs(request, keys))
+    base, *later = comparison.runs
     return {
         "runs": listed_runs([run.pk for run in comparison.runs]),
         "measures": [
@@ -162,6 +181,19 @@ def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, A
             for measure, cells in comparison.measures
         ],
         "scenarios": [{"scenario": key, "passed": passed} for key, passed in comparison.scenarios],
+        "comparisons": [_compared(base, run) for run in later],
+    }
+
+
+def _compared(base: Run, run: Run) -> dict[str, Any]:
+    compared = compare_run_measures(base, run)
+    return {
+        "run": run.pk,
+        "verdict": compared.verdict,
+        "scenarios": compared.common,
+        "comparable": compared.comparable,
+        "not_comparable": {key: list(why) for key, why in compared.not_comparable.items()},
+        "measures": [change_json(each) for each in (*compared.headline, *compared.others)],
     }
 
 

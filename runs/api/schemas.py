@@ -6,11 +6,46 @@ from typing import Any
 
 from ninja import Schema
 
+from evaluators.regression import ChangeVerdict, ComparisonTest, Scale
 from runs.warehouse.run_rows import ListedRun, TokenTotals
 
 
 class TokensOut(TokenTotals):
     pass
+
+
+class MeasureChangeOut(Schema):
+    """A measure in two runs, over the scenarios that can be compared."""
+
+    measure: str
+    verdict: ChangeVerdict
+    scale: Scale
+    """points: effects are differences from 0 to 1; relative: shares of the value before."""
+    better_is: str
+    is_outcome: bool
+    smallest_effect: float
+    scenarios: int
+    trials: list[int]
+    """Of the baseline and of the run."""
+    worse: int
+    better: int
+    before: float | None
+    after: float | None
+    effect: float | None
+    lower: float | None
+    """The lower end of the effect's 95 % interval."""
+    upper: float | None
+    test: ComparisonTest
+    p: float | None
+    p_corrected: float | None
+    detectable: float | None
+    """The smallest effect that the comparison finds in 80 % of cases."""
+    more_trials: int | None
+    """Trials that each scenario needs more in both runs to find the smallest effect; null if none are enough."""
+    below_threshold: bool
+    delta: float | None
+    """Cliff's delta of the scenarios' means."""
+    magnitude: str
 
 
 class RunRowOut(ListedRun):
@@ -32,6 +67,8 @@ class RunOut(RunRowOut):
     removed: list[str]
     not_comparable: dict[str, list[str]]
     """Scenarios whose task, gates, judge or rubric changed, and which of them; neither regressions nor new passes."""
+    measures: list[MeasureChangeOut]
+    """Each measure compared with the baseline, the headline ones first; empty without a baseline."""
 
 
 class GateOut(Schema):

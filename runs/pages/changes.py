@@ -55,6 +55,14 @@ class ShownChange:
         return verdict_sentences.p_text(self.change.corrected)
 
     @property
+    def p_uncorrected(self) -> str:
+        return verdict_sentences.p_text(self.change.p)
+
+    @property
+    def detectable(self) -> str:
+        return verdict_sentences.size(self.change, self.change.detectable, signed=False)
+
+    @property
     def test(self) -> str:
         return verdict_sentences.TESTS[self.change.test]
 

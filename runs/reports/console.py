@@ -11,17 +11,21 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from evaluators import verdict_sentences
 from evaluators.comparability import named
+from evaluators.regression import ChangeVerdict
 from runs.warehouse.failure_reasons import reasons_of
+from runs.warehouse.measure_changes import change_from_json
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}
 CHANGES = (
-    ("regressions", "REGRESSIONS", "bold red"),
-    ("new_passes", "New passes", "green"),
+    ("regressions", "No longer passing", "red"),
+    ("new_passes", "Newly passing", "green"),
     ("added", "Added", ""),
     ("removed", "Removed", ""),
 )
+VERDICT_STYLES = {"regressed": "bold red", "improved": "green"}
 """Comparison results, regressions first: key in the document, label, style."""
 WIDTH_WITHOUT_TERMINAL = 120
 LONGEST_REASON = 200
@@ -48,15 +52,34 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
     if run["error"]:
         console.print(Text(f"  The run did not start: {run['error']}", style="yellow"))
     console.print(Text("  " + totals(run)))
+    for line in verdict_lines(run):
+        console.print(Text(f"  {line}", style=VERDICT_STYLES.get(run["verdict"], "")))
     for name, word, style in CHANGES:
         if run[name]:
-            line = f"  {word} against run {run['baseline']} ({len(run[name])}): {', '.join(run[name])}"
+            line = f"  {word}, compared with run {run['baseline']} ({len(run[name])}): {', '.join(run[name])}"
             console.print(Text(line, style=style))
     if changed := named({key: tuple(why) for key, why in run["not_comparable"].items()}):
         console.print(Text(f"  ! {changed}", style="yellow"))
     for warning in run["warnings"]:
         console.print(Text(f"  ⚠ {warning}", style="yellow"))
     return out.getvalue()
+
+
+def verdict_lines(run: Mapping[str, Any]) -> list[str]:
+    """Return the run's verdict against its baseline and what it rests on; nothing without a comparison."""
+    changes = [change_from_json(each) for each in run["measures"]]
+    if not run["verdict"] or not changes:
+        return []
+    verdict = ChangeVerdict(run["verdict"])
+    deciding = next((each for each in changes if each.verdict is verdict), changes[0])
+    size = verdict_sentences.size(deciding, deciding.effect)
+    interval = verdict_sentences.interval(deciding)
+    return [
+        f"{verdict.label} compared with run {run['baseline']}: {verdict_sentences.label(deciding.rule.name)} {size}"
+        + (f" ({interval})" if interval else "")
+        + f", {verdict_sentences.scenarios_worse(deciding)}.",
+        verdict_sentences.explanation(deciding),
+    ]
 
 
 def reference(run: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from evaluators.redaction import redact_json
 from runs.models import JudgingRecord, Run, Trial
 from runs.queue.labels import waits
 from runs.warehouse.comparison import comparison_of
+from runs.warehouse.measure_changes import change_json, stored_changes
 from runs.warehouse.run_rows import listed_runs
 
 FACTS = (
@@ -50,6 +51,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "added": list(changes.added),
         "removed": list(changes.removed),
         "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
+        "measures": [change_json(change) for change in stored_changes(run.pk)],
     }
 
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from runs.models import Run, Target
+from runs.models import Change, Run, Target
 from runs.targets.versions import version_of
 from scenarios.models import ScenarioVersion, SuiteEntry
-from tests.builders import close, make_project, make_run, make_suite, make_target, make_trial, score
+from tests.builders import (
+    close,
+    make_compared,
+    make_project,
+    make_run,
+    make_suite,
+    make_target,
+    make_trial,
+    make_version,
+    score,
+)
 from tests.web.html import parse
 
 ADDRESS = "/p/tools/compare/"
@@ -21,10 +29,11 @@ def version(project):
     return make_suite(project, KEYS, name="Basics")
 
 
-def ran(version, *failing, keys=KEYS, **changes):
+def ran(version, *failing, keys=KEYS, trials=1, **changes):
     run = make_run(version, **changes)
     for key in keys:
-        make_trial(run, key, outcome="fail" if key in failing else "pass")
+        for index in range(trials):
+            make_trial(run, key, outcome="fail" if key in failing else "pass", index=index)
     return close(run)
 
 
@@ -112,12 +121,60 @@ def test_measures_have_base_new_difference_and_n(signed_in, version):
     base, new = ran(version), ran(version, "export")
     response = compared(signed_in(), base, new)
     (row,) = [row for row in response.context["compared"].measures if str(row.measure) == "trial/pass"]
-    assert (row.base.mean, round(row.new.mean, 3), row.base.n, row.new.n) == (1.0, 0.667, 3, 3)
-    assert row.direction == "worse"
+    assert (row.base, round(row.new, 3), row.change.change.scenarios) == (1.0, 0.667, 3)
     row = parse(response).table("Measures").row("Pass rate")
-    cells = [row.cell(each) for each in ("Base", "New", "Difference")]
-    assert [each.text for each in cells] == ["100 %", "67 %", "▼ 33.3 pts"]
-    assert "worse" in cells[2].classes
+    cells = [row.cell(each).text for each in ("Base", "New", "Difference", "Status", "n")]
+    assert cells == ["100 %", "67 %", "−33.3 points", "too little data", "3 3 / 3"]
+
+
+def test_a_verdict_stands_above_the_measures(signed_in, version):
+    base, new = ran(version, trials=6), ran(version, "export", trials=6)
+    text = parse(compared(signed_in(), base, new))
+    assert "Regressed against run" in text
+    assert "Pass rate −33.3 points" in text
+    assert "1 of 3 comparable scenarios worse." in text
+    assert "This is about these scenarios only." in text
+    row = text.table("Measures").row("Pass rate")
+    assert "worse" in row.cell("Difference").classes
+    assert (row.cell("Status").text, row.cell("Magnitude").text) == ("regressed", "medium")
+
+
+def test_a_difference_that_may_be_chance_has_no_colour(signed_in, version):
+    base, new = ran(version), ran(version, "export")
+    text = parse(compared(signed_in(), base, new))
+    assert not {"worse", "better"} & set(text.table("Measures").row("Pass rate").cell("Difference").classes)
+    assert "This comparison could only have shown a change of" in text
+    assert "More trials alone can't show 5.0 points" in text
+
+
+def test_scenarios_that_changed_take_no_part_in_a_mean(signed_in, version):
+    base, new = ran(version), ran(version, "export")
+    entry = version.entries.get(scenario_version__scenario__key="export")
+    later = make_version(version.suite, create={}, export={"prompt": "Other."}, list={})
+    Run.objects.filter(pk=new.pk).update(suite_version=later)
+    assert entry.scenario_version.task_hash
+    row = parse(compared(signed_in(), base, new)).table("Measures").row("Pass rate")
+    assert (row.cell("New").text, row.cell("n").text) == ("100 %", "2 2 / 2")
+
+
+def test_expert_columns_are_shown_on_demand(signed_in, version):
+    base, new = ran(version, trials=6), ran(version, "export", trials=6)
+    client = signed_in()
+    plain = parse(compared(client, base, new))
+    address = plain.link("expert columns").address
+    row = parse(client.get(f"{ADDRESS}{address.split('#')[0]}")).table("Measures").row("Pass rate")
+    assert (row.cell("p").text, row.cell("p corrected").text) == ("0.002", "0.002")
+    assert row.cell("Cliff's delta").text == "−0.33"
+    assert row.cell("Test").text == "permutation of trials within each scenario"
+
+
+def test_a_stored_comparison_is_not_computed_again(signed_in, version):
+    base = make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
+    new = make_compared(version, {**dict.fromkeys(KEYS, "pass"), "export": "fail"}, trials=6)
+    stored = Change.objects.get(run=new, scenario=None, measure__name="pass")
+    stored.detail["effect"] = -0.25
+    stored.save()
+    assert "Pass rate −25.0 points" in parse(compared(signed_in(), base, new))
 
 
 def test_headline_measures_have_their_own_heading(signed_in, version):
@@ -126,9 +183,9 @@ def test_headline_measures_have_their_own_heading(signed_in, version):
     for run in runs:
         make_trial(run, scores=scores, cost_usd=0.5)
         close(run)
-    text = compared(signed_in(), *runs).content.decode()
-    found = re.findall(r'<th (?:colspan="6" scope="rowgroup"|scope="row" class="wrap")>([^<]*)</th>', text)
-    assert found[:6] == ["Headline", "Pass rate", "Error rate", "Judge score", "Other", "Cost per trial"]
+    table = parse(compared(signed_in(), *runs)).table("Measures")
+    found = [heading.text for heading in table.all("tbody th")]
+    assert found[:6] == ["Headline", "Pass rate", "Judge score", "Error rate", "Other", "Cost per trial"]
 
 
 def test_what_a_trial_comes_to_stands_before_its_layers(signed_in, version):

@@ -1,54 +1,110 @@
-"""`compare_runs`: compare two runs."""
+"""Compare two runs."""
 
 from __future__ import annotations
 
+import io
 from argparse import ArgumentParser
 from typing import Any
 
+from rich.console import Console
+from rich.table import Table
+
+from evaluators import verdict_sentences
 from evaluators.comparability import named
+from evaluators.regression import MeasureChange
 from runs.models import Run
+from runs.reports.regression_rule import RULES, has_regressed
 from runs.warehouse.comparison import comparison_between
+from runs.warehouse.measure_changes import RunComparison, change_json, compare_run_measures
 from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result
+
+WIDTH = 120
+COLUMNS = ("Measure", "A", "B", "Difference", "95 % interval", "n", "Verdict")
+FLIPS = {
+    "regressions": "No longer passing",
+    "new_passes": "Newly passing",
+    "added": "Added",
+    "removed": "Removed",
+}
 
 
 class Command(EvalhubCommand):
-    help = (
-        "List scenarios that passed in run A and fail in run B, and vice versa. Exits with 3 on regressions."
-    )
+    help = "Compare run B with run A, measure by measure. Exits with 3 if B regressed."
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("a", type=int, metavar="A", help="the earlier run, such as a baseline")
-        parser.add_argument("b", type=int, metavar="B", help="the later run")
+        parser.add_argument("a", type=int, metavar="A", help="run to compare with, such as a baseline")
+        parser.add_argument("b", type=int, metavar="B", help="newer run")
+        parser.add_argument(
+            "--regression-rule",
+            choices=RULES,
+            help="verdict: a headline measure regressed; pass-fail: a scenario passed and no longer does"
+            " (default: pass-fail for eval files of tool-forge, else verdict)",
+        )
 
     def work(self, options: dict[str, Any]) -> Result:
-        a, b = options["a"], options["b"]
-        changes = comparison_between(_run(a), _run(b))
+        before, after = _run(options["a"]), _run(options["b"])
+        compared = compare_run_measures(before, after)
+        changes = comparison_between(before, after)
         document = {
-            "before": a,
-            "after": b,
+            "before": before.pk,
+            "after": after.pk,
+            "format": after.suite.format,
+            "verdict": compared.verdict.value,
+            "scenarios": compared.common,
+            "comparable": compared.comparable,
+            "measures": [change_json(each) for each in (*compared.headline, *compared.others)],
             "regressions": list(changes.regressions),
             "new_passes": list(changes.new_passes),
             "added": list(changes.added),
             "removed": list(changes.removed),
             "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
         }
-        labels = {
-            "regressions": "Regressed",
-            "new_passes": "New passes",
-            "added": "Added",
-            "removed": "Removed",
-        }
-        lines = [f"{label}: {', '.join(document[name])}" for name, label in labels.items() if document[name]]
-        if changed := named(changes.not_comparable):
-            lines.append(changed)
-        return Result(
-            "\n".join(lines) or "Nothing changed.", document, REGRESSED if changes.regressions else 0
+        regressed = has_regressed(document, options["regression_rule"])
+        return Result(_text(compared, document), document, REGRESSED if regressed else 0)
+
+
+def _text(compared: RunComparison, document: dict[str, Any]) -> str:
+    lines = [f"{compared.verdict.label}: {compared.comparable} of {compared.common} scenarios comparable."]
+    if compared.pass_rate:
+        lines.append(verdict_sentences.explanation(_deciding(compared)))
+    if changed := named({key: tuple(why) for key, why in document["not_comparable"].items()}):
+        lines.append(changed)
+    lines += [f"{word}: {', '.join(document[name])}" for name, word in FLIPS.items() if document[name]]
+    measures = [*compared.headline, *compared.others]
+    return "\n".join(lines) + ("\n\n" + _table(measures) if measures else "")
+
+
+def _deciding(compared: RunComparison) -> MeasureChange:
+    """Return the headline measure that the verdict is about, else the first."""
+    return next(
+        (each for each in compared.headline if each.verdict is compared.verdict), compared.headline[0]
+    )
+
+
+def _table(measures: list[MeasureChange]) -> str:
+    table = Table(*COLUMNS, box=None, pad_edge=False)
+    for each in measures:
+        table.add_row(
+            verdict_sentences.label(each.rule.name),
+            _number(each.before),
+            _number(each.after),
+            verdict_sentences.size(each, each.effect),
+            verdict_sentences.interval(each),
+            str(each.scenarios),
+            each.verdict.label,
         )
+    out = io.StringIO()
+    Console(file=out, width=WIDTH, no_color=True, highlight=False).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
 
 
 def _run(pk: int) -> Run:
     # One query a run: with several numbers in one, SQLite fails on those beyond 64 bits.
-    run = Run.objects.filter(pk=pk).first()
+    run = Run.objects.select_related("project", "suite").filter(pk=pk).first()
     if run is None:
         raise Refused(f"There is no run {pk}. The runs page lists all runs.", id="run/unknown")
     return run

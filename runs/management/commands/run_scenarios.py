@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import NAMES, Priority, priority_named
 from evalhub.web.numbers import counted
+from evaluators.power import can_show_regression
 from runs.errors import RequestError
 from runs.execution import run_here, wait
 from runs.models import Launch, Run
@@ -24,6 +25,7 @@ from runs.planning.request import PlannedRun, Request, plan, request_runs
 from runs.reports.console import MOST_TRIALS
 from runs.reports.document import run_digest, run_document
 from runs.reports.files import check_places, write_files, write_suite_result
+from runs.reports.regression_rule import RULES, VERDICT, has_regressed, rule_for
 from runs.reports.suite_result import suite_run
 from runs.reports.terminal import printed, terminal_of
 from runs.warehouse.baselines import check_choice
@@ -58,11 +60,24 @@ class Command(EvalhubCommand):
                 return _dry_run(project, options)
             check_places(options["json_file"], options["junit_file"], options["output_dir"])
             request = _request(project, options)
+            if options["fail_on_regression"]:
+                self._warn(plan(project, request), options["regression_rule"])
             here = options["now"]
             launch = request_runs(project, request, by=acting_user(), trigger=Trigger.CLI, wake=not here)
             return self._execute(launch, options)
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
+
+    def _warn(self, planned: tuple[PlannedRun, ...], rule: str | None) -> None:
+        """Say on stderr which of the planned runs are too small for any verdict."""
+        for each in planned:
+            scenarios, suite = len(each.scenarios), each.suite_version.suite
+            if rule_for(suite.format, rule) == VERDICT and not can_show_regression(scenarios, each.trials):
+                self.stderr.write(
+                    f"{suite.slug}: {counted(scenarios, 'scenario')} with {counted(each.trials, 'trial')} each"
+                    " can't show a regression, whatever the results are. Use more --trials or scenarios, or"
+                    " --regression-rule pass-fail."
+                )
 
     def _execute(self, launch: Launch, options: dict[str, Any]) -> Result:
         ended = _writer(options["output_dir"])
@@ -97,7 +112,8 @@ def _writer(folder: str | None) -> run_here.Ended | None:
 
 
 def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str, Any]) -> int:
-    if options["fail_on_regression"] and any(digest["run"]["regressions"] for digest in digests):
+    regressed = (has_regressed(digest["run"], options["regression_rule"]) for digest in digests)
+    if options["fail_on_regression"] and any(regressed):
         return REGRESSED
     return run_here.exit_code(runs)
 
@@ -142,9 +158,18 @@ def _add_how(parser: ArgumentParser) -> None:
         "--baseline",
         default="",
         metavar="RUN|last-pass",
-        help="run to compare with (default: the pinned baseline)",
+        help="run to compare with (default: the pinned baseline, else the newest finished run)",
+    )
+    parser.add_argument(
+        "--experiment", action="store_true", help="compare it, but never as a baseline or alert"
     )
     parser.add_argument("--fail-on-regression", action="store_true", help="exit with 3 if anything regressed")
+    parser.add_argument(
+        "--regression-rule",
+        choices=RULES,
+        help="verdict: a headline measure regressed; pass-fail: a scenario passed and no longer does"
+        " (default: pass-fail for eval files of tool-forge, else verdict)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print what would run, store nothing")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--now", action="store_true", help="run in this process, without workers")
@@ -225,6 +250,7 @@ def _selection_and_options(options: dict[str, Any]) -> tuple[Selection, RunOptio
             judge_model=options["judge_model"],
             threshold=options["threshold"],
             baseline=options["baseline"],
+            experiment=options["experiment"],
             **given_sources(options),
         )
     except ValidationError as error:

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
 from evaluators.comparability import Reasons, Standard, comparability, sentence
+from evaluators.regression import MeasureChange
 from runs.models import Measure, Run, TargetVersion, Trial
-from runs.models.measure import Better
 from runs.models.trial import TrialState
+from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
 from runs.warehouse.differences import Difference, definition_differences, fingerprint_rows
+from runs.warehouse.measure_changes import HEADLINE, PASS, compare_run_measures, stored_changes
 from runs.warehouse.rates import Rate
 from runs.warehouse.run_list import runs_of
-from runs.warehouse.side_by_side import Cell, measures_of
+from runs.warehouse.side_by_side import measures_of
 from runs.warehouse.trends import label_of
 from scenarios.differences import PARTS, standard
 
 
 @dataclass(frozen=True)
 class MeasureRow:
-    """A measure in both runs; a side is None if not measured."""
+    """A measure in both runs."""
 
     measure: Measure
-    base: Cell | None
-    new: Cell | None
+    base: float | None
+    """The mean over the scenarios that can be compared; where none can, over the run's own. None if not measured."""
+    new: float | None
+    change: ShownChange | None
+    """None where no scenario can be compared."""
 
     @property
     def label(self) -> str:
@@ -34,24 +40,7 @@ class MeasureRow:
     @property
     def is_pass_rate(self) -> bool:
         """Return whether values are percentages."""
-        return str(self.measure) == "trial/pass"
-
-    @property
-    def difference(self) -> float | None:
-        """Return new minus base, None if a side is missing."""
-        return self.new.mean - self.base.mean if self.base and self.new else None
-
-    @property
-    def size(self) -> float:
-        """Return the absolute difference."""
-        return abs(self.difference or 0.0)
-
-    @property
-    def direction(self) -> str:
-        """Return `better` or `worse` if the measure has a direction; chance is not considered."""
-        if not self.difference or self.measure.better == Better.NONE:
-            return ""
-        return "better" if (self.difference > 0) == (self.measure.better == Better.HIGHER) else "worse"
+        return str(self.measure) == PASS
 
 
 @dataclass(frozen=True)
@@ -97,8 +86,6 @@ def _rate(outcomes: tuple[str, ...]) -> Rate:
     return Rate(outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail"))
 
 
-HEADLINE = ("trial/pass", "interaction/first_try_success_rate", "interaction/error_rate", "judge/judge")
-"""Measures in the first section."""
 ORDER = ("regressed", "improved", "unmeasured", "incomparable", "added", "removed", "same")
 
 
@@ -111,6 +98,8 @@ class ComparedRuns:
     fingerprint: list[Difference]
     measures: list[MeasureRow]
     scenarios: list[ComparedScenario]
+    verdict: ShownVerdict | None
+    """None where no scenario can be compared."""
 
     @property
     def headline(self) -> list[MeasureRow]:
@@ -153,16 +142,40 @@ def two_runs(project: Project, asked: str) -> tuple[Run, Run] | None:
 
 
 def compare_runs(base: Run, new: Run) -> ComparedRuns:
-    """Return two runs side by side, differences first. Four queries, one more if their target was edited."""
-    measures = [MeasureRow(measure, *cells) for measure, cells in measures_of([base, new])]
-    # Trial totals come before layer measures; the pass rate comes first.
-    measures.sort(key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
+    """Return two runs side by side, differences first.
+
+    Five queries where the newer one's baseline is the other; five more to compare other runs, one if their target
+    was edited.
+    """
+    changes = _changes(base, new)
+    measures = _measures(base, new, changes)
     trials = _trials(base, new)
     before, after = trials[base.pk], trials[new.pk]
     scenarios = [_compared(key, before.get(key), after.get(key)) for key in dict.fromkeys([*after, *before])]
     scenarios.sort(key=lambda each: (ORDER.index(each.verdict), -each.points))
     fingerprint = [*edited(base, new), *fingerprint_rows(base, new)]
-    return ComparedRuns(base, new, fingerprint, measures, scenarios)
+    return ComparedRuns(base, new, fingerprint, measures, scenarios, shown_verdict(changes))
+
+
+def _changes(base: Run, new: Run) -> list[MeasureChange]:
+    """Return each measure's change: as stored when the newer run closed, else computed."""
+    stored = stored_changes(new.pk) if new.baseline_id == base.pk else []
+    if stored:
+        return stored
+    compared = compare_run_measures(base, new)
+    return [*compared.headline, *compared.others]
+
+
+def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[MeasureRow]:
+    by_name = {change.rule.name: change for change in changes if change.scenarios}
+    rows = []
+    for measure, cells in measures_of([base, new]):
+        change = by_name.get(str(measure))
+        own = [cell.mean if cell else None for cell in cells]
+        before, after = (change.before, change.after) if change else own
+        rows.append(MeasureRow(measure, before, after, ShownChange(change) if change else None))
+    # Trial totals come before layer measures; the pass rate comes first.
+    return sorted(rows, key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
 
 
 @dataclass

@@ -35,6 +35,7 @@ def compare(request: ProjectRequest) -> HttpResponse:
         "facets": compared_facets(compared.scenarios),
         "scenarios": left_by(compared.scenarios, shown),
         "show": shown,
+        "expert": request.GET.get("columns") == "expert",
     }
     return page_or_fragment(request, "compare/compare.html", "compare/_scenarios.html", context)
 

@@ -1,0 +1,23 @@
+"""Decide whether a run regressed, for exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evaluators.regression import ChangeVerdict
+
+VERDICT, PASS_FAIL = "verdict", "pass-fail"
+RULES = (VERDICT, PASS_FAIL)
+
+
+def rule_for(format: str, chosen: str | None) -> str:
+    """Return the rule of a suite's format: the contract's own for tool-forge's eval files, else the verdict."""
+    return chosen or (PASS_FAIL if format == "tool_forge" else VERDICT)
+
+
+def has_regressed(run: Mapping[str, Any], chosen: str | None = None) -> bool:
+    """Return whether a run's document holds a regression by the chosen rule, else by its format's."""
+    if rule_for(run["format"], chosen) == PASS_FAIL:
+        return bool(run["regressions"])
+    return bool(run["verdict"] == ChangeVerdict.REGRESSED)
