@@ -16,6 +16,7 @@ from evaluators.regression import (
     compare_scenarios,
     overall,
 )
+from tests.evaluators.simulated_runs import COMPARISONS, false_alarms
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
 ERRORS = MeasureRule("interaction/error_rate", better="lower")
@@ -204,39 +205,14 @@ def test_the_gravest_verdict_is_that_of_the_whole():
     assert overall([]) is ChangeVerdict.NOT_COMPARABLE
 
 
-def _suite_run(rng, rates, trials):
-    """Return four correlated measures of a run: passes, a judge's score, first tries and errors."""
-    runs = [{}, {}, {}, {}]
-    for key, rate in enumerate(rates):
-        passes = (rng.random(trials) < rate).astype(float)
-        luck = rng.normal(size=trials)
-        judge = np.clip(0.3 + 0.5 * passes + 0.1 * luck + 0.1 * rng.normal(size=trials), 0, 1)
-        first = np.clip(0.5 + 0.3 * passes + 0.15 * luck, 0, 1)
-        errors = np.clip(1 - first + 0.05 * rng.normal(size=trials), 0, 1)
-        for run, values in zip(runs, (passes, judge, first, errors), strict=True):
-            run[str(key)] = Sample(trials, float(values.mean()), float(values.var() * trials))
-    return runs
-
-
-HEADLINE = [PASS, MeasureRule("judge/judge"), MeasureRule("interaction/first_try_success_rate"), ERRORS]
-
-
 @pytest.mark.simulation
 @pytest.mark.parametrize(
     ("scenarios", "trials", "published"), [(5, 5, None), (10, 3, 0.01), (20, 3, 0.02), (50, 3, 0.03)]
 )
 def test_runs_without_a_change_raise_few_false_alarms(scenarios, trials, published):
-    rng, comparisons = np.random.default_rng(scenarios), 1_000
-    alarms = uncorrected = covered = 0
-    for _ in range(comparisons):
-        rates = rng.beta(2.4, 0.6, scenarios)
-        before, after = _suite_run(rng, rates, trials), _suite_run(rng, rates, trials)
-        changes = compare_measures(list(zip(HEADLINE, before, after, strict=True)))
-        alarms += overall(changes) in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED)
-        uncorrected += changes[0].p < 0.05
-        covered += changes[0].lower <= 0 <= changes[0].upper
-    # 5 % and two standard errors of 1,000 comparisons.
-    assert alarms / comparisons <= 0.05 + 2 * (0.05 * 0.95 / comparisons) ** 0.5
-    assert covered / comparisons >= 0.93
+    shares = false_alarms(scenarios, trials)
+    # 5 % and two standard errors of that many comparisons.
+    assert shares.alarms <= 0.05 + 2 * (0.05 * 0.95 / COMPARISONS) ** 0.5
+    assert shares.covered >= 0.93
     if published is not None:
-        assert abs(uncorrected / comparisons - published) <= 0.03
+        assert abs(shares.uncorrected - published) <= 0.03

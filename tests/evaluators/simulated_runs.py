@@ -1,0 +1,78 @@
+"""Simulates pairs of runs without any change, and counts what the comparison calls a change.
+
+`python -m tests.evaluators.simulated_runs` prints the table of docs/statistics.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from evaluators.regression import ChangeVerdict, MeasureRule, Sample, compare_measures, overall
+
+HEADLINE = [
+    MeasureRule("trial/pass", is_outcome=True),
+    MeasureRule("judge/judge"),
+    MeasureRule("interaction/first_try_success_rate"),
+    MeasureRule("interaction/error_rate", better="lower"),
+]
+DESIGNS = ((5, 5), (10, 3), (20, 3), (50, 3))
+"""Scenarios and trials of each."""
+COMPARISONS = 1_000
+
+
+class FalseAlarms(NamedTuple):
+    """Shares of comparisons, 0 to 1."""
+
+    alarms: float
+    """Any headline measure regressed or improved, after correction."""
+    uncorrected: float
+    """The pass rate's p alone is below 0.05."""
+    covered: float
+    """The pass rate's 95 % interval contains 0."""
+    verdicts: dict[ChangeVerdict, int]
+
+
+def simulated_run(rng: np.random.Generator, rates: np.ndarray, trials: int) -> tuple[dict[str, Sample], ...]:
+    """Return a run's passes, judge scores, first tries and error rates by scenario, which depend on each other."""
+    measures: tuple[dict[str, Sample], ...] = ({}, {}, {}, {})
+    for key, rate in enumerate(rates):
+        passes = (rng.random(trials) < rate).astype(float)
+        luck = rng.normal(size=trials)
+        judge = np.clip(0.3 + 0.5 * passes + 0.1 * luck + 0.1 * rng.normal(size=trials), 0, 1)
+        first = np.clip(0.5 + 0.3 * passes + 0.15 * luck, 0, 1)
+        errors = np.clip(1 - first + 0.05 * rng.normal(size=trials), 0, 1)
+        for samples, values in zip(measures, (passes, judge, first, errors), strict=True):
+            samples[str(key)] = Sample(trials, float(values.mean()), float(values.var() * trials))
+    return measures
+
+
+def false_alarms(scenarios: int, trials: int, comparisons: int = COMPARISONS) -> FalseAlarms:
+    """Compare runs of the same scenarios, whose true pass rates follow Beta(2.4, 0.6), with mean 0.8."""
+    rng, verdicts = np.random.default_rng(scenarios), Counter[ChangeVerdict]()
+    uncorrected = covered = 0
+    for _ in range(comparisons):
+        rates = rng.beta(2.4, 0.6, scenarios)
+        arms = simulated_run(rng, rates, trials), simulated_run(rng, rates, trials)
+        changes = compare_measures(list(zip(HEADLINE, *arms, strict=True)))
+        passes = changes[0]
+        verdicts[overall(changes)] += 1
+        uncorrected += (passes.p or 0.0) < 0.05
+        covered += (passes.lower or 0.0) <= 0 <= (passes.upper or 0.0)
+    alarms = verdicts[ChangeVerdict.REGRESSED] + verdicts[ChangeVerdict.IMPROVED]
+    return FalseAlarms(alarms / comparisons, uncorrected / comparisons, covered / comparisons, dict(verdicts))
+
+
+def main() -> None:
+    print("| scenarios × trials | false alarms | pass rate alone, uncorrected | interval contains 0 |")
+    print("| --- | --- | --- | --- |")
+    for scenarios, trials in DESIGNS:
+        shares = false_alarms(scenarios, trials)
+        cells = " | ".join(f"{share:.1%}" for share in shares[:3])
+        print(f"| {scenarios} × {trials} | {cells} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
