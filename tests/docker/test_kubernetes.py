@@ -19,8 +19,7 @@ FOLDER = DOCKER / "kubernetes"
 FILES = sorted(FOLDER.rglob("*.yaml"))
 OLDEST = "1.33"
 """The oldest release of Kubernetes that docs/kubernetes.md names."""
-LABELS_SETTING, LABELS_METRIC = "EVALHUB_WORKER_LABELS", "evalhub_label_trials_queued"
-"""Known with the labels of workers."""
+LABELS = "EVALHUB_WORKER_LABELS"
 Manifest = dict[str, Any]
 
 
@@ -78,7 +77,7 @@ def test_every_variable_is_a_setting():
     known = (ROOT / "evalhub/settings.py").read_text() + (ROOT / "evalhub/environment.py").read_text()
     names = set(named("ConfigMap", "evalhub")["data"])
     names |= {each["name"] for pod in PODS for each in container(pod).get("env", ())}
-    assert [name for name in names - {LABELS_SETTING} if f'"{name.removesuffix("_FILE")}"' not in known] == []
+    assert [name for name in names if f'"{name.removesuffix("_FILE")}"' not in known] == []
 
 
 def test_every_secret_file_is_in_the_example():
@@ -205,9 +204,9 @@ def test_only_workers_get_the_keys_of_model_providers():
 
 def test_workers_differ_in_their_label_alone():
     general, labelled = ({each["name"]: each["value"] for each in container(name)["env"]} for name in WORKERS)
-    assert labelled == general | {LABELS_SETTING: "gpu"}
+    assert labelled == general | {LABELS: "gpu"}
     scaler = named("HorizontalPodAutoscaler", "evalhub-worker-gpu")["spec"]["metrics"][0]["external"]
-    assert scaler["metric"]["selector"] == {"matchLabels": {"label": labelled[LABELS_SETTING]}}
+    assert scaler["metric"]["selector"] == {"matchLabels": {"label": labelled[LABELS]}}
 
 
 def test_disruption_budgets_select_their_pods():
@@ -226,7 +225,7 @@ def rules() -> list[Manifest]:
 
 @pytest.mark.django_db
 def test_the_adapters_rules_read_metrics_that_are_served():
-    known = {metric.name for metric in collected()} | {LABELS_METRIC}
+    known = {metric.name for metric in collected()}
     for rule in rules():
         assert rule["seriesQuery"] in known
         assert set(re.findall(r"evalhub_\w+", rule["metricsQuery"])) <= known
