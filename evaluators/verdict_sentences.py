@@ -12,22 +12,6 @@ from evaluators.regression import (
 )
 
 MINUS = "\u2212"
-LABELS = {
-    "trial/pass": "Pass rate",
-    "trial/composite": "Composite",
-    "trial/seconds": "Time",
-    "trial/cost_usd": "Cost",
-    "trial/tokens_in": "Input tokens",
-    "trial/tokens_out": "Output tokens",
-    "judge/judge": "Judge score",
-    "interaction/first_try_success_rate": "First-try success",
-    "interaction/error_rate": "Error rate",
-    "interaction/retry_rate": "Retry rate",
-    "interaction/help_seeking": "Help opened",
-    "interaction/total_commands": "Commands",
-    "interaction/iteration_ratio": "Iteration ratio",
-    "interaction/completed": "Completed",
-}
 TESTS = {
     ComparisonTest.NONE: "no test",
     ComparisonTest.SIGN_FLIP: "sign-flip permutation over scenarios",
@@ -35,11 +19,6 @@ TESTS = {
     ComparisonTest.MCNEMAR: "McNemar's exact test",
     ComparisonTest.BOSCHLOO: "Boschloo's exact test",
 }
-
-
-def label(measure: str) -> str:
-    """Return a measure's name for people; names without a label are shown as they are."""
-    return LABELS.get(measure, measure)
 
 
 def size(change: MeasureChange, effect: float | None, *, signed: bool = True) -> str:

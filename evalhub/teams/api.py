@@ -30,6 +30,9 @@ class ProjectOut(Schema):
     command_pattern: str
     judge: str
     smallest_effect: float
+    """The smallest change of a rate or score that counts, 0 to 1."""
+    smallest_effects: dict[str, float]
+    """The same by measure, where it differs."""
     most_trials: int | None
     """Most trials at once over all of its runs; null for no limit."""
     priority: str
@@ -71,6 +74,7 @@ def project_json(project: Project, role: str) -> dict[str, Any]:
         "command_pattern": project.command_pattern,
         "judge": project.judge,
         "smallest_effect": project.smallest_effect,
+        "smallest_effects": project.smallest_effects,
         "most_trials": project.most_trials,
         "priority": Priority(project.priority).label,
         "role": role,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,9 @@ else:
     ProjectModelForm = forms.ModelForm
 
 
+_MEASURE_AND_EFFECT = re.compile(r"([a-z]+/\S{1,200})\s+(1(?:\.0*)?|0(?:\.\d{1,9})?)")
+
+
 class ProjectForm(ProjectModelForm):
     """What a project takes where nothing else is said."""
 
@@ -40,16 +44,46 @@ class ProjectForm(ProjectModelForm):
         required=False,
         error_messages={"invalid": "Enter a whole number, such as 20, or leave it empty for no limit."},
     )
+    smallest_effects = forms.CharField(required=False, max_length=2_000)
     priority = forms.TypedChoiceField(choices=Priority.choices, coerce=int)
 
     class Meta:
         model = Project
-        fields = ["name", "command_pattern", "judge", "smallest_effect", "most_trials", "priority"]
+        fields = [
+            "name",
+            "command_pattern",
+            "judge",
+            "smallest_effect",
+            "smallest_effects",
+            "most_trials",
+            "priority",
+        ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in ("name", "judge", "smallest_effect", "most_trials", "command_pattern"):
+        for name in (
+            "name",
+            "judge",
+            "smallest_effect",
+            "smallest_effects",
+            "most_trials",
+            "command_pattern",
+        ):
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
+        effects = self.instance.smallest_effects
+        self.initial["smallest_effects"] = ", ".join(f"{name} {effect:g}" for name, effect in effects.items())
+
+    def clean_smallest_effects(self) -> dict[str, float]:
+        """Return the smallest effects by measure, from text such as `trial/cost_usd 0.2, judge/judge 0.1`."""
+        effects: dict[str, float] = {}
+        for part in filter(None, (each.strip() for each in self.cleaned_data["smallest_effects"].split(","))):
+            match = _MEASURE_AND_EFFECT.fullmatch(part)
+            if match is None:
+                raise forms.ValidationError(
+                    f"'{part}' is not a measure with a number from 0 to 1, such as trial/cost_usd 0.2."
+                )
+            effects[match[1]] = float(match[2])
+        return effects
 
     def clean_command_pattern(self) -> str:
         """Return the pattern. Raises for a text that is no regular expression."""

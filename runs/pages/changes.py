@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evaluators import verdict_sentences
 from evaluators.regression import ChangeVerdict, MeasureChange, Scale, overall
 from runs.warehouse.measure_changes import HEADLINE, PASS
+from runs.warehouse.measures import label_named
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class ShownChange:
 
     @property
     def label(self) -> str:
-        return verdict_sentences.label(self.change.rule.name)
+        return label_named(*self.change.rule.name.split("/", 1))
 
     @property
     def verdict(self) -> str:

@@ -16,6 +16,7 @@ from evaluators.comparability import named
 from evaluators.regression import ChangeVerdict
 from runs.warehouse.failure_reasons import reasons_of
 from runs.warehouse.measure_changes import change_from_json
+from runs.warehouse.measures import label_named
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}
@@ -72,10 +73,11 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
         return []
     verdict = ChangeVerdict(run["verdict"])
     deciding = next((each for each in changes if each.verdict is verdict), changes[0])
+    label = label_named(*deciding.rule.name.split("/", 1))
     size = verdict_sentences.size(deciding, deciding.effect)
     interval = verdict_sentences.interval(deciding)
     return [
-        f"{verdict.label} compared with run {run['baseline']}: {verdict_sentences.label(deciding.rule.name)} {size}"
+        f"{verdict.label} compared with run {run['baseline']}: {label} {size}"
         + (f" ({interval})" if interval else "")
         + f", {verdict_sentences.scenarios_worse(deciding)}.",
         verdict_sentences.explanation(deciding),

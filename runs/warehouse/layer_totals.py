@@ -10,10 +10,9 @@ from msgspec import Struct
 
 from runs.models import Trial
 from runs.warehouse.failure_reasons import is_verdict
+from runs.warehouse.measures import CRITERION
 from runs.warehouse.subcommand_totals import ReadInteraction
 
-CRITERION = "criterion."
-"""Prefix of the judge's score of one criterion."""
 TEXT = "transcript"
 """Source of commands found in a text without events."""
 LONGEST = 400

@@ -113,15 +113,17 @@ def _measured(before: Run, after: Run) -> list[_Measured]:
     """Return the measures that both runs have. One query for the samples."""
     columns = ("measure__layer", "measure__name", "measure__unit", "measure__better")
     rows = RunMeasure.objects.filter(run__in=(before.pk, after.pk)).exclude(scenario=None)
-    found: dict[tuple[str, ...], dict[int, dict[str, Sample]]] = {}
+    found: dict[tuple[str, str, str, str], dict[int, dict[str, Sample]]] = {}
     values = rows.values_list("run", "scenario__key", "n", "mean", "m2", *columns)
-    for run, key, n, mean, m2, *measure in values:
-        sides: dict[int, dict[str, Sample]] = found.setdefault(tuple(measure), {before.pk: {}, after.pk: {}})
+    for run, key, n, mean, m2, layer, name, unit, better in values:
+        sides: dict[int, dict[str, Sample]] = found.setdefault(
+            (layer, name, unit, better), {before.pk: {}, after.pk: {}}
+        )
         sides[run][key] = Sample(n, mean, m2)
     return [
-        _Measured(*measure[:2], rule_of(after.project, *measure), sides[before.pk], sides[after.pk])
-        for measure, sides in sorted(found.items())
-        if sides[before.pk] and sides[after.pk]
+        _Measured(layer, name, rule_of(after.project, layer, name, unit, better), *sides.values())
+        for (layer, name, unit, better), sides in sorted(found.items())
+        if all(sides.values())
     ]
 
 

@@ -66,3 +66,31 @@ INTERACTION = {
     "completed": "Completed",
 }
 """Labels of layer 1's measures in display order."""
+
+CRITERION = "criterion."
+"""Prefix of the judge's score of one criterion."""
+_NAMES = {
+    ("trial", "pass"): "Pass rate",
+    ("trial", "seconds"): "Time per trial",
+    ("trial", "cost_usd"): "Cost per trial",
+    ("trial", "tokens_in"): "Input tokens",
+    ("trial", "tokens_out"): "Output tokens",
+    ("judge", "judge"): "Judge score",
+}
+
+
+def label_of(measure: Measure) -> str:
+    """Return a measure's label."""
+    return label_named(measure.layer, measure.name)
+
+
+def label_named(layer: str, name: str) -> str:
+    """Return the label of a measure by its layer and name."""
+    if label := _NAMES.get((layer, name)):
+        return label
+    if layer == "assertions":
+        # Spelled as in the eval file.
+        return name
+    words = name.removeprefix(CRITERION).replace("_", " ")
+    plain = f"{words[:1].upper()}{words[1:]}"
+    return INTERACTION.get(name, plain) if layer == "interaction" else plain

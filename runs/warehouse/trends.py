@@ -14,8 +14,7 @@ from django.db.models.functions import Coalesce
 from evaluators.statistics import Z_95
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import RunState
-from runs.warehouse.layer_totals import CRITERION
-from runs.warehouse.measures import INTERACTION
+from runs.warehouse.measures import label_of
 from scenarios.models import Suite
 
 MOST_RUNS = 100
@@ -91,28 +90,6 @@ class Trend:
             if words:
                 marks.append(Mark(index, "".join(FLAGS[name] for name in changed), ", ".join(words)))
         return marks
-
-
-_NAMES = {
-    ("trial", "pass"): "Pass rate",
-    ("trial", "seconds"): "Time per trial",
-    ("trial", "cost_usd"): "Cost per trial",
-    ("trial", "tokens_in"): "Input tokens",
-    ("trial", "tokens_out"): "Output tokens",
-    ("judge", "judge"): "Judge score",
-}
-
-
-def label_of(measure: Measure) -> str:
-    """Return a measure's label."""
-    if named := _NAMES.get((measure.layer, measure.name)):
-        return named
-    if measure.layer == "assertions":
-        # Spelled as in the eval file.
-        return measure.name
-    words = measure.name.removeprefix(CRITERION).replace("_", " ")
-    plain = f"{words[:1].upper()}{words[1:]}"
-    return INTERACTION.get(measure.name, plain) if measure.layer == "interaction" else plain
 
 
 def measures_of(runs: Iterable[int]) -> list[Measure]:

@@ -229,7 +229,7 @@ def test_a_review_is_of_something_that_was_said(api, keys):
     body = {"polarity": "negative", "position": 7, "word": "agree"}
     response = api("runner").post(f"/judgings/{keys['judging_id']}/reviews", body)
     assert response.status_code == 422
-    assert "has 1 negatives" in response.json()["detail"]
+    assert "It has 1, counted from 0" in response.json()["detail"]
 
 
 def test_changes_are_of_one_run_if_asked(api, keys):

@@ -137,7 +137,11 @@ def test_a_regression_of_a_headline_measure_alerts(version: SuiteVersion) -> Non
     set_baseline(closed(version, {"create": PASSES, "export": FAILS}), by=None)
     run = closed(version, {"create": FAILS, "export": ["pass", *["fail"] * 7], "list": "pass"})
     changes = {
-        str(change.scenario and change.scenario.key): (change.verdict, change.before, change.after)
+        str(change.scenario and change.scenario.key): (
+            change.verdict,
+            change.before,
+            round(change.after or 0, 6),
+        )
         for change in run.changes.filter(measure__name="pass")
     }
     assert changes == {

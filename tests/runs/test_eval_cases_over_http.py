@@ -128,7 +128,7 @@ def test_an_endpoint_that_breaks_is_a_regression_in_the_result_and_in_no_verdict
     assert not Change.objects.exists()
 
 
-def test_without_a_choice_the_last_run_that_passed_is_the_baseline(run: Any) -> None:
+def test_without_a_choice_the_newest_run_is_the_baseline(run: Any) -> None:
     first = run(reply(), {"responseNonEmpty": True})
     second = run(reply(""), {"responseNonEmpty": True})
     third = run(reply(), {"responseNonEmpty": True})
@@ -136,6 +136,6 @@ def test_without_a_choice_the_last_run_that_passed_is_the_baseline(run: Any) -> 
     assert [each["baselineRunId"] for each in (first, second, third)] == [
         None,
         first["runId"],
-        first["runId"],
+        second["runId"],
     ]
     assert (fourth["baselineRunId"], fourth["regressions"]) == (third["runId"], ["one"])

@@ -95,7 +95,7 @@ def test_a_run_shows_what_regressed_before_what_improved(signed_in, version):
     assert [(each.key, each.verdict) for each in changed] == [("export", "regressed"), ("create", "improved")]
     assert changed[0].trial == failed.pk
     text = parse(response)
-    assert "▼ 1 scenario no longer passes" in text
+    assert "1 scenario no longer passes every trial, 1 newly passing." in text
     assert "out.txt does not exist." in text
     assert text.table("What changed").row("Tool").texts[1].endswith(" → 2.0")
 

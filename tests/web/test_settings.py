@@ -61,6 +61,16 @@ def test_an_admin_changes_the_project(signed_in, project):
     assert AuditEvent.objects.get().detail["changed"] == ["command_pattern", "judge", "smallest_effect"]
 
 
+def test_smallest_effects_are_set_by_measure(signed_in, project):
+    client = signed_in()
+    client.post(ADDRESS, {**SETTINGS, "smallest_effects": "trial/cost_usd 0.2, judge/judge 0.1"})
+    project.refresh_from_db()
+    assert project.smallest_effects == {"trial/cost_usd": 0.2, "judge/judge": 0.1}
+    assert "trial/cost_usd 0.2" in parse(signed_in("viewer").get(ADDRESS))
+    wrong = client.post(ADDRESS, {**SETTINGS, "smallest_effects": "cost 3"})
+    assert "'cost 3' is not a measure with a number from 0 to 1" in parse(wrong)
+
+
 def test_an_admin_limits_the_project_and_sets_its_priority(signed_in, project):
     assert signed_in().post(ADDRESS, {**SETTINGS, "most_trials": "20", "priority": "-1"}).url == ADDRESS
     project.refresh_from_db()

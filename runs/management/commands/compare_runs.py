@@ -16,6 +16,7 @@ from runs.models import Run
 from runs.reports.regression_rule import RULES, has_regressed
 from runs.warehouse.comparison import comparison_between
 from runs.warehouse.measure_changes import RunComparison, change_json, compare_run_measures
+from runs.warehouse.measures import label_named
 from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result
 
 WIDTH = 120
@@ -85,7 +86,7 @@ def _table(measures: list[MeasureChange]) -> str:
     table = Table(*COLUMNS, box=None, pad_edge=False)
     for each in measures:
         table.add_row(
-            verdict_sentences.label(each.rule.name),
+            label_named(*each.rule.name.split("/", 1)),
             _number(each.before),
             _number(each.after),
             verdict_sentences.size(each, each.effect),

@@ -15,10 +15,10 @@ from runs.models.trial import TrialState
 from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
 from runs.warehouse.differences import Difference, definition_differences, fingerprint_rows
 from runs.warehouse.measure_changes import HEADLINE, PASS, compare_run_measures, stored_changes
+from runs.warehouse.measures import label_of
 from runs.warehouse.rates import Rate
 from runs.warehouse.run_list import runs_of
 from runs.warehouse.side_by_side import measures_of
-from runs.warehouse.trends import label_of
 from scenarios.differences import PARTS, standard
 
 

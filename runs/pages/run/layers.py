@@ -14,8 +14,8 @@ from evalhub.web.numbers import counted
 from evaluators.evaluator import LAYER as SCORING
 from evaluators.scores.weighted_score import NAME as AGGREGATE
 from runs.models import Run, RunMeasure
-from runs.warehouse.layer_totals import CRITERION, GateKind, LayerTotals
-from runs.warehouse.measures import INTERACTION, unit_of
+from runs.warehouse.layer_totals import GateKind, LayerTotals
+from runs.warehouse.measures import CRITERION, INTERACTION, unit_of
 from runs.warehouse.repeated_statements import Statement
 from runs.warehouse.rollups import so_far
 from runs.warehouse.run_trials import RunTrials

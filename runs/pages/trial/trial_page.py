@@ -12,8 +12,8 @@ from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord
 from runs.pages.trial.steps import Step
 from runs.pages.trial.timeline import Timeline, timeline
 from runs.pages.trial.typical_values import Median, TypicalValues, typical_values
-from runs.warehouse.layer_totals import CRITERION, DECIDING, is_single
-from runs.warehouse.measures import INTERACTION
+from runs.warehouse.layer_totals import DECIDING, is_single
+from runs.warehouse.measures import CRITERION, INTERACTION
 from runs.warehouse.outcome_history import Sibling, Strip, strip_around
 from runs.warehouse.rates import Rate
 

@@ -7,7 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Measure
-from runs.warehouse.trends import label_of, trend
+from runs.warehouse.measures import label_of
+from runs.warehouse.trends import trend
 from tests.builders import make_run
 
 pytestmark = pytest.mark.django_db

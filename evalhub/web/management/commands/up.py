@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import http.client
+import io
 import json
 import os
 import signal
@@ -83,6 +84,7 @@ class Command(BaseCommand):
 
     def _migrate(self) -> None:
         call_command("migrate", verbosity=0, interactive=False)
+        call_command("compare_again", "--old", stdout=io.StringIO())
         connections.close_all()
 
     def _wait(self, supervisor: Supervisor, ready: Any, name: str, logs: Path) -> None:
