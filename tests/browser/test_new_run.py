@@ -68,6 +68,17 @@ def test_the_plan_follows_the_form(form: Page, complaints: list[str]) -> None:
     assert [*complaints, *form.evaluate("window.violations")] == []
 
 
+def test_the_plan_follows_a_guidance_document(form: Page, complaints: list[str]) -> None:
+    file = {"name": "AGENTS.md", "mimeType": "text/markdown", "buffer": b"advice"}
+    form.get_by_label("Guidance document").set_input_files(file)  # type: ignore[arg-type]
+    expect(form.locator("#document-note")).to_have_text("Its path in the workspace: AGENTS.md.")
+    expect(form.locator("#plan")).to_contain_text("--guidance AGENTS.md")
+    form.get_by_role("button", name="Start 6 trials").click()
+    expect(form.get_by_text("Waiting for a worker.")).to_be_visible()
+    assert Run.objects.latest("pk").guidance is not None
+    assert complaints == []
+
+
 def test_a_number_of_trials_is_one_press(form: Page, complaints: list[str]) -> None:
     form.get_by_role("button", name="Plan with 10 trials each").click()
     expect(form.get_by_role("button", name="Start 60 trials")).to_be_visible()

@@ -48,7 +48,7 @@ class RunForm(forms.Form):
         required=False,
         allow_empty_file=True,
         max_length=LONGEST_NAME,
-        help_text="A file in place of the suite's document. Its other documents stay.",
+        help_text="A file that replaces the suite's document.",
     )
     document_path = forms.CharField(
         label="Path of the document",
@@ -176,7 +176,7 @@ class RunForm(forms.Form):
         self.laid = Guidance(
             suite=version.suite, name=laid.name, files=[{"path": each.path} for each in laid.files]
         )
-        self["document"].help_text = f"Takes the place of {laid.path}."
+        self["document"].help_text = f"Its path in the workspace: {laid.path}."
 
     @property
     def document_argument(self) -> str:
