@@ -11,13 +11,15 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from evalhub.web.checks import TAG
-from runs.containment.egress import parse_allowed
 from runs.labels import MOST_LABELS, RULE, is_label
 
 
 @register(TAG)
 def egress_allow(app_configs: Sequence[AppConfig] | None = None, **_: Any) -> list[CheckMessage]:
     """Refuse a word of EVALHUB_EGRESS_ALLOW that names no service."""
+    # Imported here because commands run no checks, and the module imports psutil.
+    from runs.containment.egress import parse_allowed
+
     try:
         parse_allowed(settings.EGRESS_ALLOW)
     except ValueError as error:

@@ -66,6 +66,6 @@ def _run_elsewhere(coroutine: Coroutine[Any, Any, object]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Let heartbeats end before the test database is removed."""
-    if nextitem is None:
+    """Let heartbeats end before the rows and the database of a test are removed: they may be amid a query."""
+    if nextitem is None or needs_database(item):
         end_heartbeats()

@@ -170,13 +170,31 @@ class LaneThread(threading.Thread):
     Wait for `over` instead of `join`: Python marks a thread as ended when Ctrl-C interrupts its `join`.
     """
 
+    _begun = _given_up = False
+
     def __init__(self, run_id: int, name: str) -> None:
         super().__init__(name=name)
         self.over = threading.Event()
         self._run_id = run_id
+        self._lock = threading.Lock()
+
+    def wait_or_give_up(self) -> None:
+        """Wait for the end of a lane that has begun; one that has not never begins.
+
+        Ctrl-C may interrupt `start`, and then nobody knows whether the thread runs.
+        """
+        with self._lock:
+            self._given_up = True
+            begun = self._begun
+        if begun:
+            self.over.wait()
 
     def run(self) -> None:
         """Run trials until none is left."""
+        with self._lock:
+            self._begun = not self._given_up
+        if not self._begun:
+            return
         try:
             run_lane(self._run_id)
         finally:
@@ -184,13 +202,10 @@ class LaneThread(threading.Thread):
             self.over.set()
 
 
-def start_threads(run_ids: list[int]) -> list[LaneThread]:
-    """Start the lanes of prepared runs in threads; return the threads."""
-    threads = [
+def lane_threads(run_ids: list[int]) -> list[LaneThread]:
+    """Return a thread for each lane of prepared runs, not started."""
+    return [
         LaneThread(run.pk, f"lane-{run.pk}-{n}")
         for run in Run.objects.filter(pk__in=run_ids, state=RunState.RUNNING)
         for n in range(min(run.concurrency, run.trials))
     ]
-    for thread in threads:
-        thread.start()
-    return threads

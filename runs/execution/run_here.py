@@ -56,7 +56,10 @@ def run_here(launch: Launch, ended: Ended | None = None) -> None:
         while waiting := _open_numbers(launch):
             for run_id in waiting:
                 preparation.prepare_run(run_id)
-            threads = lanes.start_threads([run_id for run_id in waiting if not batches.must_wait(run_id)])
+            # Known before they start: Ctrl-C at any moment waits for them.
+            threads = lanes.lane_threads([run_id for run_id in waiting if not batches.must_wait(run_id)])
+            for thread in threads:
+                thread.start()
             for thread in threads:
                 while not thread.over.wait(POLL_SECONDS):
                     notifier.notify()
@@ -73,7 +76,7 @@ def run_here(launch: Launch, ended: Ended | None = None) -> None:
         for run_id in launch.runs.values_list("pk", flat=True):
             recording.cancel_run(run_id)
         for thread in threads:
-            thread.over.wait()
+            thread.wait_or_give_up()
         for run_id in launch.runs.values_list("pk", flat=True):
             batches.drop(run_id)
         raise

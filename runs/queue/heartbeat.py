@@ -56,6 +56,7 @@ class Heartbeat:
         self._stopped: set[str] = set()
         self._watched: dict[str, WatchedTrial] = {}
         self._lock = threading.Lock()
+        self._emptied = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
 
     @contextmanager
@@ -71,6 +72,8 @@ class Heartbeat:
                 self._tokens.pop(token, None)
                 self._stopped.discard(token)
                 self._watched.pop(token, None)
+                if not self._tokens:
+                    self._emptied.notify_all()
 
     def watch(self, trial_id: int, token: str, read_calls: Callable[[], CallsTold]) -> None:
         """Store what `read_calls` returns for as long as the token is kept alive."""
@@ -104,7 +107,7 @@ class Heartbeat:
 
     def _beat(self) -> None:
         renewed = stored = time.monotonic()
-        time.sleep(CHECK_SECONDS)
+        self._pause()
         while not self._idle():
             try:
                 due = time.monotonic() - renewed >= settings.LEASE_SECONDS / 4
@@ -118,8 +121,13 @@ class Heartbeat:
                 # The database may be away for a minute: the leases last longer, and the next beat retries.
                 logger.warning("heartbeat: %s", error)
                 connections.close_all()
-            time.sleep(CHECK_SECONDS)
+            self._pause()
         connections.close_all()
+
+    def _pause(self) -> None:
+        """Wait until the next check, or until no token is left: nothing then keeps the thread and its connection."""
+        with self._emptied:
+            self._emptied.wait_for(lambda: not self._tokens, CHECK_SECONDS)
 
     def _check(self, *, renew: bool) -> None:
         stop = claims.cancelled_tokens(self._tokens_of("trial", "run"))

@@ -77,16 +77,37 @@ def test_ctrl_c_cancels_what_runs_in_this_process():
     shell_target(project)
     run = launch(suite_of(project, a={"prompt": "sleep 60"}), targets=["shell"]).runs.get()
 
+    pressed: list[float] = []
+
     def interrupt() -> None:
-        until(Trial.objects.filter(run=run, state="running").exists)
+        until(Trial.objects.filter(run=run, state="running").exists, 60)
+        pressed.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
-    began = time.monotonic()
     with beside(interrupt), pytest.raises(KeyboardInterrupt):
         run_here.run_here(run.launch)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - pressed[0] < 30
     run.refresh_from_db()
     assert (run.state, run.trial_set.get().state) == ("cancelled", "cancelled")
+
+
+def test_a_lane_that_is_given_up_before_it_begins_never_begins():
+    """Ctrl-C while lanes are started: the run is cancelled, and a late lane would start its trials."""
+    run = running()
+    (thread,) = lanes.lane_threads([run.pk])
+    thread.wait_or_give_up()
+    thread.start()
+    thread.join()
+    assert set(run.trial_set.values_list("state", flat=True)) == {"queued"}
+
+
+def test_a_lane_that_has_begun_is_waited_for():
+    run = running(trials=5)
+    (thread,) = lanes.lane_threads([run.pk])
+    thread.start()
+    until(lambda: run.trial_set.exclude(state="queued").exists())
+    thread.wait_or_give_up()
+    assert set(run.trial_set.values_list("state", flat=True)) == {"finished"}
 
 
 def test_ctrl_c_in_the_midst_of_a_transaction_leaves_nothing_of_it():
