@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from evaluators.regression import (
-    FEWEST_DIFFERENCES,
     FEWEST_TRIALS,
     ChangeVerdict,
     ComparisonTest,
     MeasureChange,
     Scale,
 )
+from evaluators.significance import FEWEST_DIFFERENCES
 
 MINUS = "\u2212"
 TESTS = {
