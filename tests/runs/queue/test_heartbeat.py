@@ -11,9 +11,10 @@ from runs.execution import recording
 from runs.models import Trial
 from runs.queue import heartbeat as heartbeat_module
 from runs.queue.claims import expired_trials
-from runs.queue.heartbeat import Heartbeat
+from runs.queue.heartbeat import CHECK_SECONDS, Heartbeat
 from runs.queue.worker_registry import worker_name
 from tests.builders import make_project
+from tests.heartbeats import end_heartbeats
 from tests.runs.carrying import (
     carrying,
     claimed,
@@ -135,3 +136,14 @@ def test_the_heartbeats_thread_ends_when_nothing_is_held():
     assert thread is not None
     thread.join(5 * heartbeat_module.CHECK_SECONDS)
     assert not thread.is_alive()
+
+
+def test_the_thread_ends_with_the_last_token():
+    """A thread that only slept until its next check would take ten times as long, and outlive its test."""
+    beating = Heartbeat()
+    began = time.monotonic()
+    for number in range(10):
+        with beating.holding(f"token-{number}", "trial"):
+            pass
+        end_heartbeats()
+    assert time.monotonic() - began < 10 * CHECK_SECONDS / 2
