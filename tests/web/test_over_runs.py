@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 from tests.builders import close, make_guidance, make_run, make_suite, make_trial
 from tests.trial_parts import make_judging
@@ -18,8 +17,8 @@ def measured_run(version, outcome, **changes):
 
 
 def figure(text):
-    found = re.search(r'<script id="trend-figure" type="application/json">(.*?)</script>', text)
-    return json.loads(found.group(1))
+    (data,) = parse(text).all("#trend-figure")
+    return json.loads(data.node.get_text())
 
 
 def test_a_trend_is_drawn_oldest_first_with_its_table(signed_in, version):
@@ -50,11 +49,9 @@ def test_any_measure_can_be_drawn(signed_in, version):
 
 def test_measures_are_offered_by_the_names_of_their_charts(signed_in, version):
     measured_run(version, "pass")
-    text = signed_in().get("/p/tools/trends/").content.decode()
-    assert '<option value="trial/pass" selected>Trial: Pass rate</option>' in text
-    assert (
-        '<option value="interaction/first_try_success_rate">Interaction: First-try success</option>' in text
-    )
+    field = parse(signed_in().get("/p/tools/trends/")).field("Measure")
+    assert (field.value, field.choices["trial/pass"]) == ("trial/pass", "Trial: Pass rate")
+    assert field.choices["interaction/first_try_success_rate"] == "Interaction: First-try success"
 
 
 def test_new_versions_of_tool_and_guidance_are_marked_once(signed_in, version):
@@ -93,7 +90,7 @@ def test_htmx_gets_the_trend_alone(signed_in, version):
     client = signed_in()
     text = client.get("/p/tools/trends/", headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in text
-    assert '<select name="measure" id="measures" hx-swap-oob="true">' in text
+    assert len(parse(text).all("select[name=measure][hx-swap-oob=true]")) == 1
     assert "hx-swap-oob" not in client.get("/p/tools/trends/").content.decode().partition("<main")[2]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from html import unescape
 
 import pytest
@@ -28,8 +27,8 @@ def client(signed_in):
 
 def drawn(client):
     """Return what a browser sends of a card as it was drawn, when nobody touches it."""
-    page = client.get(ADDRESS).content.decode()
-    was = {name: unescape(value) for name, value in re.findall(r'name="(was-\w+)" value="([^"]*)"', page)}
+    hidden = parse(client.get(ADDRESS)).all("input[type=hidden][name^=was-]")
+    was = {each["name"]: each["value"] for each in hidden}
     return {**was, **{name: was[f"was-{name}"] for name in ("assignee", "due", "note", "link")}}
 
 
@@ -54,8 +53,8 @@ def test_a_conflicting_change_is_refused_once_then_saved(client, alert, name, th
     Alert.objects.update(**{name: theirs})
     refused = client.post(f"{ADDRESS}{alert.pk}/", {**sent, name: mine}, headers=HTMX)
     assert refused.status_code == 422
-    said = f"Someone changed the {name} to “{theirs}” in the meantime. Save again to overwrite it."
-    assert said in unescape(refused.content.decode())
+    sentence = f"Someone changed the {name} to “{theirs}” in the meantime. Save again to overwrite it."
+    assert sentence in unescape(refused.content.decode())
     assert f"{getattr(Alert.objects.get(), name)}" == theirs
     again = {**sent, f"was-{name}": theirs.replace("\n", "\r\n"), name: mine}
     assert client.post(f"{ADDRESS}{alert.pk}/", again, headers=HTMX).status_code == 200

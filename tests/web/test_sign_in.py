@@ -31,7 +31,7 @@ def test_it_works(client, ada):
 
 def test_it_leads_on_to_the_page_that_was_asked_for(client, ada):
     page = client.get("/sign-in/?next=/p/tools/runs/")
-    assert '<input type="hidden" name="next" value="/p/tools/runs/">' in page.content.decode()
+    assert [each["value"] for each in parse(page).all("input[name=next]")] == ["/p/tools/runs/"]
 
 
 def test_it_does_not_lead_to_other_sites(client, ada):

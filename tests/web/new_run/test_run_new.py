@@ -48,8 +48,8 @@ def test_without_a_choice_the_baseline_is_what_is_pinned(signed_in, version):
 
 def test_another_projects_run_is_no_baseline(signed_in, version):
     stranger = make_run(make_suite(make_project("other")))
-    text = signed_in().post(ADDRESS, given(start="yes", baseline=str(stranger.pk))).content.decode()
-    assert '<small id="baseline-note"><span class="error">There is no run' in text
+    page = parse(signed_in().post(ADDRESS, given(start="yes", baseline=str(stranger.pk))))
+    assert page.field("Baseline").hint.startswith("There is no run")
     assert Run.objects.count() == 1
 
 

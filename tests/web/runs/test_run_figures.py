@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.builders import make_run, make_suite, make_trial
+from tests.web.html import parse
 from tests.web.runs.pages import ADDRESS, tried
 
 
@@ -17,7 +18,7 @@ def test_three_figures_stand_above_the_rows(signed_in, version):
         ("Cost per passed trial", "$0.600"),
     ]
     assert (figures.runs, figures.baseline) == (2, first.pk)
-    assert text.count('class="baseline"') == 3
+    assert len(parse(response).all("figure .baseline")) == 3
     assert f"Run {last.pk}, " in text
     assert "50 %, 95 % interval 25 % to 75 %, regressed</title>" in text.replace("\N{NO-BREAK SPACE}", " ")
     assert "intervals; for cost, derived from the pass rate." in text
@@ -44,7 +45,7 @@ def test_runs_of_several_suites_have_no_common_baseline(signed_in, project, vers
         tried(each, "pass", "pass")
     response = signed_in().get(ADDRESS)
     assert response.context["figures"].baseline is None
-    assert 'class="baseline"' not in response.content.decode()
+    assert parse(response).all("figure .baseline") == []
 
 
 def test_what_was_not_measured_is_said_in_place_of_a_figure(signed_in, version):

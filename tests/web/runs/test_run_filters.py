@@ -75,7 +75,7 @@ def test_it_filters_by_the_first_day(signed_in, version):
     wanted = [made(version, 10), made(version, 9)]
     response = signed_in().get(f"{ADDRESS}?since=2026-11-09")
     assert numbers(response) == sorted(wanted, reverse=True)
-    assert "since <b>9 Nov 2026</b>" in response.content.decode()
+    assert "since 9 Nov 2026" in parse(response)
 
 
 @pytest.mark.parametrize("since", ["soon", "2026-13-01", "0", "<b>"])
