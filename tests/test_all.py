@@ -56,7 +56,7 @@ def _all(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=ROOT, env={**clean, **env}, capture_output=True, text=True, check=False)
 
 
-def test_a_pass_says_what_it_skipped_and_why(tmp_path: Path) -> None:
+def test_a_pass_lists_what_it_skipped_and_why(tmp_path: Path) -> None:
     file = tmp_path / "test_two.py"
     file.write_text(FILE.format(ran=str(tmp_path / "ran")))
     done = _all(str(file), "-c", "pyproject.toml", "--rootdir", ".", "-n0")
@@ -68,7 +68,7 @@ def test_a_pass_says_what_it_skipped_and_why(tmp_path: Path) -> None:
     assert (tmp_path / "ran").read_text() == "sqlite\n"
 
 
-def test_a_pass_without_its_servers_says_which() -> None:
+def test_a_pass_names_missing_servers() -> None:
     found = _all("--version", PATH="/nowhere")
     assert "SKIPPED the whole pass: There is no " in found.stdout
     assert found.returncode == 0

@@ -31,13 +31,13 @@ def test_every_named_file_exists(page: Path) -> None:
     assert missing == []
 
 
-def test_every_package_stands_on_the_page_of_the_house() -> None:
+def test_every_package_is_in_the_architecture_page() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     packages = [f"{path.name}/" for path in ROOT.iterdir() if (path / "__init__.py").exists()]
     assert [name for name in packages if name != "tests/" and name not in text] == []
 
 
-def test_every_folder_of_runs_stands_on_the_page_of_the_house() -> None:
+def test_every_folder_of_runs_is_in_the_architecture_page() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     folders = [f"runs/{path.parent.name}/" for path in (ROOT / "runs").glob("*/__init__.py")]
     assert [name for name in folders if f"`{name}`" not in text] == []
@@ -69,7 +69,7 @@ def test_every_command_takes_json(name: str) -> None:
     assert "--json" in options_of(load_command_class(OUR_COMMANDS[name], name), name)
 
 
-def test_every_make_target_tells_what_it_does() -> None:
+def test_every_make_target_has_a_description() -> None:
     text = (ROOT / "Makefile").read_text()
     targets = re.findall(r"^([a-z-]+):", text, re.MULTILINE)
     described = re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE)

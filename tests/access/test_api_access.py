@@ -54,7 +54,7 @@ def test_every_address_is_an_operation_or_in_the_table():
 
 
 @pytest.mark.parametrize("name", GUARDED)
-def test_nobody_is_let_in(program, keys, name):
+def test_strangers_are_refused(program, keys, name):
     assert_refused(ask(program("nobody"), name, keys), 401)
 
 

@@ -34,7 +34,7 @@ def test_every_address_is_in_the_table():
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_nobody_sees_only_what_anyone_may(visitor, keys, name):
+def test_strangers_see_only_public_pages(visitor, keys, name):
     response = ask(visitor("nobody"), name, keys)
     if PAGES[name].least == ANYONE:
         assert response.status_code in PAGES[name].answers

@@ -99,7 +99,7 @@ class TestCliTemplateExecution:
         assert "Do sum." in kept and "true '--key' '" in kept
         assert "sesame" not in kept
 
-    def test_verbose_tells_the_command_that_failed(self, folder, monkeypatch):
+    def test_verbose_shows_the_command_that_failed(self, folder, monkeypatch):
         monkeypatch.setenv("WALK_SECRET", "sesame-open-wide")
         # Wherever the sentence is cut, it is cut within a masked word.
         target = cli("exit 4; true", verbose=True, args=["${{ WALK_SECRET }}"] * LONGEST_TOLD)

@@ -107,7 +107,7 @@ def test_vs_code_provider(files, tmp_path, kind):
     assert answered(run_folder(tmp_path, files, target)).startswith("Done:\nMend it.")
 
 
-def test_vs_code_provider_tells_of_a_dry_run_without_text(files, tmp_path):
+def test_vs_code_provider_reports_a_dry_run_without_text(files, tmp_path):
     target = {"name": "editor", "provider": "vscode", "vscode_cmd": "/usr/bin/no-such-code", "dryRun": True}
     assert answered(run_folder(tmp_path, files, target)) == ""
     assert Trial.objects.get().error == ""
@@ -120,7 +120,7 @@ def test_codex_cli_provider(files, tmp_path):
     assert set(Trial.objects.get().artifacts.values_list("name", flat=True)) >= {"transcript", "log"}
 
 
-def test_codex_cli_provider_tells_both_outputs_and_the_log_of_a_failure(files, tmp_path, monkeypatch):
+def test_codex_failures_show_both_outputs_and_the_log(files, tmp_path, monkeypatch):
     monkeypatch.setenv("WALK_SECRET", "sesame-open-wide")
     env = {"FAKE_CODEX": "fail", "FAKE_SECRET": "${{ WALK_SECRET }}"}
     target = {"name": "codex", "provider": "codex", "executable": str(AGENTS / "codex"), "env": env}

@@ -40,7 +40,7 @@ def test_every_operation_documents_the_shape(method, path):
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nowhere", "/api/v1/", "/api/v2/runs", "/api/v1/runs/"])
-def test_an_address_that_is_none(client, db, path):
+def test_an_unknown_address(client, db, path):
     assert_shape(client.get(path), 404, "api/not-found")
 
 
@@ -51,7 +51,7 @@ def test_a_method_that_an_address_does_not_take(api):
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[" * 100_000], ids=["empty", "cut", "bytes", "deep"])
-def test_a_body_that_is_no_json(api, client, body):
+def test_a_body_that_is_not_json(api, client, body):
     response = api().client.generic("POST", "/api/v1/runs", body, "application/json")
     assert response.status_code in (400, 422)
     assert_shape(response, response.status_code, response.json()["id"])
@@ -71,7 +71,7 @@ def test_a_body_that_is_no_json(api, client, body):
     ],
     ids=["missing", "misspelt", "too small", "NUL"],
 )
-def test_it_says_which_field_is_wrong(api, body, where, what):
+def test_it_names_the_wrong_field(api, body, where, what):
     told = assert_shape(api().post("/runs", body), 422, "api/invalid")
     assert (where, what) in [(each["where"], each["what"]) for each in told["problems"]]
 

@@ -112,7 +112,7 @@ def test_requests_are_gone_after_an_hour(api, without_worker):
 
 
 @pytest.mark.parametrize("role", ["runner", "author"])
-def test_a_file_that_cannot_be_taken_is_said_so_to_everybody(api, with_worker, role):
+def test_an_invalid_file_is_reported_to_every_role(api, with_worker, role):
     response = api(role).post("/grade", given(COMMAND.replace("command_succeeds", "command_succeed")))
     assert (response.status_code, response.json()["id"]) == (422, "files/refused")
     assert response.json()["problems"][0]["line"]

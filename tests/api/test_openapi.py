@@ -29,7 +29,7 @@ def test_it_is_made_once():
     assert openapi_document() is openapi_document()
 
 
-def test_every_operation_has_a_name_of_its_own_and_a_sentence():
+def test_every_operation_has_its_own_name_and_sentence():
     operations = [each for methods in openapi_document()["paths"].values() for each in methods.values()]
     assert len({each["operationId"] for each in operations}) == len(operations)
     assert [each["operationId"] for each in operations if not each.get("description", "").strip()] == []

@@ -36,7 +36,7 @@ def test_it_runs_the_guidance_and_version_that_are_named(api, suite):
     assert Run.objects.get(pk=run).guidance == guidance
 
 
-def test_it_keeps_what_eval_cases_are_held_against(api, suite):
+def test_it_stores_seed_snapshot_and_registry(api, suite):
     before = make_run(suite)
     given = {"seed": {"n": 7}, "snapshot": {"n": 8}, "registry": [{"name": "look", "description": "Looks."}]}
     body = {"suites": ["basics"], "baseline": str(before.pk), **given}
@@ -59,7 +59,7 @@ def test_it_keeps_what_eval_cases_are_held_against(api, suite):
     ],
     ids=["suite", "target", "scenario", "version", "guidance", "baseline", "registry"],
 )
-def test_it_says_why_nothing_can_run(api, suite, body, id, sentence):
+def test_it_explains_why_nothing_can_run(api, suite, body, id, sentence):
     response = api("runner").post("/runs", body)
     assert (response.status_code, response.json()["id"]) == (422, id)
     assert sentence in response.json()["detail"]
@@ -185,7 +185,7 @@ def test_a_baseline_is_set_and_unset_and_both_are_noted(api, project, keys):
     assert list(actions) == ["baseline.set", "baseline.unset"]
 
 
-def test_a_run_that_is_not_over_is_no_baseline(api, suite):
+def test_an_open_run_cannot_be_a_baseline(api, suite):
     response = api("runner").post("/baselines", {"run": make_run(suite, state="running").pk})
     assert response.status_code == 422
     assert "can't be a baseline" in response.json()["detail"]
@@ -225,11 +225,11 @@ def test_a_review_is_ones_last_word(api, keys):
     assert runner.get("/reviews", suite="basics").json()["items"][0]["word"] == "disagree"
 
 
-def test_a_review_is_of_something_that_was_said(api, keys):
+def test_a_review_needs_an_existing_statement(api, keys):
     body = {"polarity": "negative", "position": 7, "word": "agree"}
     response = api("runner").post(f"/judgings/{keys['judging_id']}/reviews", body)
     assert response.status_code == 422
-    assert "It has 1, counted from 0" in response.json()["detail"]
+    assert "has no negative at position 7" in response.json()["detail"]
 
 
 def test_changes_are_of_one_run_if_asked(api, keys):

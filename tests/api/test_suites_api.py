@@ -42,7 +42,7 @@ def test_the_same_bundle_is_the_same_version(api):
     assert (again["version"], again["new_version"], again["changes"]["unchanged"]) == (1, False, ["greet"])
 
 
-def test_it_says_every_problem_of_a_file_with_its_line(api):
+def test_it_lists_every_problem_of_a_file_with_its_line(api):
     broken = SCENARIO.replace(b"file_exists", b"file_exist").replace(b"  prompt: Say hello.\n", b"  {}\n")
     response = api("author").upload("/suites", SimpleUploadedFile("greet.yaml", broken))
     assert response.status_code == 422
@@ -62,7 +62,7 @@ def test_it_says_every_problem_of_a_file_with_its_line(api):
     ],
     ids=["empty", "broken archive", "too large"],
 )
-def test_it_refuses_what_is_no_suite(api, name, content, status):
+def test_it_refuses_a_file_that_is_not_a_suite(api, name, content, status):
     response = api("author").upload("/suites", SimpleUploadedFile(name, content))
     assert response.status_code == status
     assert response.json()["detail"].endswith(".")

@@ -24,7 +24,7 @@ def test_it_does_not_tell_another_project_from_none(api, project):
     assert answers[0].json()["detail"] == answers[1].json()["detail"].replace("nowhere", "other")
 
 
-def test_a_project_stands_at_its_own_address_too(api, project):
+def test_a_project_has_its_own_address_too(api, project):
     make_project("other")
     assert api().get("/projects/tools/suites").status_code == 200
     assert api().get("/projects/other/suites").status_code == 404
@@ -38,7 +38,7 @@ def test_it_requires_a_valid_token(client, db, header):
     assert response.headers["WWW-Authenticate"] == "Bearer"
 
 
-def test_a_session_is_no_token(client, project):
+def test_a_session_is_not_a_token(client, project):
     client.force_login(make_member(project))
     assert client.get("/api/v1/suites").status_code == 401
 

@@ -43,7 +43,7 @@ def test_an_embedded_evalhub_takes_them_over(api):
 
 
 @pytest.mark.parametrize("role", ["author", "admin"])
-def test_on_a_server_they_are_proposed_whoever_brings_them(api, served, role):
+def test_on_a_server_they_are_proposals_for_every_role(api, served, role):
     assert told(api(role).upload("/suites", bundle())) == [("local", False)]
     assert not Target.objects.get().accepted
 
@@ -62,7 +62,7 @@ def test_only_an_admin_sees_how_they_are_defined(api):
     assert seen["definition"]["provider"] == "mock"
 
 
-def test_a_broken_targets_file_is_told_and_leaves_the_suite_kept(api):
+def test_a_broken_targets_file_does_not_stop_the_suite(api):
     answer = api("author").upload("/suites", bundle(TARGETS.replace("mock", "mok"))).json()
     (problem,) = answer["target_problems"]
     assert (problem["file"], problem["line"]) == ("targets.yaml", 2)

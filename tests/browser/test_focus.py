@@ -10,7 +10,7 @@ from tests.browser.history import fill
 from tests.builders import make_member, make_run, make_suite, make_target
 
 
-def test_removing_a_member_is_said_and_keeps_the_place(
+def test_removing_a_member_is_announced_and_keeps_focus(
     as_admin: Page, live_server: Any, project: Any
 ) -> None:
     make_member(project, "viewer", "grace")
@@ -20,7 +20,7 @@ def test_removing_a_member_is_said_and_keeps_the_place(
     expect(as_admin.locator("#members")).to_be_focused()
 
 
-def test_choosing_a_role_is_said_and_keeps_the_focus(as_admin: Page, live_server: Any, project: Any) -> None:
+def test_choosing_a_role_is_announced_and_keeps_focus(as_admin: Page, live_server: Any, project: Any) -> None:
     make_member(project, "viewer", "grace")
     as_admin.goto(f"{live_server.url}/p/tools/settings/")
     role = as_admin.get_by_label("Role of grace")
@@ -55,7 +55,7 @@ def test_a_target_that_is_asked_keeps_the_focus(
     expect(as_admin.locator(f"#target-{target.pk}")).to_be_focused()
 
 
-def test_what_filters_leave_is_said(as_admin: Page, live_server: Any, project: Any) -> None:
+def test_filtered_results_are_announced(as_admin: Page, live_server: Any, project: Any) -> None:
     for name in ("Alpha", "Beta"):
         make_run(make_suite(project, name=name))
     as_admin.goto(f"{live_server.url}/p/tools/runs/")

@@ -86,7 +86,7 @@ def test_comparison_chips_swap_scenarios_and_the_address(
     assert complaints == []
 
 
-def test_a_cited_command_is_led_to_from_any_tab(as_admin: Page, live_server: Any, project: Any) -> None:
+def test_a_cited_command_is_linked_from_any_tab(as_admin: Page, live_server: Any, project: Any) -> None:
     trial = make_trial(make_run(make_suite(project)), outcome="fail")
     make_transcript(trial, [*shell("tool list"), *shell("tool export --bad", "no", 2, number=1)])
     make_judging(trial, content={"negatives": ["Guessed `--bad`."]})

@@ -153,7 +153,7 @@ def test_the_plan_is_made_without_a_script(without_script: Page, live_server: An
     expect(page.locator("#plan pre")).to_have_text(command)
 
 
-def test_no_more_is_started_than_the_button_said(
+def test_a_start_with_another_number_of_trials_is_refused(
     without_script: Page, live_server: Any, history: Any
 ) -> None:
     page, before = without_script, Run.objects.count()

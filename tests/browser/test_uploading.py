@@ -18,7 +18,7 @@ GOOD = BAD.replace(b"file_exist\n", b"file_exists\n").replace(
 )
 
 
-def test_a_bad_file_is_told_in_place_and_a_good_one_is_kept(
+def test_an_invalid_file_is_reported_and_a_valid_one_stored(
     as_admin: Page, live_server: Any, project: Any, complaints: list[str]
 ) -> None:
     as_admin.goto(f"{live_server.url}/p/tools/suites/")

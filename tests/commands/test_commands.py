@@ -48,7 +48,7 @@ def run_now(files: Path, *words: str):
 
 @pytest.mark.django_db
 class TestImportScenarios:
-    def test_it_says_what_is_new_and_what_is_as_before(self, files):
+    def test_it_lists_new_and_unchanged_versions(self, files):
         assert "good v1 (new): 1 scenario; 1 added" in call("import_scenarios", str(files / "good.yaml")).out
         again = call("import_scenarios", str(files / "good.yaml"), "--json").document
         assert (again["suites"][0]["new_version"], again["suites"][0]["unchanged"]) == (False, ["good"])
@@ -59,13 +59,13 @@ class TestImportScenarios:
         assert "broken.yaml:" in called.err
         assert not Suite.objects.exists()
 
-    def test_an_unknown_project_is_told_with_those_there_are(self, files):
+    def test_an_unknown_project_is_reported_with_the_known_ones(self, files):
         make_project("tools")
         called = call("import_scenarios", str(files / "good.yaml"), "--project", "tols", "--json")
         assert (called.code, called.document["id"]) == (2, "project/unknown")
         assert "tools" in called.document["detail"]
 
-    def test_a_missing_path_is_told(self):
+    def test_a_missing_path_is_reported(self):
         called = call("import_scenarios", "/no/such/place", "--json")
         assert (called.code, called.document["problems"][0]["id"]) == (2, "bundle/unreadable")
 
@@ -148,7 +148,7 @@ class TestRunScenarios:
         assert called.document["detail"][-1] in ".?"
         assert not Run.objects.exists()
 
-    def test_a_dry_run_says_what_would_run_and_stores_nothing(self, files):
+    def test_a_dry_run_lists_what_would_run_and_stores_nothing(self, files):
         called = call(
             "run_scenarios",
             str(files / "good.yaml"),

@@ -27,7 +27,7 @@ def test_other_options_are_handed_on() -> None:
     assert (options["HOST"], options["OPTIONS"]["sslmode"]) == ("/run/db", "require")
 
 
-def test_what_is_no_number_is_told() -> None:
+def test_an_invalid_number_is_reported() -> None:
     with pytest.raises(ImproperlyConfigured, match="prepare_threshold of DATABASE_URL is 'often'"):
         database("postgresql://evalhub@db/evalhub?prepare_threshold=often")
 

@@ -75,7 +75,7 @@ class Screen:
 
 @pytest.mark.django_db
 class TestSummary:
-    def test_it_is_the_contracts_sample_and_says_which_run_it_is(self) -> None:
+    def test_it_matches_the_contracts_sample_and_names_the_run(self) -> None:
         stored = weather()
         called = call("show_run", str(stored.pk))
         text, reference = called.out[: len(SAMPLE)], called.out[len(SAMPLE) :]
@@ -89,7 +89,7 @@ class TestSummary:
         assert "trigger phrase — direct wea…  1250ms" in narrow
         assert "\x1b" not in printed(digest, Terminal())
 
-    def test_what_kept_a_run_from_its_end_is_told(self) -> None:
+    def test_the_reason_of_an_unfinished_run_is_reported(self) -> None:
         stored = weather(error="There is no seat.", cancelled=2)
         lines = printed(run_digest(stored.pk, most=60), Terminal()).splitlines()
         assert "  The run did not start: There is no seat." in lines
@@ -131,7 +131,7 @@ class TestOutputFolder:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_whoever_asks_is_told_of_each_run_once_and_before_the_last_has_ended() -> None:
+def test_each_run_is_reported_once_as_it_ends() -> None:
     project = make_project()
     for name in ("quick", "slow"):
         make_target(project, name)
@@ -162,7 +162,7 @@ class TestSeedManifest:
         call("set_seed_manifest", str(tmp_path / "7.json"))
         return tmp_path
 
-    def test_the_projects_holds_where_there_is_no_other(self, folder: Path) -> None:
+    def test_the_projects_manifest_is_the_default(self, folder: Path) -> None:
         assert run(folder, "--target", "seven", "--now").code == 0
         assert run(folder, "--target", "eight", "--now").code == 1
 
@@ -181,7 +181,7 @@ class TestSeedManifest:
         run(folder, "--target", "seven", "--now")
         assert Run.objects.latest("pk").options["seed"] is None
 
-    def test_a_file_that_is_no_json_is_refused(self, folder: Path) -> None:
+    def test_a_file_that_is_not_json_is_refused(self, folder: Path) -> None:
         called = call("set_seed_manifest", str(folder / "targets.yaml"))
         assert called.code == 2
         assert "is not JSON" in called.err

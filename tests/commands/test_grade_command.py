@@ -52,7 +52,7 @@ def test_it_grades_with_commands_and_stores_nothing(db, tmp_path, content, outco
     ],
     ids=["no JSON", "misspelt", "no such scenario", "no scenario"],
 )
-def test_it_says_what_is_wrong_with_the_request(db, tmp_path, request_, id):
+def test_it_reports_what_is_wrong_with_the_request(db, tmp_path, request_, id):
     code, out, _ = grade(tmp_path, request_)
     assert code == 2
     told = json.loads(out)

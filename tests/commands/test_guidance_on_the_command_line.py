@@ -52,7 +52,7 @@ def test_a_file_of_any_name_takes_the_place_of_the_suites_document(suite, tmp_pa
     assert run.fingerprint["names"]["guidance"] == "AGENTS.md"
 
 
-def test_other_documents_stay_and_an_ambiguous_one_is_told(suite, tmp_path):
+def test_other_documents_stay_and_ambiguous_ones_are_reported(suite, tmp_path):
     (suite / "fixtures/templates/shop/docs").mkdir()
     (suite / "fixtures/templates/shop/docs/CLAUDE.md").write_text("more advice\n")
     good = tmp_path / "good.md"
@@ -84,7 +84,7 @@ def test_a_path_out_of_the_workspace_is_refused(suite, tmp_path):
     assert [each.files[0]["content"] for each in Guidance.objects.all()] == ["old advice\n"]
 
 
-def test_the_plan_says_which_document_is_replaced(suite, tmp_path):
+def test_the_plan_names_the_replaced_document(suite, tmp_path):
     (tmp_path / "good.md").write_text("new")
     planned = call(
         "run_scenarios",

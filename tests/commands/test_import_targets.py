@@ -22,7 +22,7 @@ def folder(tmp_path: Path, agent: dict[str, str]) -> Path:
     return put(tmp_path, {"evals/work.eval.yaml": cases("one"), ".agentv/targets.yaml": targets})
 
 
-def test_its_targets_are_taken_over_and_told(tmp_path):
+def test_its_targets_are_imported_and_listed(tmp_path):
     called = call("import_scenarios", str(folder(tmp_path, AGENT)))
     assert called.code == 0, called.err
     assert "Imported targets: local." in called.out

@@ -65,7 +65,7 @@ def test_nor_does_one_of_djangos_own_commands(start: Start, words: tuple[str, ..
     assert (process.returncode, said) == (0, "")
 
 
-def test_an_output_without_space_is_told_in_a_sentence(start: Start) -> None:
+def test_a_full_output_device_is_reported(start: Start) -> None:
     with Path("/dev/full").open("w") as full:
         process = start("check_scenarios", "scenarios/examples/git-basics", stdout=full)
         _, said = process.communicate(timeout=60)

@@ -49,7 +49,7 @@ def test_a_link_stays_one(tmp_path: Path, run: Run) -> None:
     assert f'"id": {run.pk}' in (tmp_path / "real.json").read_text()
 
 
-def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path, run: Run) -> None:
+def test_special_files_are_written_to_and_stay(tmp_path: Path, run: Run) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[str] = []

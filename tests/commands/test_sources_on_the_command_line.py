@@ -98,7 +98,7 @@ def test_stale_evals_are_marked(folder: Path) -> None:
     assert "Registry has grown from 1 to 3 tools." in " ".join(text.split())
 
 
-def test_a_configuration_fills_in_what_is_not_said(folder: Path) -> None:
+def test_a_configuration_fills_in_missing_options(folder: Path) -> None:
     with serving(Reply({"response": "seven 7", "toolCalls": []})) as server:
         config = {
             "agentEndpoint": server.url, "snapshotEnabled": True, "snapshot": "echo '{\"a\": {\"number\": 7}}'",

@@ -56,7 +56,7 @@ def carry_late(seconds: float) -> None:
     run_here.run_here(Launch.objects.get())
 
 
-def test_without_a_worker_it_says_so_once_and_stops_waiting(arguments):
+def test_without_a_worker_it_reports_once_and_stops_waiting(arguments):
     called = call(*arguments, "--wait-limit", "1")
     assert called.code == 2
     assert called.err.count(NOTICE) == 1
@@ -66,7 +66,7 @@ def test_without_a_worker_it_says_so_once_and_stops_waiting(arguments):
     assert (run.state, run.open) == ("queued", 1)
 
 
-def test_a_server_is_told_how_to_start_a_worker(arguments, settings):
+def test_a_server_shows_how_to_start_a_worker(arguments, settings):
     settings.EMBEDDED = False
     called = call(*arguments, "--wait-limit", "0.1")
     assert "'make worker' starts one." in called.err
@@ -114,7 +114,7 @@ def test_with_a_worker_it_waits_however_long_a_run_takes(arguments):
     assert (called.code, called.err) == (0, "")
 
 
-def test_it_says_once_which_disk_is_full(arguments):
+def test_it_names_the_full_disk_once(arguments):
     Worker.objects.create(name="eval-1", problem="Disk full at /data/work: no room.")
     worker = in_thread(lambda: carry_late(1))
     called = call(*arguments, "--wait-limit", "0.1")

@@ -34,7 +34,7 @@ def suite(db: None) -> str:
     ],
 )
 @pytest.mark.parametrize("mode", ["--now", "--dry-run"])
-def test_an_option_that_cannot_be_is_told_in_a_sentence(suite, words, said, mode):
+def test_an_invalid_option_is_reported(suite, words, said, mode):
     ended = call("run_scenarios", suite, "--target", "one", *words, mode)
     assert (ended.code, ended.err.strip()) == (2, said)
     assert not Launch.objects.exists()
@@ -48,7 +48,7 @@ def test_several_targets_are_named_to_choose_from(suite):
     )
 
 
-def test_guidance_that_is_too_large_is_told_in_a_sentence(suite, tmp_path):
+def test_guidance_that_is_too_large_is_reported(suite, tmp_path):
     large = tmp_path / "AGENTS.md"
     with large.open("wb") as file:
         file.truncate(21 * 1024 * 1024)

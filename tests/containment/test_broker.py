@@ -46,7 +46,7 @@ def test_a_command_with_the_workers_network_gets_nothing_from_the_broker(tmp_pat
         kill_group(broker)
 
 
-def test_the_embedded_brokers_password_is_no_argument_and_for_its_owner_only(tmp_path: Path):
+def test_the_embedded_brokers_password_is_private(tmp_path: Path):
     config = write_broker_config(tmp_path, SECRET)
     assert config.stat().st_mode & 0o777 == 0o600
     assert config.parent.stat().st_mode & 0o777 == 0o700

@@ -104,7 +104,7 @@ def test_a_fifo_is_opened_without_waiting(inside, opening):
 
 
 @OPENINGS
-def test_what_is_not_there_is_told_apart(inside, opening):
+def test_a_missing_file_is_told_from_other_errors(inside, opening):
     with pytest.raises(FileNotFoundError):
         opening(inside, "none/of/it", os.O_RDONLY)
     assert not exists_beneath(inside, "none/of/it")
@@ -319,7 +319,7 @@ def test_a_planted_recording_is_no_recording(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["link", "loop", "fifo"])
-def test_a_planted_home_is_told_and_not_used(tmp_path, name):
+def test_a_planted_home_is_reported_and_not_used(tmp_path, name):
     given = invocation(tmp_path)
     plants(victim(tmp_path))[name](given.scratch / "home")
     with pytest.raises(ProviderError, match="Earlier commands must not create that name"):

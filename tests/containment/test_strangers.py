@@ -93,7 +93,7 @@ def test_http_is_sent_to_https_but_for_health(client, db, settings):
     assert client.get("/sign-in/", headers={"X-Forwarded-Proto": "https"}).status_code == 200
 
 
-def test_browsers_are_told_to_stay_with_https(client, db, settings):
+def test_browsers_must_stay_with_https(client, db, settings):
     settings.SECURE_HSTS_SECONDS, settings.SECURE_HSTS_INCLUDE_SUBDOMAINS = 3600, True
     response = client.get("/sign-in/", headers={"X-Forwarded-Proto": "https"})
     assert response.headers["Strict-Transport-Security"] == "max-age=3600; includeSubDomains"

@@ -102,7 +102,7 @@ def test_relative_paths_stay_beneath_the_folder_of_their_file(world):
         roots(world).place("logs", Use.WRITE)
 
 
-def test_programs_of_the_system_and_of_path_may_run_without_being_listed(world):
+def test_programs_on_path_need_no_entry(world):
     (world / "bin").mkdir()
     (world / "bin/tool").symlink_to(world / "elsewhere/b.txt")
     bare = TargetRoots.of([], path=f"/usr/bin:{world}/bin", never=[world / "listed/data"])
@@ -113,7 +113,7 @@ def test_programs_of_the_system_and_of_path_may_run_without_being_listed(world):
             bare.place("/usr/bin", use)
 
 
-def test_a_root_that_is_no_absolute_path_is_told():
+def test_a_relative_root_is_reported():
     with pytest.raises(ValueError, match="'recordings' is not an absolute path"):
         TargetRoots.of(["recordings"])
 
@@ -198,7 +198,7 @@ def test_programs_on_path_need_no_list(team):
 
 
 @pytest.mark.parametrize("level", [Level.BWRAP, Level.LANDLOCK])
-def test_a_folder_to_work_in_is_written_to_only_where_the_list_says_so(world, level):
+def test_a_working_folder_is_writable_only_if_listed(world, level):
     from dataclasses import replace
 
     from runs.providers import make_provider

@@ -192,7 +192,7 @@ def test_workers_have_what_filters_the_network(services):
     assert [name for name in PACKAGES.replace(" and", ",").split(", ") if name not in image] == []
 
 
-def test_redis_has_a_password_that_is_no_argument(services):
+def test_redis_gets_its_password_outside_its_arguments(services):
     server = services["redis"]
     assert server["command"][1] == "/run/secrets/broker_conf"
     assert {"broker_conf", "broker_password"} <= set(server["secrets"])

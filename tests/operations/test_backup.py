@@ -61,7 +61,7 @@ def test_a_file_that_is_just_being_written_is_left_out(tmp_path, settings):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="The database is a file on SQLite only.")
-def test_a_disk_without_space_is_told_in_a_sentence(tmp_path):
+def test_a_full_disk_is_reported(tmp_path):
     err = StringIO()
     # What the command itself writes begins a new log, which is short.
     with connection.cursor() as cursor:

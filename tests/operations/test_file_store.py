@@ -112,7 +112,7 @@ def test_a_file_of_a_kept_workspace_is_sent(any_store):
 
 
 @pytest.mark.django_db
-def test_a_missing_file_says_that_it_is_not_on_this_server(any_store):
+def test_a_missing_file_is_reported_as_not_on_this_server(any_store):
     trial = trial_with("transcript", b"soon gone")
     store().delete(name_of(trial.artifacts.get().sha256))
     answer = page_client(trial).get(f"/p/{trial.run.project.slug}/trials/{trial.pk}/artifacts/transcript/")
@@ -162,7 +162,7 @@ def test_nothing_is_left_of_a_write_that_fails(settings, tmp_path):
 
 
 @pytest.mark.parametrize("address", ["gs://bucket", "s3://", "s3://bucket?colour=red"])
-def test_an_address_that_is_no_store_is_refused(monkeypatch, address):
+def test_an_address_that_is_not_a_store_is_refused(monkeypatch, address):
     monkeypatch.setenv("EVALHUB_STORE", address)
     with pytest.raises(ImproperlyConfigured, match=r"Write s3://bucket/prefix"):
         environment.file_store("EVALHUB_STORE")

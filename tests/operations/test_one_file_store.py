@@ -39,21 +39,21 @@ class TestProblems:
         Worker.objects.create(name="eval-1", store="other", seen=timezone.now() - timedelta(minutes=2))
         assert store_problems() == []
 
-    def test_a_store_that_pages_cannot_read_is_told(self, settings, tmp_path):
+    def test_an_unreadable_store_is_reported(self, settings, tmp_path):
         (tmp_path / "file").write_text("")
         settings.ARTIFACTS_DIR = tmp_path / "file"
         Worker.objects.create(name="eval-1", store="other")
         (problem,) = store_problems()
         assert problem.startswith("The file store cannot be read: ")
 
-    def test_the_api_tells_admins(self):
+    def test_the_api_reports_it_to_admins(self):
         Worker.objects.create(name="eval-1", store="other")
         project = make_project()
         token = ApiToken.issue(project, make_member(project, "admin"), name="t", role="admin")[1]
         answer = Client().get("/api/v1/health", headers={"Authorization": f"Bearer {token}"}).json()
         assert answer["store"] == f"Worker eval-1 {ELSEWHERE}"
 
-    def test_strangers_are_told_nothing(self, settings):
+    def test_strangers_see_nothing(self, settings):
         settings.EMBEDDED = False
         Worker.objects.create(name="eval-1", store="other")
         assert Client().get("/api/v1/health").json()["store"] is None

@@ -29,7 +29,7 @@ def settings_told() -> set[str]:
     return set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE))
 
 
-def test_every_setting_is_told_and_no_other():
+def test_every_setting_is_documented_and_no_other():
     assert len(settings_read()) > 12
     assert settings_told() == settings_read()
 
@@ -42,7 +42,7 @@ def test_every_command_that_it_names_is_one(command):
 
 
 @pytest.mark.django_db
-def test_every_metric_is_told():
+def test_every_metric_is_documented():
     assert {metric.name for metric in collected()} == set(re.findall(r"`(evalhub_\w+)`", PAGE))
 
 
@@ -67,7 +67,7 @@ def test_the_systemd_unit_starts_the_worker_again_whatever_ends_it():
     assert parsed["Install"]["WantedBy"] == "multi-user.target"
 
 
-def test_the_systemd_unit_starts_what_the_page_says():
+def test_the_systemd_unit_matches_the_commands_on_the_page():
     program, *words = shlex.split(unit()["Service"]["ExecStart"])
     assert Path(program).is_absolute()
     command = " ".join([Path(program).name, *words])

@@ -65,7 +65,7 @@ def test_transcripts_and_files_of_old_runs_go_and_results_stay(artifacts):
     assert trial.outcome == "fail" and trial.scores and trial.commands.count() == 1
 
 
-def test_a_dry_run_says_the_same_and_removes_nothing():
+def test_a_dry_run_reports_the_same_and_removes_nothing():
     old_run()
     dry = prune("--older-than", "90", "--dry-run")
     assert (dry["transcripts"], dry["artifacts"], dry["files"], dry["bytes"]) == (1, 1, 1, 3)
@@ -88,13 +88,13 @@ def test_it_leaves_runs_that_are(changes):
     assert TranscriptRecord.objects.exists()
 
 
-def test_it_leaves_the_run_that_others_are_held_against():
+def test_it_keeps_the_baseline():
     run = old_run()
     Baseline.objects.create(suite=run.suite, target=run.target, run=run)
     assert prune("--older-than", "90")["transcripts"] == 0
 
 
-def test_without_an_age_only_files_that_nobody_names_go(artifacts):
+def test_without_an_age_only_unused_files_are_removed(artifacts):
     run = old_run()
     orphan = path_of(keep("events", b"nobody names this").sha256)
     aged(orphan)
@@ -141,6 +141,6 @@ def test_pruning_again_finds_nothing():
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "999999", "9" * 30, "x"])
-def test_it_refuses_an_age_that_is_none(days):
+def test_it_refuses_an_invalid_age(days):
     with pytest.raises(CommandError, match=f"{days} is not a number of days: give one from 1 to 36500."):
         call_command("prune", f"--older-than={days}")

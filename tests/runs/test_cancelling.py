@@ -50,7 +50,7 @@ def test_a_cancelled_run_whose_preparation_is_lost_is_over():
     assert state(run) == ("cancelled", 0, 2)
 
 
-def test_a_cancelled_run_whose_last_preparation_is_lost_is_over_and_no_error():
+def test_a_cancelled_run_with_a_lost_preparation_is_no_error():
     run = launch().runs.get()
     lose_preparations(run, claims.MOST_STARTS - 1)
     claims.claim_run(run.pk)

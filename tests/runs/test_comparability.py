@@ -72,13 +72,13 @@ def test_a_run_over_rest_names_them_apart(runs):
     assert found["not_comparable"] == {"create": ["task"], "export": ["gates"], "list": ["rubric"]}
 
 
-def test_the_console_says_what_cannot_be_compared(runs):
+def test_the_console_lists_what_cannot_be_compared(runs):
     text = summary(run_digest(runs[1].pk, most=10))
     assert f"! {NAMED}" in text
     assert "REGRESSIONS" not in text
 
 
-def test_the_contracts_list_stays_and_its_console_says_so(runs):
+def test_the_contracts_console_lists_them_too(runs):
     found = suite_run(runs[1])
     assert found.comparison.regressions == ("create", "export", "list")
     assert f"! {NAMED}" in suite_summary(found)
@@ -94,7 +94,7 @@ def test_comparing_two_runs_ends_well_without_them(runs):
     assert (document["verdict"], document["comparable"], document["scenarios"]) == ("too_little", 1, 4)
 
 
-def test_the_pages_say_it_in_one_line(runs):
+def test_the_pages_show_it_in_one_line(runs):
     base, new = runs
     client = Client()
     client.force_login(make_member(new.project))

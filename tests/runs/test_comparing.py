@@ -81,7 +81,7 @@ def test_the_newest_finished_run_is_the_baseline_without_a_pin(version: SuiteVer
     assert closed(version, {"create": "fail"}).baseline == last
 
 
-def test_a_run_of_a_few_scenarios_is_no_baseline_of_all(version: SuiteVersion) -> None:
+def test_a_partial_run_is_not_a_baseline_of_all(version: SuiteVersion) -> None:
     whole = closed(version, {"create": "pass", "export": "pass"})
     part = closed(version, {"create": "pass"})
     assert closed(version, {"create": "pass", "export": "pass"}).baseline == whole
@@ -109,7 +109,7 @@ def test_newly_adopted_guidance_changes_the_configuration_once(version: SuiteVer
     assert (second.baseline, second.configuration_changed) == (first, False)
 
 
-def test_a_run_of_another_target_or_model_is_no_baseline(project: Project, version: SuiteVersion) -> None:
+def test_another_target_or_model_is_not_a_baseline(project: Project, version: SuiteVersion) -> None:
     closed(version, {"create": "pass"}, target=make_target(project, "other"))
     closed(version, {"create": "pass"}, target=make_target(project, "local"), model="large")
     run = closed(version, {"create": "fail"}, target=project.targets.get(name="local"))

@@ -117,7 +117,7 @@ def test_a_case_that_takes_too_long_fails_with_the_contracts_word(run: Any) -> N
     )
 
 
-def test_an_endpoint_that_breaks_is_a_regression_in_the_result_and_in_no_verdict(run: Any) -> None:
+def test_a_broken_endpoint_regresses_the_result_not_the_verdict(run: Any) -> None:
     first = run(reply(), {"responseNonEmpty": True})
     found = run(Reply({}, status=500), {"responseNonEmpty": True}, options=("--baseline", first["runId"]))
     (told,) = found["cases"]

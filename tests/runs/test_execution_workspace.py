@@ -19,7 +19,7 @@ def project() -> Project:
     return shell_project()
 
 
-def test_it_is_told_how_the_workspace_differs_from_its_fixture(project):
+def test_a_trial_records_its_workspaces_changes(project):
     files = (FixtureFile("notes.txt", b"one\n"), FixtureFile("old.txt", b"goes\n"))
     version = suite_of(project, edits={"prompt": "echo two >> notes.txt; rm old.txt; echo x > new.txt"})
     version.scenario_versions.update(fixture=keep_fixture(project, files))
@@ -39,7 +39,7 @@ def test_it_is_told_how_the_workspace_differs_from_its_fixture(project):
     }
 
 
-def test_an_emptied_workspace_is_told_to_be_empty(project):
+def test_an_emptied_workspace_is_recorded_as_empty(project):
     version = suite_of(project, empties={"prompt": "rm notes.txt"})
     version.scenario_versions.update(fixture=keep_fixture(project, (FixtureFile("notes.txt", b"x"),)))
     run = launch(version, targets=["shell"]).runs.get()

@@ -70,7 +70,7 @@ def test_a_suite_result_marks_what_is_not_the_agents_fault(run: Run) -> None:
     assert cases["div"]["passed"] is True
 
 
-def test_a_suite_result_names_the_endpoint_that_was_asked_whatever_the_target_is_now(run: Run) -> None:
+def test_a_suite_result_names_the_endpoint_of_its_run(run: Run) -> None:
     def endpoint() -> str:
         return str(json.loads(exported(run.pk, "suite-result"))["agentEndpoint"])
 

@@ -110,7 +110,7 @@ def test_it_reads_the_judges_reply_by_the_rubric():
     assert score(graded, "judge", "judge")["passed"] is True
 
 
-def test_it_says_that_the_judges_reply_is_missing():
+def test_it_reports_a_missing_judges_reply():
     graded = grade_by_files(wanted(JUDGED, files={"rubric.yaml": RUBRIC, "out.txt": "hello"}))
     assert graded["outcome"] == "error"
     assert "Add it as `judge_reply`." in graded["error"]
@@ -139,7 +139,7 @@ def test_it_asks_for_a_scenario_that_the_file_has():
         grade_by_files(wanted(scenario="nope"))
 
 
-def test_it_says_every_problem_of_the_file():
+def test_it_lists_every_problem_of_the_file():
     with pytest.raises(ScenarioFileError) as refused:
         grade_by_files(wanted(SUITE.replace("file_contains", "file_contain")))
     assert "file_contains" in str(refused.value)

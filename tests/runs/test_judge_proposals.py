@@ -32,7 +32,7 @@ def test_a_proposed_target_cannot_be_asked_to_judge(project):
     assert asked(project, "grader", judge=False)
 
 
-def test_a_proposal_stands_in_the_way_of_no_model(project):
+def test_a_proposal_does_not_hide_a_model(project):
     make_target(project)
     make_target(project, "openai/large", accepted=False)
     assert asked(project, "openai/large")

@@ -40,7 +40,7 @@ def test_the_runs_of_a_launch_take_turns():
     assert all(order[n] != order[n + 1] for n in range(11)), order
 
 
-def test_a_lane_whose_time_is_over_says_that_work_is_left():
+def test_a_lane_at_its_time_limit_reports_remaining_work():
     run = running(trials=5)
     assert lanes.run_lane(run.pk, until=time.monotonic())
     assert run.trial_set.filter(state="finished").count() == 1
@@ -124,7 +124,7 @@ def test_ctrl_c_in_the_midst_of_a_transaction_leaves_nothing_of_it():
     assert started.runs.get().tool_version == ""
 
 
-def test_a_target_with_one_place_runs_one_trial_at_a_time_over_all_runs():
+def test_a_target_with_one_slot_runs_one_trial_at_a_time():
     project = make_project()
     definition = {"name": "slow", "provider": "mock", "delay_ms": 30, "workers": 1}
     Target.objects.create(project=project, name="slow", provider="mock", definition=definition, workers=1)

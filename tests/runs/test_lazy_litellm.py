@@ -74,11 +74,11 @@ def test_litellm_is_not_imported_where_no_model_is_asked(loaded_by_a_mock_run: s
     assert "litellm" not in loaded_by_a_mock_run
 
 
-def test_a_mock_run_loads_no_reader_and_no_provider_that_it_does_not_meet(loaded_by_a_mock_run: set[str]):
+def test_a_mock_run_loads_no_unused_reader_or_provider(loaded_by_a_mock_run: set[str]):
     assert loaded_by_a_mock_run.isdisjoint(UNMET)
 
 
-def test_its_import_is_no_time_of_the_model_that_is_asked_first():
+def test_the_import_does_not_count_as_the_models_time():
     whole, counted = map(float, _said(FIRST_REQUEST).split())
     assert counted < whole / 10
 

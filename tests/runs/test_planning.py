@@ -73,7 +73,7 @@ def test_it_makes_a_run_for_each_target_model_and_guidance(project):
     assert len(runs) == len(found) == 8
 
 
-def test_a_matrix_says_which_scenario_runs_where(project):
+def test_a_matrix_selects_the_targets_of_each_scenario(project):
     make_target(project, "other")
     version = suite_of(
         project,
@@ -93,12 +93,12 @@ def test_targets_that_are_asked_for_win_over_the_matrix(project):
     assert run.target.name == "local"
 
 
-def test_an_unknown_target_is_told_with_what_was_meant(project):
+def test_an_unknown_target_gets_a_suggestion(project):
     with pytest.raises(UnknownTarget, match="Did you mean 'local'"):
         plan(project, Request([make_suite(project)], targets=["lokal"]))
 
 
-def test_a_proposal_is_no_target_yet(project):
+def test_a_proposal_is_not_a_target_yet(project):
     make_target(project, "new", accepted=False)
     with pytest.raises(UnknownTarget, match="Ask an admin to accept it"):
         plan(project, Request([make_suite(project)], targets=["new"]))

@@ -22,7 +22,7 @@ from tests.runs.carrying import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_fingerprint_names_fixtures_and_rubrics_beside_their_hashes():
+def test_the_fingerprint_names_fixtures_and_rubrics():
     project = make_project()
     edits = {"fixture": "shop", **NO_GATES}
     version = suite_of(project, a=edits, b=edits, c={"fixture": "garden", **NO_GATES}, d=edits)
@@ -42,7 +42,7 @@ def test_the_fingerprint_names_fixtures_and_rubrics_beside_their_hashes():
     assert plain.runs.get().fingerprint["names"] == {}
 
 
-def test_the_fingerprint_changes_with_what_a_target_asks_and_not_with_how_many_at_once():
+def test_a_targets_workers_do_not_change_the_fingerprint():
     project = make_project()
     target, version = shell_target(project), suite_of(project, a={"prompt": "true"})
 
@@ -88,7 +88,7 @@ def test_the_fingerprint_names_the_judge_that_is_asked(
     assert run.fingerprint["judge"] == judge
 
 
-def test_the_fingerprint_changes_with_the_judges_definition_and_knows_who_is_not_asked():
+def test_the_fingerprint_changes_with_the_judges_definition():
     project = make_project()
     version = suite_of(project, a={"prompt": "true"})
     judge = shell_target(project, name="judge")
@@ -111,7 +111,7 @@ def test_the_fingerprint_changes_with_the_judges_definition_and_knows_who_is_not
     assert told(asks=False) == ("", "")
 
 
-def test_trials_ask_as_their_run_was_prepared_whoever_edits_the_target_meanwhile():
+def test_trials_use_the_target_version_of_their_preparation():
     project = make_project()
     target = shell_target(project)
     run = launch(suite_of(project, a={"prompt": "true"}), targets=["shell"]).runs.get()

@@ -50,7 +50,7 @@ def test_the_three_measures_have_their_intervals():
     ],
     ids=["nothing passed", "no cost", "no commands", "one scenario", "free", "no day"],
 )
-def test_what_there_is_no_value_for_is_notdrawn_figures(changes, expected):
+def test_missing_values_are_not_drawn(changes, expected):
     assert tuple(title is not None for title in titles(recent(**changes), recent(**changes))) == expected
 
 

@@ -35,7 +35,7 @@ def test_the_last_result_closes_the_run_once():
     assert not recording.close_if_done(run.pk)
 
 
-def test_a_result_is_recorded_with_the_next_claim_and_a_lost_one_claims_nothing():
+def test_a_result_is_recorded_with_the_next_claim():
     run = running(trials=2)
     first = claimed(run)
     recorded, second = recording.record_and_claim(first, passed())
@@ -57,7 +57,7 @@ def test_a_result_is_recorded_with_the_next_claim_and_a_lost_one_claims_nothing(
     [(("pass", "pass"), "pass"), (("pass", "error"), "error"), (("fail", "error"), "fail")],
     ids=["all passed", "an error", "a failure beside an error"],
 )
-def test_a_run_comes_to_the_worst_of_its_trials(outcomes, expected):
+def test_a_runs_outcome_is_its_worst_trials(outcomes, expected):
     run = running()
     for outcome in outcomes:
         recording.record(claimed(run), passed(outcome=outcome))

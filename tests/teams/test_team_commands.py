@@ -36,7 +36,7 @@ def test_signin_link_prints_one_for_this_machine_only(settings):
 
 
 @pytest.mark.parametrize("port", ["0", "-1", "65536", "99999999", "x"])
-def test_signin_link_refuses_what_is_no_port(port):
+def test_signin_link_refuses_an_invalid_port(port):
     with pytest.raises(CommandError, match="is not a port: give a number from 1 to 65535"):
         call_command("signin_link", "--port", port)
 
@@ -66,7 +66,7 @@ def test_create_user_makes_a_project_that_is_missing(monkeypatch):
         pytest.param("ada", "Bad slug!", SECRET, "The slug 'Bad slug!' is not valid.", id="slug"),
     ],
 )
-def test_create_user_refuses_and_makes_nobody(monkeypatch, name, project, password, said):
+def test_create_user_creates_no_one_on_errors(monkeypatch, name, project, password, said):
     typed(monkeypatch, password)
     ended = call("create_user", name, *(["--project", project] if project else []))
     assert (ended.code, said in ended.err) == (2, True)
@@ -80,7 +80,7 @@ def test_create_user_changes_the_role_of_one_there_is():
     assert Membership.objects.get(user__username="ada").role == "admin"
 
 
-def test_create_user_leaves_a_role_that_nobody_asks_to_change():
+def test_create_user_keeps_the_role_without_the_option():
     make_member(default_project(), "admin", "ada")
     assert "ada is admin of " in call("create_user", "ada").out
     assert Membership.objects.get(user__username="ada").role == "admin"
@@ -119,7 +119,7 @@ def test_create_token_asks_on_a_server_whose_it_is(settings):
 
 
 @pytest.mark.parametrize("days", ["0", "-3", "99999999999", "x"])
-def test_create_token_refuses_what_is_no_number_of_days(days):
+def test_create_token_refuses_an_invalid_number_of_days(days):
     with pytest.raises(CommandError, match="is not a number of days: give one from 1 to 36500"):
         call_command("create_token", "ci", "--days", days)
 

@@ -27,7 +27,7 @@ from tests.builders import make_member, make_project
     ],
     ids=["viewer", "runner", "author", "admin", "nobody"],
 )
-def test_a_role_may_do_what_the_table_says(role, allowed):
+def test_a_roles_permissions_match_the_table(role, allowed):
     assert {action for action in ACTIONS if allows(role, action)} == allowed
 
 

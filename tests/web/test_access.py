@@ -34,7 +34,7 @@ def addresses(project):
     return {name: path.format(run=run.pk, trial=trial.pk) for name, path in PAGES.items()}
 
 
-def test_the_home_says_what_people_did_lately(signed_in, project):
+def test_the_home_shows_recent_activity(signed_in, project):
     audit.record(project, make_member(project, "author", "grace"), "suite.upload", "stock")
     assert "grace uploaded the suite stock" in parse(signed_in().get("/p/tools/"))
 
@@ -61,7 +61,7 @@ def test_it_works(signed_in, addresses, name):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_its_head_is_told_without_a_body(signed_in, addresses, name):
+def test_a_head_request_gets_no_body(signed_in, addresses, name):
     response = signed_in().head(addresses[name])
     assert response.status_code == ANSWERS.get(name, 200)
     assert response.content == b""

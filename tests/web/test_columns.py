@@ -17,7 +17,7 @@ def drawn(*given, end=1.0, baseline=None):
     return text, ElementTree.fromstring(text)
 
 
-def test_a_column_says_its_run_day_value_and_interval():
+def test_a_column_names_its_run_day_value_and_interval():
     _, root = drawn((0.5, 0.25, 0.75), (0.25, None, None))
     assert [each.text for each in root.iter("title")] == [
         "Run 1, 9 Nov, 0.5, 95 % interval 0.25 to 0.75",
@@ -53,7 +53,7 @@ def test_a_run_without_a_value_keeps_its_place():
     assert [each.get("x") for each in gap.iter("rect")] == [each.get("x") for each in full.iter("rect")][::2]
 
 
-def test_the_baseline_is_drawn_and_said():
+def test_the_baseline_is_drawn_and_labelled():
     text, root = drawn((0.5,), (0.5,), baseline=0.75)
     assert 'class="baseline"' in text
     assert root.get("aria-label") == "Columns, 2 runs, the newest 0.5, baseline 0.75"

@@ -41,7 +41,7 @@ def compared(client, base, new):
     return client.get(f"{ADDRESS}?runs={base.pk},{new.pk}")
 
 
-def test_scenarios_that_differ_stand_first(signed_in, version):
+def test_changed_scenarios_come_first(signed_in, version):
     base, new = ran(version, "list"), ran(version, "export")
     found = compared(signed_in("viewer"), base, new).context["compared"]
     assert [(each.key, each.verdict) for each in found.scenarios] == [
@@ -188,7 +188,7 @@ def test_headline_measures_have_their_own_heading(signed_in, version):
     assert found[:6] == ["Headline", "Pass rate", "Judge score", "Error rate", "Other", "Cost per trial"]
 
 
-def test_what_a_trial_comes_to_stands_before_its_layers(signed_in, version):
+def test_trial_totals_come_before_layers(signed_in, version):
     measures = compared(signed_in(), ran(version), ran(version)).context["compared"].measures
     assert str(measures[0].measure) == "trial/pass"
     layers = [row.measure.layer for row in measures]
@@ -196,7 +196,7 @@ def test_what_a_trial_comes_to_stands_before_its_layers(signed_in, version):
     assert "trial" not in layers[layers.count("trial") :]
 
 
-def test_a_part_that_neither_fingerprint_tells_is_left_out(signed_in, version):
+def test_a_part_unknown_in_both_fingerprints_is_left_out(signed_in, version):
     base, new = ran(version, fingerprint={"model": "", "judge": "j"}), ran(version, fingerprint={"model": ""})
     rows = compared(signed_in(), base, new).context["compared"].fingerprint
     assert [(row.label, row.before, row.after) for row in rows] == [("Judge", "j", "")]
@@ -213,7 +213,7 @@ def test_an_edited_target_definition_is_a_difference(signed_in, version):
     assert differing("", "b" * 64) == []
 
 
-def test_what_was_edited_in_a_target_is_told_field_by_field(signed_in, version):
+def test_a_targets_edits_are_shown_by_field(signed_in, version):
     base, new = ran(version), ran(version)
     for run, definition in (
         (base, {"name": "agent", "workers": 2, "timeout_seconds": 30, "model": "small"}),
@@ -231,7 +231,7 @@ def test_what_was_edited_in_a_target_is_told_field_by_field(signed_in, version):
     assert again.fingerprint == []
 
 
-def test_what_was_edited_in_a_judge_is_told_field_by_field(signed_in, project, version):
+def test_a_judges_edits_are_shown_by_field(signed_in, project, version):
     base, new = ran(version), ran(version)
     strict, mild = (make_target(project, name=name) for name in ("strict", "mild"))
 
@@ -282,20 +282,20 @@ def test_scenarios_with_changed_gates_are_not_comparable(signed_in, version):
     assert "! 1 scenario not comparable: gates changed." in text
 
 
-def test_ticked_runs_are_led_to_their_comparison_the_older_first(signed_in, version):
+def test_selected_runs_are_compared_older_first(signed_in, version):
     base, new = ran(version), ran(version)
     response = signed_in().get(f"{ADDRESS}?runs={new.pk}&runs={base.pk}")
     assert response.url == f"{ADDRESS}?runs={base.pk},{new.pk}"
 
 
-def test_nothing_chosen_is_told(signed_in):
+def test_choosing_no_runs_asks_for_two(signed_in):
     assert "Select two runs in the list" in parse(signed_in().get(ADDRESS))
 
 
 @pytest.mark.parametrize(
     "asked", ["{base}", "{base},{base}", "{base},x", "{base},{new},{new}", "{base},999999"]
 )
-def test_what_are_not_two_runs_is_told(signed_in, version, asked):
+def test_anything_but_two_runs_is_refused(signed_in, version, asked):
     base, new = ran(version), ran(version)
     response = signed_in().get(ADDRESS + "?runs=" + asked.format(base=base.pk, new=new.pk))
     assert response.status_code == 404

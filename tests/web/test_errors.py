@@ -52,7 +52,7 @@ def test_an_address_with_a_nul_is_refused_on_every_database(signed_in, version, 
     assert "Content-Security-Policy" in response.headers
 
 
-def test_a_written_percent_sign_is_no_nul(signed_in, version):
+def test_an_encoded_percent_sign_is_not_a_nul(signed_in, version):
     assert signed_in().get("/p/tools/runs/?q=%2500").status_code == 200
 
 
@@ -87,7 +87,7 @@ def test_every_page_has_the_policy(signed_in, path):
     assert "frame-ancestors 'none'" in policy
 
 
-def test_a_view_may_have_a_policy_of_its_own(rf):
+def test_a_view_may_have_its_own_policy(rf):
     own = HttpResponse(headers={"Content-Security-Policy": "sandbox"})
     assert BrowserPolicies(lambda request: own)(rf.get("/")).headers["Content-Security-Policy"] == "sandbox"
 
@@ -113,7 +113,7 @@ def test_health_says_which_labels_runs_wait_for(client, project, settings):
     assert health["workers"][0]["labels"] == ["linux"]
 
 
-def test_health_says_that_the_broker_is_away(client, db, settings):
+def test_health_shows_a_missing_broker(client, db, settings):
     settings.BROKER_URL = "redis://127.0.0.1:1/0"
     response = client.get("/healthz")
     assert response.status_code == 200

@@ -13,7 +13,7 @@ ENOUGH_FOR_NOBODY = 10**9
 """Megabytes that no disk of a test machine has."""
 
 
-def test_health_says_which_disk_is_full(settings, client: Client):
+def test_health_names_the_full_disk(settings, client: Client):
     settings.MIN_FREE_MB = ENOUGH_FOR_NOBODY
     answer = client.get("/healthz").json()
     assert answer["ok"] is False
@@ -21,7 +21,7 @@ def test_health_says_which_disk_is_full(settings, client: Client):
     assert "Free some space there" in answer["disk"]
 
 
-def test_health_repeats_what_a_worker_says_of_its_disk(client: Client):
+def test_health_shows_a_workers_disk_problem(client: Client):
     Worker.objects.create(name="eval-1", problem="Disk full at /data/work: no room.", seen=timezone.now())
     assert client.get("/healthz").json()["disk"] == "Disk full at /data/work: no room."
 

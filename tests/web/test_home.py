@@ -30,13 +30,13 @@ def aged(run, **ago):
     Run.objects.filter(pk=run.pk).update(created=at, finished=at)
 
 
-def test_an_empty_project_needs_nobody(signed_in):
+def test_an_empty_project_needs_no_attention(signed_in):
     text = parse(signed_in().get(ADDRESS))
     assert "All clear: the latest run of every suite passed." in text
     assert "No runs yet" in text
 
 
-def test_an_untriaged_regression_is_told_once_and_led_to(signed_in, version):
+def test_an_untriaged_regression_has_one_row_with_a_link(signed_in, version):
     alert = lost(version)
     client = signed_in()
     assert attention(client) == [("regressed", "Basics on local: 1 scenario passes less often")]
@@ -48,7 +48,7 @@ def test_an_untriaged_regression_is_told_once_and_led_to(signed_in, version):
     assert "! 1 untriaged" in page
 
 
-def test_what_is_late_comes_first_though_somebody_looks_at_it(signed_in, project, version):
+def test_overdue_alerts_come_first_even_if_assigned(signed_in, project, version):
     late = lost(version)
     late.state, late.due = "investigating", timezone.now().date() - timedelta(days=1)
     late.assignee = make_member(project, name="grace")
@@ -75,7 +75,7 @@ def test_many_regressions_are_summed_up(signed_in, project, version):
     assert rows[-1][1] == "2 more untriaged regressions"
 
 
-def test_the_rows_stand_in_the_order_of_their_urgency(signed_in, project, version):
+def test_rows_are_ordered_by_urgency(signed_in, project, version):
     target = make_target(project, "gemini")
     lost(version)
     make_run(version, target=target, error="No executable on PATH.", outcome="error")
@@ -93,7 +93,7 @@ def test_the_rows_stand_in_the_order_of_their_urgency(signed_in, project, versio
     ]
 
 
-def test_a_target_that_was_found_ready_since_needs_nobody(signed_in, project):
+def test_a_target_that_is_ready_again_needs_no_attention(signed_in, project):
     target = make_target(project)
     for available in (False, True, None):
         TargetCheck.objects.create(target=target, at=timezone.now(), available=available)
@@ -114,7 +114,7 @@ def test_names_are_shown_as_they_are_written(signed_in, project):
     assert "<b>x</b>⟨U+202E⟩exe on <i>t</i>: 1 scenario" in parse(signed_in().get(ADDRESS))
 
 
-def test_the_week_is_held_against_the_one_before(signed_in, version):
+def test_the_week_is_compared_with_the_one_before(signed_in, version):
     aged(tried(version, "pass", "pass"), days=9)
     aged(tried(version, "fail", "fail"), days=15)
     tried(version, "pass", "fail")
@@ -128,7 +128,7 @@ def test_a_week_without_one_before_has_no_change(signed_in, version):
     assert signed_in().get(ADDRESS).context["summary"].week.change is None
 
 
-def test_it_says_how_much_is_left_of_what_runs(signed_in, version):
+def test_it_shows_the_remaining_trials_of_open_runs(signed_in, version):
     run = make_run(version, state="running")
     for _ in range(3):
         make_trial(run, outcome="")

@@ -28,7 +28,7 @@ def test_a_trend_is_drawn_oldest_first_with_its_table(signed_in, version):
     assert [point.run for point in response.context["newest_first"]] == [runs[1].pk, runs[0].pk]
 
 
-def test_a_pass_rate_is_said_in_per_cent(signed_in, version):
+def test_a_pass_rate_is_shown_in_percent(signed_in, version):
     for outcome in ("pass", "fail"):
         measured_run(version, outcome)
     text = signed_in().get("/p/tools/trends/").content.decode()
@@ -69,7 +69,7 @@ def test_names_cannot_leave_the_figure(signed_in, version):
     assert figure(text)["layout"]["annotations"][0]["hovertext"] == "&lt;/script>&lt;b>2.0&lt;/b>"
 
 
-def test_one_run_is_no_line(signed_in, version):
+def test_a_single_run_draws_no_line(signed_in, version):
     measured_run(version, "pass")
     text = parse(signed_in().get("/p/tools/trends/"))
     assert "A line needs at least two." in text
@@ -79,7 +79,7 @@ def test_a_suite_without_runs_has_no_trend(signed_in, version):
     assert "No data yet" in parse(signed_in().get("/p/tools/trends/"))
 
 
-def test_without_suites_both_pages_say_what_to_do(signed_in):
+def test_without_suites_both_pages_say_how_to_upload_one(signed_in):
     client = signed_in()
     for page in ("trends", "reviews"):
         assert "No suites yet" in parse(client.get(f"/p/tools/{page}/"))
@@ -105,7 +105,7 @@ def test_statements_are_counted_by_guidance(signed_in, version):
     assert counted == [("v2", [2]), ("v1", [1])]
 
 
-def test_judgings_that_do_not_count_say_nothing(signed_in, version):
+def test_judgings_that_do_not_count_are_left_out(signed_in, version):
     make_judging(make_trial(make_run(version)), counts=False)
     assert "These runs had no judge." in parse(signed_in().get("/p/tools/reviews/"))
 

@@ -57,7 +57,7 @@ def test_a_scenario_that_was_not_lost_is_not_found(signed_in, version):
     assert runs(signed_in().get(ADDRESS, {"q": "create"})) == []
 
 
-def test_it_finds_what_nobody_looks_at(signed_in, version, grace):
+def test_it_filters_unassigned_alerts(signed_in, version, grace):
     lost(version, by=grace)
     wanted = lost(version)
     response = signed_in().get(ADDRESS, {"assignee": "(nobody)"})
@@ -86,7 +86,7 @@ def test_older_ones_keep_the_filters(signed_in, version, grace):
     assert runs(client.get(f"{ADDRESS}?{first.context['older']}")) == wanted[:1]
 
 
-def test_it_says_which_filter_to_drop(signed_in, version, grace):
+def test_it_suggests_a_filter_to_remove(signed_in, version, grace):
     lost(version)
     lost(version, state="fixed", by=grace)
     page = parse(signed_in().get(ADDRESS, {"q": "export", "assignee": "grace"}))

@@ -32,7 +32,7 @@ def drawn(client):
     return {**was, **{name: was[f"was-{name}"] for name in ("assignee", "due", "note", "link")}}
 
 
-def test_what_nobody_touched_is_left_as_somebody_else_made_it(client, alert):
+def test_untouched_fields_keep_someone_elses_changes(client, alert):
     sent = drawn(client)
     Alert.objects.update(note="It is the new flag.", state="investigating")
     client.post(f"{ADDRESS}{alert.pk}/", {**sent, "due": "2026-12-01"}, headers=HTMX)
@@ -68,7 +68,7 @@ def test_the_same_word_twice_is_one(client, alert):
     assert client.post(f"{ADDRESS}{alert.pk}/", both, headers=HTMX).status_code == 200
 
 
-def test_who_looked_at_it_and_left_is_kept_by_name(client, alert, project):
+def test_a_former_assignee_keeps_the_name(client, alert, project):
     left = make_member(project, "runner", "grace")
     Alert.objects.update(assignee=left)
     left.memberships.all().delete()

@@ -79,14 +79,14 @@ def test_the_same_file_leads_to_the_same_run(signed_in):
     ],
     ids=["nothing", "no cases", "empty"],
 )
-def test_a_file_that_cannot_be_taken_is_told_in_place(signed_in, content, said):
+def test_an_invalid_file_is_reported_in_place(signed_in, content, said):
     response = bring(signed_in(), content)
     assert response.status_code == 422
     assert said in response.content.decode()
     assert not Run.objects.exists()
 
 
-def test_no_file_at_all_is_told(signed_in):
+def test_a_missing_file_is_reported(signed_in):
     response = signed_in().post(IMPORT, {})
     assert response.status_code == 422
     assert "Choose a file." in parse(response)
@@ -98,7 +98,7 @@ def test_only_authors_bring_results(signed_in):
     assert IMPORT not in client.get("/p/tools/runs/").content.decode()
 
 
-def test_times_that_no_line_tells_are_shown_as_unknown(signed_in, project):
+def test_missing_times_are_shown_as_unknown(signed_in, project):
     client = signed_in("author")
     bring(client, RESULTS)
     run = Run.objects.get()

@@ -57,7 +57,7 @@ def test_it_finds_nothing_of_another_project(signed_in, run):
     assert {each.project_id for each in seen.suites} == {run.project_id}
 
 
-def test_it_says_that_nothing_matches(signed_in, run):
+def test_it_shows_that_nothing_matches(signed_in, run):
     page = parse(signed_in().get(ADDRESS, {"q": "<b>zebra</b>"}))
     assert "No run, suite or scenario contains “<b>zebra</b>”." in page
 

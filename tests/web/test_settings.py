@@ -94,7 +94,7 @@ def test_an_admin_limits_the_project_and_sets_its_priority(signed_in, project):
     ],
     ids=["no trial", "no number", "no priority", "pattern", "word", "too large", "no name"],
 )
-def test_what_cannot_be_is_told_beside_its_field(signed_in, project, field, value, said):
+def test_invalid_values_are_reported_at_their_field(signed_in, project, field, value, said):
     response = signed_in().post(ADDRESS, {**SETTINGS, field: value})
     assert response.status_code == 422
     assert said in response.content.decode()
@@ -124,7 +124,7 @@ def test_somebody_is_let_in_by_name(signed_in):
         ("", "This field is required."),
     ],
 )
-def test_who_cannot_be_let_in_is_told(signed_in, project, name, said):
+def test_an_unknown_member_is_reported(signed_in, project, name, said):
     make_member(project, "viewer", "grace")
     response = signed_in().post(f"{ADDRESS}members/", {"name": name, "role": "author"})
     assert response.status_code == 422
@@ -140,7 +140,7 @@ def test_a_role_is_changed_in_place(signed_in, project):
     assert AuditEvent.objects.get().detail == {"before": "viewer", "role": "runner"}
 
 
-def test_a_role_that_is_none_is_told(signed_in, project):
+def test_an_unknown_role_is_reported(signed_in, project):
     member = make_member(project, "viewer", "grace").memberships.get()
     response = signed_in().post(f"{ADDRESS}members/{member.pk}/role/", {"role": "king"})
     assert response.status_code == 422
@@ -250,7 +250,7 @@ def test_a_price_is_added_and_removed(signed_in):
     ],
     ids=["negative", "nan", "day", "twice"],
 )
-def test_a_price_that_cannot_be_is_told(signed_in, project, changes, said):
+def test_an_invalid_price_is_reported(signed_in, project, changes, said):
     client = signed_in()
     client.post(f"{ADDRESS}prices/", PRICE)
     response = client.post(f"{ADDRESS}prices/", {**PRICE, **changes})

@@ -112,7 +112,7 @@ def test_a_secret_is_not_shown_by_half_at_the_cut():
     assert "sk-ant" not in found.text
 
 
-def test_dots_say_what_they_show():
+def test_dots_have_a_text_alternative():
     drawn = drawing.dots(["pass", "fail", "error", "gap"], here=1)
     assert 'aria-label="1 passed, 1 failed, 1 error"' in drawn
     assert '<i class="fail here">' in drawn
@@ -161,7 +161,7 @@ def test_a_bar_of_nothing_is_empty():
         ("{{ text|line }}", "&lt;b&gt;⟨U+202E⟩ two"),
     ],
 )
-def test_templates_say_it_with_a_word(template, shown):
+def test_filters_work_in_templates(template, shown):
     page = engines["jinja2"].from_string(template)
     assert page.render({"text": "<b>\u202e\n  two"}) == shown
 

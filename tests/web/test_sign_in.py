@@ -97,7 +97,7 @@ def test_a_link_works_for_15_minutes(client, address):
     assert client.post(address).status_code == 410
 
 
-def test_a_wrong_link_says_how_to_get_a_new_one(client, address):
+def test_an_invalid_link_says_how_to_get_a_new_one(client, address):
     response = client.get("/sign-in/link/guessed/")
     assert response.status_code == 410
     assert "manage.py signin_link" in parse(response)

@@ -24,7 +24,7 @@ def make_judged(project, **judge):
     return version
 
 
-def test_a_suite_says_once_what_its_scenarios_share(signed_in, project):
+def test_a_suite_shows_shared_facts_once(signed_in, project):
     make_judged(project)
     facts = head(signed_in()).facts
     assert facts["Fixture"] == "workspace 70b2d9e1"
@@ -33,7 +33,7 @@ def test_a_suite_says_once_what_its_scenarios_share(signed_in, project):
     assert "Tool" not in facts
 
 
-def test_a_rubric_that_no_judge_is_asked_by_is_not_told(signed_in, project):
+def test_a_rubric_without_an_enabled_judge_is_not_shown(signed_in, project):
     make_judged(project, enabled=False)
     assert "Rubric" not in head(signed_in()).facts
 

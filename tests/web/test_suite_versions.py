@@ -64,13 +64,13 @@ def test_a_difference_is_shown_line_by_line(signed_in, versions):
     assert any("+ prompt: <b>Make</b>⟨U+202E⟩it." in each for each in page.all("tr.added"))
 
 
-def test_one_scenario_can_be_looked_at_alone(signed_in, versions):
+def test_a_single_scenarios_difference_can_be_shown(signed_in, versions):
     response = signed_in().get("/p/tools/suites/basics/difference/?version=2&scenario=drop")
     assert [each.key for each in response.context["shown"]] == ["drop"]
     assert [each.key for each in response.context["rest"]] == ["create", "export"]
 
 
-def test_only_the_first_differences_stand_on_the_page(signed_in, project):
+def test_only_the_first_differences_are_on_the_page(signed_in, project):
     suite = make_suite(project, ("create",), name="Basics").suite
     make_version(suite, **{f"made{n:02}": {} for n in range(25)})
     response = signed_in().get("/p/tools/suites/basics/difference/")

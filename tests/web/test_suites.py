@@ -25,7 +25,7 @@ def test_the_list_shows_what_was_run(signed_in, project):
     assert table.row("Never run").cell("Last run").text == "not run yet"
 
 
-def test_the_list_says_what_to_do_without_suites(signed_in):
+def test_an_empty_list_says_how_to_upload_a_suite(signed_in):
     assert "No suites yet" in parse(signed_in().get("/p/tools/suites/"))
 
 
@@ -67,14 +67,14 @@ def test_the_list_offers_its_formats_and_tags(signed_in, three_suites):
     assert suites.tags == ["export", "slow", "smoke"]
 
 
-def test_htmx_gets_the_table_alone_and_nothing_found_is_told(signed_in, three_suites):
+def test_htmx_gets_only_the_table_or_its_empty_state(signed_in, three_suites):
     headers = {"HX-Request": "true"}
     text = signed_in().get("/p/tools/suites/?q=<i>none", headers=headers).content.decode()
     assert "<html" not in text
     assert "No suite matches text “<i>none”." in parse(text)
 
 
-def test_the_newest_guidance_stands_first(signed_in, project):
+def test_the_newest_guidance_comes_first(signed_in, project):
     suite = make_suite(project, name="Basics").suite
     for name in ("v1", "v2"):
         make_guidance(suite, name)
@@ -123,7 +123,7 @@ def test_the_list_makes_as_many_queries_for_many_suites(signed_in, project, djan
         ({"judge": {"rubric": {}, "enabled": False}}, ""),
     ],
 )
-def test_the_list_says_which_layers_look_at_a_suites_trials(signed_in, project, criteria, layers):
+def test_the_list_shows_the_layers_of_each_suite(signed_in, project, criteria, layers):
     make_suite(project, criteria=criteria)
     page = signed_in().get("/p/tools/suites/")
     (row,) = page.context["suites"].rows
@@ -156,14 +156,14 @@ def tried(project):
     ],
     ids=["gates", "judged answer", "answer", "assertions"],
 )
-def test_a_suite_counts_what_looks_at_a_trial_in_every_format(signed_in, project, criteria, checks, judged):
+def test_a_suite_counts_its_checks_in_every_format(signed_in, project, criteria, checks, judged):
     make_suite(project, ("one",), name="Basics", criteria=criteria)
     (line,) = signed_in().get("/p/tools/suites/basics/").context["lines"]
     assert (line.checks, line.judged) == (checks, judged)
 
 
 @pytest.mark.parametrize("kind", ["solid", "flaky", "broken", "few"])
-def test_a_suite_tells_steady_scenarios_from_others(signed_in, tried, kind):
+def test_a_suite_classifies_its_scenarios_by_steadiness(signed_in, tried, kind):
     response = signed_in().get(f"/p/tools/suites/basics/?show={kind}")
     assert [line.scenario.key for line in response.context["lines"]] == [f"{kind}-one"]
 

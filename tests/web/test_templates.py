@@ -53,7 +53,7 @@ def test_it_calls_only_what_there_is(name):
         (None, "None"),
     ],
 )
-def test_a_page_escapes_by_itself(value, shown):
+def test_a_page_escapes_automatically(value, shown):
     engine = engines["jinja2"]
     assert engine.from_string("{{ value }}").render({"value": value}) == shown
     macro = "{% macro said(value) %}{{ value }}{% endmacro %}{{ said(value) }}"

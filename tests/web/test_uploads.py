@@ -48,7 +48,7 @@ def test_the_same_file_again_stays_the_same_version(signed_in):
     assert "No changes in list, version 1" in parse(upload(client, GOOD))
 
 
-def test_problems_are_told_with_line_fix_id_and_the_quoted_line(signed_in):
+def test_problems_have_line_fix_id_and_a_quotation(signed_in):
     response = upload(signed_in("author"), BAD)
     page = parse(response)
     assert response.status_code == 422
@@ -76,14 +76,14 @@ def checked(client, *contents, **given):
     return upload(client, *contents, check="on", **given).context["uploaded"]
 
 
-def test_checking_says_what_a_new_suite_would_become(signed_in):
+def test_checking_a_new_suite_shows_its_first_version(signed_in):
     text = upload(signed_in("author"), GOOD, check="on").content.decode()
     assert "saving creates version 1" in text
     assert "New suite: saving adds all scenarios." in text
     assert "Save as version 1" in parse(text).buttons
 
 
-def test_checking_says_what_would_change(signed_in):
+def test_checking_shows_what_would_change(signed_in):
     client = signed_in("author")
     upload(client, GOOD)
     changed = GOOD.replace(b"List the files.", b"List them <b>all</b>.").replace(
@@ -101,7 +101,7 @@ def test_checking_says_what_would_change(signed_in):
     assert Suite.objects.get().versions.count() == 1
 
 
-def test_checking_what_is_kept_already_says_so(signed_in):
+def test_checking_a_stored_suite_reports_no_change(signed_in):
     client = signed_in("author")
     upload(client, GOOD)
     assert "unchanged from version 1" in parse(upload(client, GOOD, check="on"))
@@ -129,7 +129,7 @@ def test_other_files_than_those_checked_are_not_kept(signed_in):
     assert not Suite.objects.exists()
 
 
-def test_a_preview_is_held_against_what_it_was_made_for(signed_in):
+def test_a_preview_saves_only_the_checked_files(signed_in):
     client = signed_in("author")
     upload(client, GOOD)
     changed = GOOD.replace(b"Lists", b"Shows")
@@ -164,13 +164,13 @@ def archive_with_targets(text):
 TARGETS = "targets:\n  - {name: local, provider: mock}\n"
 
 
-def test_an_embedded_evalhub_takes_over_the_targets_of_an_upload(signed_in):
+def test_an_embedded_evalhub_imports_an_uploads_targets(signed_in):
     text = upload(signed_in(), archive_with_targets(TARGETS), names=("basics.zip",)).content.decode()
     assert Target.objects.get().name == "local"
     assert "1 target imported: local." in parse(text)
 
 
-def test_a_server_for_many_asks_before_it_takes_over_targets(signed_in, settings):
+def test_a_server_asks_before_it_imports_targets(signed_in, settings):
     settings.EMBEDDED = False
     text = upload(signed_in(), archive_with_targets(TARGETS), names=("basics.zip",)).content.decode()
     assert not Target.objects.exists()
@@ -200,18 +200,18 @@ def test_several_files_are_taken_together(signed_in):
         (b"a: [", "open.yaml"),
     ],
 )
-def test_what_is_no_suite_is_refused_in_a_sentence(signed_in, content, name):
+def test_a_file_that_is_not_a_suite_is_refused(signed_in, content, name):
     response = upload(signed_in("author"), content, names=(name,))
     assert response.status_code == 422
     assert not Suite.objects.exists()
 
 
-def test_no_file_at_all_is_told(signed_in):
+def test_a_missing_file_is_reported(signed_in):
     response = signed_in("author").post("/p/tools/upload/", {})
     assert response.status_code == 422
     assert "Choose a file." in parse(response)
 
 
 def test_names_of_files_are_escaped(signed_in):
-    page = parse(upload(signed_in("author"), BAD, names=("<b>x</b>.yaml",)))
-    assert "<b>x</b>.yaml was not uploaded" in page
+    page = parse(upload(signed_in("author"), BAD, names=("x<b>y.yaml",)))
+    assert "x<b>y.yaml was not uploaded" in page

@@ -40,7 +40,7 @@ def greatest_overlap(spans: list[tuple[Any, Any]]) -> int:
 
 
 @pytest.mark.slow
-def test_sixty_trials_survive_three_killed_workers_and_a_killed_broker(stand: Stand, tmp_path: Path):
+def test_trials_survive_killed_workers_and_a_killed_broker(stand: Stand, tmp_path: Path):
     arguments = files(tmp_path, "one", "two", delay_ms=400, workers=4)
     worker = stand.start_worker()
     stand.manage("run_scenarios", *arguments, "--trials", "30")
@@ -105,7 +105,7 @@ def test_two_hundred_small_runs_are_all_closed(stand: Stand, tmp_path: Path):
     assert stand.one(rolled_up) == 200
 
 
-def test_a_worker_that_is_asked_to_stop_finishes_its_trials_and_takes_no_more(stand: Stand, tmp_path: Path):
+def test_a_stopping_worker_finishes_its_trials_only(stand: Stand, tmp_path: Path):
     arguments = files(tmp_path, "one", delay_ms=500, workers=2)
     worker = stand.start_worker()
     stand.manage("run_scenarios", *arguments, "--trials", "50")

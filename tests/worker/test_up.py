@@ -231,7 +231,7 @@ def refused(data: Path, port: int) -> str:
     return done.stderr.strip()
 
 
-def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path):
+def test_a_used_port_is_reported(tmp_path: Path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -241,11 +241,11 @@ def test_a_port_that_is_taken_is_told_in_a_sentence(tmp_path: Path):
     assert f"make run PORT={port + 1}" in said
 
 
-def test_a_port_that_cannot_be_is_told_in_a_sentence(tmp_path: Path):
+def test_an_invalid_port_is_reported(tmp_path: Path):
     assert "99999 is not a port: give a number from 1 to 65535." in refused(tmp_path / "data", 99_999)
 
 
-def test_a_data_directory_that_cannot_be_made_is_told_in_a_sentence(tmp_path: Path):
+def test_a_data_directory_that_cannot_be_created_is_reported(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
     said = refused(tmp_path / "file" / "data", free_port())
     assert said.count("\n") == 0
@@ -253,7 +253,7 @@ def test_a_data_directory_that_cannot_be_made_is_told_in_a_sentence(tmp_path: Pa
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_data_directory_that_is_not_writable_is_told_in_a_sentence(tmp_path: Path):
+def test_an_unwritable_data_directory_is_reported(tmp_path: Path):
     (tmp_path / "data").mkdir(mode=0o500)
     assert "is not writable. Change its owner, or name another one in EVALHUB_DATA." in refused(
         tmp_path / "data", free_port()

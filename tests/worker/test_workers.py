@@ -12,7 +12,7 @@ import pytest
 from tests.worker.stand import ROOT, Stand
 
 
-def test_a_worker_imports_what_it_is_told_to_before_its_first_trial(stand: Stand, tmp_path: Path):
+def test_a_worker_preloads_modules_before_its_first_trial(stand: Stand, tmp_path: Path):
     (tmp_path / "evalhub_preloaded.py").write_text(
         f"from pathlib import Path\nPath({str(tmp_path / 'imported')!r}).write_text('yes')\n"
     )
@@ -55,9 +55,7 @@ targets:
 """
 
 
-def test_a_running_trial_names_the_worker_that_says_it_is_here_and_its_last_call(
-    stand: Stand, tmp_path: Path
-):
+def test_a_running_trial_shows_worker_and_last_call(stand: Stand, tmp_path: Path):
     suite, targets = tmp_path / "suite", tmp_path / "targets.yaml"
     suite.mkdir()
     (suite / "works.yaml").write_text(AT_WORK)

@@ -74,7 +74,7 @@ def test_it_has_the_network_only_when_asked(folders, level, network):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_it_gives_a_home_of_its_own_unless_it_is_off(folders, level):
+def test_it_has_its_own_home_unless_it_is_off(folders, level):
     result = run(
         containment(level).around(*folders),
         'echo "$HOME"; ls -A "$HOME" | wc -l; test -w "$HOME" && echo writable',
@@ -122,7 +122,7 @@ def test_it_lets_only_agents_make_namespaces(folders, profile, allowed):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_it_tells_the_paths_as_seen_inside(folders, level):
+def test_it_returns_the_paths_as_seen_inside(folders, level):
     workspace, scratch = folders
     sandbox = containment(level).around(workspace, scratch)
     (workspace / "a").mkdir()

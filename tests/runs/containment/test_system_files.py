@@ -55,7 +55,7 @@ def test_a_system_that_changes_is_gathered_anew(tmp_path, system, changed):
     assert (after / changed).read_text() == "nameserver 198.51.100.7\n"
 
 
-def test_what_nobody_can_have_any_more_is_removed(tmp_path, system):
+def test_unused_files_are_removed(tmp_path, system):
     before = system_folder(tmp_path / "gathered", system)
     assert before
     old = time.time() - KEPT_SECONDS - 60

@@ -62,7 +62,7 @@ def test_it_reads_events_from_outside_the_workspace_and_cleans_up(tmp_path):
     assert not [path for path in (tmp_path / "scratch").iterdir() if path.is_file()]
 
 
-def test_its_last_call_is_told_while_it_works(tmp_path):
+def test_its_last_call_is_reported_while_it_works(tmp_path):
     event = json.dumps({"type": "tool_call", "name": "bash", "command": "taskmgr list"})
     looks: list[Look] = []
     asked = invocation(
@@ -71,7 +71,7 @@ def test_its_last_call_is_told_while_it_works(tmp_path):
     assert provider(f"echo '{event}' > {{EVENTS_FILE}}; sleep 60").invoke(asked).cancelled
 
 
-def test_a_command_that_writes_no_events_tells_of_no_calls(tmp_path):
+def test_a_command_without_events_reports_no_calls(tmp_path):
     looks: list[Look] = []
     provider("echo hi > {OUTPUT_FILE}").invoke(invocation(tmp_path, watch=looks.append))
     assert looks == []
@@ -149,7 +149,7 @@ def test_a_missing_answer_without_a_workspace_is_an_error(tmp_path):
         provider("true {OUTPUT_FILE}").invoke(invocation(tmp_path, in_workspace=False))
 
 
-def test_it_is_not_led_to_other_files_by_the_answer(tmp_path):
+def test_the_answer_cannot_point_to_other_files(tmp_path):
     recording = provider("ln -s /etc/passwd {OUTPUT_FILE}").invoke(invocation(tmp_path))
     assert recording.answer is None
     assert recording.notes
@@ -208,7 +208,7 @@ def test_it_stops_when_it_is_cancelled(tmp_path):
     assert nothing_left("sleep\00061.5")
 
 
-def test_values_are_escaped_and_not_looked_at_again():
+def test_values_are_escaped_and_not_expanded_again():
     values = TemplateValues(prompt="{EVAL_ID} '; rm -rf /", eval_id="k", files=("/a b/c", "/a b/c", "/d"))
     line = render("x {PROMPT} {FILES} {lower}", values, "--file={path}:{basename}")
     assert line == "x '{EVAL_ID} '\"'\"'; rm -rf /' --file='/a b/c':'c' --file='/d':'d' {lower}"
@@ -217,7 +217,7 @@ def test_values_are_escaped_and_not_looked_at_again():
 @pytest.mark.parametrize(
     ("command", "well"), [("exit 0", True), ("echo ill; exit 1", False), ("sleep 30", False)]
 )
-def test_a_command_tells_whether_it_is_well(command, well):
+def test_a_command_checks_its_health(command, well):
     health = {"type": "command", "commandTemplate": command, "timeoutSeconds": 0.5}
     availability = provider("x", healthcheck=health).check()
     assert availability.available is well
@@ -225,7 +225,7 @@ def test_a_command_tells_whether_it_is_well(command, well):
 
 
 @pytest.mark.parametrize(("status", "well"), [(204, True), (503, False)])
-def test_an_address_tells_whether_it_is_well(status, well):
+def test_an_address_checks_its_health(status, well):
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)

@@ -190,7 +190,7 @@ def test_a_timeout_is_recorded_in_a_workspace_and_an_error_without(tmp_path):
     assert nothing_left("sleep\00061.75")
 
 
-def test_it_finds_its_program_on_the_path_and_tells_its_version(tmp_path):
+def test_it_finds_its_program_on_the_path_with_its_version(tmp_path):
     shutil.copy(FILES / "agents/codex", tmp_path / "codex")
     base = containment()
     on_path = type(base)(base.policy, base.machine, f"{tmp_path}:{base.path}")
@@ -199,7 +199,7 @@ def test_it_finds_its_program_on_the_path_and_tells_its_version(tmp_path):
 
 
 @pytest.mark.parametrize("executable", ["no-such-codex", "/no/such/codex", __file__])
-def test_a_missing_program_is_told(tmp_path, executable):
+def test_a_missing_program_is_reported(tmp_path, executable):
     missing = agent("codex", "codex", executable=executable)
     assert "set `executable`" in missing.check().sentence
     with pytest.raises(ProviderError, match="there is no program") as caught:

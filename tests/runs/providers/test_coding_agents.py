@@ -66,7 +66,7 @@ def test_the_prompt_names_what_is_to_be_read_and_the_run_its_model(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_failed_session_is_judged_in_a_workspace_and_an_error_without(tmp_path, kind):
+def test_a_failed_session_is_judged_only_in_a_workspace(tmp_path, kind):
     broken = session(kind, fails="yes")
     assert broken.invoke(invocation(tmp_path)).exit_code == 1
     with pytest.raises(ProviderError, match="exit code 1: stderr: no credit") as caught:
@@ -75,20 +75,20 @@ def test_a_failed_session_is_judged_in_a_workspace_and_an_error_without(tmp_path
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_tells_whether_its_program_is_there(kind):
+def test_it_checks_that_its_program_exists(kind):
     assert session(kind).check().version == "1.2.3"
     assert "set `executable`" in session(kind, executable="/no/such").check().sentence
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_its_calls_are_told_and_each_is_counted_once(tmp_path, kind):
+def test_its_calls_are_reported_and_counted_once(tmp_path, kind):
     looks: list[Look] = []
     session(kind).invoke(invocation(tmp_path, watch=looks.append))
     [look] = looks
     assert [look(), look()] == [CallsTold("./taskmgr list", 6, 0)] * 2
 
 
-def test_its_last_call_is_told_while_it_works(tmp_path):
+def test_its_last_call_is_reported_while_it_works(tmp_path):
     program = tmp_path / "slow"
     block = {"type": "tool_use", "name": "Bash", "input": {"command": "taskmgr list"}}
     line = json.dumps({"type": "assistant", "message": {"content": [block]}})

@@ -26,7 +26,7 @@ def test_it_sends_the_message_and_takes_the_answer():
     assert json.loads(recording.raw) == WEATHER
 
 
-def test_the_assertions_see_what_the_endpoint_tells():
+def test_the_assertions_see_the_endpoints_calls():
     _, recording = asked()
     transcript = parse(recording.parser, recording.raw, recording.events)
     assert tool_calls(transcript) == (ToolCall("get_weather", {"city": "Oslo"}, True, 0.012),)
@@ -40,7 +40,7 @@ def test_a_failed_call_fails_the_case():
     assert judged(recording, no_tool_errors=True).outcome == "fail"
 
 
-def test_it_sends_what_the_target_says():
+def test_it_sends_the_targets_fields():
     fields = {
         "method": "put",
         "headers": {"X-Team": "${{ TEAM }}"},
@@ -67,7 +67,7 @@ def test_it_can_ask_by_get():
     assert recording.answer == "Cold in Oslo."
 
 
-def test_every_trial_has_a_session_of_its_own():
+def test_every_trial_has_its_own_session():
     with serving(Reply(WEATHER)) as server:
         agent = provider(server.url, sessionField="meta.session")
         agent.invoke(invocation())
@@ -90,7 +90,7 @@ def test_stubs_go_to_an_endpoint_that_takes_them(fields, sent):
     assert request.json == sent
 
 
-def test_it_finds_the_answer_where_the_target_says():
+def test_it_reads_the_answer_at_the_targets_path():
     told = {"data": {"say": "hi", "used": [{"name": "w", "durationMs": 5}]}}
     _, recording = asked(Reply(told), outputField="data.say", toolCallsField="data.used")
     assert recording.answer == "hi"

@@ -70,7 +70,7 @@ def test_it_calls_no_address_that_is_not_allowed():
 
 
 @pytest.mark.parametrize(("url", "well"), [("http://h/x", True), ("h:3000", False), ("ftp://h", False)])
-def test_it_tells_whether_its_address_can_be_one(url, well):
+def test_it_checks_its_address(url, well):
     availability = provider(url).check()
     assert availability.available is well
     assert well or "give `url`" in availability.sentence

@@ -100,7 +100,7 @@ def test_tool_calls_of_an_answer_become_its_trace(models):
     assert transcript.answer == "Looking."
 
 
-def test_the_projects_price_wins_and_is_told_with_the_cost(models):
+def test_the_projects_price_wins_and_is_noted_with_the_cost(models):
     prices = (
         Price("gpt-4o-mini", 1.0, 2.0, since="2020-01-01"),
         Price("gpt-4o-mini", 10.0, 20.0, since="2021-01-01"),
@@ -111,7 +111,7 @@ def test_the_projects_price_wins_and_is_told_with_the_cost(models):
     assert "project's price of gpt-4o-mini since 2021-01-01: 10 USD" in recording.notes[-1]
 
 
-def test_litellms_price_is_told_with_the_cost(models):
+def test_litellms_price_is_noted_with_the_cost(models):
     recording = provider_of(models).invoke(asked())
     assert recording.cost_usd == pytest.approx((100 * 0.15 + 20 * 0.6) / 1e6)
     assert "litellm's price of openai/gpt-4o-mini: 0.15 USD" in recording.notes[-1]
@@ -129,7 +129,7 @@ def test_a_cost_that_is_not_known_is_none_and_not_zero(models, changes, answer):
     assert provider_of(models, **changes).invoke(asked()).cost_usd is None
 
 
-def test_an_address_that_may_not_be_called_is_refused_before_anything_is_sent(models):
+def test_a_forbidden_address_is_refused_before_sending(models):
     access = resolve_access(target_of(models), outbound=Outbound())
     with pytest.raises(ProviderError, match="EVALHUB_HTTP_ALLOW"):
         access.check_address()
@@ -137,7 +137,7 @@ def test_an_address_that_may_not_be_called_is_refused_before_anything_is_sent(mo
     assert models.script.seen == []
 
 
-def test_a_target_at_an_address_that_may_not_be_called_is_not_available(models):
+def test_a_target_at_a_forbidden_address_is_not_available(models):
     closed = Containment(Policy("off"), detect_machine(), "/usr/bin", (), Outbound())
     provider = LanguageModel(target_of(models), closed)
     assert "EVALHUB_HTTP_ALLOW" in provider.check().sentence
@@ -174,7 +174,7 @@ def test_a_key_comes_from_the_variables_that_the_project_may_use():
     assert keyed.secrets == ("sk-allowed",)
 
 
-def test_a_key_that_the_project_may_not_use_is_not_taken_from_the_environment(monkeypatch):
+def test_a_forbidden_key_is_not_read_from_the_environment(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
     with pytest.raises(ProviderError, match=r"variable OPENAI_API_KEY.*EVALHUB_ENV_ALLOW"):
         with_key(bare("openai/gpt-4o-mini"), {})
@@ -185,7 +185,7 @@ def test_a_server_of_ones_own_needs_no_key():
 
 
 @pytest.mark.parametrize("model", ["bedrock/claude", "vertex_ai/gemini"])
-def test_credentials_that_are_no_key_are_left_to_litellm_where_they_are_allowed(model):
+def test_other_allowed_credentials_are_left_to_litellm(model):
     variables = {"AWS_ACCESS_KEY_ID": "AKIA", "GOOGLE_APPLICATION_CREDENTIALS": "/key.json"}
     assert with_key(bare(model), variables) == bare(model)
     with pytest.raises(ProviderError, match="needs the variable"):

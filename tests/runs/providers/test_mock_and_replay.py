@@ -37,7 +37,7 @@ def test_the_mock_has_a_trace(tmp_path):
 
 
 @pytest.mark.parametrize("delay", [{"delayMs": 60}, {"delay_min_ms": 50, "delay_max_ms": 70}])
-def test_the_mock_waits_as_long_as_it_is_told(tmp_path, delay):
+def test_the_mock_waits_for_its_delay(tmp_path, delay):
     began = time.monotonic()
     recording = provider("mock", **delay).invoke(invocation(tmp_path))
     assert 0.05 <= recording.seconds <= time.monotonic() - began < 10

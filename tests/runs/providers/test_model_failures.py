@@ -81,7 +81,7 @@ def test_it_does_not_wait_beyond_the_targets_longest_wait(models):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_model_that_says_nothing_is_out_of_time(models, kind):
+def test_a_silent_model_times_out(models, kind):
     models.script.turns = [Broken("silent", 5)]
     with pytest.raises(ProviderError, match=r"did not answer within 0.4 s.*`timeout_seconds`") as raised:
         provider_of(models, kind).invoke(asked(timeout_seconds=0.4))
@@ -127,7 +127,7 @@ def test_a_timeout_leaves_it_to_the_gates_where_there_is_a_workspace(models):
 
 
 @pytest.mark.parametrize("turn", [Broken("silent", 30), Failure(429, headers=(("retry-after", "30"),))])
-def test_a_cancelled_run_waits_for_nobody(models, turn):
+def test_a_cancelled_run_does_not_wait(models, turn):
     models.script.turns = [turn]
     stop = threading.Event()
     threading.Timer(0.3, stop.set).start()
@@ -139,13 +139,13 @@ def test_a_cancelled_run_waits_for_nobody(models, turn):
     assert time.monotonic() - began < 10
 
 
-def test_an_address_where_nobody_listens_is_told(models):
+def test_a_closed_port_is_reported(models):
     with pytest.raises(ProviderError, match=r"the connection broke.*Check the target's address") as raised:
         provider_of(models, base_url="http://127.0.0.1:9/v1").invoke(asked())
     assert raised.value.kind == "endpoint"
 
 
-def test_no_secret_stands_in_an_error_or_a_note(models):
+def test_no_secret_is_in_an_error_or_a_note(models):
     models.script.turns = [Failure(500, f"internal: the key {KEY} broke"), Failure(401, f"bad key {KEY}")]
     with pytest.raises(ProviderError, match="REDACTED") as raised:
         provider_of(models).invoke(asked())

@@ -80,7 +80,7 @@ def test_the_list_allows_hosts_and_networks(word, host, address, allowed):
 
 
 @pytest.mark.parametrize("word", ["http://x", "x:80", "*.internal", "10.0.0.0/99"])
-def test_a_wrong_word_in_the_list_is_told(word):
+def test_a_wrong_entry_in_the_list_is_reported(word):
     with pytest.raises(ValueError, match="is neither a host nor a network"):
         Outbound.of([word], loopback=False)
 
@@ -138,7 +138,7 @@ def test_it_stops_when_it_is_asked_to():
     assert time.monotonic() - began < 4
 
 
-def test_what_does_not_resolve_or_listen_is_an_error_of_the_connection():
+def test_an_unreachable_address_is_a_connection_error():
     # A port that is held and not listened on: a free one could be another process's by now.
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))

@@ -23,7 +23,7 @@ def test_printed_lines_are_taken_once_they_are_complete() -> None:
     assert lines.complete() == b"two\n"
 
 
-def test_what_goes_to_standard_error_is_no_line() -> None:
+def test_standard_error_has_no_lines() -> None:
     lines = printed(b"one\n")
     lines.take("stderr", b"warning\n")
     assert lines.complete() == b"one\n"
@@ -95,7 +95,7 @@ def test_of_a_long_file_the_end_is_read(tmp_path: Path) -> None:
     assert lines.complete().endswith(b"y\nagain\n")
 
 
-def test_what_leads_elsewhere_or_is_no_file_has_no_lines(tmp_path: Path) -> None:
+def test_links_and_special_files_have_no_lines(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"secret\n")
     beside = tmp_path / "scratch"
     beside.mkdir()

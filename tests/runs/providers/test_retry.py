@@ -55,7 +55,7 @@ def retried(calls: Calls, backoff: Backoff | None = None) -> str:
         pytest.param(RequestFailure("network", name="CancelledError"), False, id="a cancellation"),
     ],
 )
-def test_it_tells_what_may_be_repeated(failure, expected):
+def test_it_decides_what_may_be_retried(failure, expected):
     assert is_retryable(failure) is expected
 
 
@@ -104,7 +104,7 @@ def test_it_clamps_the_wait_after_the_jitter(attempt, jitter, expected):
     assert delay_ms(attempt, Backoff(), jitter=jitter) == expected
 
 
-def test_it_waits_as_long_as_the_other_side_asks_but_not_beyond_the_cap():
+def test_it_honours_retry_after_up_to_the_cap():
     calls = Calls(
         RequestFailure(status=429, retry_after_seconds=7), RequestFailure(status=429, retry_after_seconds=900)
     )

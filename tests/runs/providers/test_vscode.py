@@ -74,21 +74,21 @@ def test_a_workspace_template_gives_settings_and_further_folders(tmp_path):
     }
 
 
-def test_a_template_that_is_no_json_is_told(tmp_path):
+def test_a_template_that_is_not_json_is_reported(tmp_path):
     (tmp_path / "x").write_text("{")
     with pytest.raises(ProviderError, match="workspace_template") as caught:
         code(workspace_template=str(tmp_path / "x")).invoke(invocation(tmp_path))
     assert caught.value.kind == "configuration"
 
 
-def test_requests_and_answers_lie_where_the_target_says(tmp_path):
+def test_requests_and_answers_are_in_the_targets_folder(tmp_path):
     recording = code(subagent_root=str(tmp_path / "agents")).invoke(invocation(tmp_path))
     (request,) = (tmp_path / "agents/messages").glob("*_req.md")
     assert recording.logs["request"] == request.read_bytes()
     assert recording.answer == "Done:\nImplement it.\n"
 
 
-def test_a_dry_run_tells_what_it_would_do_and_gives_no_text(tmp_path):
+def test_a_dry_run_describes_itself_without_text(tmp_path):
     dry = code(Level.OFF, dry_run=True, vscode_cmd="/no/such/code")
     assert dry.check().available
     recording = dry.invoke(invocation(tmp_path))
@@ -141,13 +141,13 @@ def test_an_answer_that_leads_elsewhere_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "program"), [("vscode", "code"), ("vscode-insiders", "code-insiders")])
-def test_each_edition_has_a_command_of_its_own(kind, program):
+def test_each_edition_has_its_own_command(kind, program):
     missing = agent(kind, "code", executable=None)
     availability = missing.check()
     assert availability.available or f"'{program}'" in availability.sentence
 
 
-def test_it_tells_the_version_of_the_editor():
+def test_it_reports_the_editors_version():
     assert code().check().version == "1.107.0"
 
 
@@ -173,7 +173,7 @@ def test_a_batch_is_one_chat_whose_answers_find_their_requests(tmp_path, level):
     assert len(calls(tmp_path / "agents" / id / "workspace")) == 2
 
 
-def test_a_batch_ends_with_its_time_and_tells_what_is_missing(tmp_path):
+def test_a_batch_times_out_and_lists_what_is_missing(tmp_path):
     batches = batching(code(Level.OFF, does="half", subagent_root=str(tmp_path / "agents")))
     id = batches.submit_batch(three(tmp_path, timeout_seconds=2.0))
     assert not batches.poll_batch(id).ended
@@ -183,7 +183,7 @@ def test_a_batch_ends_with_its_time_and_tells_what_is_missing(tmp_path):
     assert [each.error for each in answers].count("The agent gave no answer in time.") == 2
 
 
-def test_a_batch_that_is_cancelled_or_lost_is_told(tmp_path):
+def test_a_cancelled_or_lost_batch_is_reported(tmp_path):
     batches = batching(code(Level.OFF, does="silent", subagent_root=str(tmp_path / "agents")))
     id = batches.submit_batch(three(tmp_path))
     batches.cancel_batch(id)

@@ -75,7 +75,7 @@ def test_a_claim_names_its_worker_until_it_is_lost():
     assert at_work(claim) == ("", "", None, None)
 
 
-def test_what_an_agent_does_is_gone_with_its_result_and_its_worker_stays():
+def test_a_result_clears_the_activity_and_keeps_the_worker():
     run = running()
     claim = claimed(run)
     write_activity([Activity(claim.trial_id, claim.token, "taskmgr list", 7, 0)])
@@ -97,7 +97,7 @@ def test_what_an_agent_does_under_an_old_token_is_not_written():
     assert at_work(new) == (worker_name(), "new", 1, 2)
 
 
-def test_what_no_database_holds_is_told_without_it():
+def test_unstorable_characters_are_removed():
     claim = claimed(running())
     write_activity([Activity(claim.trial_id, claim.token, "a\x00b\ud800", None)])
     assert at_work(claim)[1] == "a\ufffdb?"
@@ -124,7 +124,7 @@ def test_a_result_under_an_old_token_is_thrown_away():
     assert (run.passed, run.failed, run.open) == (1, 0, 1)
 
 
-def test_a_lease_that_stands_is_left_alone():
+def test_a_valid_lease_is_left_alone():
     run = running()
     claim = claimed(run)
     reap()
@@ -151,7 +151,7 @@ def test_a_lost_preparation_goes_back_to_the_queue():
     assert not recording.fail_run(run.pk, token or "", "Too late.", [])
 
 
-def test_a_run_whose_preparation_lost_its_worker_too_often_is_an_error():
+def test_a_run_whose_preparation_is_lost_often_is_an_error():
     run = launch().runs.get()
     lose_preparations(run, claims.MOST_STARTS - 1)
     assert Run.objects.get(pk=run.pk).state == "queued"
@@ -217,7 +217,7 @@ def test_fewer_workers_of_a_target_mean_fewer_places():
     assert TargetSlot.objects.filter(target=target).count() == 1
 
 
-def test_renewing_tells_what_somebody_else_has():
+def test_renewing_returns_lost_claims():
     run = running(concurrency=1)
     claim, place = claimed(run), claims.take_place(run, run.target)
     assert place is not None

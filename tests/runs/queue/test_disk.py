@@ -70,7 +70,7 @@ def test_nothing_is_claimed_while_there_is_too_little_room(settings):
     assert (queued.state, queued.starts) == ("queued", 0)
 
 
-def test_a_run_in_this_process_says_once_what_it_waits_for(settings, caplog):
+def test_a_run_in_this_process_reports_once_why_it_waits(settings, caplog):
     settings.MIN_FREE_MB = ENOUGH_FOR_NOBODY
     started = launch(trials=1)
     with beside(lambda: run_here.run_here(started)):

@@ -125,7 +125,7 @@ def test_a_lane_gives_way_to_a_project_that_has_none():
     assert not fair_share.should_give_way(other), "each project has one lane now"
 
 
-def test_a_lane_gives_way_to_a_run_that_waits_for_its_place_on_the_target():
+def test_a_lane_yields_to_a_run_waiting_for_the_target():
     project = make_project()
     definition = {"name": "slow", "provider": "mock", "workers": 1}
     Target.objects.create(project=project, name="slow", provider="mock", definition=definition, workers=1)

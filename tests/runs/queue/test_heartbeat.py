@@ -60,7 +60,7 @@ sleep 60
 """
 
 
-def test_a_running_trial_says_what_its_agent_did_last_how_often_and_who_carries_it():
+def test_a_running_trial_has_worker_calls_and_last_command():
     project = make_project()
     shell_target(project)
     run = running(suite_of(project, works={"prompt": TOLD_CALLS}), targets=["shell"])
@@ -105,7 +105,7 @@ def test_the_heartbeat_writes_down_what_changed_and_only_that():
         assert trial.values_list("activity", "calls_so_far", "activity_exit_code").get() == expected
 
 
-def test_output_that_cannot_be_looked_at_does_not_end_the_heartbeat(caplog):
+def test_unreadable_output_does_not_end_the_heartbeat(caplog):
     claim = claimed(running())
     beat = Heartbeat()
 
@@ -119,7 +119,7 @@ def test_output_that_cannot_be_looked_at_does_not_end_the_heartbeat(caplog):
         assert beat._thread.is_alive()
 
 
-def test_nothing_is_told_of_a_token_that_is_not_held():
+def test_an_old_token_records_nothing():
     beat = Heartbeat()
     beat.watch(1, "gone", lambda: CallsTold("one", 1))
     assert not beat._watched

@@ -82,7 +82,7 @@ def test_the_next_attempt_has_a_fresh_connection():
     assert seen[1] is not before
 
 
-def test_a_statement_that_is_wrong_is_no_lost_connection():
+def test_a_wrong_statement_is_not_a_lost_connection():
     with pytest.raises(Exception, match="no_such_table") as raised, connection.cursor() as cursor:
         cursor.execute("SELECT * FROM no_such_table")
     assert not is_connection_lost(raised.value)

@@ -77,7 +77,7 @@ def test_without_any_run_nothing_is_guessed(version):
     ]
 
 
-def test_a_cost_that_no_run_told_is_not_nought(version):
+def test_an_unreported_cost_is_not_zero(version):
     past_run(version, cost_usd=None)
     found = reckoned(version)
     assert (found.ran, found.chosen.cost) == (True, None)
@@ -131,7 +131,7 @@ def test_targets_work_side_by_side(version, project):
     assert found.chosen.cost.expected == pytest.approx(1.2)
 
 
-def test_long_times_are_told_in_minutes(version):
+def test_long_times_are_shown_in_minutes(version):
     past_run(version, seconds=61.0)
     assert reckoned(version).chosen.seconds == 360.0
 
@@ -177,7 +177,7 @@ def test_more_trials_show_smaller_changes(version):
     ],
     ids=["too few runs", "too few scenarios"],
 )
-def test_with_too_little_history_it_says_what_would_do(version, runs, only, sentence):
+def test_too_little_history_names_what_is_needed(version, runs, only, sentence):
     for _ in range(runs):
         past_run(version, outcomes("a"))
     found = reckoned(version, only=only)
@@ -186,7 +186,7 @@ def test_with_too_little_history_it_says_what_would_do(version, runs, only, sent
     assert found.lacking[0].startswith(sentence)
 
 
-def test_scenarios_that_never_ran_here_are_told(version):
+def test_scenarios_that_never_ran_are_counted(version):
     for _ in range(3):
         past_run(version, {"a": ("pass",), "b": ("fail",)})
     assert reckoned(version).lacking == ["Only 2 of 6 scenarios have run here before; an estimate needs 5."]

@@ -22,7 +22,7 @@ def after(chip):
     return dict(QueryDict(chip.query).lists())
 
 
-def test_each_tag_says_how_many_scenarios_it_leaves():
+def test_each_tag_counts_its_scenarios():
     found = shown([scenario(1, "smoke", "git"), scenario(2, "smoke"), scenario(3)])
     assert {label: chip.n for label, chip in found.items()} == {"smoke": 2, "git": 1}
 
@@ -33,7 +33,7 @@ def test_the_most_frequent_tags_are_offered():
     assert list(found) == tags[: -MOST_TAGS - 1 : -1]
 
 
-def test_a_tag_that_the_field_cannot_say_is_not_offered():
+def test_a_tag_with_a_comma_is_not_offered():
     assert list(shown([scenario(1, "a,b", " c", "d")])) == ["d"]
 
 
@@ -53,7 +53,7 @@ def test_what_failed_is_offered_with_its_number():
 
 
 @pytest.mark.parametrize("key", ["a,b", " a", "a\n"])
-def test_what_failed_is_not_offered_where_the_field_cannot_say_it(key):
+def test_failed_keys_with_commas_are_not_offered(key):
     assert shown([scenario(1, key=key), scenario(2)], {1, 2}) == {}
 
 
@@ -64,7 +64,7 @@ def test_a_link_keeps_what_else_is_chosen():
 
 
 @pytest.mark.parametrize("given", ["", "judge=false"], ids=["a form", "an address"])
-def test_a_link_keeps_that_there_is_no_judge(given):
+def test_a_link_keeps_the_skipped_judge(given):
     found = shown([scenario(1, "smoke")], given=given)
     assert after(found["smoke"]) == {"tags": ["smoke"], "judge": ["false"]}
 

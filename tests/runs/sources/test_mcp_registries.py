@@ -93,7 +93,7 @@ def test_a_server_that_knows_tools_only_needs_no_handshake(run: Any) -> None:
         assert names(run(server.url + "/mcp")) == ["add", "count"]
 
 
-def test_a_server_on_standard_input_and_output_is_asked_for_every_page(run: Any) -> None:
+def test_a_stdio_server_is_read_page_by_page(run: Any) -> None:
     command = f"{shlex.quote(sys.executable)} -c {shlex.quote(SERVER)}"
     assert names(run(command)) == ["add", "count"]
 

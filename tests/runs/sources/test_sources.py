@@ -98,7 +98,7 @@ def test_a_registry_is_read_from_json_and_from_a_barrel(tmp_path: Path) -> None:
     assert found["tools"]["a"]["version"] == "2.0.0"
 
 
-def test_a_registry_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_registry_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="no tool"):
         read_registry_file(tmp_path)
     with pytest.raises(RequestError, match="no list of tools"):

@@ -167,7 +167,7 @@ def test_an_imported_target_cannot_run() -> None:
         find_target(project, "http://localhost:3000/chat")
 
 
-def test_what_goes_out_as_json_lines_comes_in_with_the_same_outcomes_and_times() -> None:
+def test_exported_json_lines_import_with_outcomes_and_times() -> None:
     run = make_run(make_suite(make_project(), ("a", "b", "c"), name="Half"))
     score = {"layer": "evaluators", "name": "score", "passed": True, "message": "The threshold is 0.7."}
     make_trial(run, "a", outcome="pass", seconds=1.5, scores=[{**score, "value": 0.8}])
@@ -194,7 +194,7 @@ def test_a_time_beyond_all_years_is_none() -> None:
     assert run.finished == run.started
 
 
-def test_times_that_no_line_tells_stay_unknown_in_exports() -> None:
+def test_missing_times_stay_unknown_in_exports() -> None:
     project = make_project()
     suite = make_suite(project, ("w-1", "w-2"), name="golden")
     Suite.objects.filter(pk=suite.suite_id).update(format="tool_forge")

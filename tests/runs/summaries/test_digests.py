@@ -38,7 +38,7 @@ def test_what_is_kept_is_what_is_read_while_the_run_is_open(version):
     assert digests_of([run.pk]) == {run.pk: read}
 
 
-def test_it_says_what_the_trials_came_to(version):
+def test_it_has_the_trials_outcomes(version):
     digest = digest_of(run_of_three(version).pk)
     failed, errored, cancelled = digest.trials
     assert (failed.mark, failed.gates_passed, failed.gates_total, failed.judge) == ("fail", 1, 2, 0.4)
@@ -70,7 +70,7 @@ def test_the_page_of_a_closed_run_reads_no_trial(version, django_assert_num_quer
 
 
 @pytest.mark.parametrize("lacks", ["run", "baseline"])
-def test_a_run_that_was_closed_without_a_digest_is_read_from_its_trials(version, lacks):
+def test_a_run_without_digest_is_read_from_its_trials(version, lacks):
     before = close(run_of_three(version))
     run = close(run_of_three(version, baseline=before))
     whole = trials_of(run)
@@ -80,7 +80,7 @@ def test_a_run_that_was_closed_without_a_digest_is_read_from_its_trials(version,
     assert read.outcomes == whole.outcomes == {"create": ["fail"], "export": ["error"]}
 
 
-def test_an_open_run_is_read_from_its_trials_also_where_something_was_kept(version):
+def test_an_open_run_ignores_a_stored_digest(version):
     run = close(run_of_three(version))
     Trial.objects.filter(run=run, outcome="fail").update(outcome="pass")
     run.state = "running"
@@ -97,7 +97,7 @@ def test_what_is_written_anew_is_read_anew(version):
     assert [each.outcome for each in trials_of(run).trials] == ["fail"]
 
 
-def test_it_tells_subcommands_of_trials_that_are_no_errors(version):
+def test_it_totals_subcommands_without_errors(version):
     run = make_run(version)
     export = {
         "name": "export",
@@ -130,7 +130,7 @@ def ended(run, *scores, source="events", completed=1.0, outcome="fail"):
     make_trial(run, outcome=outcome, scores=[done, *scores], detail={"interaction": {"source": source}})
 
 
-def test_it_tells_how_the_layers_went_in_trials_that_are_no_errors(version):
+def test_it_totals_layers_without_errors(version):
     run = make_run(version)
     ended(run, lost("No a."), *judged(0.4, False, right=3, quick=1))
     ended(run, lost("No b."), lost("No b."), *judged(0.8, True, right=1.5, quick=0.5), completed=0.0)
@@ -145,7 +145,7 @@ def test_it_tells_how_the_layers_went_in_trials_that_are_no_errors(version):
     assert told.judge == JudgeTotals(1, 2, (), {"criterion.right": 0.75, "criterion.quick": 0.25})
 
 
-def test_criteria_whose_weight_is_not_the_same_in_all_trials_have_none(version):
+def test_criteria_with_differing_weights_have_no_share(version):
     run = make_run(version)
     ended(run, *judged(0.4, False, right=1, quick=1, short=2))
     ended(run, *judged(0.4, False, right=2, quick=0, short=2))
@@ -153,7 +153,7 @@ def test_criteria_whose_weight_is_not_the_same_in_all_trials_have_none(version):
 
 
 @pytest.mark.parametrize("asked", [[0.7], [0.9, 0.7], []], ids=["one", "two", "none"])
-def test_it_tells_what_scenarios_ask_of_the_judge(project, asked):
+def test_it_has_the_judges_thresholds(project, asked):
     suite = make_suite(project, ("a", "b")).suite
     contents = dict(zip("ab", [*asked, *asked[:1]] if len(asked) == 1 else asked, strict=False))
     version = make_version(
@@ -172,7 +172,7 @@ def test_it_tells_what_scenarios_ask_of_the_judge(project, asked):
 
 
 @pytest.mark.parametrize("outcome", ["fail", "error"])
-def test_layers_of_trials_of_which_nothing_is_known_say_nothing(version, outcome):
+def test_layers_without_data_are_empty(version, outcome):
     run = make_run(version)
     make_trial(run, outcome=outcome, scores=[], detail={})
     told = digest_of(run.pk).layers
@@ -215,7 +215,7 @@ def test_a_digest_from_before_there_were_subcommands_in_it_is_read(version):
         ([], True, False),
     ],
 )
-def test_a_trial_tells_whether_gates_and_judge_disagree(version, gates, judge, disagrees):
+def test_a_trial_knows_whether_gates_and_judge_disagree(version, gates, judge, disagrees):
     run = make_run(version)
     scores = [score("gates", "script", None, passed) for passed in gates]
     make_trial(run, scores=[*scores, score("judge", "judge", 0.5, judge)])

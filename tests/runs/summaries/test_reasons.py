@@ -7,7 +7,7 @@ from runs.warehouse.failure_reasons import reasons_of
 MISSING = {"layer": "gates", "name": "file_exists", "passed": False, "message": "order.csv does not exist."}
 
 
-def test_a_sentence_is_said_once_however_many_gates_say_it():
+def test_a_sentence_is_shown_once_for_several_gates():
     scores = [
         MISSING,
         {**MISSING, "name": "file_contains"},

@@ -157,7 +157,7 @@ def test_of_two_spellings_the_first_with_a_value_counts(given, field, value):
     assert gemini.fields[field] == value
 
 
-def test_of_two_spellings_in_a_health_check_the_first_with_a_value_counts():
+def test_a_health_checks_first_spelling_with_a_value_wins():
     check = {"type": "http", "url": "http://x", "timeoutSeconds": 9, "timeout_seconds": 2}
     resolved = resolve(target(provider="cli", command_template="x", healthcheck=check), {})
     assert resolved.options.as_config()["healthcheck"]["timeoutMs"] == 2000
@@ -217,7 +217,7 @@ def test_it_names_a_variable_that_is_missing(fields, env):
     assert caught.value.kind == "configuration"
 
 
-def test_an_optional_field_whose_variable_is_missing_takes_its_default():
+def test_an_optional_field_without_its_variable_has_its_default():
     assert (
         resolve(target(provider="codex", executable="${{ V }}", cwd="${{ V }}"), {}).options.as_config()[
             "executable"
@@ -232,7 +232,7 @@ def test_a_blank_model_of_gemini_is_the_default(model):
     assert resolved.options.model == "gemini-2.5-flash"
 
 
-def test_a_field_that_two_options_take_is_told_once():
+def test_a_field_of_two_options_is_reported_once():
     with pytest.raises(ScenarioFileError) as caught:
         target(provider="azure", endpoint="x", api_key="${{ KEY }}", model="pre-${{ M }}")
     assert [problem.where for problem in caught.value.problems] == ["model"]
@@ -286,6 +286,6 @@ def test_only_allowed_variables_are_seen():
 
 
 @pytest.mark.parametrize("text", ["NAME", ":NAME", "project:", "a:B,c"])
-def test_a_rule_that_is_none_is_refused(text):
+def test_an_invalid_rule_is_refused(text):
     with pytest.raises(ValueError, match="EVALHUB_ENV_ALLOW"):
         parse_rules(text)

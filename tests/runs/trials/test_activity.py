@@ -46,7 +46,7 @@ def test_a_value_longer_than_what_is_kept_is_masked():
     assert storable_call(f"put {long}", (long,)) == "put [REDACTED]"
 
 
-def test_of_what_is_told_the_call_is_made_storable_and_the_count_stays():
+def test_a_reported_call_is_made_storable():
     assert storable_calls(CallsTold(f"login {SECRET}", 3), (SECRET,)) == CallsTold("login [REDACTED]", 3)
     assert storable_calls(CallsTold(), (SECRET,)) == CallsTold()
 

@@ -102,7 +102,7 @@ def test_nothing_starts_while_the_batch_is_under_way(models, kind):
     assert carried(run).state == "finished"
 
 
-def test_the_batch_is_not_looked_at_before_a_look_is_due(models):
+def test_the_batch_is_not_polled_too_early(models):
     models.script.looks_until_done = 9
     run = batch_run(models)
     preparation.prepare_run(run.pk)

@@ -58,7 +58,7 @@ def test_a_batch_that_cannot_be_handed_in_falls_back_case_by_case(models, turns,
     assert models.script.batches == {}
 
 
-def test_handing_in_is_repeated_where_the_provider_said_that_it_did_not_take_it(models):
+def test_a_refused_batch_is_sent_again(models):
     models.script.submitting = [Failure(503), Answer(), Failure(429), Answer()]
     run = batch_run(models)
     preparation.prepare_run(run.pk)

@@ -106,7 +106,7 @@ def test_a_model_id_judges_where_its_provider_is(models, monkeypatch):
     assert models.script.seen[0].headers["authorization"] == "Bearer sk-allowed-here"
 
 
-def test_a_judge_that_is_nothing_at_all_is_told_with_what_to_do():
+def test_an_unknown_judge_is_reported_with_a_fix():
     with pytest.raises(CompletionError, match=r"'nobody' is no target.*'openai/nobody'"):
         ask(running(), "nobody")
 

@@ -71,7 +71,7 @@ def test_a_judge_is_asked_as_it_was_when_the_run_was_prepared(criteria: dict[str
     assert judge.versions.count() == 2
 
 
-def test_one_that_an_evaluator_alone_names_is_asked_as_the_first_trial_did() -> None:
+def test_an_evaluators_own_judge_is_pinned_too() -> None:
     project = make_project()
     judge = _judge(project, "named")
     shell_target(project)

@@ -99,7 +99,7 @@ def test_gemini_is_offered_the_tools_as_well(models):
 
 
 @pytest.mark.parametrize("options", [{}, {"registry": {"size": 0, "tools": {}}}], ids=["none", "empty"])
-def test_without_a_registry_the_run_is_refused_and_says_how_to_give_one(models, options):
+def test_a_run_without_registry_is_refused_with_a_fix(models, options):
     run = requested(models, "litellm", options=options)
     assert not preparation.prepare_run(run.pk)
     run.refresh_from_db()

@@ -73,7 +73,7 @@ def test_the_answer_is_the_final_one_even_if_it_is_empty():
     assert converse(invocation(), Scripted(CALL, ModelTurn(""))).answer == ""
 
 
-def test_a_tool_without_stub_is_told_and_noted():
+def test_a_tool_without_stub_is_reported_and_noted():
     recording = converse(invocation(stubs={}), Scripted(CALL, DONE))
     assert "have no stub, and was told so: get_weather." in recording.notes[-1]
     (call,) = tool_calls(parse(recording.parser, recording.raw))
@@ -140,7 +140,7 @@ def test_json_schema_is_taken_as_it_is(schema):
 
 
 @pytest.mark.parametrize("schema", [None, {}, "z.object()", []])
-def test_a_schema_that_says_nothing_is_none(schema):
+def test_an_empty_schema_is_none(schema):
     assert parameters_of(schema) is None
 
 

@@ -53,7 +53,7 @@ def test_a_process_that_ends_takes_its_directory_with_it(root):
     assert list(root.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next_and_a_living_ones_stays(root):
+def test_leftovers_of_killed_processes_are_removed(root):
     with at_work(root):
         with at_work(root) as lost:
             lost.kill()

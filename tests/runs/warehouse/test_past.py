@@ -49,7 +49,7 @@ def test_it_sums_each_scenario_over_runs(version, target):
     assert arm.aggregates[PASS].means == pytest.approx((0.5 + 1) / 2 + (1 + 0) / 2)
 
 
-def test_a_run_of_a_few_chosen_scenarios_is_no_sample_of_the_suite(project, target):
+def test_a_partial_run_is_not_a_sample_of_the_suite(project, target):
     large = make_suite(project, ("a", "b", "c"))
     past_run(large, cost_usd=0.1)
     past_run(large, {"a": ("fail",)}, cost_usd=0.9)
@@ -62,7 +62,7 @@ def test_a_run_of_a_few_chosen_scenarios_is_no_sample_of_the_suite(project, targ
     assert arm.scenarios[PASS][scenarios_of(large)[0]].n == 2
 
 
-def test_trials_that_are_errors_say_nothing_of_a_scenario(version, target):
+def test_errors_are_excluded_from_a_scenarios_history(version, target):
     past_run(version, {"create": ("pass", "error"), "export": ("error",)})
     arm = told(version).arm(target.pk, "")
     create, export = scenarios_of(version)
@@ -96,12 +96,12 @@ def test_the_main_branch_counts(version, target, branch):
     assert told(version).arm(target.pk, "").runs == 1
 
 
-def test_another_project_says_nothing(version, target):
+def test_other_projects_are_ignored(version, target):
     past_run(make_suite(make_project("other")))
     assert told(version) == RunHistory()
 
 
-def test_each_target_and_model_stands_for_itself(version, target, project):
+def test_each_target_and_model_is_estimated_separately(version, target, project):
     other = make_target(project, "other")
     past_run(version, cost_usd=1.0, model="a")
     past_run(version, cost_usd=2.0, model="b")
@@ -166,7 +166,7 @@ def test_a_trials_cost_on_a_target_has_its_judge_in_it(version, target, project)
     assert told(version).trial_costs == {target.pk: pytest.approx(0.2)}
 
 
-def test_a_target_that_told_no_cost_is_known_for_it(version, target):
+def test_a_target_without_costs_is_remembered(version, target):
     past_run(version, cost_usd=None)
     found = told(version)
     assert found.trial_costs == {target.pk: None}
@@ -188,7 +188,7 @@ def test_other_suites_tell_of_the_target(version, target, project):
     assert found.target(target.pk, "").seconds.mean == pytest.approx(5.0)
 
 
-def test_it_says_when_the_history_reaches_further_back(version, target):
+def test_it_shows_when_the_history_reaches_further_back(version, target):
     assert told(version).reaches_back
     run = make_run(version)
     Run.objects.bulk_create(

@@ -11,7 +11,7 @@ from runs.warehouse.rates import Rate
     ("passed", "n", "kind"),
     [(0, 0, "few"), (3, 3, "solid"), (13, 20, "flaky"), (5, 20, "broken"), (0, 3, "broken"), (1, 2, "few")],
 )
-def test_it_tells_how_steady_a_scenario_is(passed, n, kind):
+def test_it_classifies_a_scenarios_steadiness(passed, n, kind):
     assert Rate(passed, n).steadiness == kind
 
 

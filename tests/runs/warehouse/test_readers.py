@@ -103,7 +103,7 @@ def test_statements_in_the_same_words_are_one(version):
     assert (highlights, judged) == ([], 3)
 
 
-def test_trials_of_a_statement_are_told_newest_first(version):
+def test_a_statements_trials_are_newest_first(version):
     run = make_run(version)
     trials = [make_trial(run) for _ in range(3)]
     # As they came to their end.
@@ -168,7 +168,7 @@ def test_a_page_is_filled_with_scenarios_and_their_shown_trials(project):
     assert [part_of(rows, 40, "").following, part_of(rows, 99, "").rows] == [None, []]
 
 
-def test_trials_of_the_baseline_are_told_apart(version):
+def test_trials_of_the_baseline_are_separate(version):
     before = make_run(version)
     make_trial(before, "create", outcome="fail")
     make_trial(before, "export", outcome="", state="cancelled")

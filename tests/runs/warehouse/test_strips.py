@@ -97,7 +97,7 @@ def test_typical_values_are_read_from_an_index(version):
     [(("pass", "fail"), 1), (("pass",), 0), (("pass", "error"), 0), (("error", ""), 0), (("", ""), None)],
     ids=["the same number", "another number", "none that is an error", "an error at last", "none that ended"],
 )
-def test_a_trial_is_held_against_one_of_its_baseline(version, outcomes, index):
+def test_a_trial_is_compared_with_one_of_its_baseline(version, outcomes, index):
     # Of another target, so that no strip reaches it.
     project = version.suite.project
     before, run = (make_run(version, target=make_target(project, name)) for name in ("before", "now"))

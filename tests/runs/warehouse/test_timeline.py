@@ -19,7 +19,7 @@ def of(*events):
     return Transcript(events=events, source="events")
 
 
-def test_messages_stand_between_commands():
+def test_messages_appear_between_commands():
     found = timeline(
         of(Event("message", role="assistant", text="First."), *shell("ls"), Event("raw", text="noise")), []
     )
@@ -29,12 +29,12 @@ def test_messages_stand_between_commands():
     ]
 
 
-def test_a_call_that_is_no_command_of_the_tool_is_marked():
+def test_calls_of_other_programs_are_marked():
     (group,) = timeline(of(*shell("ls")), []).groups
     assert (group.steps[0].ours, group.steps[0].line) == (False, "ls")
 
 
-def test_two_commands_of_one_line_are_one_step_and_the_failed_one_stands_for_it():
+def test_two_commands_in_one_line_are_one_step():
     commands = [command(1, event=0, exit_code=0), command(2, event=0, exit_code=1, failed=True)]
     (group,) = timeline(of(*shell("tool a && tool b", exit_code=1)), commands).groups
     assert (group.steps[0].line, group.steps[0].failed) == ("tool a && tool b", True)
@@ -45,7 +45,7 @@ def test_a_tool_call_shows_its_name_and_input():
     assert group.steps[0].line == "create_task x"
 
 
-def test_attempts_share_a_group_and_only_help_stands_between():
+def test_attempts_share_a_group_with_help_between():
     commands = [
         command(1, failed=True),
         command(2, help=True),

@@ -26,13 +26,13 @@ def test_what_is_chosen_stays_chosen(signed_in, version, project):
     assert "\u202e" not in page
 
 
-def test_the_form_takes_what_the_address_says(signed_in, version):
+def test_the_address_fills_in_the_form(signed_in, version):
     page = parse(signed_in().get(f"{ADDRESS}?suite=basics&targets=local&models=gpt-5"))
     assert page.field("Models").value == "gpt-5"
     assert page.field("local").is_checked
 
 
-def test_a_target_says_whether_it_can_start_and_what_to_do(signed_in, version, project):
+def test_a_target_shows_its_state_and_how_to_fix_it(signed_in, version, project):
     for name, available, sentence in (
         ("ready", True, ""),
         ("broken", False, "No executable 'codex' on PATH."),
@@ -56,7 +56,7 @@ def test_a_target_says_whether_it_can_start_and_what_to_do(signed_in, version, p
     assert table.count("Checked on") == 1
 
 
-def test_a_target_says_what_a_trial_costs_there(signed_in, version, project):
+def test_a_target_shows_its_cost_per_trial(signed_in, version, project):
     past_run(version, cost_usd=0.107)
     past_run(version, cost_usd=None, target=make_target(project, "silent"))
     make_target(project, "unused")

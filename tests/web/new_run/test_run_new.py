@@ -46,7 +46,7 @@ def test_without_a_choice_the_baseline_is_what_is_pinned(signed_in, version):
     assert (options["baseline"], options["timeout_seconds"]) == ("", None)
 
 
-def test_another_projects_run_is_no_baseline(signed_in, version):
+def test_another_projects_run_is_not_a_baseline(signed_in, version):
     stranger = make_run(make_suite(make_project("other")))
     page = parse(signed_in().post(ADDRESS, given(start="yes", baseline=str(stranger.pk))))
     assert page.field("Baseline").hint.startswith("There is no run")
@@ -92,14 +92,14 @@ def test_guidance_can_be_chosen(signed_in, version):
         "no baseline",
     ],
 )
-def test_a_mistake_is_told_and_starts_nothing(signed_in, version, changes, sentence):
+def test_a_mistake_is_reported_and_starts_nothing(signed_in, version, changes, sentence):
     response = signed_in().post(ADDRESS, given(start="yes", **changes))
     assert response.status_code == 422
     assert sentence in parse(response)
     assert not Run.objects.exists()
 
 
-def test_a_mistake_stands_beside_its_field(signed_in, version):
+def test_a_mistake_is_shown_at_its_field(signed_in, version):
     field = parse(signed_in().post(ADDRESS, given(start="yes", trials="x"))).field("Trials each")
     assert field.hint == "Enter a whole number, such as 3."
     assert field["aria-invalid"] == "true"
@@ -131,7 +131,7 @@ def test_a_fetched_plan_shows_errors_beside_their_fields(signed_in, version):
 
 
 @pytest.mark.parametrize(("planned", "starts"), [("6", True), ("4", False), ("", False)])
-def test_no_more_is_started_than_the_button_said(signed_in, version, planned, starts):
+def test_a_start_with_another_number_of_trials_is_refused(signed_in, version, planned, starts):
     response = signed_in().post(ADDRESS, given(start="yes", planned=planned))
     assert response.status_code == (302 if starts else 409)
     assert Trial.objects.count() == (6 if starts else 0)
@@ -154,7 +154,7 @@ def test_what_is_named_twice_runs_once(signed_in, version):
     assert Run.objects.get().trials == 6
 
 
-def test_without_a_suite_it_says_what_to_do(signed_in):
+def test_without_suites_it_says_how_to_upload_one(signed_in):
     assert "No suites yet" in parse(signed_in().get(ADDRESS))
 
 

@@ -14,7 +14,7 @@ from tests.web.html import parse
 from tests.web.new_run.form import ADDRESS, FETCHED, given, plan_of
 
 
-def test_the_plan_stores_nothing_and_says_how_much_it_is(signed_in, version):
+def test_the_plan_counts_trials_and_stores_nothing(signed_in, version):
     text = signed_in().post(ADDRESS, given(), headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in text
     assert "Start 6 trials" in text
@@ -27,7 +27,7 @@ def test_the_plan_works_without_a_script(signed_in, version):
     assert "Start 6 trials" in text
 
 
-def test_the_plan_says_cost_time_and_what_it_can_show(signed_in, large):
+def test_the_plan_shows_cost_time_and_detectable_change(signed_in, large):
     text = plan_of(signed_in(), suite="large", concurrency="4")
     assert "Trials 18 6 scenarios" in text
     # 18 · (0.1 ± 4.303 · 0.01 · sqrt(1 + 1/3)): trials of a run do not differ.
@@ -72,21 +72,21 @@ def test_a_number_that_is_typed_is_left_alone(signed_in, large):
     assert page.all("input[hx-swap-oob]") == []
 
 
-def test_without_history_it_says_so_in_words(signed_in, version):
+def test_a_plan_without_history_explains_what_is_missing(signed_in, version):
     text = plan_of(signed_in())
     assert "Estimated cost – not measured" in text
     assert "No runs on this target yet, so no estimate." in text
     assert "$" not in text
 
 
-def test_a_cost_that_no_run_told_is_not_applicable(signed_in, version):
+def test_an_unreported_cost_is_not_applicable(signed_in, version):
     past_run(version, cost_usd=None)
     text = plan_of(signed_in())
     assert "Estimated cost n/a no cost reported" in text
     assert "$" not in text
 
 
-def test_what_is_only_partly_known_says_of_how_many_trials(signed_in, large, project):
+def test_partial_estimates_show_their_number_of_trials(signed_in, large, project):
     make_target(project, "new")
     text = plan_of(signed_in(), suite="large", targets=["local", "new"])
     assert "Start 36 trials" in text

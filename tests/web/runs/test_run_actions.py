@@ -74,7 +74,7 @@ MANY = [f"{number} {'x' * 100}" for number in range(LONGEST // 100)]
 
 
 @pytest.mark.parametrize("keys", [["a,b"], MANY], ids=["a comma", "longer than an address"])
-def test_keys_that_no_address_can_say_are_not_asked_for(signed_in, project, keys):
+def test_keys_with_commas_have_no_rerun_link(signed_in, project, keys):
     run = make_run(make_suite(project, keys))
     for key in keys:
         make_trial(run, key, outcome="fail")
@@ -92,7 +92,7 @@ def test_keys_that_no_address_can_say_are_not_asked_for(signed_in, project, keys
     ],
     ids=["a viewer", "a proposed target", "imported results"],
 )
-def test_nobody_is_led_to_a_form_that_cannot_start_it(signed_in, version, role, target):
+def test_a_run_that_cannot_start_again_has_no_link(signed_in, version, role, target):
     for name, value in target.items():
         setattr(chosen := make_target(version.suite.project, "other"), name, value)
         chosen.save()

@@ -62,7 +62,7 @@ def test_errors_are_left_out_of_the_rate(signed_in, version):
     assert "Errors are excluded from every rate." in text
 
 
-def test_it_says_what_was_lost_since_the_baseline(signed_in, version):
+def test_it_shows_what_regressed_since_the_baseline(signed_in, version):
     before = make_run(version)
     make_trial(before, "create")
     run = make_run(version, baseline=before)
@@ -92,7 +92,7 @@ def test_a_scenario_with_errors_only_has_no_verdict(signed_in, version, before, 
     assert not Change.objects.filter(run=run).exists()
 
 
-def test_it_says_why_a_run_could_not_be_prepared(signed_in, version):
+def test_it_shows_why_preparation_failed(signed_in, version):
     run = make_run(version, error="No executable 'codex' on PATH. Install it on the worker.", outcome="error")
     text = page(signed_in(), run)
     assert "This run could not be prepared" in text
@@ -116,7 +116,7 @@ def test_a_run_without_trials_offers_no_way_to_narrow_them(signed_in, version):
     assert trials.links == {}
 
 
-def test_it_says_that_the_preparation_ended_its_workers(signed_in, version):
+def test_it_shows_that_preparation_killed_its_workers(signed_in, version):
     make_target(version.suite.project)
     run = launch(version).runs.get()
     lose_preparations(run, MOST_STARTS)

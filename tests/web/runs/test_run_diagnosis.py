@@ -42,6 +42,6 @@ def test_retries_lead_to_the_failing_calls_of_their_subcommand(signed_in, versio
     assert "Shown when at least 2 calls and 30 % of calls are retries." in text
 
 
-def test_a_pattern_that_nobody_knows_leads_nowhere(signed_in, version):
+def test_an_unknown_pattern_has_no_links(signed_in, version):
     links, text = failing_calls(signed_in(), version, "of-another-evalhub", "export: 4 of 9.")
     assert (links, "Failing calls" in text, "hresholds" in text) == ([], False, False)

@@ -115,7 +115,7 @@ def test_what_no_rate_counts_is_left_out(signed_in, version):
     assert len(rows(panel(signed_in(), run))) == 1
 
 
-def test_calls_stand_by_scenario_and_trial(signed_in, version):
+def test_calls_are_ordered_by_scenario_and_trial(signed_in, version):
     run = make_run(version)
     for key in ("export", "create", "create"):
         trial = make_trial(run, key, outcome="fail")

@@ -7,7 +7,7 @@ from tests.web.html import parse
 from tests.web.runs.pages import ADDRESS, tried
 
 
-def test_three_figures_stand_above_the_rows(signed_in, version):
+def test_three_figures_are_above_the_rows(signed_in, version):
     first = tried(version, "pass", "pass", trials=6, cost_usd=2.4)
     last = tried(version, "pass", "fail", trials=6, cost_usd=3.6)
     response = signed_in().get(ADDRESS)
@@ -25,7 +25,7 @@ def test_three_figures_stand_above_the_rows(signed_in, version):
     assert "style=" not in text
 
 
-def test_runs_that_say_nothing_are_not_drawn(signed_in, version):
+def test_runs_without_results_are_not_drawn(signed_in, version):
     make_run(version, state="queued")
     make_trial(make_run(version, cancelled=1), outcome="error")
     tried(version, "pass", "pass")
@@ -48,7 +48,7 @@ def test_runs_of_several_suites_have_no_common_baseline(signed_in, project, vers
     assert parse(response).all("figure .baseline") == []
 
 
-def test_what_was_not_measured_is_said_in_place_of_a_figure(signed_in, version):
+def test_an_unmeasured_figure_is_replaced_by_a_sentence(signed_in, version):
     for _ in range(2):
         tried(version, "pass", "pass", cost_usd=None)
     text = signed_in().get(ADDRESS).content.decode()

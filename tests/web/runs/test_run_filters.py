@@ -11,7 +11,7 @@ from tests.web.html import parse
 from tests.web.runs.pages import ADDRESS, numbers
 
 
-def test_it_says_which_filter_leaves_nothing(signed_in, version):
+def test_it_names_the_filter_that_matches_nothing(signed_in, version):
     make_run(version)
     text = signed_in().get(f"{ADDRESS}?tag=release").content.decode()
     assert "No run matches tag “release”. Found 1 run without tag." in parse(text)
@@ -79,7 +79,7 @@ def test_it_filters_by_the_first_day(signed_in, version):
 
 
 @pytest.mark.parametrize("since", ["soon", "2026-13-01", "0", "<b>"])
-def test_a_day_that_is_none_is_no_filter(signed_in, version, since):
+def test_an_invalid_day_is_ignored(signed_in, version, since):
     run = make_run(version)
     response = signed_in().get(ADDRESS, {"since": since})
     assert numbers(response) == [run.pk]
@@ -94,7 +94,7 @@ def test_a_filter_in_force_can_be_removed_alone(signed_in, version):
     assert page.link("Remove the filter tag").address == "?suite=basics"
 
 
-def test_it_says_which_filter_to_drop(signed_in, version):
+def test_it_suggests_a_filter_to_remove(signed_in, version):
     make_run(version, outcome="fail", tags=["nightly"])
     query = "tag=release&state=fail"
     page = parse(signed_in().get(f"{ADDRESS}?{query}"))

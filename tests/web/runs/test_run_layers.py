@@ -28,7 +28,7 @@ def judged_run(version, threshold=0.7, **fields):
     return close(run)
 
 
-def test_completed_is_told_as_a_share_of_the_trials(signed_in, version):
+def test_completed_is_shown_as_a_share_of_trials(signed_in, version):
     table = page(signed_in(), judged_run(version)).table("1 Interaction")
     assert table.row("Completed").cell("Mean").text == "67 % 2/3"
 
@@ -51,7 +51,7 @@ def test_the_gate_that_fails_most_often_leads_to_its_first_trial(signed_in, vers
     assert gates.link("2 trials").address == f"/p/tools/trials/{failed.pk}/#gates"
 
 
-def test_the_judge_says_how_many_trials_reach_its_threshold(signed_in, version):
+def test_the_judge_counts_trials_that_reach_its_threshold(signed_in, version):
     run = judged_run(version, fingerprint={"judge": "judge-1"})
     judge = page(signed_in(), run).region("Layer 3, judge")
     assert "mean, 2 of 3 ≥ 0.70" in judge
@@ -84,7 +84,7 @@ def test_means_are_compared_over_shared_scenarios(signed_in, version, before, af
     assert table.row("First-try success").cell("Compared with baseline").text == change
 
 
-def test_a_mean_that_is_held_against_nothing_has_no_empty_column(signed_in, version):
+def test_a_mean_without_baseline_has_no_column(signed_in, version):
     run = make_run(version, baseline=first_try(make_run(version), create=0.5))
     table = page(signed_in(), first_try(run, export=0.5)).table("1 Interaction")
     assert table.columns == ["Measure", "Mean"]
@@ -100,7 +100,7 @@ def test_a_mean_without_a_counterpart_is_not_comparable(signed_in, version):
     assert row.cell("Compared with baseline").text == "not comparable"
 
 
-def test_thresholds_that_differ_are_not_told_as_one(signed_in, version):
+def test_differing_thresholds_are_not_shown_as_one(signed_in, version):
     run = judged_run(version)
     contents = {"create": 0.7, "export": 0.9}
     content = {key: {"criteria": {"judge": {"pass_threshold": each}}} for key, each in contents.items()}
@@ -111,7 +111,7 @@ def test_thresholds_that_differ_are_not_told_as_one(signed_in, version):
     assert "mean, 2 of 3 ≥ 0.70" in page(signed_in(), run)
 
 
-def test_a_run_of_an_older_digest_shows_what_it_tells(signed_in, version):
+def test_an_older_digest_shows_what_it_has(signed_in, version):
     run = judged_run(version)
     digest = RunDigest.objects.get(run=run)
     content = json.loads(bytes(digest.content))
@@ -135,7 +135,7 @@ def test_hostile_reasons_of_gates_stay_text(signed_in, version):
     assert gates.all("script") == []
 
 
-def test_a_layer_that_had_nothing_to_do_says_so_once(signed_in, version):
+def test_an_unused_layer_says_so_once(signed_in, version):
     run = make_run(version)
     make_trial(run, scores=[], detail={})
     layers = page(signed_in(), close(run)).region("Three layers")
@@ -161,7 +161,7 @@ def test_text_only_commands_name_the_transcript(signed_in, version):
     assert "structured events" not in text
 
 
-def test_an_open_run_says_how_much_its_numbers_are_of(signed_in, version):
+def test_an_open_run_counts_its_finished_trials(signed_in, version):
     run = make_run(version, state="running")
     make_trial(run, outcome="", scores=[])
     client = signed_in()
@@ -199,7 +199,7 @@ def test_an_open_run_without_commands_says_so(signed_in, version):
     assert "No tool commands yet." in page(signed_in(), run)
 
 
-def test_a_statement_and_its_trials_stand_on_one_line(signed_in, version):
+def test_a_statement_and_its_trials_are_on_one_line(signed_in, version):
     (issue,) = page(signed_in(), judged_run(version)).all("li.is-issue")
     assert issue.text == "Guessed a flag. 3 trials"
     assert issue.all(".nowrap")[0].link("3 trials").address.endswith("#judge")

@@ -22,7 +22,7 @@ def test_it_works(signed_in, version):
     assert row.cell("State").badges == ["failed"]
 
 
-def test_it_tells_what_to_do_without_any_run(signed_in):
+def test_an_empty_list_says_how_to_start_a_run(signed_in):
     text = parse(signed_in().get(ADDRESS))
     assert "No runs yet" in text
     assert text.link("New run…").address == "/p/tools/runs/new/"
@@ -45,7 +45,7 @@ def test_it_pages_by_key(signed_in, version):
 
 
 @pytest.mark.parametrize("before", ["x", "-1", "9" * 40, "1e3", "٣"])
-def test_it_takes_a_key_that_is_none_for_the_first_page(signed_in, version, before):
+def test_an_invalid_key_shows_the_first_page(signed_in, version, before):
     run = make_run(version)
     assert numbers(signed_in().get(f"{ADDRESS}?before={before}")) == [run.pk]
 
@@ -67,7 +67,7 @@ def test_it_escapes_names_and_shows_what_is_hidden_in_them(signed_in, project):
     assert "<b>x</b>⟨U+202E⟩exe" in parse(signed_in().get(ADDRESS)).table("Runs")
 
 
-def test_a_run_that_lost_a_scenario_says_how_much_that_is(signed_in, version):
+def test_a_regressed_run_shows_its_change(signed_in, version):
     for outcome in ("pass", "fail"):
         tried(version, outcome, "pass", trials=6)
     newest, oldest = signed_in().get(ADDRESS).context["rows"]
@@ -92,7 +92,7 @@ def test_runs_are_filtered_by_their_verdict(signed_in, version):
     assert "Regressed" in parse(client.get(f"{ADDRESS}?verdict=regressed"))
 
 
-def test_guidance_and_author_stand_below_tool_and_start(signed_in, version, django_user_model):
+def test_guidance_and_author_are_below_tool_and_start(signed_in, version, django_user_model):
     by = django_user_model.objects.create(username="grace")
     make_run(version, tool_version="taskmgr 2.4.0", guidance=make_guidance(version.suite, "v3"), by=by)
     (row,) = parse(signed_in().get(ADDRESS)).table("Runs").rows

@@ -80,7 +80,7 @@ def test_a_running_trial_shows_time_worker_and_last_command(signed_in, running):
         (2, "✕ failed taskmgr list exit 2"),
     ],
 )
-def test_it_says_what_the_last_command_came_to(signed_in, running, code, shown):
+def test_it_shows_the_last_commands_exit_code(signed_in, running, code, shown):
     Trial.objects.filter(state="running").update(activity="taskmgr list", activity_exit_code=code)
     assert row_of(page(signed_in(), running)).cell("Last command").text == shown
 
@@ -98,7 +98,7 @@ def test_it_says_what_the_last_command_came_to(signed_in, running, code, shown):
         (20, {}, {"timeout_seconds": [1]}, "–"),
     ],
 )
-def test_it_says_how_long_an_agent_may_take(signed_in, running, of_scenario, options, of_target, shown):
+def test_it_shows_the_agents_time_limit(signed_in, running, of_scenario, options, of_target, shown):
     trial = running.trial_set.get(state="running")
     trial.scenario_version.content["limits"] = {"timeout_seconds": of_scenario}
     trial.scenario_version.save()
@@ -171,7 +171,7 @@ def test_without_running_trials_there_is_no_table(signed_in, version):
         (2, "2 queued: 3 at a time, 2 workers online. The verdict follows the last trial."),
     ],
 )
-def test_it_says_what_waits_and_how_many_workers_there_are(signed_in, version, workers, said):
+def test_it_shows_queued_trials_and_workers(signed_in, version, workers, said):
     run = make_run(version, state="running", concurrency=3)
     for _ in range(2):
         make_trial(run, "create", outcome="")
@@ -181,7 +181,7 @@ def test_it_says_what_waits_and_how_many_workers_there_are(signed_in, version, w
     assert said in page(signed_in(), run)
 
 
-def test_it_says_which_disk_is_full(signed_in, version):
+def test_it_names_the_full_disk(signed_in, version):
     run = make_run(version, state="running")
     make_trial(run, "create", outcome="")
     Worker.objects.create(name="here:1", problem="Disk full at /data/work: 3 MB free. Free some space there.")
@@ -217,7 +217,7 @@ def test_cancelling_stops_what_waits(signed_in, running):
     assert list(Trial.objects.filter(run=running, state="queued")) == []
 
 
-def test_cancelling_what_is_over_says_so(signed_in, version):
+def test_cancelling_a_finished_run_is_refused(signed_in, version):
     run = make_run(version)
     client = signed_in()
     response = client.post(address(run, "cancel/"), follow=True)
@@ -232,6 +232,6 @@ def test_cancelling_takes_a_post(signed_in, running):
     assert signed_in().get(address(running, "cancel/")).status_code == 405
 
 
-def test_nobody_cancels_runs_of_another_project(signed_in, running):
+def test_runs_of_another_project_cannot_be_cancelled(signed_in, running):
     other = signed_in(of=make_project("other"))
     assert other.post(f"/p/other/runs/{running.pk}/cancel/").status_code == 404

@@ -61,7 +61,7 @@ def test_scenarios_whose_gates_and_judge_disagree_have_a_chip(signed_in, version
     assert [row.key for row in response.context["rows"]] == ["create"]
 
 
-def test_where_gates_and_judge_agree_there_is_no_such_chip(signed_in, version):
+def test_without_disagreement_there_is_no_chip_for_it(signed_in, version):
     run = make_run(version)
     make_trial(run)
     assert "disagree" not in page(signed_in(), run)

@@ -33,7 +33,7 @@ def test_a_subcommand_shows_attempts_and_errors(signed_in, version):
     assert len(cells) == 7
 
 
-def test_a_subcommand_stands_against_the_baselines(signed_in, version):
+def test_a_subcommand_is_compared_with_the_baselines(signed_in, version):
     before, run = make_run(version), make_run(version)
     rates = {"export": (1, 4), "list": (3, 1), "create": (2, 2)}
     for place, each in enumerate((before, run)):
@@ -97,7 +97,7 @@ def test_an_open_run_shows_its_subcommands_so_far(signed_in, version):
 
 
 @pytest.mark.parametrize("compared", [False, True])
-def test_the_last_row_says_what_all_subcommands_come_to(signed_in, version, compared):
+def test_the_last_row_totals_all_subcommands(signed_in, version, compared):
     before = make_run(version)
     make_trial(before)
     run = make_run(version, baseline=close(before) if compared else None)

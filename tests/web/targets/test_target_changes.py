@@ -67,7 +67,7 @@ def test_it_is_edited_as_its_entry(signed_in, project):
     ],
     ids=["provider", "name", "secret", "list", "empty", "yaml"],
 )
-def test_an_entry_that_cannot_be_is_told_and_not_kept(signed_in, project, text, said):
+def test_an_invalid_entry_is_reported_and_not_stored(signed_in, project, text, said):
     target = make_target(project)
     response = signed_in().post(f"{ADDRESS}{target.pk}/", {"definition": text})
     assert response.status_code == 422

@@ -42,11 +42,11 @@ def test_an_author_of_an_embedded_evalhub_imports_at_once(signed_in):
 
 
 @pytest.mark.parametrize("role", ["viewer", "runner"])
-def test_nobody_below_an_author_imports(signed_in, role):
+def test_only_authors_and_admins_import(signed_in, role):
     assert bring(signed_in(role)).status_code == 403
 
 
-def test_problems_are_told_with_line_fix_and_the_quoted_line(signed_in):
+def test_problems_have_line_fix_and_a_quotation(signed_in):
     response = bring(signed_in(), FILE.replace(b"mock", b"mok"))
     page = parse(response)
     assert response.status_code == 422
@@ -62,13 +62,13 @@ def test_htmx_gets_the_lists_alone(signed_in):
     assert "<html" not in text and "local" in text
 
 
-def test_no_file_is_told(signed_in):
+def test_a_missing_file_is_reported(signed_in):
     response = signed_in().post(f"{ADDRESS}import/", {})
     assert response.status_code == 422
     assert "Choose a file." in parse(response)
 
 
-def test_a_suites_targets_file_is_taken_over_by_a_button(signed_in, project):
+def test_a_button_imports_a_suites_targets_file(signed_in, project):
     version = make_suite(project, name="Basics")
     version.targets_text, version.targets_file = FILE.decode(), "targets.yaml"
     version.save()

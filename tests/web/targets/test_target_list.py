@@ -43,13 +43,13 @@ def test_it_shows_labels_of_targets_and_workers(signed_in, project):
     [(4, 0, "working"), (0, 0, "idle"), (4, 5, "lost"), (0, 5, "lost")],
     ids=["working", "idle", "lost at work", "lost idle"],
 )
-def test_it_says_what_a_worker_does(signed_in, lanes, silent, state):
+def test_it_shows_a_workers_state(signed_in, lanes, silent, state):
     Worker.objects.create(name="eval-1", lanes=lanes, seen=timezone.now() - timedelta(minutes=silent))
     page = parse(signed_in("viewer").get(ADDRESS))
     assert page.badges == [state]
 
 
-def test_it_says_what_to_do_without_targets(signed_in):
+def test_an_empty_list_says_how_to_import_targets(signed_in):
     assert "No targets yet" in parse(signed_in().get(ADDRESS))
 
 
@@ -79,7 +79,7 @@ def test_viewers_do_not_ask(signed_in, project):
     assert signed_in("viewer").post(f"{ADDRESS}{make_target(project).pk}/check/").status_code == 403
 
 
-def test_what_is_wrong_is_said_with_the_worker(signed_in, project):
+def test_a_failed_check_shows_its_worker(signed_in, project):
     target = make_target(project)
     sentence = "No executable <codex> on PATH. Install it."
     TargetCheck.objects.create(
@@ -91,7 +91,7 @@ def test_what_is_wrong_is_said_with_the_worker(signed_in, project):
     assert "Checked on eval-2." in text
 
 
-def test_a_question_that_nobody_answers_is_given_up(signed_in, project):
+def test_an_unanswered_check_times_out(signed_in, project):
     TargetCheck.objects.create(target=make_target(project), asked=timezone.now() - TargetCheck.PATIENCE)
     text = signed_in().get(ADDRESS).content.decode()
     assert "No worker answered." in text and "hx-trigger" not in text

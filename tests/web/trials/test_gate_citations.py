@@ -85,7 +85,7 @@ def test_the_command_of_a_gate_leads_to_where_the_agent_gave_it(signed_in, run):
     assert cited(text, "the same command in") == ["#c1", "#c3"]
 
 
-def test_one_command_is_led_to_once(signed_in, run):
+def test_a_command_is_linked_once(signed_in, run):
     trial = run_after_run(run, "tool list", "ls", detail={"command": "tool list", **FOUND})
     trial.transcript.delete()
     make_transcript(trial, shell("tool list"))
@@ -104,7 +104,7 @@ def test_a_gate_without_a_finding_shows_what_its_command_printed(signed_in, run)
         assert gates.facts.get("Actual") == actual
 
 
-def test_a_gate_that_passed_or_looks_at_no_command_leads_nowhere(signed_in, run):
+def test_gates_without_failed_commands_have_no_link(signed_in, run):
     scores = [gate("file_exists", passed=True, detail={"path": "infra.json"}), gate("script", detail={})]
     gates = page(signed_in(), with_commands(run, scores=scores)).region("Gates")
     assert gates.all(".cite") == []

@@ -77,7 +77,7 @@ def test_the_first_command_that_differs_is_marked(signed_in, run, base):
         (("a", "b"), "identical (2 commands)"),
     ],
 )
-def test_what_is_the_same_is_said(signed_in, run, base, lines, said):
+def test_identical_commands_are_summarised(signed_in, run, base, lines, said):
     new = make_trial(run)
     for trial in (base, new):
         did(trial, *lines)
@@ -93,7 +93,7 @@ def test_commands_that_do_not_fit_a_page_are_counted(signed_in, run, base):
     assert "5 more on the trial pages." in text
 
 
-def test_gates_are_paired_by_what_they_look_at(signed_in, run, base):
+def test_gates_are_paired_by_what_they_check(signed_in, run, base):
     def gate(path, *, passed):
         told = {"layer": "gates", "name": "file_exists", "value": float(passed), "passed": passed}
         return {**told, "message": "" if passed else f"{path} is missing.", "detail": {"path": path}}
@@ -109,7 +109,7 @@ def test_gates_are_paired_by_what_they_look_at(signed_in, run, base):
     assert told == [("b.txt", True, False), ("c.txt", None, True), ("a.txt", True, None)]
 
 
-def test_measures_of_either_side_are_told_and_others_are_not(signed_in, run, base):
+def test_measures_of_either_side_are_shown(signed_in, run, base):
     new = make_trial(run, seconds=2.5, cost_usd=None)
     base.seconds, base.cost_usd, base.tokens_in = None, 0.25, None
     base.save()
@@ -119,7 +119,7 @@ def test_measures_of_either_side_are_told_and_others_are_not(signed_in, run, bas
     assert "Input tokens" not in told
 
 
-def test_a_scenario_that_changed_between_them_is_said(signed_in, run, base):
+def test_a_changed_scenario_is_not_comparable(signed_in, run, base):
     old = base.scenario_version
     base.scenario_version = ScenarioVersion.objects.create(
         scenario=old.scenario,
@@ -134,7 +134,7 @@ def test_a_scenario_that_changed_between_them_is_said(signed_in, run, base):
     assert "scenario's task changed" in text
 
 
-def test_what_agents_say_and_do_is_shown_as_text(signed_in, run, base):
+def test_agents_texts_are_escaped(signed_in, run, base):
     did(base, HOSTILE)
     new = make_trial(run, outcome="error", error=HOSTILE, answer=HOSTILE)
     text = main_of(against(signed_in(), new, base))

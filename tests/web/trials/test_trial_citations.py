@@ -159,7 +159,7 @@ def test_a_hostile_reasoning_of_a_megabyte_stays_text(signed_in, run, said):
     assert reasoning(text).text.endswith(" characters")
 
 
-def test_a_reasoning_without_commands_is_as_it_was_said(signed_in, run):
+def test_a_reasoning_without_commands_stays_unchanged(signed_in, run):
     trial = make_trial(run, outcome="fail")
     make_judging(trial, content={"reasoning": "Ran `tool list` --all."})
     assert reasoning(page(signed_in(), trial)).text == "Ran tool list --all."

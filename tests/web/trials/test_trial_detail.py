@@ -12,7 +12,7 @@ from tests.web.html import parse
 from tests.web.trials.pages import HOSTILE, SHOWN, address, page
 
 
-def test_a_judge_that_is_missing_is_told_once_beside_the_gates(signed_in, run):
+def test_a_missing_judge_is_reported_once(signed_in, run):
     missing = "No judge is chosen."
     judge = {
         "layer": "judge",
@@ -74,7 +74,7 @@ def test_what_is_not_known_has_no_line(signed_in, run):
     assert "recomputed" not in text
 
 
-def test_it_tells_attempts_from_first_tries_and_help(signed_in, run):
+def test_it_marks_attempts_first_tries_and_help(signed_in, run):
     trial = make_trial(run)
     lines = [("tool export --bad", 2), ("tool export --help", 0), ("tool export --good", 0), ("ls", 0)]
     make_transcript(
@@ -89,7 +89,7 @@ def test_it_tells_attempts_from_first_tries_and_help(signed_in, run):
         assert mark in text
 
 
-def test_it_shows_commands_that_only_the_text_tells(signed_in, run):
+def test_it_shows_commands_found_only_in_the_text(signed_in, run):
     trial = make_trial(run)
     make_command(trial, 1, "tool list", exit_code=None)
     text = page(signed_in(), trial)
@@ -97,7 +97,7 @@ def test_it_shows_commands_that_only_the_text_tells(signed_in, run):
     assert "exit ?" in text
 
 
-def test_it_says_that_a_trial_waits(signed_in, run):
+def test_it_shows_that_a_trial_is_queued(signed_in, run):
     assert "Waiting for a worker." in page(signed_in(), make_trial(run, outcome=""))
 
 
@@ -160,7 +160,7 @@ def test_only_the_first_failed_command_is_expanded(signed_in, run):
 
 
 @pytest.mark.parametrize("part", ["commands", "messages"])
-def test_an_answer_that_was_said_last_stands_once(signed_in, run, part):
+def test_an_answer_in_the_last_message_is_shown_once(signed_in, run, part):
     trial = make_trial(run, answer="I exported 14 tasks.")
     said = Event("message", role="assistant", text="I exported 14 tasks.")
     make_transcript(trial, [Event("message", role="assistant", text="I begin."), *shell("ls"), said])
@@ -197,7 +197,7 @@ def test_the_judge_shows_confidence_and_criterion_weights(signed_in, run):
 
 
 @pytest.mark.parametrize("part", ["commands", "messages"])
-def test_what_stands_in_backticks_is_code_and_stays_text(signed_in, run, part):
+def test_text_in_backticks_is_code_and_escaped(signed_in, run, part):
     trial = make_trial(run, answer=f"Wrote `{HOSTILE}`.", outcome="fail")
     trial.scenario_version.content["prompt"] = f"Write `{HOSTILE}`."
     trial.scenario_version.save()
@@ -253,7 +253,7 @@ def test_a_trial_with_which_nothing_can_be_done_has_no_menu(signed_in, run):
         (("I begin.", "Done."), " Done.", "Done."),
     ],
 )
-def test_an_answer_that_was_said_in_the_end_stands_once(signed_in, run, said, answer, first):
+def test_an_answer_in_the_last_messages_is_shown_once(signed_in, run, said, answer, first):
     trial = make_trial(run, answer=answer)
     make_transcript(trial, [*shell("ls"), *(Event("message", role="assistant", text=text) for text in said)])
     text = page(signed_in(), trial)
@@ -263,14 +263,14 @@ def test_an_answer_that_was_said_in_the_end_stands_once(signed_in, run, said, an
 
 
 @pytest.mark.parametrize("answer", ["Done", "begin. Done.", "I begin. ls Done."])
-def test_an_answer_that_was_not_said_so_stands_apart(signed_in, run, answer):
+def test_an_answer_not_in_the_messages_is_shown_separately(signed_in, run, answer):
     trial = make_trial(run, answer=answer)
     messages = [Event("message", role="assistant", text=text) for text in ("I begin.", "Done.")]
     make_transcript(trial, [messages[0], *shell("ls"), messages[1]])
     assert f"Answer {answer}" in page(signed_in(), trial)
 
 
-def test_the_verdict_on_assertions_stands_only_where_they_do_not(signed_in, run):
+def test_the_overall_verdict_shows_only_without_assertions(signed_in, run):
     verdict = score("assertions", "verdict", 0.0, False, message="found x")
     single = score("assertions", "responseNotContains", 0.0, False, message="found x.")
     client = signed_in()
@@ -280,7 +280,7 @@ def test_the_verdict_on_assertions_stands_only_where_they_do_not(signed_in, run)
     assert "found x" in page(client, make_trial(run, outcome="fail", scores=[verdict]))
 
 
-def test_a_judge_that_only_informs_is_not_said_to_be_left_out(signed_in, run):
+def test_an_informational_judge_is_not_called_left_out(signed_in, run):
     trial = make_trial(run, scores=[])
     make_judging(trial)
     (judge,) = page(signed_in(), trial).region("Judge").all("header")

@@ -61,5 +61,5 @@ def test_only_authors_download_what_is_not_redacted(signed_in, run, role, is_who
     assert client.get(address(trial, "artifacts/any/")).status_code == (404 if is_whole else 403)
 
 
-def test_it_says_when_an_artifact_is_gone(signed_in, run):
+def test_a_missing_artifact_is_reported(signed_in, run):
     assert signed_in().get(address(make_trial(run), "artifacts/gone/")).status_code == 404

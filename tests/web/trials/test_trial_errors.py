@@ -8,7 +8,7 @@ from tests.builders import make_run, make_suite, make_target, make_trial
 from tests.web.trials.pages import HOSTILE, SHOWN, page
 
 
-def test_it_says_that_an_error_is_no_failure(signed_in, run):
+def test_it_explains_that_an_error_is_not_a_failure(signed_in, run):
     trial = make_trial(
         run, outcome="error", error="The provider answered 529.", error_kind="provider", starts=3
     )
@@ -20,7 +20,7 @@ def test_it_says_that_an_error_is_no_failure(signed_in, run):
     assert "Nothing to judge." in text
 
 
-def test_a_long_error_is_told_in_a_line_and_whole(signed_in, run):
+def test_a_long_error_is_shown_in_a_line_and_in_full(signed_in, run):
     detail = {"traceback": f"Traceback: {HOSTILE}", "notes": ["Tried twice."]}
     trial = make_trial(run, outcome="error", error=f"{HOSTILE} broke.\n" + "x" * 1000, detail=detail)
     text = page(signed_in(), trial)

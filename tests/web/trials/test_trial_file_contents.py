@@ -33,7 +33,7 @@ def test_no_more_text_is_compared_than_a_page_takes(signed_in, project):
     ],
     ids=["binary", "another encoding", "large", "long", "last line's end", "a secret"],
 )
-def test_it_says_why_a_difference_is_not_shown(signed_in, project, before, after, note):
+def test_it_explains_why_a_difference_is_not_shown(signed_in, project, before, after, note):
     trial = trial_of(project, start={"a": before}, kept={"a": after})
     client = signed_in()
     (change,) = changes(client, trial).values()
@@ -42,7 +42,7 @@ def test_it_says_why_a_difference_is_not_shown(signed_in, project, before, after
     assert note in page(client, trial)
 
 
-def test_an_empty_file_is_said_to_be_one(signed_in, project):
+def test_an_empty_file_is_labelled(signed_in, project):
     assert reader.EMPTY in page(signed_in(), trial_of(project, kept=START | {"new": b""}))
 
 

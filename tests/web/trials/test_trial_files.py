@@ -12,7 +12,7 @@ from tests.web.trials.pages import address
 from tests.web.trials.workspaces import START, changes, page, trial_of
 
 
-def test_it_says_what_was_added_changed_and_removed(signed_in, project):
+def test_it_shows_added_changed_and_removed_files(signed_in, project):
     left = {"infra.json": b"[]\n", "notes.txt": b"one\n2\nthree\n", "same.txt": b"stays\n"}
     trial = trial_of(project, kept=left)
     client = signed_in()
@@ -69,14 +69,14 @@ def test_guidance_is_what_the_run_laid_over_the_fixture(signed_in, project):
     }
 
 
-def test_what_came_beside_the_workspace_is_no_start_of_it(signed_in, project):
+def test_files_beside_the_workspace_are_not_its_start(signed_in, project):
     trial = trial_of(project, kept={"answer.txt": b"42"}, bundle="box")
     client = signed_in()
     assert {path: each.change for path, each in changes(client, trial).items()} == {"answer.txt": "added"}
     assert reader.EMPTY_START in page(client, trial)
 
 
-def test_it_says_that_setup_ran_before(signed_in, project):
+def test_it_shows_that_setup_ran_before(signed_in, project):
     trial = trial_of(project, kept={"made.txt": b"x"}, setup=["make"])
     assert "Includes changes made by the scenario's setup commands." in page(signed_in(), trial)
 
@@ -95,7 +95,7 @@ def test_a_pruned_workspace_is_not_shown_as_empty(signed_in, project):
     assert reader.NONE_KEPT in page(signed_in(), trial)
 
 
-def test_nothing_changed_is_said(signed_in, project):
+def test_an_unchanged_workspace_is_labelled(signed_in, project):
     assert "No files changed." in page(signed_in(), trial_of(project, kept=START))
 
 
@@ -108,7 +108,7 @@ def test_files_too_large_to_store_are_not_compared(signed_in, project):
     assert "huge.bin" in page(client, trial)
 
 
-def test_it_says_why_nothing_is_known(signed_in, project):
+def test_it_explains_a_missing_workspace(signed_in, project):
     client = signed_in()
     waiting = make_trial(make_run(make_suite(project), state="running"), outcome="")
     assert reader.NOT_YET in page(client, waiting)
@@ -121,7 +121,7 @@ def test_it_says_why_nothing_is_known(signed_in, project):
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut off", "no archive"])
-def test_a_kept_workspace_that_cannot_be_read_is_said(signed_in, project, damage):
+def test_an_unreadable_workspace_is_reported(signed_in, project, damage):
     trial = trial_of(project, kept={"a.txt": b"x" * 5000, "b.txt": bytes(range(256)) * 40})
     path = path_of(trial.artifacts.get().sha256)
     content = path.read_bytes()
