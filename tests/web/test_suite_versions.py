@@ -40,7 +40,7 @@ def test_choosing_a_version_shows_what_that_one_changed(signed_in, versions):
 def test_filters_and_the_chosen_version_stay_together(signed_in, versions):
     page = parse(signed_in().get("/p/tools/suites/basics/?version=2&show=few"))
     assert page.link("Changes in version 1").address == "?show=few&version=1"
-    assert page.region("Show").links["All 2"] == "?version=2"
+    assert "?version=2" in page.region("Show").addresses
 
 
 def test_the_first_version_has_nothing_before_it(signed_in, project):
