@@ -1,11 +1,11 @@
-"""What can be wrong with a request or a target.
+"""Errors of requests and targets.
 
-RequestError             the request cannot be carried out as it stands; the message says what to do
-├── NothingToRun         no scenario is left after choosing
-├── UnknownTarget        a name that is no target of the project
+RequestError             the request can't be executed; the message says what to do
+├── NothingToRun         no scenario matches the selection
+├── UnknownTarget        the project has no target of this name
 ├── MissingLabels        this process does not have a target's labels
-├── NoWorker             nobody is there to carry it
-└── NotWritable          a file for its results cannot be written
+├── NoWorker             no worker is online to run it
+└── NotWritable          an output file can't be written
 
 ProviderError            a target could not do its task; the trial is an error, not a failure
 """

@@ -1,10 +1,10 @@
-"""Runs every test that this machine can run: `python -m tests.all [pytest's arguments]`, which is `make test`.
+"""Run every test that this machine can run: `python -m tests.all [pytest's arguments]`, which is `make test`.
 
-First the pure parts by table, in under two seconds; then everything else on SQLite; then what touches the database again
-on a private PostgreSQL with a private Redis. pytest-xdist deals out the files of the last two passes to processes that
-have a database and a broker each: one more than there are processors, because tests wait half of the time. Where a file
-or folder is named, the first pass is left out. What kills servers and what draws many random numbers takes minutes;
-`python -m tests.slow` runs it.
+First the table tests of the pure parts, in under two seconds; then everything else on SQLite; then all tests that use the
+database again on a private PostgreSQL with a private Redis. In the last two passes pytest-xdist distributes the files to
+processes with their own database and broker: one more than there are processors, because tests wait half of the time. If
+you name a file or folder, the first pass is skipped. Tests that kill servers or draw many random numbers take minutes;
+`python -m tests.slow` runs them.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
 """
 
@@ -29,12 +29,12 @@ Environment = dict[str, str]
 
 
 def names_files(arguments: list[str]) -> bool:
-    """Tell whether pytest's arguments say where to look."""
+    """Return whether pytest's arguments name a file or folder."""
     return any((ROOT / word.partition("::")[0]).exists() for word in arguments if not word.startswith("-"))
 
 
 def in_parallel(processors: int) -> list[str]:
-    """Return what pytest-xdist is told; the tests of a file share what is expensive to make, so they stay together."""
+    """Return pytest-xdist's arguments; a file's tests share expensive fixtures, so they stay in one process."""
     return ["-n", str(processors + 1), "--dist", "loadfile"] if processors > 1 else []
 
 
@@ -47,12 +47,12 @@ def run(name: str, arguments: list[str], servers: Environment) -> int:
     code = subprocess.run(
         [sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env={**kept, **servers}, check=False
     ).returncode
-    # A signal's number is below zero, but no way to end well.
+    # A signal's number is negative, but not a success.
     return code if code >= 0 else 128 - code
 
 
 def on_servers(arguments: list[str]) -> int:
-    """Run what touches the database on PostgreSQL and Redis."""
+    """Run the tests that use the database on PostgreSQL and Redis."""
     name = "PostgreSQL and Redis"
     try:
         with postgres() as database, redis() as broker:
@@ -74,7 +74,7 @@ def passes(arguments: list[str]) -> Iterator[int]:
 
 
 def worst(codes: Iterable[int]) -> int:
-    """Return the worst exit code; what was asked for need not be in every pass, but in one."""
+    """Return the worst exit code; a pass without matching tests is fine if another pass has some."""
     return max({*codes} - {NOTHING_COLLECTED}, default=NOTHING_COLLECTED)
 
 

@@ -68,12 +68,14 @@ class FromBatch:
             return replace(recording, notes=(*recording.notes, "Answered in the run's batch."))
         recording = self.provider.invoke(invocation)
         why = row.error if row is not None else self._why()
-        return replace(recording, notes=(*recording.notes, f"Asked for itself, not in a batch: {why}"))
+        return replace(
+            recording, notes=(*recording.notes, f"Sent as a single request, not in a batch: {why}")
+        )
 
     def _why(self) -> str:
         details = ProviderBatch.objects.filter(run=self.run_id).values_list("detail", flat=True)
         detail = retry_when_lost(details.first)
-        return (detail or {}).get("reason") or "the batch brought no answer for it."
+        return (detail or {}).get("reason") or "the batch had no answer for it."
 
 
 def batched(provider: Provider, target: ResolvedTarget, run_id: int) -> Provider:
@@ -86,7 +88,7 @@ def batching_of(provider: Provider) -> Batching | str:
     """Return what submits batches, or why there are none."""
     if isinstance(provider, CanBatch):
         return provider.batching
-    return "Targets of this kind are asked one case at a time."
+    return "Targets of this kind don't support batches."
 
 
 def masked(recording: Recording, values: tuple[str, ...]) -> Recording:

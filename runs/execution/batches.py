@@ -53,7 +53,7 @@ def submit(context: RunContext, token: str, warnings: list[str]) -> None:
         return
     batching = batching_of(context.provider)
     if isinstance(batching, str):
-        warnings.append(f"The cases are asked one by one, although `provider_batching` is set: {batching}")
+        warnings.append(f"The cases are sent one by one, although `provider_batching` is set: {batching}")
         return
     row, new = ProviderBatch.objects.get_or_create(
         run=context.run, defaults={"state": BatchState.SUBMITTING, "token": token}
@@ -68,13 +68,13 @@ def submit(context: RunContext, token: str, warnings: list[str]) -> None:
 
 
 def _warning(reason: str) -> str:
-    return f"The cases are asked one by one, although `provider_batching` is set: {reason}"
+    return f"The cases are sent one by one, although `provider_batching` is set: {reason}"
 
 
 def _submit(row: ProviderBatch, batching: Batching, context: RunContext) -> None:
     invocations = _invocations(context)
     if not invocations:
-        _fail(row, "the cases are conversations, which are asked turn by turn.")
+        _fail(row, "the cases are conversations, which take several requests.")
         return
     try:
         external_id = batching.submit_batch(invocations)
@@ -195,9 +195,9 @@ def _take(row: ProviderBatch, answers: Mapping[str, BatchedAnswer], context: Run
             return
         BatchAnswer.objects.bulk_create(kept, ignore_conflicts=True, batch_size=500)
         if missing:
-            reason = reasons[0] if reasons else "the batch brought no answer for them."
+            reason = reasons[0] if reasons else "the batch had no answer for them."
             _warn(
-                row.run_id, f"{missing} of {len(ids)} cases are asked one by one, not in the batch: {reason}"
+                row.run_id, f"{missing} of {len(ids)} cases are sent one by one, not in the batch: {reason}"
             )
 
 

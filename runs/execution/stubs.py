@@ -79,6 +79,6 @@ def _recording(run: StubRun, model: Model, seconds: float) -> Recording:
 def _remarks(run: StubRun) -> Iterator[str]:
     if run.missing_stubs:
         names = ", ".join(dict.fromkeys(run.missing_stubs))
-        yield f"The model called tools that have no stub, and was told so: {names}."
+        yield f"The model called tools without a stub and got an error: {names}."
     if run.unfinished:
         yield f"The model still called tools in its last turn ({run.turns}). Raise `maxTurns` if it needs more."

@@ -64,7 +64,7 @@ class Task:
 
     @property
     def offers_tools(self) -> bool:
-        """Whether a model is asked once which tools it would call."""
+        """Return whether the task is a single request for a model's tool calls."""
         return self.criteria.expect is not None and self.spec.stubs is None and not self.executes_tools
 
     @cached_property

@@ -78,9 +78,9 @@ class _WorkerWatch:
 
     def _why(self) -> str:
         """Return what the launch waits for: workers with labels, or any."""
-        return " ".join(map(waits_for, self._asked())) or f"No worker is running. {_how_to_start()}"
+        return " ".join(map(waits_for, self._required())) or f"No worker is running. {_how_to_start()}"
 
-    def _asked(self) -> list[list[str]]:
+    def _required(self) -> list[list[str]]:
         """Return each set of labels that open runs of the launch need, the empty one left out."""
         rows = open_runs(self._launch).values_list("target__labels", flat=True)
         return [list(labels) for labels in dict.fromkeys(map(tuple, rows)) if labels]
@@ -88,7 +88,7 @@ class _WorkerWatch:
     def _given_up(self) -> str:
         numbers = open_runs(self._launch).order_by("pk").values_list("pk", flat=True)
         runs = ", ".join(f"run {number}" for number in numbers)
-        able = " with the labels" if self._asked() else ""
+        able = " with the labels" if self._required() else ""
         return (
             f"No worker{able} has been running for {self._limit:g} seconds, so this command stops waiting. "
             f"The runs stay queued for the next worker: {runs}. {_how_to_start()}"
@@ -98,8 +98,8 @@ class _WorkerWatch:
 def _has_worker(launch: Launch) -> bool:
     """Return whether a worker for one of the launch's runs is online, or has a trial of it despite a wrong clock."""
     online = labels_online()
-    asked = list(open_runs(launch).values_list("target__labels", flat=True))
-    if not asked or any(with_labels(labels, online) for labels in asked):
+    required = list(open_runs(launch).values_list("target__labels", flat=True))
+    if not required or any(with_labels(labels, online) for labels in required):
         return True
     return claims.has_active_claims(launch)
 

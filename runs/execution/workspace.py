@@ -100,7 +100,7 @@ class LocalWorkspace:
         except LeadsOutside as error:
             raise FileUnavailable(f"{path} leads out of the workspace.") from error
         except OSError as error:
-            raise FileUnavailable(f"{path} cannot be looked at: {error.strerror}.") from error
+            raise FileUnavailable(f"{path} can't be read: {error.strerror}.") from error
 
     def inside(self, path: Path) -> str:
         """Return the absolute path of a workspace or scratch file as commands see it."""

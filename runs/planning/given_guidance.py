@@ -32,11 +32,11 @@ class Document:
 
 @dataclass(frozen=True)
 class LaidDocument:
-    """A suite's guidance with a document in place of one of its own."""
+    """A suite's guidance with one document replaced or added."""
 
     files: GuidanceFiles
     path: str
-    """Where the document is laid down."""
+    """Path of the document in the workspace."""
     name: str
     """The name of the version if it is new; empty if the document's own name says it."""
 

@@ -69,7 +69,7 @@ def baseline_of(run: Run, choice: str = "") -> Run | None:
     """Return the run's baseline, None if there is none.
 
     In order: the request's choice, the branch's pinned run, that of the suite and target, then the newest earlier
-    finished run of the same line, whatever its outcome: choosing only runs that passed would make chance look like a
+    finished run of the same line, with any outcome: choosing only runs that passed would make chance look like a
     regression. With `last-pass` it is the newest earlier one in which everything passed.
     """
     if choice.isdecimal():

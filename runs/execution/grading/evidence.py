@@ -24,21 +24,21 @@ Parser = Literal["events", "plain_text", "trace", "otel", "codex", "claude_code"
 
 
 class SuiteText(Given):
-    """A scenario file: its name tells the format where its content does not."""
+    """A scenario file; its name decides the format if its content doesn't."""
 
     name: Name = "suite.yaml"
     text: Text
 
 
 class Stream(Given):
-    """What an agent printed, and the reader for it."""
+    """An agent's output and its reader."""
 
     parser: Parser
     text: Text
 
 
 class Tokens(Given):
-    """Tokens that a model read and wrote."""
+    """A model's input and output tokens."""
 
     input: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
     output: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
@@ -58,22 +58,22 @@ class GivenEvidence(Given):
     """Captured evidence; omitted fields are unknown."""
 
     transcript: Text | None = None
-    """Output that is only text."""
+    """Output as plain text."""
     events: list[JsonValue] | None = None
-    """Structured events, preferred over the text where they hold a tool call."""
+    """Structured events, preferred over the text if they contain a tool call."""
     trace: list[JsonValue] | None = None
     stream: Stream | None = None
     answer: Text | None = None
     tool_calls: list[ToolCall] | None = None
-    """The calls themselves, in place of those that events would tell."""
+    """The calls, instead of those in events."""
     exit_code: Annotated[int, Field(ge=-LARGEST_EXIT_CODE, le=LARGEST_EXIT_CODE)] | None = 0
     timed_out: bool = False
     seconds: Annotated[float, Field(ge=0, le=1e9)] = 0.0
     usage: Tokens | None = None
     files: dict[Name, Text] = {}
-    """The workspace as the agent left it, by path; rubrics and attachments that the file names, too."""
+    """The workspace after the agent finished, by path; also the scenario's rubrics and attachments."""
     judge_reply: Text | dict[str, JsonValue] | None = None
-    """What a judge answers, for the scenario's own rubric to be read by."""
+    """A judge's answer, scored by the scenario's rubric."""
     seed: JsonValue = None
     snapshot: JsonValue = None
 
@@ -83,7 +83,7 @@ class Grading(Given):
 
     suite: SuiteText
     scenario: Name | None = None
-    """The scenario's key; null where the file has one only."""
+    """The scenario's key; null if the file has only one."""
     evidence: GivenEvidence = GivenEvidence()
 
 
@@ -98,7 +98,7 @@ def select_scenario(grading: Grading) -> ScenarioSpec:
         return specs[grading.scenario]
     keys = ", ".join(specs)
     problem = f"no scenario '{grading.scenario}'" if grading.scenario else "more than one scenario"
-    raise RequestError(f"{name} has {problem}. Name one of: {keys}.")
+    raise RequestError(f"{name} has {problem}. Choose one of: {keys}.")
 
 
 def _suite_files(name: str, grading: Grading) -> dict[str, bytes]:

@@ -133,9 +133,9 @@ class ComparedRuns:
         return sum(not (each.base and each.new) for each in self.scenarios)
 
 
-def two_runs(project: Project, asked: str) -> tuple[Run, Run] | None:
+def two_runs(project: Project, numbers: str) -> tuple[Run, Run] | None:
     """Return the two runs of a comma-separated pair of numbers; None unless both exist and differ."""
-    keys = [key_of(word.strip()) for word in asked.split(",")]
+    keys = [key_of(word.strip()) for word in numbers.split(",")]
     by_key = {run.pk: run for run in runs_of(project).defer(None).filter(pk__in=[key for key in keys if key])}
     runs = [by_key[key] for key in keys if key in by_key]
     return (runs[0], runs[1]) if len(keys) == len(runs) == 2 and runs[0] != runs[1] else None

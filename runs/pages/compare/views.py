@@ -24,10 +24,12 @@ def compare(request: ProjectRequest) -> HttpResponse:
         # The older run is the base, whichever was ticked first.
         ordered = sorted(chosen, key=lambda key: (len(key), key))
         return redirect(f"{reverse('compare', args=[request.access.project.slug])}?runs={','.join(ordered)}")
-    asked = chosen[0] if chosen else ""
-    runs = two_runs(request.access.project, asked)
+    numbers = chosen[0] if chosen else ""
+    runs = two_runs(request.access.project, numbers)
     if runs is None:
-        return render(request, "compare/choose_runs.html", {"asked": asked}, status=404 if asked else 200)
+        return render(
+            request, "compare/choose_runs.html", {"numbers": numbers}, status=404 if numbers else 200
+        )
     compared, show = compare_runs(*runs), request.GET.get("show", "")
     shown = show if show in FACETS else ""
     context = {

@@ -36,8 +36,8 @@ TITLES = {
 def regressions(request: ProjectRequest) -> HttpResponse:
     """List the matching alerts of one state, by default the untriaged ones."""
     project, filters = request.access.project, AlertListFilters.of(request.GET)
-    asked = request.GET.get("state", "")
-    state = asked if asked in AlertState.values else AlertState.UNTRIAGED.value
+    requested = request.GET.get("state", "")
+    state = requested if requested in AlertState.values else AlertState.UNTRIAGED.value
     counts = alert_counts(project, filters)
     members = members_of(project)
     page, cards = alert_page(project, state, filters, request.GET.get("before", ""))
@@ -67,9 +67,9 @@ def regressions(request: ProjectRequest) -> HttpResponse:
     )
 
 
-def _assignees(members: Mapping[str, Any], asked: str) -> list[tuple[str, str]]:
+def _assignees(members: Mapping[str, Any], selected: str) -> list[tuple[str, str]]:
     """Return the filter's choices, including the selected person even if not a member."""
-    names = [*members, *({asked} - {"", NOBODY, *members})]
+    names = [*members, *({selected} - {"", NOBODY, *members})]
     return [("", "Anyone"), (NOBODY, "Nobody"), *((name, name) for name in names)]
 
 

@@ -18,7 +18,7 @@ from runs.targets.entries import Entry, reference
 from scenarios.formats.positions import Document, Positions
 
 
-def agent_limit(definition: Mapping[str, Json], asked: float) -> float | None:
+def agent_limit(definition: Mapping[str, Json], seconds: float) -> float | None:
     """Return an agent's time limit in seconds: the lower of the trial's and the target's.
 
     None if the target's limit is a variable, which only workers know, or invalid.
@@ -26,11 +26,11 @@ def agent_limit(definition: Mapping[str, Json], asked: float) -> float | None:
     entry = dict(definition)
     own = Entry(Document("target", entry, Positions()), (), entry).fields().get("timeout_seconds")
     if own is None:
-        return asked
+        return seconds
     if reference(own) or not isinstance(own, int | float | str):
         return None
     try:
-        return min(asked, float(own))
+        return min(seconds, float(own))
     except ValueError:
         return None
 

@@ -24,9 +24,9 @@ def _chosen_suite(
 ) -> tuple[list[Suite], Suite | None]:
     """Return the project's suites and the requested one, else `default`'s, else the first."""
     suites = list(Suite.objects.filter(project=project))
-    asked = next((suite for suite in suites if suite.slug == slug), None)
-    if asked or not suites:
-        return suites, asked
+    requested = next((suite for suite in suites if suite.slug == slug), None)
+    if requested or not suites:
+        return suites, requested
     newest = default(project)
     return suites, next((suite for suite in suites if suite.pk == newest), suites[0])
 

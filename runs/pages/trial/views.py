@@ -35,8 +35,8 @@ def _trial(request: ProjectRequest, pk: int) -> Trial:
 @project_page()
 def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show what the agent did, and why the trial passed or failed."""
-    asked = request.GET.get("part", "")
-    part = asked if asked in PARTS else PARTS[0]
+    requested = request.GET.get("part", "")
+    part = requested if requested in PARTS else PARTS[0]
     start = key_of(request.GET.get("from", "")) or 0
     page = trial_page(_trial(request, pk), start)
     may_run = request.access.may("run")

@@ -52,9 +52,11 @@ def test_a_batch_that_cannot_be_handed_in_falls_back_case_by_case(models, turns,
     assert preparation.prepare_run(run.pk)
     run = carried(run)
     (warning,) = run.warnings
-    assert warning.startswith("The cases are asked one by one") and reason in warning
+    assert warning.startswith("The cases are sent one by one") and reason in warning
     assert answers(run) == {f"{key}-0": city for key, city in CITIES.items()}
-    assert all(any("Asked for itself" in note for note in t.detail["notes"]) for t in run.trial_set.all())
+    assert all(
+        any("Sent as a single request" in note for note in t.detail["notes"]) for t in run.trial_set.all()
+    )
     assert models.script.batches == {}
 
 
@@ -85,7 +87,7 @@ def test_only_the_cases_that_failed_in_the_batch_are_asked_again(models, kind):
     preparation.prepare_run(run.pk)
     run = carried(run)
     (warning,) = run.warnings
-    assert warning.startswith("1 of 3 cases are asked one by one") and "refused" in warning
+    assert warning.startswith("1 of 3 cases are sent one by one") and "refused" in warning
     assert answers(run) == {f"{key}-0": city for key, city in CITIES.items()}
     single = [*models.script.requests("/chat/completions"), *models.script.requests("/messages")]
     assert len(single) == 1
@@ -99,7 +101,7 @@ def test_an_answer_that_is_missing_is_asked_for(models):
     del models.script.batches["batch_1"].requests[0]
     run = carried(run)
     assert run.warnings == [
-        "1 of 3 cases are asked one by one, not in the batch: the batch brought no answer for them."
+        "1 of 3 cases are sent one by one, not in the batch: the batch had no answer for them."
     ]
     assert len(models.script.requests("/chat/completions")) == 1
 

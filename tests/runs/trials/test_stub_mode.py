@@ -75,7 +75,7 @@ def test_the_answer_is_the_final_one_even_if_it_is_empty():
 
 def test_a_tool_without_stub_is_reported_and_noted():
     recording = converse(invocation(stubs={}), Scripted(CALL, DONE))
-    assert "have no stub, and was told so: get_weather." in recording.notes[-1]
+    assert "tools without a stub and got an error: get_weather." in recording.notes[-1]
     (call,) = tool_calls(parse(recording.parser, recording.raw))
     assert call.success is False
 
