@@ -17,6 +17,8 @@ class Standard(NamedTuple):
     gates: str
     judge: str = ""
     rubric: str = ""
+    pattern: str = ""
+    """What finds the tool's commands."""
     judge_model: str = ""
     """The target that judged, with its definition; empty where nothing judged."""
     prices: str = ""
@@ -26,7 +28,7 @@ class Standard(NamedTuple):
 DECIDING = frozenset(("task", "gates", "judge", "rubric", "judge_model"))
 """The parts that decide whether a trial passes."""
 _BY_LAYER = {
-    "interaction": frozenset(("task",)),
+    "interaction": frozenset(("task", "pattern")),
     "gates": frozenset(("task", "gates")),
     "assertions": frozenset(("task", "gates")),
     "judge": frozenset(("task", "rubric", "judge", "judge_model")),
@@ -50,6 +52,11 @@ def comparability(before: Standard, after: Standard) -> Reasons:
     """Return the parts of a scenario that changed; results that depend on none of them can be compared."""
     pairs = zip(Standard._fields, before, after, strict=True)
     return tuple(part for part, old, new in pairs if old != new)
+
+
+def outcome_parts(before: Standard, after: Standard) -> Reasons:
+    """Return the parts that changed of those that decide outcomes; nothing where outcomes can be compared."""
+    return tuple(part for part in comparability(before, after) if part in DECIDING)
 
 
 def outcome_reasons(reasons: Mapping[str, Reasons]) -> dict[str, Reasons]:

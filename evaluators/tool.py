@@ -15,3 +15,5 @@ class Tool(Value):
     env: dict[str, str] = Field(default_factory=dict)
     health_check: str = ""
     version_command: str = ""
+    files: tuple[str, ...] = ()
+    """Patterns of files in the fixture that are the tool, beside its binary."""

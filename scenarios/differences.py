@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from evaluators.comparability import Standard, comparability
+from evaluators.comparability import DECIDING, Standard, comparability
 from evaluators.model import Json
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.guidance import named_guidelines
@@ -19,13 +19,14 @@ from scenarios.hashing import (
     plain,
     rubric_hash,
     scenario_hash,
+    task_fixture_hashes,
     task_hash,
 )
 from scenarios.models import SuiteEntry, SuiteVersion
 from scenarios.spec import ScenarioSpec
 from scenarios.text_difference import TextDifference, text_difference
 
-PARTS = ("task_hash", "gates_hash", "judge_hash", "rubric__sha256")
+PARTS = ("task_hash", "gates_hash", "judge_hash", "rubric__sha256", "command_pattern")
 """Columns of a scenario version that make up its `Standard`."""
 _NOT_SHOWN = {"key", "file", "line"}
 
@@ -79,7 +80,7 @@ class Difference:
     @property
     def incomparable(self) -> int:
         """The number of common scenarios with results that are not comparable."""
-        return sum(bool(each.parts) for each in self.scenarios)
+        return sum(bool(DECIDING & set(each.parts)) for each in self.scenarios)
 
     @property
     def summary(self) -> str:
@@ -122,16 +123,21 @@ def parsed_contents(parsed: ParsedSuite) -> dict[str, Content]:
     """Return the scenarios of a suite that is not stored yet, like `contents_of`."""
     named = named_guidelines(parsed)
     fixtures = {name: fixture_hash(files, named) for name, files in parsed.fixtures.items()}
-    return {spec.key: _content(spec, fixtures.get(spec.worker_fixture, "")) for spec in parsed.scenarios}
+    tasks = task_fixture_hashes(parsed)
+    return {
+        spec.key: _content(spec, fixtures.get(spec.worker_fixture, ""), tasks[spec.key])
+        for spec in parsed.scenarios
+    }
 
 
-def _content(spec: ScenarioSpec, fixture: str) -> Content:
-    judge = spec.criteria.judge
+def _content(spec: ScenarioSpec, fixture: str, task_fixture: str) -> Content:
+    judge, tool = spec.criteria.judge, spec.criteria.tool
     parts = Standard(
-        task_hash(spec, fixture),
+        task_hash(spec, task_fixture),
         gates_hash(spec.criteria),
         judge_hash(judge),
         rubric_hash(judge.rubric) if judge else "",
+        tool.command_pattern if tool else "",
     )
     return Content(scenario_hash(spec, fixture), parts, plain(spec))
 

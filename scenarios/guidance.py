@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any
-
-import re2
 
 from scenarios.formats.parsed import Fixture, FixtureFile, ParsedSuite
+from scenarios.globs import matches
 
 Guidance = tuple[FixtureFile, ...]
 """A guidance version: a set of (path, content), sorted by path."""
@@ -29,7 +25,7 @@ GUIDANCE_PATTERNS = (
 
 def is_guidance(path: str, extra: Sequence[str] = ()) -> bool:
     """Tell a guidance file by its path in the workspace; `extra` are further patterns of the project."""
-    return any(_compiled(pattern).fullmatch(path) for pattern in (*GUIDANCE_PATTERNS, *extra))
+    return any(matches(path, pattern) for pattern in (*GUIDANCE_PATTERNS, *extra))
 
 
 def split(fixture: Fixture, extra: Sequence[str] = ()) -> tuple[Fixture, Guidance]:
@@ -153,14 +149,3 @@ def _by_path(files: Iterable[FixtureFile]) -> dict[str, FixtureFile]:
 
 def _sorted(files: Iterable[FixtureFile]) -> tuple[FixtureFile, ...]:
     return tuple(sorted(files, key=lambda file: file.path))
-
-
-_GLOB = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
-_MEANING = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> Any:
-    # RE2, as patterns of a project are as untrusted as any.
-    parts = (_MEANING.get(part) or re.escape(part) for part in _GLOB.findall(pattern))
-    return re2.compile("(?s)" + "".join(parts))

@@ -11,22 +11,30 @@ from pydantic import BaseModel
 from evaluators.criteria import Criteria
 from evaluators.judges.rubric import JudgeCriteria, Rubric
 from evaluators.model import Json
+from evaluators.tool import Tool
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
-from scenarios.guidance import split
+from scenarios.guidance import named_guidelines, split
 from scenarios.spec import ScenarioSpec
+from scenarios.tool_files import split_tool
 
 _NO_TASK = {
     *("key", "description", "tags", "tier", "cost", "matrix", "file", "line", "criteria"),
     *("difficulty", "bug_ref", "metadata", "conversation", "target"),
 }
 _NO_GATES = {"tool", "scripts", "judge", "composite"}
-_TOOL_CHECKS = {"health_check", "version_command"}
+_NO_TASK_OF_TOOL = {"health_check", "version_command", "command_pattern", "files"}
 
 
 def content_hash(value: Json) -> str:
     """Return the SHA-256 of a JSON value, independent of key order."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def joint_hash(hashes: Iterable[str]) -> str:
+    """Return the only hash, else a hash over all of them; empty without any."""
+    found = sorted({each for each in hashes if each})
+    return found[0] if len(found) == 1 else (content_hash(found) if found else "")
 
 
 def files_hash(files: Iterable[FixtureFile], *, modes: bool = True) -> str:
@@ -51,19 +59,26 @@ def fixture_hash(fixture: Sequence[FixtureFile], extra: Sequence[str] = ()) -> s
     return files_hash(rest)
 
 
+def task_fixture_hash(fixture: Sequence[FixtureFile], tool: Tool | None, extra: Sequence[str] = ()) -> str:
+    """Return the hash of a fixture without its guidance and without the tool, which have versions of their own."""
+    rest, _ = split(tuple(fixture), extra)
+    rest, _ = split_tool(rest, tool)
+    return files_hash(rest)
+
+
 def plain(value: BaseModel, exclude: set[str] | None = None) -> Json:
     """Return a value as JSON without defaults, so new fields do not change hashes."""
     return value.model_dump(mode="json", exclude=exclude, exclude_defaults=True)
 
 
 def task_hash(spec: ScenarioSpec, fixture: str = "") -> str:
-    """Return the hash of the task; `fixture` is the hash of the workspace.
+    """Return the hash of the task; `fixture` is the hash of the workspace without the tool (`task_fixture_hash`).
 
-    The fixture counts by content, not by name.
+    The fixture counts by content, not by name. The command pattern only changes which commands are measured.
     """
     task = plain(spec, _NO_TASK | {"fixture"})
     tool = spec.criteria.tool
-    checked_tool = plain(tool, _TOOL_CHECKS) if tool else None
+    checked_tool = plain(tool, _NO_TASK_OF_TOOL) if tool else None
     return content_hash({"task": task, "tool": checked_tool, "fixture": fixture})
 
 
@@ -86,6 +101,22 @@ def scenario_hash(spec: ScenarioSpec, fixture: str = "") -> str:
     """Return the hash of a scenario version, without file and line."""
     content = plain(spec, {"file", "line"})
     return content_hash({"spec": content, "fixture": fixture})
+
+
+def task_fixture_hashes(suite: ParsedSuite) -> dict[str, str]:
+    """Return each scenario's `task_fixture_hash` by key; empty without a fixture."""
+    named, found = named_guidelines(suite), dict[tuple[str, str], str]()
+    hashes: dict[str, str] = {}
+    for spec in suite.scenarios:
+        name, tool = spec.worker_fixture, spec.criteria.tool
+        if name not in suite.fixtures:
+            hashes[spec.key] = ""
+            continue
+        key = name, tool.model_dump_json() if tool else ""
+        if key not in found:
+            found[key] = task_fixture_hash(suite.fixtures[name], tool, named)
+        hashes[spec.key] = found[key]
+    return hashes
 
 
 def suite_hash(suite: ParsedSuite, extra: Sequence[str] = ()) -> str:

@@ -19,7 +19,7 @@ from scenarios.formats import parse_files
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.problems import Problem
 from scenarios.guidance import named_guidelines, suite_guidance
-from scenarios.hashing import content_hash, rubric_hash, suite_hash
+from scenarios.hashing import content_hash, rubric_hash, suite_hash, task_fixture_hashes
 from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion, Upload
 from scenarios.storing import keep_fixture, keep_guidance, keep_scenarios
 
@@ -121,7 +121,7 @@ def _new_version(
     )
     named = named_guidelines(parsed)
     fixtures = {name: keep_fixture(suite.project, files, named) for name, files in parsed.fixtures.items()}
-    scenario_versions = keep_scenarios(suite, parsed.scenarios, fixtures)
+    scenario_versions = keep_scenarios(suite, parsed.scenarios, fixtures, task_fixture_hashes(parsed))
     SuiteEntry.objects.bulk_create(
         [
             SuiteEntry(suite_version=version, scenario_version=scenario_version, position=position)

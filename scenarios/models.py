@@ -145,6 +145,8 @@ class ScenarioVersion(models.Model):
     fixture = models.ForeignKey(Fixture, on_delete=models.PROTECT, null=True, related_name="+")
     rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, null=True, related_name="+")
     task_hash = models.CharField(max_length=64)
+    command_pattern = models.TextField(blank=True, default="")
+    """The pattern of the tool's commands in effect, which decides what the interaction metrics measure."""
     gates_hash = models.CharField(max_length=64)
     judge_hash = models.CharField(max_length=64, blank=True)
     created = models.DateTimeField(default=timezone.now)

@@ -108,13 +108,22 @@ def guidance_files(guidance: Guidance | None) -> FixtureFiles:
 
 
 def keep_scenarios(
-    suite: Suite, specs: Sequence[ScenarioSpec], fixtures: Mapping[str, Fixture]
+    suite: Suite,
+    specs: Sequence[ScenarioSpec],
+    fixtures: Mapping[str, Fixture],
+    task_fixtures: Mapping[str, str],
 ) -> list[ScenarioVersion]:
-    """Store new scenario versions and return the versions of all scenarios in order, with few queries."""
+    """Store new scenario versions and return the versions of all scenarios in order, with few queries.
+
+    `task_fixtures` are the scenarios' `task_fixture_hash` by key.
+    """
     known = {scenario.key: scenario for scenario in suite.scenarios.all()}
     fresh = [Scenario(suite=suite, key=spec.key) for spec in specs if spec.key not in known]
     known |= {scenario.key: scenario for scenario in Scenario.objects.bulk_create(fresh, batch_size=500)}
-    wanted = [_version(suite, known[spec.key], spec, fixtures.get(spec.worker_fixture)) for spec in specs]
+    wanted = [
+        _version(suite, known[spec.key], spec, fixtures.get(spec.worker_fixture), task_fixtures[spec.key])
+        for spec in specs
+    ]
     stored = ScenarioVersion.objects.filter(scenario__suite=suite).defer("content")
     found = {(version.scenario_id, version.sha256): version for version in stored}
     absent = [each for each in wanted if (each.scenario_id, each.sha256) not in found]
@@ -124,7 +133,7 @@ def keep_scenarios(
 
 
 def _version(
-    suite: Suite, scenario: Scenario, spec: ScenarioSpec, fixture: Fixture | None
+    suite: Suite, scenario: Scenario, spec: ScenarioSpec, fixture: Fixture | None, task_fixture: str
 ) -> ScenarioVersion:
     criteria, fixture_sha = spec.criteria, fixture.sha256 if fixture else ""
     return ScenarioVersion(
@@ -133,7 +142,8 @@ def _version(
         content=plain(spec),
         fixture=fixture,
         rubric=keep_rubric(suite.project, criteria.judge.rubric) if criteria.judge else None,
-        task_hash=task_hash(spec, fixture_sha),
+        task_hash=task_hash(spec, task_fixture),
+        command_pattern=criteria.tool.command_pattern if criteria.tool else "",
         gates_hash=gates_hash(criteria),
         judge_hash=judge_hash(criteria.judge),
     )

@@ -29,9 +29,11 @@ from runs.targets.resolve import resolve_target
 from runs.worker_settings import containment, variables_of
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.guidance import Guidance as GuidanceFiles
+from scenarios.hashing import files_hash, joint_hash
 from scenarios.models import Fixture
 from scenarios.spec import ScenarioSpec
 from scenarios.storing import guidance_files, unpack
+from scenarios.tool_files import split_tool
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -87,6 +89,12 @@ class RunContext:
         for fixture, tool in rows:
             first.setdefault(json.dumps(tool, sort_keys=True), fixture)
         return tuple((Tool.model_validate_json(tool), load_fixture(pk)) for tool, pk in first.items())
+
+    @cached_property
+    def tool_files_hash(self) -> str:
+        """The hash of the tools that lie in the fixtures; empty if none does."""
+        found = {files_hash(own) for tool, files in self.tools if (own := split_tool(files, tool)[1])}
+        return joint_hash(found)
 
     def workspace(self, folder: TrialFolder, env: Mapping[str, str], tool: Tool | None) -> LocalWorkspace:
         """Return a trial's workspace for commands and gates."""

@@ -12,7 +12,7 @@ from runs.execution.context import RunContext
 from runs.execution.judges import judge_names, judge_target
 from runs.targets.versions import definition_hash
 from runs.worker_settings import containment
-from scenarios.hashing import content_hash
+from scenarios.hashing import joint_hash
 
 LONGEST_NAME = 200
 """Most characters of the names of one part."""
@@ -34,10 +34,11 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
     return {
         "suite_version": run.suite_version.number,
         "suite_sha256": run.suite_version.sha256,
-        "fixture": _joint(row[0] for row in rows),
+        "fixture": joint_hash(row[0] for row in rows),
         "guidance": run.guidance.sha256 if run.guidance else "",
-        "rubric": _joint(row[1] for row in rows),
+        "rubric": joint_hash(row[1] for row in rows),
         "tool_version": tool_version,
+        "tool_files": context.tool_files_hash,
         "target": run.target.name,
         "target_sha256": definition_hash(run.target.definition),
         "endpoint": str(run.target.definition.get("url") or ""),
@@ -93,9 +94,3 @@ def _names(**used: Iterable[Any]) -> dict[str, str]:
     """Return readable names of the hashed parts, comma-separated; results don't depend on them."""
     found = {part: sorted({str(each) for each in names if each}) for part, names in used.items()}
     return {part: ", ".join(names)[:LONGEST_NAME] for part, names in found.items() if names}
-
-
-def _joint(hashes: Any) -> str:
-    """Return the only hash, else a hash over all of them."""
-    found = sorted({each for each in hashes if each})
-    return found[0] if len(found) == 1 else (content_hash(found) if found else "")

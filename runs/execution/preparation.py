@@ -32,6 +32,7 @@ from runs.queue.statements import storable
 from runs.queue.transactions import write_transaction
 from runs.targets.check import store_availability
 from runs.targets.versions import version_of
+from runs.warehouse.run_rows import SHORT_HASH
 from scenarios.formats.parsed import Fixture
 from scenarios.models import ScenarioVersion
 from scenarios.spec import ScenarioSpec
@@ -116,7 +117,8 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     for tool, files in context.tools:
         version = _check_tool(context, tool, files, warnings)
         tool_version = tool_version or version
-    return tool_version, availability.version
+    files_version = context.tool_files_hash[:SHORT_HASH]
+    return tool_version or (f"files {files_version}" if files_version else ""), availability.version
 
 
 def _check_registry(context: RunContext) -> None:

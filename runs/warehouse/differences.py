@@ -18,6 +18,7 @@ LABELS = {
     "rubric": "Rubric",
     "tool_version": "Tool",
     "tool": "Tool",
+    "tool_files": "Tool's files",
     "target": "Target",
     "target_sha256": "Target's definition",
     "provider": "Provider",
@@ -29,7 +30,9 @@ LABELS = {
     "evalhub": "evalhub",
     "sandbox": "Sandbox",
 }
-HASHES = frozenset(("suite_sha256", "fixture", "guidance", "rubric", "target_sha256", "judge_sha256"))
+HASHES = frozenset(
+    ("suite_sha256", "fixture", "guidance", "rubric", "tool_files", "target_sha256", "judge_sha256")
+)
 DIGITS = 8
 LONGEST_VALUE = 300
 """Characters of a value in a target's definition."""

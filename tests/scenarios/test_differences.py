@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evaluators.comparability import Standard
 from scenarios.bundles import Bundle
 from scenarios.differences import (
     Changed,
@@ -40,7 +41,7 @@ def compared(after: bytes, before: bytes = FILE):
 
 
 def content(sha256: str, *parts: str) -> Content:
-    return Content(sha256, parts or ("t", "g", "j", "r"))
+    return Content(sha256, Standard(*(parts or ("t", "g", "j", "r"))))
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,11 @@ from scenarios.hashing import (
     rubric_hash,
     scenario_hash,
     suite_hash,
+    task_fixture_hash,
     task_hash,
 )
 from scenarios.spec import Cost, Limits, ScenarioSpec
+from scenarios.tool_files import is_tool_file
 
 SPEC = ScenarioSpec(key="a", prompt="x", fixture="f", criteria=Criteria(tool=Tool(binary="t")))
 RUBRIC = Rubric(name="r.yaml", criteria=(Criterion(id="a", weight=1),))
@@ -45,6 +47,8 @@ SAME_TASK = {
     "place": spec(file="other.yaml", line=9),
     "name of the fixture": spec(fixture="g"),
     "health check": with_tool(health_check="t --help"),
+    "command pattern": with_tool(command_pattern="t"),
+    "the tool's files": with_tool(files=("lib/**",)),
     "gates": spec(criteria=Criteria(tool=Tool(binary="t"), gates=(FileExists(path="x"),))),
 }
 OTHER_TASK = {
@@ -52,7 +56,6 @@ OTHER_TASK = {
     "setup": spec(setup=("x",)),
     "limits": spec(limits=Limits(timeout_seconds=1)),
     "environment": with_tool(env={"A": "1"}),
-    "pattern": with_tool(command_pattern="t"),
 }
 
 
@@ -119,3 +122,33 @@ OTHER_SUITES = {
 @pytest.mark.parametrize("other", OTHER_SUITES.values(), ids=OTHER_SUITES)
 def test_other_content_is_another_suite_version(other):
     assert suite_hash(other) != suite_hash(suite())
+
+
+FILES = (
+    FixtureFile("taskmgr", b"v1", executable=True),
+    FixtureFile("lib/core.py", b"v1"),
+    FixtureFile("data/tasks.json", b"[]"),
+)
+
+
+@pytest.mark.parametrize("binary", ["taskmgr", "./taskmgr"])
+def test_another_version_of_the_tool_is_no_other_task(binary):
+    tool = Tool(binary=binary, files=("lib/**",))
+    newer = (FixtureFile("taskmgr", b"v2"), FixtureFile("lib/core.py", b"v2"), FILES[2])
+    assert task_fixture_hash(FILES, tool) == task_fixture_hash(newer, tool)
+    assert task_fixture_hash(FILES, Tool(binary=binary)) != task_fixture_hash(newer, Tool(binary=binary))
+    assert task_fixture_hash(FILES, None) != task_fixture_hash(newer, None)
+
+
+def test_other_data_beside_the_tool_is_another_task():
+    tool = Tool(binary="taskmgr")
+    newer = (*FILES[:2], FixtureFile("data/tasks.json", b"[1]"))
+    assert task_fixture_hash(FILES, tool) != task_fixture_hash(newer, tool)
+
+
+@pytest.mark.parametrize(
+    ("binary", "is_tool"),
+    [("tool", True), ("bin/tool", True), ("data/tool", False), ("tool.txt", False)],
+)
+def test_a_binary_is_the_tool_at_the_root_or_in_bin(binary, is_tool):
+    assert is_tool_file(binary, Tool(binary="tool")) is is_tool

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import key_of
-from evaluators.comparability import Reasons, Standard, comparability, sentence
+from evaluators.comparability import Reasons, Standard, outcome_parts, sentence
 from evaluators.regression import MeasureChange
 from runs.models import Measure, Run, TargetVersion, Trial
 from runs.models.trial import TrialState
@@ -201,7 +201,7 @@ def _compared(key: str, before: _Side | None, after: _Side | None) -> ComparedSc
         key,
         tuple(before.outcomes) if before else (),
         tuple(after.outcomes) if after else (),
-        comparability(before.standard, after.standard) if before and after else (),
+        outcome_parts(before.standard, after.standard) if before and after else (),
     )
 
 

@@ -16,6 +16,7 @@ from scenarios.formats.secrets import is_credential
 from scenarios.formats.toml_text import read_toml
 from scenarios.formats.upload import UploadedFiles
 from scenarios.formats.validation import validate
+from scenarios.tool_files import problems_of
 
 FILE_NAME = "llm-tool-test-config.toml"
 FIXTURE_FOLDERS = ("llm-test-fixtures", "fixtures")
@@ -61,6 +62,10 @@ def target_problems(target: Target, document: Document, at: Location) -> list[Pr
         )
         for name, value in target.env.items()
         if is_credential(name, value)
+    ]
+    problems += [
+        document.problem((*at, "files"), sentence, fix="Fix the path.", id="format/tool-file-outside")
+        for sentence in problems_of(target.files)
     ]
     if target.command_pattern.strip():
         problems += _pattern_problems(target.command_pattern, document, (*at, "command_pattern"))

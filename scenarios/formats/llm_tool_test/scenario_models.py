@@ -45,6 +45,7 @@ class Target(Mirror):
     health_check: str = ""
     version_command: str = ""
     env: Environment = Field(default_factory=dict)
+    files: list[Text] = Field(default_factory=list)
 
 
 class Task(Mirror):

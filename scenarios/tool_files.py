@@ -1,0 +1,38 @@
+"""Tell the files of a fixture that are the tool under test: another version of them is no other task."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from evaluators.tool import Tool
+from scenarios.formats.parsed import Fixture
+from scenarios.globs import matches
+
+_FOLDERS = ("", "bin/")
+"""Where a tool that is named without a path lies."""
+
+
+def is_tool_file(path: str, tool: Tool | None) -> bool:
+    """Return whether a file of the workspace is the tool: its binary, or matched by one of its `files` patterns."""
+    if tool is None:
+        return False
+    binary = posixpath.normpath(tool.binary) if tool.binary else ""
+    places = {binary} if "/" in binary else {folder + binary for folder in _FOLDERS if binary}
+    return path in places or any(matches(path, pattern) for pattern in tool.files)
+
+
+def split_tool(fixture: Fixture, tool: Tool | None) -> tuple[Fixture, Fixture]:
+    """Return a fixture without the tool's files, and these."""
+    is_tool = [is_tool_file(file.path, tool) for file in fixture]
+    rest = tuple(file for file, own in zip(fixture, is_tool, strict=True) if not own)
+    return rest, tuple(file for file, own in zip(fixture, is_tool, strict=True) if own)
+
+
+def problems_of(patterns: Sequence[str]) -> list[str]:
+    """Return what is wrong with `files` patterns, one sentence each."""
+    return [
+        f"'{pattern}' leads out of the workspace. "
+        for pattern in patterns
+        if pattern.startswith("/") or ".." in pattern.split("/")
+    ]
