@@ -51,8 +51,8 @@ def test_a_reader_who_leaves_early_changes_nothing(start: Start, path: str, code
     os.close(reader)
     process = start("check_scenarios", path, stdout=writer)
     os.close(writer)
-    _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (code, "")
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (code, "")
 
 
 @pytest.mark.parametrize("words", [("help",), ("migrate", "--help"), ("showmigrations",)])
@@ -61,24 +61,24 @@ def test_nor_does_one_of_djangos_own_commands(start: Start, words: tuple[str, ..
     os.close(reader)
     process = start(*words, stdout=writer)
     os.close(writer)
-    _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (0, "")
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
 
 
 def test_a_full_output_device_is_reported(start: Start) -> None:
     with Path("/dev/full").open("w") as full:
         process = start("check_scenarios", "scenarios/examples/git-basics", stdout=full)
-        _, said = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert said == "The output cannot be written: No space left on device. Send it elsewhere.\n"
+    assert err == "The output cannot be written: No space left on device. Send it elsewhere.\n"
 
 
 def test_a_closed_output_is_none(start: Start) -> None:
     process = start(
         "check_scenarios", "scenarios/examples/git-basics", stdout=None, preexec_fn=lambda: os.close(1)
     )
-    _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (0, "")
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
 
 
 def test_an_interrupted_command_says_so(start: Start, tmp_path: Path) -> None:
@@ -88,5 +88,5 @@ def test_an_interrupted_command_says_so(start: Start, tmp_path: Path) -> None:
     # Opened once the command reads at the other end.
     with request.open("w"):
         process.send_signal(signal.SIGINT)
-        out, said = process.communicate(timeout=60)
-    assert (process.returncode, out, said) == (130, "", "Interrupted.\n")
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "Interrupted.\n")

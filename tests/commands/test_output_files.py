@@ -37,8 +37,8 @@ def test_a_run_does_not_begin_where_its_files_could_not_be_written(tmp_path: Pat
 def test_an_export_over_a_folder_is_refused_and_leaves_nothing(tmp_path: Path, run: Run) -> None:
     (tmp_path / "folder").mkdir()
     ended = call("export_run", str(run.pk), "--output", str(tmp_path / "folder"))
-    said = f"{tmp_path}/folder can't be written: Is a directory. Use another path."
-    assert (ended.code, ended.err.strip()) == (2, said)
+    sentence = f"{tmp_path}/folder can't be written: Is a directory. Use another path."
+    assert (ended.code, ended.err.strip()) == (2, sentence)
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
 
 

@@ -23,7 +23,7 @@ def suite(db: None) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "sentence"),
     [
         (["--tier", "-1"], "--tier is -1: input should be greater than or equal to 0."),
         (["--timeout-seconds", "inf"], "--timeout-seconds is inf: input should be a finite number."),
@@ -34,9 +34,9 @@ def suite(db: None) -> str:
     ],
 )
 @pytest.mark.parametrize("mode", ["--now", "--dry-run"])
-def test_an_invalid_option_is_reported(suite, words, said, mode):
+def test_an_invalid_option_is_reported(suite, words, sentence, mode):
     ended = call("run_scenarios", suite, "--target", "one", *words, mode)
-    assert (ended.code, ended.err.strip()) == (2, said)
+    assert (ended.code, ended.err.strip()) == (2, sentence)
     assert not Launch.objects.exists()
 
 
@@ -57,8 +57,8 @@ def test_guidance_that_is_too_large_is_reported(suite, tmp_path):
 
 
 def test_counts_are_in_the_number_they_have(suite, tmp_path):
-    said = call("run_scenarios", suite, "--target", "one", "--only", "create", "--dry-run").out
-    assert said.strip() == "small v1 on one: 1 trial"
+    out = call("run_scenarios", suite, "--target", "one", "--only", "create", "--dry-run").out
+    assert out.strip() == "small v1 on one: 1 trial"
     (tmp_path / "tab.yaml").write_text("a:\n\tb: 1\n")
     assert call("check_scenarios", str(tmp_path / "tab.yaml")).out.strip().endswith("1 problem, 0 hints.")
 

@@ -25,7 +25,7 @@ SECRET = "a-secret-of-the-tests-that-is-long-enough-for-everybody"
 
 
 @pytest.mark.services
-def test_a_command_with_the_workers_network_gets_nothing_from_the_broker(tmp_path: Path):
+def test_a_command_on_the_workers_network_gets_no_broker_data(tmp_path: Path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

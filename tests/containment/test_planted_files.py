@@ -104,7 +104,7 @@ def test_a_fifo_is_opened_without_waiting(inside, opening):
 
 
 @OPENINGS
-def test_a_missing_file_is_told_from_other_errors(inside, opening):
+def test_a_missing_file_differs_from_other_errors(inside, opening):
     with pytest.raises(FileNotFoundError):
         opening(inside, "none/of/it", os.O_RDONLY)
     assert not exists_beneath(inside, "none/of/it")

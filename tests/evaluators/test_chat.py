@@ -106,7 +106,7 @@ def test_it_finds_the_cost(value):
     assert read({"response": "", **value}).cost_usd == 0.5
 
 
-def test_what_is_not_told_is_not_known():
+def test_omitted_values_are_unknown():
     found = read({"response": "hi"})
     assert (found.usage, found.cost_usd, found.source) == (None, None, "transcript")
     assert read({"response": "hi", "toolCalls": []}).source == "events"
@@ -233,6 +233,6 @@ def test_an_item_is_placed_at_a_path(value, path, result):
 
 
 @pytest.mark.parametrize("path", ["", ".", "a..b", "[0]", "a[x]", "a[0"])
-def test_a_path_that_is_none_is_told(path):
+def test_an_invalid_path_is_reported(path):
     with pytest.raises(ValueError, match="is no path"):
         placed({}, path, "x")

@@ -85,7 +85,7 @@ def test_a_format_without_events_in_lines_tells_nothing(parser: str) -> None:
     assert latest_call(parser, lines(call("ls"))) == ""
 
 
-def test_only_the_end_of_a_flood_is_looked_at() -> None:
+def test_only_the_end_of_a_flood_is_read() -> None:
     other = lines({"type": "message", "text": "Well."})
     assert latest_call("events", lines(call("ls")) + other * (MOST_LINES - 2)) == "ls"
     assert latest_call("events", lines(call("ls")) + other * MOST_LINES) == ""
@@ -96,7 +96,7 @@ def test_an_empty_text_has_no_tokens() -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_the_calls_of_a_recorded_session_are_counted_however_it_comes_in_parts(agent: str) -> None:
+def test_a_recorded_sessions_calls_are_counted_in_any_parts(agent: str) -> None:
     raw = (STREAMS / f"{agent}.jsonl").read_bytes()
     for size in (1, 2, 7, 1000):
         each = raw.splitlines(keepends=True)
@@ -108,17 +108,17 @@ def test_the_calls_of_a_recorded_session_are_counted_however_it_comes_in_parts(a
         assert told.count
 
 
-def test_what_has_told_of_something_else_has_made_no_calls() -> None:
+def test_other_events_report_no_calls() -> None:
     assert CallsSoFar("codex").told(lines({"type": "thread.started"})) == CallsTold("", 0)
 
 
-def test_the_last_call_stays_while_nothing_is_told() -> None:
+def test_the_last_call_stays_while_nothing_is_reported() -> None:
     calls = CallsSoFar("events")
     calls.told(lines(call("ls"), call("ls"), call("pwd")))
     assert calls.told(b"") == CallsTold("pwd", 3)
 
 
-def test_a_call_that_is_told_of_again_is_counted_once() -> None:
+def test_a_call_that_is_reported_again_is_counted_once() -> None:
     calls = CallsSoFar("events")
     calls.told(lines(call("ls", id="1"), call("ls", id="2")))
     assert calls.told(lines(call("ls", id="1"))).count == 2
@@ -145,7 +145,7 @@ def test_more_calls_than_are_remembered_are_not_counted() -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_the_last_calls_exit_code_is_that_of_the_recorded_session_at_any_moment(agent: str) -> None:
+def test_the_last_calls_exit_code_matches_at_any_moment(agent: str) -> None:
     raw = (STREAMS / f"{agent}.jsonl").read_bytes()
     seen = set()
     watched, so_far = CallsSoFar(agent), b""
@@ -187,10 +187,12 @@ def result(code: int, **changes: Any) -> dict[str, Any]:
         "no call",
     ],
 )
-def test_an_exit_code_is_told_of_the_last_call_only(told: list[dict[str, Any]], code: int | None) -> None:
+def test_an_exit_code_is_reported_for_the_last_call_only(
+    told: list[dict[str, Any]], code: int | None
+) -> None:
     assert CallsSoFar("events").told(lines(*told)).exit_code == code
 
 
-def test_a_result_without_an_id_is_nobodys_once_something_was_not_seen() -> None:
+def test_a_result_without_id_is_ignored_after_a_gap() -> None:
     told = CallsSoFar("events").told(lines(call("ls"), result(2)), missed=True)
     assert (told.last, told.exit_code) == ("ls", None)

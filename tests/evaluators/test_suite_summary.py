@@ -104,7 +104,7 @@ def test_regressions_are_printed_with_the_other_changes():
     assert "  Removed against r1 (1): gone\n" in text
 
 
-def test_an_endpoint_that_is_down_is_told():
+def test_an_endpoint_that_is_down_is_reported():
     down = CaseResult("a", "", (TrialResult("error", 0, "refused"),))
     assert "    → agent error: refused\n" in suite_summary(run(down))
 

@@ -200,7 +200,7 @@ def test_events_without_a_call_give_way_to_the_output() -> None:
     assert (found.source, found.text) == ("transcript", "t list")
 
 
-def test_unreadable_events_are_told() -> None:
+def test_unreadable_events_are_reported() -> None:
     found = parse("plain_text", b"t list", b"oops")
     assert found.source == "transcript"
     assert found.problems[0].startswith("The structured events could not be read: None of the lines")

@@ -54,12 +54,12 @@ def test_it_takes_what_is_chosen(project, selection, expected):
 
 
 @pytest.mark.parametrize(
-    ("selection", "said"),
+    ("selection", "sentence"),
     [({"only": ("d",)}, "has no scenario 'd'. It has: a, b, c."), ({"tags": ("none",)}, "No scenario of")],
     ids=["an unknown key", "nothing left"],
 )
-def test_it_refuses_to_run_nothing(project, selection, said):
-    with pytest.raises(NothingToRun, match=said):
+def test_it_refuses_to_run_nothing(project, selection, sentence):
+    with pytest.raises(NothingToRun, match=sentence):
         keys(project, **selection)
 
 

@@ -102,7 +102,7 @@ def test_it_reads_files_and_links_within(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "sentence"),
     [
         pytest.param("../secret", "leads out", id="dots"),
         pytest.param("docs/../../../secret", "leads out", id="dots within"),
@@ -118,7 +118,7 @@ def test_it_reads_files_and_links_within(tmp_path):
         pytest.param("gone", "does not exist", id="missing"),
     ],
 )
-def test_it_reads_nothing_but_text_within(tmp_path, path, said):
+def test_it_reads_nothing_but_text_within(tmp_path, path, sentence):
     here = workspace(tmp_path)
     (tmp_path / "root" / "secret").write_text("secret")
     (here.path / "out").symlink_to("/etc/passwd")
@@ -128,7 +128,7 @@ def test_it_reads_nothing_but_text_within(tmp_path, path, said):
     (here.path / "binary").write_bytes(b"\xff\xfe")
     with (here.path / "big").open("wb") as big:
         big.truncate(11 << 20)
-    with pytest.raises(FileUnavailable, match=said):
+    with pytest.raises(FileUnavailable, match=sentence):
         here.read(path)
 
 

@@ -57,7 +57,7 @@ def test_create_user_makes_a_project_that_is_missing(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "project", "password", "said"),
+    ("name", "project", "password", "sentence"),
     [
         pytest.param("ada", None, "1234", "too short", id="password"),
         pytest.param("", None, SECRET, "The username '' is not valid.", id="no name"),
@@ -66,10 +66,10 @@ def test_create_user_makes_a_project_that_is_missing(monkeypatch):
         pytest.param("ada", "Bad slug!", SECRET, "The slug 'Bad slug!' is not valid.", id="slug"),
     ],
 )
-def test_create_user_creates_no_one_on_errors(monkeypatch, name, project, password, said):
+def test_create_user_creates_no_one_on_errors(monkeypatch, name, project, password, sentence):
     typed(monkeypatch, password)
     ended = call("create_user", name, *(["--project", project] if project else []))
-    assert (ended.code, said in ended.err) == (2, True)
+    assert (ended.code, sentence in ended.err) == (2, True)
     assert not get_user_model().objects.exists()
     assert not Project.objects.filter(slug="Bad slug!").exists()
 
@@ -94,7 +94,7 @@ def test_create_token_prints_the_secret_once():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "sentence"),
     [
         pytest.param(["", "--user", "ada"], "The name '' is not valid.", id="no name"),
         pytest.param(["x" * 81, "--user", "ada"], "at most 80 characters", id="long name"),
@@ -103,11 +103,11 @@ def test_create_token_prints_the_secret_once():
         pytest.param(["ci", "--user", "bob"], "There is no user 'bob'.", id="no user"),
     ],
 )
-def test_create_token_refuses_and_makes_none(words, said):
+def test_create_token_refuses_and_makes_none(words, sentence):
     make_member(make_project("others"), "admin", "eve")
     make_member(default_project(), "runner", "ada")
     ended = call("create_token", *words)
-    assert (ended.code, said in ended.err) == (2, True)
+    assert (ended.code, sentence in ended.err) == (2, True)
     assert not ApiToken.objects.exists()
 
 

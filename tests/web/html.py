@@ -232,8 +232,8 @@ class Field(Part):
 
     @property
     def label(self) -> str:
-        if (said := self.get("aria-label")) is not None:
-            return said
+        if (spoken := self.get("aria-label")) is not None:
+            return spoken
         own = self.get("id")
         label = self._top.find("label", attrs={"for": own}) if own else None
         label = label or self.node.find_parent("label")

@@ -38,7 +38,7 @@ def test_a_run_of_a_branch_can_be_the_baseline_of_that_branch(signed_in, version
 
 
 @pytest.mark.parametrize(
-    ("changes", "given", "said"),
+    ("changes", "given", "sentence"),
     [
         ({"state": "running"}, {}, "it did not finish"),
         ({}, {"branch": "x" * 201}, "at most 200 characters"),
@@ -46,10 +46,10 @@ def test_a_run_of_a_branch_can_be_the_baseline_of_that_branch(signed_in, version
     ],
     ids=["running", "long", "nul"],
 )
-def test_a_run_that_cannot_be_a_baseline_is_refused(signed_in, version, changes, given, said):
+def test_a_run_that_cannot_be_a_baseline_is_refused(signed_in, version, changes, given, sentence):
     run = make_run(version, **changes)
     response = signed_in().post(f"/p/tools/runs/{run.pk}/baseline/", given, follow=True)
-    assert said in response.content.decode()
+    assert sentence in response.content.decode()
     assert not Baseline.objects.exists()
 
 

@@ -13,7 +13,7 @@ from evalhub.broker_address import BrokerAddress
 SENTINELS = "sentinel://:pass%40word@one:26379/2;sentinel://two"
 
 
-def test_every_sentinel_gets_the_credentials_and_database_of_the_first():
+def test_every_sentinel_gets_the_firsts_credentials_and_database():
     assert BrokerAddress(SENTINELS, "main").celery_url() == (
         "sentinel://:pass%40word@one:26379/2;sentinel://:pass%40word@two/2"
     )

@@ -127,7 +127,7 @@ def test_measures_have_base_new_difference_and_n(signed_in, version):
     assert cells == ["100 %", "67 %", "−33.3 points", "too little data", "3 3 / 3"]
 
 
-def test_a_verdict_stands_above_the_measures(signed_in, version):
+def test_a_verdict_is_above_the_measures(signed_in, version):
     base, new = ran(version, trials=6), ran(version, "export", trials=6)
     text = parse(compared(signed_in(), base, new))
     assert "Regressed against run" in text

@@ -144,7 +144,7 @@ def test_saving_without_changes_is_not_a_decision(signed_in, version):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "sentence"),
     [
         ({"state": "gone"}, None),
         ({"link": "javascript:alert(1)"}, "Enter a full URL"),
@@ -154,13 +154,13 @@ def test_saving_without_changes_is_not_a_decision(signed_in, version):
     ],
     ids=["state", "script", "scheme", "due", "assignee"],
 )
-def test_it_refuses_what_cannot_be_kept(signed_in, version, given, said):
+def test_it_refuses_what_cannot_be_kept(signed_in, version, given, sentence):
     ran(version)
     run = ran(version, "export")
     make_member(make_project("other"), "admin", "stranger")
     response = send(signed_in(), run, HTMX, **given)
     assert response.status_code == 422
-    assert said is None or said in response.content.decode()
+    assert sentence is None or sentence in response.content.decode()
     assert alert_of(run).first_triaged is None
 
 

@@ -71,7 +71,7 @@ def test_the_same_file_leads_to_the_same_run(signed_in):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "sentence"),
     [
         ("{}", "results.jsonl: no results found."),
         ('{"cases": []}', "no case in `cases` has an `id`."),
@@ -79,10 +79,10 @@ def test_the_same_file_leads_to_the_same_run(signed_in):
     ],
     ids=["nothing", "no cases", "empty"],
 )
-def test_an_invalid_file_is_reported_in_place(signed_in, content, said):
+def test_an_invalid_file_is_reported_in_place(signed_in, content, sentence):
     response = bring(signed_in(), content)
     assert response.status_code == 422
-    assert said in response.content.decode()
+    assert sentence in response.content.decode()
     assert not Run.objects.exists()
 
 

@@ -82,7 +82,7 @@ def test_an_admin_limits_the_project_and_sets_its_priority(signed_in, project):
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "sentence"),
     [
         ("most_trials", "0", "greater than or equal to 1"),
         ("most_trials", "many", "Enter a whole number, such as 20, or leave it empty for no limit."),
@@ -94,10 +94,10 @@ def test_an_admin_limits_the_project_and_sets_its_priority(signed_in, project):
     ],
     ids=["no trial", "no number", "no priority", "pattern", "word", "too large", "no name"],
 )
-def test_invalid_values_are_reported_at_their_field(signed_in, project, field, value, said):
+def test_invalid_values_are_reported_at_their_field(signed_in, project, field, value, sentence):
     response = signed_in().post(ADDRESS, {**SETTINGS, field: value})
     assert response.status_code == 422
-    assert said in response.content.decode()
+    assert sentence in response.content.decode()
     assert Project.objects.get(pk=project.pk).judge == ""
 
 
@@ -117,18 +117,18 @@ def test_somebody_is_let_in_by_name(signed_in):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "sentence"),
     [
         ("nobody", "There is no account 'nobody'."),
         ("grace", "grace is already a member (viewer)."),
         ("", "This field is required."),
     ],
 )
-def test_an_unknown_member_is_reported(signed_in, project, name, said):
+def test_an_unknown_member_is_reported(signed_in, project, name, sentence):
     make_member(project, "viewer", "grace")
     response = signed_in().post(f"{ADDRESS}members/", {"name": name, "role": "author"})
     assert response.status_code == 422
-    assert said in unescape(response.content.decode())
+    assert sentence in unescape(response.content.decode())
     assert role_of("grace") == "viewer"
 
 
@@ -241,7 +241,7 @@ def test_a_price_is_added_and_removed(signed_in):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "sentence"),
     [
         ({"input_per_million": "-1"}, "greater than or equal to 0"),
         ({"input_per_million": "nan"}, "Enter a number, such as 2.50."),
@@ -250,12 +250,12 @@ def test_a_price_is_added_and_removed(signed_in):
     ],
     ids=["negative", "nan", "day", "twice"],
 )
-def test_an_invalid_price_is_reported(signed_in, project, changes, said):
+def test_an_invalid_price_is_reported(signed_in, project, changes, sentence):
     client = signed_in()
     client.post(f"{ADDRESS}prices/", PRICE)
     response = client.post(f"{ADDRESS}prices/", {**PRICE, **changes})
     assert response.status_code == 422
-    assert said in response.content.decode()
+    assert sentence in response.content.decode()
     assert ModelPrice.objects.count() == 1
 
 

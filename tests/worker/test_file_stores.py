@@ -69,15 +69,15 @@ def health(port: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("words", ["check --database default", "migrate"])
 def test_the_check_warns_of_a_worker_with_other_data(stand, worker, tmp_path, words):
-    said = checked(with_data(stand, tmp_path / "web"), words)
-    assert elsewhere(worker) in said
-    assert "evalhub.W004" in said
+    output = checked(with_data(stand, tmp_path / "web"), words)
+    assert elsewhere(worker) in output
+    assert "evalhub.W004" in output
 
 
 def test_the_check_accepts_a_worker_with_the_same_data(stand, worker):
-    said = checked(with_data(stand, stand.data))
-    assert "System check identified" in said
-    assert "evalhub.W004" not in said
+    output = checked(with_data(stand, stand.data))
+    assert "System check identified" in output
+    assert "evalhub.W004" not in output
 
 
 def test_web_names_the_worker_at_start_and_in_health(stand, worker, tmp_path):

@@ -171,12 +171,12 @@ def test_it_keeps_everything_running_and_stops_in_order(running: Running):
 
     began = time.monotonic()
     running.supervisor.send_signal(signal.SIGINT)
-    said, _ = running.supervisor.communicate(timeout=40)
+    output, _ = running.supervisor.communicate(timeout=40)
     assert running.supervisor.returncode == 0
     assert time.monotonic() - began < 20
-    assert "Serving on http://127.0.0.1:" in said
-    assert said.rstrip().endswith("Stopping.")
-    assert "worker ended with exit code -9; it starts again" in said
+    assert "Serving on http://127.0.0.1:" in output
+    assert output.rstrip().endswith("Stopping.")
+    assert "worker ended with exit code -9; it starts again" in output
     assert until(lambda: not processes(running.data), 5)
 
 
@@ -236,9 +236,9 @@ def test_a_used_port_is_reported(tmp_path: Path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = refused(tmp_path / "data", port)
-    assert f"Port {port} cannot be used: Address already in use." in said
-    assert f"make run PORT={port + 1}" in said
+        output = refused(tmp_path / "data", port)
+    assert f"Port {port} cannot be used: Address already in use." in output
+    assert f"make run PORT={port + 1}" in output
 
 
 def test_an_invalid_port_is_reported(tmp_path: Path):
@@ -247,9 +247,9 @@ def test_an_invalid_port_is_reported(tmp_path: Path):
 
 def test_a_data_directory_that_cannot_be_created_is_reported(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
-    said = refused(tmp_path / "file" / "data", free_port())
-    assert said.count("\n") == 0
-    assert "cannot be made: Not a directory. Name another one in EVALHUB_DATA." in said
+    output = refused(tmp_path / "file" / "data", free_port())
+    assert output.count("\n") == 0
+    assert "cannot be made: Not a directory. Name another one in EVALHUB_DATA." in output
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -52,7 +52,7 @@ def test_it_reads_a_scripts_output(result: CommandResult, expected: ScriptResult
 @pytest.mark.parametrize(
     ("given", "value"), [("1.5", 1.0), ("-2", 0.0), ('"0.5"', None), ("true", None), ("NaN", None)]
 )
-def test_a_score_that_is_no_share_is_told(given: str, value: Any) -> None:
+def test_an_invalid_score_is_reported(given: str, value: Any) -> None:
     score = run(printed(f'{{"score": {given}}}'))
     assert score.value == value
     assert len(score.detail["warnings"]) == 1

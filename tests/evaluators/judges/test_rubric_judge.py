@@ -64,7 +64,7 @@ def test_judgings_at_the_threshold_pass() -> None:
         (0.42, "Judge score 0.42, needs 0.70."),
     ],
 )
-def test_a_score_is_told_on_its_side_of_the_threshold(score: float, message: str) -> None:
+def test_a_score_is_rounded_on_its_side_of_the_threshold(score: float, message: str) -> None:
     assert judged(answer(score))[1]["judge"][0].message == message
 
 

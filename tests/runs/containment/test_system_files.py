@@ -79,7 +79,7 @@ def test_where_nothing_can_be_written_there_is_none(tmp_path, system):
     assert system_folder(tmp_path / "gathered", system) is None
 
 
-def said(contained: Containment, tmp_path: Path, command: str, readable: tuple[Path, ...] = ()) -> str:
+def output_of(contained: Containment, tmp_path: Path, command: str, readable: tuple[Path, ...] = ()) -> str:
     workspace, scratch = tmp_path / "workspace", tmp_path / "scratch"
     workspace.mkdir()
     scratch.mkdir()
@@ -94,7 +94,7 @@ def gathering(tmp_path: Path) -> Containment:
 
 
 def test_a_sandbox_sees_what_was_gathered_and_no_more(tmp_path):
-    seen = said(gathering(tmp_path), tmp_path, "ls /etc; id -un; ls /etc/ssl")
+    seen = output_of(gathering(tmp_path), tmp_path, "ls /etc; id -un; ls /etc/ssl")
     [folder] = (tmp_path / "gathered").iterdir()
     assert {each.name for each in folder.iterdir()} <= set(seen.split())
     assert "shadow" not in seen and "private" not in seen.split()
@@ -102,10 +102,12 @@ def test_a_sandbox_sees_what_was_gathered_and_no_more(tmp_path):
 
 
 def test_a_sandbox_cannot_write_to_what_was_gathered(tmp_path):
-    assert "Read-only" in said(gathering(tmp_path), tmp_path, "echo x > /etc/passwd")
+    assert "Read-only" in output_of(gathering(tmp_path), tmp_path, "echo x > /etc/passwd")
 
 
 def test_a_sandbox_that_reads_more_of_etc_sees_both(tmp_path):
-    seen = said(gathering(tmp_path), tmp_path, "cat /etc/profile | wc -l; ls /etc", (Path("/etc/profile"),))
+    seen = output_of(
+        gathering(tmp_path), tmp_path, "cat /etc/profile | wc -l; ls /etc", (Path("/etc/profile"),)
+    )
     assert int(seen.split()[0]) > 0
     assert {"passwd", "profile"} <= set(seen.split())

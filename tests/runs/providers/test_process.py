@@ -75,7 +75,7 @@ def test_it_writes_the_output_to_a_file_as_it_comes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "sentence"),
     [
         pytest.param(["/no/such/program"], "there is no program /no/such/program", id="missing"),
         pytest.param(["/etc/passwd"], "/etc/passwd may not be executed", id="not executable"),
@@ -83,10 +83,10 @@ def test_it_writes_the_output_to_a_file_as_it_comes(tmp_path):
         pytest.param(["/bin/echo", "a\0b"], "null byte", id="NUL"),
     ],
 )
-def test_it_says_why_a_command_cannot_start(tmp_path, command, said):
+def test_it_says_why_a_command_cannot_start(tmp_path, command, sentence):
     with pytest.raises(ProviderError, match="cannot start") as caught:
         run(command, tmp_path)
-    assert said in str(caught.value)
+    assert sentence in str(caught.value)
     assert caught.value.kind == "start"
     assert str(caught.value).endswith(".")
 

@@ -113,7 +113,7 @@ def test_it_spares_processes_of_others(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "limits", "said"),
+    ("command", "limits", "sentence"),
     [
         pytest.param(
             f"{sys.executable} -c 'x=bytearray(150<<20); import time; time.sleep(30)'",
@@ -129,9 +129,9 @@ def test_it_spares_processes_of_others(tmp_path):
         ),
     ],
 )
-def test_it_ends_a_tree_that_uses_too_much(tmp_path, command, limits, said):
+def test_it_ends_a_tree_that_uses_too_much(tmp_path, command, limits, sentence):
     result = run(command, tmp_path, limits=limits)
-    assert said in result.error
+    assert sentence in result.error
     assert result.exit_code != 0
 
 

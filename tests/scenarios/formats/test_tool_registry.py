@@ -200,6 +200,6 @@ def test_a_registry_that_is_not_there_is_a_warning():
     assert read_registry({}, "tools").warnings == ("There is no tool registry at tools.",)
 
 
-def test_the_hash_is_that_of_the_description_as_the_program_would_see_it():
+def test_the_hash_covers_the_description_as_parsed():
     found = with_tool(r"export const a = { name: 'a', description: 'caf\u00e9' }")
     assert description_hash(found.registry.tools["a"].description) == description_hash("café")

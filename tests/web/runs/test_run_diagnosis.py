@@ -36,8 +36,8 @@ def test_errors_link_to_the_most_failing_subcommands(signed_in, version):
 
 
 def test_retries_lead_to_the_failing_calls_of_their_subcommand(signed_in, version):
-    said = "export: 4 of 9 calls were retries."
-    links, text = failing_calls(signed_in(), version, "retries-on-a-command", said)
+    sentence = "export: 4 of 9 calls were retries."
+    links, text = failing_calls(signed_in(), version, "retries-on-a-command", sentence)
     assert links == [("?failing=export", "3 of export")]
     assert "Shown when at least 2 calls and 30 % of calls are retries." in text
 

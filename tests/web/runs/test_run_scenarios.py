@@ -137,7 +137,7 @@ def test_a_scenario_that_lost_all_trials_is_marked(signed_in, version):
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "said"),
+    ("before", "now", "sentence"),
     [
         ("pass pass pass", "pass fail fail", "▼ 2 of 3 regressed"),
         ("pass pass fail", "pass fail fail", "▼ 1 of 2 regressed"),
@@ -150,11 +150,11 @@ def test_a_scenario_that_lost_all_trials_is_marked(signed_in, version):
         ("error", "error", "–"),
     ],
 )
-def test_lost_passes_are_counted_for_equal_trial_numbers(signed_in, version, before, now, said):
+def test_lost_passes_are_counted_for_equal_trial_numbers(signed_in, version, before, now, sentence):
     baseline = make_run(version)
     for outcome in before.split():
         make_trial(baseline, "create", outcome=outcome)
     run = make_run(version, baseline=close(baseline))
     for outcome in now.split():
         make_trial(run, "create", outcome=outcome)
-    assert cells(page(signed_in(), close(run)))[1][-1] == said
+    assert cells(page(signed_in(), close(run)))[1][-1] == sentence

@@ -56,7 +56,7 @@ def test_it_is_edited_as_its_entry(signed_in, project):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("name: local\nprovider: mok\n", "There is no provider called 'mok'."),
         ("name: other\nprovider: mock\n", "The name has to stay 'local'"),
@@ -67,11 +67,11 @@ def test_it_is_edited_as_its_entry(signed_in, project):
     ],
     ids=["provider", "name", "secret", "list", "empty", "yaml"],
 )
-def test_an_invalid_entry_is_reported_and_not_stored(signed_in, project, text, said):
+def test_an_invalid_entry_is_reported_and_not_stored(signed_in, project, text, sentence):
     target = make_target(project)
     response = signed_in().post(f"{ADDRESS}{target.pk}/", {"definition": text})
     assert response.status_code == 422
-    assert said in unescape(response.content.decode())
+    assert sentence in unescape(response.content.decode())
     target.refresh_from_db()
     assert target.definition == {"name": "local", "provider": "mock"}
 

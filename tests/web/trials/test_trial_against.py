@@ -70,18 +70,18 @@ def test_the_first_command_that_differs_is_marked(signed_in, run, base):
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "sentence"),
     [
         ((), "no commands in either trial"),
         (("a",), "identical (1 command)"),
         (("a", "b"), "identical (2 commands)"),
     ],
 )
-def test_identical_commands_are_summarised(signed_in, run, base, lines, said):
+def test_identical_commands_are_summarised(signed_in, run, base, lines, sentence):
     new = make_trial(run)
     for trial in (base, new):
         did(trial, *lines)
-    assert said in against(signed_in(), new, base).content.decode()
+    assert sentence in against(signed_in(), new, base).content.decode()
 
 
 def test_commands_that_do_not_fit_a_page_are_counted(signed_in, run, base):

@@ -74,7 +74,7 @@ def reasoning(text):
 
 
 @pytest.mark.parametrize(
-    ("said", "drawn"),
+    ("reasoning", "drawn"),
     [
         ("Used `--output-format` twice.", f"Used --output-format {LINK.format(2)} twice."),
         ("Used --output-format=json, too.", f"Used --output-format=json {LINK.format(2)}, too."),
@@ -102,9 +102,9 @@ def reasoning(text):
         "nothing quoted",
     ],
 )
-def test_the_judges_reasoning_leads_to_the_commands_it_quotes(signed_in, run, said, drawn):
+def test_the_judges_reasoning_leads_to_the_commands_it_quotes(signed_in, run, reasoning, drawn):
     trial = with_commands(run)
-    make_judging(trial, content={"reasoning": said, "negatives": [], "positives": []})
+    make_judging(trial, content={"reasoning": reasoning, "negatives": [], "positives": []})
     text = page(signed_in(), trial)
     assert reasoning(text).text == drawn
     assert "no matching line" not in text
@@ -124,11 +124,11 @@ def test_a_quoted_command_does_not_match_longer_ones(signed_in, run):
     lines = ("./tool list --all", "./tool list --format json", "./tool list")
     make_transcript(trial, [event for n, line in enumerate(lines) for event in shell(line, number=n)])
     make_command(trial, 0, "tool list", exit_code=0, event=4)
-    said = {
+    content = {
         "reasoning": "Only `./tool list` worked.",
         "negatives": ["`tool list` came late.", "Ran `./tool`."],
     }
-    make_judging(trial, content=said)
+    make_judging(trial, content=content)
     text = page(signed_in(), trial)
     assert reasoning(text).text == f"Only ./tool list {LINK.format(3)} worked."
     late, ran = text.all("li.is-issue")
@@ -138,8 +138,8 @@ def test_a_quoted_command_does_not_match_longer_ones(signed_in, run):
 def test_a_reasoning_links_few_commands_of_few_quotations(signed_in, run):
     trial = make_trial(run, outcome="fail")
     make_transcript(trial, [event for n in range(30) for event in shell(f"run it {n:02}", number=n)])
-    said = "`run it` " + " ".join(f"`it {n:02}`" for n in range(30))
-    make_judging(trial, content={"reasoning": said})
+    reasoning = "`run it` " + " ".join(f"`it {n:02}`" for n in range(30))
+    make_judging(trial, content={"reasoning": reasoning})
     drawn = reasoning(page(signed_in(), trial))
     assert " ".join(map(LINK.format, (1, 2, 3))) in drawn
     assert len(drawn.addresses) == MOST_IN_PROSE + MOST_QUOTED - 1
@@ -147,11 +147,11 @@ def test_a_reasoning_links_few_commands_of_few_quotations(signed_in, run):
 
 
 @pytest.mark.parametrize(
-    "said", [f"`{HOSTILE}` `jq length` ", "“'\"`-", "`jq length`" + "<b> " * 3], ids=range(3)
+    "reasoning", [f"`{HOSTILE}` `jq length` ", "“'\"`-", "`jq length`" + "<b> " * 3], ids=range(3)
 )
-def test_a_hostile_reasoning_of_a_megabyte_stays_text(signed_in, run, said):
+def test_a_hostile_reasoning_of_a_megabyte_stays_text(signed_in, run, reasoning):
     trial = with_commands(run)
-    make_judging(trial, content={"reasoning": said * (1_000_000 // len(said))})
+    make_judging(trial, content={"reasoning": reasoning * (1_000_000 // len(reasoning))})
     text = page(signed_in(), trial)
     assert text.all("script") == []
     assert reasoning(text).all("b") == []

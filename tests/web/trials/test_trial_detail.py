@@ -162,8 +162,8 @@ def test_only_the_first_failed_command_is_expanded(signed_in, run):
 @pytest.mark.parametrize("part", ["commands", "messages"])
 def test_an_answer_in_the_last_message_is_shown_once(signed_in, run, part):
     trial = make_trial(run, answer="I exported 14 tasks.")
-    said = Event("message", role="assistant", text="I exported 14 tasks.")
-    make_transcript(trial, [Event("message", role="assistant", text="I begin."), *shell("ls"), said])
+    last = Event("message", role="assistant", text="I exported 14 tasks.")
+    make_transcript(trial, [Event("message", role="assistant", text="I begin."), *shell("ls"), last])
     text = page(signed_in(), trial, f"?part={part}")
     assert text.count("I exported 14 tasks.") == 1
     assert "Messages 2" in text.links
@@ -203,12 +203,12 @@ def test_text_in_backticks_is_code_and_escaped(signed_in, run, part):
     trial.scenario_version.save()
     trial.scores = [score("gates", "file_exists", 0.0, False, message=f"`{HOSTILE}` failed.")]
     trial.save()
-    said = {
+    content = {
         "negatives": [f"Ran `{HOSTILE}`."],
         "positives": [f"Read `{HOSTILE}`."],
         "reasoning": f"`{HOSTILE}`",
     }
-    make_judging(trial, content=said)
+    make_judging(trial, content=content)
     text = page(signed_in(), trial, f"?part={part}")
     for words in ("Wrote {}.", "Write {}.", "{} failed.", "Ran {}.", "Read {}."):
         assert words.format(SHOWN) in text
@@ -247,19 +247,21 @@ def test_a_trial_with_which_nothing_can_be_done_has_no_menu(signed_in, run):
 
 
 @pytest.mark.parametrize(
-    ("said", "answer", "first"),
+    ("messages", "answer", "first"),
     [
         (("I begin.", "Could not.", "Done: 1 of 2."), "Could not.\nDone: 1 of 2.\n", "Could not."),
         (("I begin.", "Done."), " Done.", "Done."),
     ],
 )
-def test_an_answer_in_the_last_messages_is_shown_once(signed_in, run, said, answer, first):
+def test_an_answer_in_the_last_messages_is_shown_once(signed_in, run, messages, answer, first):
     trial = make_trial(run, answer=answer)
-    make_transcript(trial, [*shell("ls"), *(Event("message", role="assistant", text=text) for text in said)])
+    make_transcript(
+        trial, [*shell("ls"), *(Event("message", role="assistant", text=text) for text in messages)]
+    )
     text = page(signed_in(), trial)
     assert "Answer" not in text.headings
     assert f"Answer: {first}" in [each.text for each in text.all("li.message")]
-    assert text.count(said[-1]) == text.count("Answer: ") == 1
+    assert text.count(messages[-1]) == text.count("Answer: ") == 1
 
 
 @pytest.mark.parametrize("answer", ["Done", "begin. Done.", "I begin. ls Done."])
