@@ -74,7 +74,7 @@ def reasoning(text):
 
 
 @pytest.mark.parametrize(
-    ("reasoning", "drawn"),
+    ("given", "drawn"),
     [
         ("Used `--output-format` twice.", f"Used --output-format {LINK.format(2)} twice."),
         ("Used --output-format=json, too.", f"Used --output-format=json {LINK.format(2)}, too."),
@@ -102,9 +102,9 @@ def reasoning(text):
         "nothing quoted",
     ],
 )
-def test_the_judges_reasoning_leads_to_the_commands_it_quotes(signed_in, run, reasoning, drawn):
+def test_the_judges_reasoning_leads_to_the_commands_it_quotes(signed_in, run, given, drawn):
     trial = with_commands(run)
-    make_judging(trial, content={"reasoning": reasoning, "negatives": [], "positives": []})
+    make_judging(trial, content={"reasoning": given, "negatives": [], "positives": []})
     text = page(signed_in(), trial)
     assert reasoning(text).text == drawn
     assert "no matching line" not in text
@@ -138,8 +138,8 @@ def test_a_quoted_command_does_not_match_longer_ones(signed_in, run):
 def test_a_reasoning_links_few_commands_of_few_quotations(signed_in, run):
     trial = make_trial(run, outcome="fail")
     make_transcript(trial, [event for n in range(30) for event in shell(f"run it {n:02}", number=n)])
-    reasoning = "`run it` " + " ".join(f"`it {n:02}`" for n in range(30))
-    make_judging(trial, content={"reasoning": reasoning})
+    given = "`run it` " + " ".join(f"`it {n:02}`" for n in range(30))
+    make_judging(trial, content={"reasoning": given})
     drawn = reasoning(page(signed_in(), trial))
     assert " ".join(map(LINK.format, (1, 2, 3))) in drawn
     assert len(drawn.addresses) == MOST_IN_PROSE + MOST_QUOTED - 1
@@ -147,11 +147,11 @@ def test_a_reasoning_links_few_commands_of_few_quotations(signed_in, run):
 
 
 @pytest.mark.parametrize(
-    "reasoning", [f"`{HOSTILE}` `jq length` ", "“'\"`-", "`jq length`" + "<b> " * 3], ids=range(3)
+    "given", [f"`{HOSTILE}` `jq length` ", "“'\"`-", "`jq length`" + "<b> " * 3], ids=range(3)
 )
-def test_a_hostile_reasoning_of_a_megabyte_stays_text(signed_in, run, reasoning):
+def test_a_hostile_reasoning_of_a_megabyte_stays_text(signed_in, run, given):
     trial = with_commands(run)
-    make_judging(trial, content={"reasoning": reasoning * (1_000_000 // len(reasoning))})
+    make_judging(trial, content={"reasoning": given * (1_000_000 // len(given))})
     text = page(signed_in(), trial)
     assert text.all("script") == []
     assert reasoning(text).all("b") == []
