@@ -119,6 +119,9 @@ def close_if_done(run_id: int) -> bool:
         run = Run.objects.get(pk=run_id)
         write_rollups(run)
         comparison.compare_with_baseline(run)
+    # Not in the same transaction: two runs that close at once would not see each other.
+    with write_transaction():
+        comparison.compare_siblings(run)
     return True
 
 

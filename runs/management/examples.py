@@ -47,15 +47,17 @@ class Example:
     """Tool registry for staleness checks."""
 
 
+CITIES = "cities/tools.json"
 EXAMPLES = (
     Example("git-basics", "targets.yaml", ("scripted-agent",), ("poor", "good"), trials=2),
-    Example("stock", "targets.yaml", ("scripted-agent",), ("poor", "good"), trials=2),
+    Example("stock", "targets.yaml", ("scripted-agent",), ("poor", "good"), trials=3),
     Example("desk", "desk/targets.yaml", ("desk-clerk", "desk-guesser"), ("house",)),
+    # Five trials of a case are enough to tell a regression from luck.
     Example(
-        "cities", "cities/targets-v1.yaml", ("city-agent",), tool_version="1.0", registry="cities/tools.json"
+        "cities", "cities/targets-v1.yaml", ("city-agent",), tool_version="1.0", trials=5, registry=CITIES
     ),
     Example(
-        "cities", "cities/targets-v2.yaml", ("city-agent",), tool_version="2.0", registry="cities/tools.json"
+        "cities", "cities/targets-v2.yaml", ("city-agent",), tool_version="2.0", trials=5, registry=CITIES
     ),
 )
 

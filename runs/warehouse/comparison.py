@@ -8,6 +8,7 @@ from evaluators.comparability import Reasons, outcome_reasons
 from evaluators.regression import ChangeVerdict, MeasureChange
 from evaluators.suite_result import Comparison, compare_passes
 from runs.models import Alert, Change, Run, Trial
+from runs.models.run import RunState
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.warehouse.baselines import baseline_of
@@ -68,6 +69,17 @@ def compare_with_baseline(run: Run) -> None:
             Change.objects.bulk_create(_changes(run, baseline, comparison))
     run.save(update_fields=["baseline", "verdict", "configuration_changed"])
     _keep_alert(run)
+
+
+def compare_siblings(run: Run) -> None:
+    """Compare the experiments of a run's launch with it, which may have closed before it. Requires a transaction."""
+    if run.is_experiment:
+        return
+    siblings = Run.objects.filter(
+        launch=run.launch_id, suite=run.suite_id, target=run.target_id, model=run.model, is_experiment=True
+    )
+    for sibling in siblings.filter(state=RunState.FINISHED, error="").select_related("project"):
+        compare_with_baseline(sibling)
 
 
 def _keep_alert(run: Run) -> None:

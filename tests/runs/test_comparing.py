@@ -8,7 +8,12 @@ from evalhub.teams.models import AuditEvent, Project
 from runs.errors import RequestError
 from runs.models import Alert, Change, Run
 from runs.warehouse.baselines import check_choice, set_baseline, unset_baseline
-from runs.warehouse.comparison import compare_with_baseline, comparison_of, passes
+from runs.warehouse.comparison import (
+    compare_siblings,
+    compare_with_baseline,
+    comparison_of,
+    passes,
+)
 from scenarios.models import SuiteVersion
 from tests.builders import (
     close,
@@ -97,6 +102,15 @@ def test_an_experiment_is_compared_with_its_sibling_and_never_alerts(version: Su
     assert (alone.baseline, experiment.baseline) == (sibling, earlier)
     assert experiment.verdict == "regressed"
     assert not Alert.objects.exists()
+
+
+def test_an_experiment_that_closed_first_is_compared_later(version: SuiteVersion) -> None:
+    experiment = closed(version, {"create": FAILS}, is_experiment=True)
+    assert experiment.verdict == ""
+    sibling = closed(version, {"create": PASSES}, launch=experiment.launch)
+    compare_siblings(sibling)
+    experiment.refresh_from_db()
+    assert (experiment.baseline, experiment.verdict) == (sibling, "regressed")
 
 
 def test_newly_adopted_guidance_changes_the_configuration_once(version: SuiteVersion) -> None:
