@@ -288,6 +288,9 @@ def _interval(
     low, high = t_interval(differences, CONFIDENCE)
     if rule.scale is Scale.POINTS:
         low, high = max(-1.0, low), min(1.0, high)
+    elif not _has_logarithms(pairs):
+        # A count, a cost or a time falls by all of it at most.
+        low = max(-1.0, low)
     return _shown(rule, pairs, low), _shown(rule, pairs, high)
 
 

@@ -35,8 +35,8 @@ def size(change: MeasureChange, effect: float | None, *, signed: bool = True) ->
 
 
 def interval(change: MeasureChange) -> str:
-    """Return the effect's 95 % interval, such as `−30.1 to +5.2`; empty without one."""
-    if change.lower is None or change.upper is None:
+    """Return the effect's 95 % interval, such as `−30.1 to +5.2`; empty without one, or where nothing varied."""
+    if change.lower is None or change.upper is None or change.lower == change.upper:
         return ""
     digits = 1 if change.rule.scale is Scale.POINTS else 0
     low, high = (_signed(each * 100, digits) for each in (change.lower, change.upper))
@@ -49,9 +49,14 @@ def _signed(value: float, digits: int) -> str:
 
 
 def scenarios_worse(change: MeasureChange) -> str:
-    """Return how many scenarios changed for the worse, such as `3 of 20 comparable scenarios worse`."""
+    """Return how many scenarios changed for the worse, such as `3 of 20 comparable scenarios worse`.
+
+    For an improvement it is how many changed for the better.
+    """
     noun = "scenario" if change.scenarios == 1 else "scenarios"
-    return f"{change.worse} of {change.scenarios} comparable {noun} worse"
+    is_better = change.verdict is ChangeVerdict.IMPROVED
+    count, word = (change.better, "better") if is_better else (change.worse, "worse")
+    return f"{count} of {change.scenarios} comparable {noun} {word}"
 
 
 def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) -> str:

@@ -69,7 +69,9 @@ def recent_figures(rows: Sequence[RunRow]) -> Figures | None:
 
 def _recent(row: RunRow) -> Recent:
     run, n = row.run, row.run.passed + row.run.failed
-    return Recent(run.id, run.finished, run.passed, n, run.cost_usd, row.first_try, row.state == "regressed")
+    return Recent(
+        run.id, run.finished, run.passed, n, run.cost_usd, row.first_try, row.verdict == "regressed"
+    )
 
 
 def drawn_figures(runs: tuple[Recent, ...], baseline: RowBaseline | None) -> Figures:

@@ -76,12 +76,10 @@ class RunRow:
 
     @property
     def state(self) -> str:
-        """Return the badge: the verdict if compared, else the outcome or state."""
+        """Return the badge: the outcome, before the end and after a cancellation the state."""
         if self.run.is_open or self.run.state == RunState.CANCELLED:
             return self.run.state
-        return (
-            self.verdict if self.verdict in ("regressed", "improved") else self.run.outcome or self.run.state
-        )
+        return self.run.outcome or self.run.state
 
 
 RELATED = ("project", "suite__project", "target", "guidance", "by", "suite_version")

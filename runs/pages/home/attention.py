@@ -116,7 +116,7 @@ def _due(alert: OpenAlert, today: date) -> str:
 
 def _runs(latest: Sequence[RunRow], listed: Collection[int]) -> Iterable[Attention]:
     """Yield the newest failed runs without an alert row, errors first."""
-    order = ("error", "regressed", "fail")
+    order = ("error", "fail")
     bad = [row for row in latest if row.state in order and row.run.id not in listed]
     for row in sorted(bad, key=lambda row: order.index(row.state)):
         results = f"{row.rate.passed} of {counted(row.rate.n, 'trial')} passed"

@@ -35,7 +35,7 @@ from runs.warehouse.filter_choices import choices
 from runs.warehouse.measure_changes import stored_changes
 from runs.warehouse.no_match import no_match
 from runs.warehouse.outcome_history import recent_runs
-from runs.warehouse.run_filters import STATES, RunListFilters, in_force, left_without
+from runs.warehouse.run_filters import STATES, VERDICTS, RunListFilters, in_force, left_without
 from runs.warehouse.run_list import page_of_runs
 from runs.warehouse.run_list import rows as rows_of
 from runs.warehouse.run_trials import trials_of
@@ -71,6 +71,7 @@ def run_list(request: ProjectRequest) -> HttpResponse:
         ),
         "choices": available,
         "states": STATES,
+        "verdicts": VERDICTS,
         "may_upload": request.access.may("upload"),
     }
     return page_or_fragment(request, "runs/runs.html", "runs/_run_table.html", context)

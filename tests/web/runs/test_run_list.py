@@ -71,7 +71,8 @@ def test_a_regressed_run_shows_its_change(signed_in, version):
     for outcome in ("pass", "fail"):
         tried(version, outcome, "pass", trials=6)
     newest, oldest = signed_in().get(ADDRESS).context["rows"]
-    assert (newest.state, newest.change, newest.direction) == ("regressed", -0.5, "worse")
+    assert (newest.state, newest.verdict) == ("fail", "regressed")
+    assert (newest.change, newest.direction) == (-0.5, "worse")
     assert (oldest.state, oldest.change) == ("pass", None)
 
 
