@@ -45,6 +45,15 @@ def add_strict_argument(parser: ArgumentParser) -> None:
     )
 
 
+def add_summary_argument(parser: ArgumentParser) -> None:
+    """Add `--summary-file`."""
+    parser.add_argument(
+        "--summary-file",
+        metavar="FILE",
+        help="write a Markdown summary to this file; - appends it to the job summary of GitHub Actions",
+    )
+
+
 def chosen_project(slug: str | None) -> Project:
     """Return the named project, else the default one. Raises `Refused`."""
     if slug is None:

@@ -16,6 +16,11 @@ from evaluators.suite_result import SuiteRun, suite_result
 from runs.errors import NotWritable
 from runs.reports.junit import junit_xml
 
+RESULT_FILES = ("json_file", "junit_file", "summary_file", "output_dir")
+"""Options that name files of results."""
+JOB_SUMMARY = "-"
+"""In place of a file: the job summary of GitHub Actions."""
+
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file atomically; create missing folders.
@@ -30,11 +35,42 @@ def write_atomically(path: Path, text: str) -> None:
             _replace(place, text)
 
 
-def check_places(json_file: str | None, junit_file: str | None, folder: str | None) -> None:
-    """Create the output folders before the run. Raises `NotWritable`."""
-    for name in (json_file, junit_file, folder and f"{folder}/any.json"):
+def check_places(options: Mapping[str, Any]) -> None:
+    """Create the folders of the output files that are named in options, before the run. Raises `NotWritable`."""
+    folder = options["output_dir"]
+    for name in (options["json_file"], options["junit_file"], folder and f"{folder}/any.json"):
         if name:
             _check(Path(name))
+    check_summary_file(options["summary_file"])
+
+
+def check_summary_file(name: str | None) -> None:
+    """Check that a summary can be written. Raises `NotWritable`."""
+    if name:
+        _check(_summary_path(name))
+
+
+def write_summary(name: str, summaries: Sequence[str]) -> None:
+    """Write Markdown to a file, or append it to the job summary of GitHub Actions for `-`. Raises `NotWritable`."""
+    path, text = _summary_path(name), "\n".join(summaries)
+    if name != JOB_SUMMARY:
+        write_atomically(path, text)
+        return
+    with _named_in_errors(path), path.open("a", encoding="utf-8") as stream:
+        # An earlier step's text may lack its last line break.
+        stream.write("\n" + text)
+
+
+def _summary_path(name: str) -> Path:
+    if name != JOB_SUMMARY:
+        return Path(name)
+    place = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    if not place:
+        raise NotWritable(
+            "--summary-file - appends to the file that $GITHUB_STEP_SUMMARY names, but it isn't set."
+            " Outside GitHub Actions, give a file."
+        )
+    return Path(place)
 
 
 def _check(path: Path) -> None:

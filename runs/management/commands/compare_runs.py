@@ -12,12 +12,15 @@ from rich.table import Table
 from evaluators import verdict_sentences
 from evaluators.comparability import named
 from evaluators.regression import MeasureChange
+from runs.errors import NotWritable
 from runs.models import Run
+from runs.reports.files import write_summary
 from runs.reports.regression_rule import RULES, has_regressed
+from runs.reports.summary_markdown import comparison_summary
 from runs.warehouse.comparison import comparison_between
 from runs.warehouse.measure_changes import RunComparison, change_json, compare_run_measures
 from runs.warehouse.measures import label_named
-from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result
+from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result, add_summary_argument
 
 WIDTH = 120
 COLUMNS = ("Measure", "A", "B", "Difference", "95 % interval", "n", "Verdict")
@@ -35,6 +38,7 @@ class Command(EvalhubCommand):
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("a", type=int, metavar="A", help="run to compare with, such as a baseline")
         parser.add_argument("b", type=int, metavar="B", help="newer run")
+        add_summary_argument(parser)
         parser.add_argument(
             "--regression-rule",
             choices=RULES,
@@ -44,6 +48,8 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         before, after = _run(options["a"]), _run(options["b"])
+        if options["summary_file"]:
+            _write_summary(options["summary_file"], before, after)
         compared = compare_run_measures(before, after)
         changes = comparison_between(before, after)
         document = {
@@ -109,3 +115,10 @@ def _run(pk: int) -> Run:
     if run is None:
         raise Refused(f"There is no run {pk}. The runs page lists all runs.", id="run/unknown")
     return run
+
+
+def _write_summary(place: str, before: Run, after: Run) -> None:
+    try:
+        write_summary(place, [comparison_summary(before, after)])
+    except NotWritable as error:
+        raise Refused(str(error), id=error.id) from error

@@ -24,9 +24,10 @@ from runs.planning.option_files import apply_config, given_sources
 from runs.planning.request import PlannedRun, Request, plan, request_runs
 from runs.reports.console import MOST_TRIALS
 from runs.reports.document import run_digest, run_document
-from runs.reports.files import check_places, write_files, write_suite_result
+from runs.reports.files import RESULT_FILES, check_places, write_files, write_suite_result, write_summary
 from runs.reports.regression_rule import RULES, VERDICT, has_regressed, rule_for
 from runs.reports.suite_result import suite_run
+from runs.reports.summary_markdown import run_summaries
 from runs.reports.terminal import printed, terminal_of
 from runs.warehouse.baselines import check_choice
 from scenarios.commands import (
@@ -37,6 +38,7 @@ from scenarios.commands import (
     acting_user,
     add_project_argument,
     add_strict_argument,
+    add_summary_argument,
     chosen_project,
 )
 
@@ -58,7 +60,8 @@ class Command(EvalhubCommand):
             project = chosen_project(options["project"])
             if options["dry_run"]:
                 return _dry_run(project, options)
-            check_places(options["json_file"], options["junit_file"], options["output_dir"])
+            _refuse_without_results(options)
+            check_places(options)
             request = _request(project, options)
             if options["fail_on_regression"]:
                 self._warn(plan(project, request), options["regression_rule"])
@@ -93,9 +96,18 @@ class Command(EvalhubCommand):
         whole = options["json"] or options["json_file"] or options["junit_file"]
         documents = [run_document(run.pk) for run in runs] if whole else []
         write_files(documents, json_file=options["json_file"], junit_file=options["junit_file"])
+        if options["summary_file"]:
+            write_summary(options["summary_file"], run_summaries(launch))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
         text = "\n".join(printed(digest, terminal_of(self.stdout)) for digest in digests)
         return Result(text, {"launch": launch.pk, "runs": documents}, _exit_code(runs, digests, options))
+
+
+def _refuse_without_results(options: dict[str, Any]) -> None:
+    """Refuse files of results where the command doesn't wait for any. Raises `Refused`."""
+    unwritten = next((name for name in RESULT_FILES if options[name]), None)
+    if unwritten and not options["now"] and not options["wait"]:
+        raise Refused(f"--{unwritten.replace('_', '-')} needs finished runs. Add --now or --wait.")
 
 
 def _writer(folder: str | None) -> run_here.Ended | None:
@@ -196,6 +208,7 @@ def _add_where(parser: ArgumentParser) -> None:
     parser.add_argument("--run-tag", action="append", default=[], help="tag of the run; repeatable")
     parser.add_argument("--json-file", metavar="FILE", help="write the run documents to this file")
     parser.add_argument("--junit-file", metavar="FILE", help="write JUnit XML to this file")
+    add_summary_argument(parser)
     parser.add_argument(
         "--output-dir", metavar="FOLDER", help="write an EvalSuiteResult per run to this folder"
     )

@@ -1,0 +1,209 @@
+"""Write runs and their verdicts as Markdown, for a job summary or a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalhub.web.numbers import counted, money, percent
+from evalhub.web.site_address import address_of
+from evaluators import verdict_sentences
+from evaluators.comparability import Reasons, sentence
+from evaluators.redaction import redact_patterns
+from evaluators.regression import MeasureChange, Scale, overall
+from runs.models import Launch, Run
+from runs.reports.markdown import code
+from runs.warehouse.comparison import incomparable
+from runs.warehouse.lost_scenarios import (
+    LostScenario,
+    failing_scenarios,
+    lost_keys,
+    lost_scenarios,
+    stored_scenario_changes,
+)
+from runs.warehouse.measure_changes import HEADLINE, PASS, compare_run_measures, stored_changes
+
+MOST_REASONS = 3
+MOST_WARNINGS = 10
+TABLE_HEAD = "| Measure | Base | New | Difference | 95 % interval | n | Verdict |\n| --- | --: | --: | --: | --: | --- | --- |"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison of two runs, as a summary shows it."""
+
+    base: int
+    headline: tuple[MeasureChange, ...]
+    """The pass rate first; empty if nothing could be compared."""
+    lost: tuple[LostScenario, ...]
+    lost_count: int
+    not_comparable: Mapping[str, Reasons]
+
+
+RELATED = ("suite", "suite_version", "target", "guidance", "project", "baseline")
+"""What a summary reads of a run."""
+
+
+def run_summaries(launch: Launch) -> list[str]:
+    """Return the summaries of a launch's runs, in their order."""
+    return [run_summary(run) for run in launch.runs.select_related(*RELATED).order_by("pk")]
+
+
+def run_summary(run: Run) -> str:
+    """Return a finished run's summary against its baseline. Expects suite, suite_version and target to be loaded."""
+    if run.baseline is None:
+        failing, count = failing_scenarios(run)
+        lines = [_heading(run, ""), "No baseline to compare with."] if not run.error else [_heading(run, "")]
+        lines += _scenarios("Failing scenarios", failing, count)
+        return _text([*lines, *_foot(run)])
+    changes = stored_changes(run.pk)
+    keys = lost_keys(stored_scenario_changes(run.pk))
+    compared = Compared(
+        run.baseline.pk,
+        _headline(changes),
+        tuple(lost_scenarios(run.baseline, run, keys)) if keys else (),
+        len(keys),
+        incomparable(run.baseline, run),
+    )
+    return _compared_summary(run, compared)
+
+
+def comparison_summary(base: Run, new: Run) -> str:
+    """Return the summary of a run against another one. Expects suite, suite_version and target to be loaded."""
+    found = compare_run_measures(base, new)
+    keys = lost_keys(found.scenarios)
+    lost = tuple(lost_scenarios(base, new, keys)) if keys else ()
+    return _compared_summary(
+        new, Compared(base.pk, _headline(found.headline), lost, len(keys), found.not_comparable)
+    )
+
+
+def _headline(changes: Sequence[MeasureChange]) -> tuple[MeasureChange, ...]:
+    """Return the headline measures; none without a pass rate, because then nothing was compared."""
+    headline = tuple(each for each in changes if each.rule.name in HEADLINE)
+    return headline if any(each.rule.name == PASS for each in headline) else ()
+
+
+def _compared_summary(run: Run, compared: Compared) -> str:
+    verdict = overall(compared.headline).label if compared.headline else ""
+    lines = [_heading(run, verdict)]
+    if compared.headline:
+        lines += [_verdict(run, compared), _table(compared.headline)]
+    elif not run.error:
+        lines.append(f"Nothing to compare with run {compared.base}: no scenario has results in both runs.")
+    if compared.not_comparable:
+        keys = ", ".join(code(key) for key in list(compared.not_comparable)[:MOST_WARNINGS])
+        lines.append(f"{sentence(list(compared.not_comparable.values()))} ({keys}).")
+    lines += _scenarios("Scenarios that pass less often", compared.lost, compared.lost_count)
+    return _text([*lines, *_foot(run)])
+
+
+def _heading(run: Run, verdict: str) -> str:
+    """Return the run's heading; names are foreign text, so they are code."""
+    parts = [f"{code(run.suite.slug)} v{run.suite_version.number} on {code(run.target.name)}"]
+    parts += [code(run.model)] if run.model else []
+    parts += [f"guidance {code(str(run.guidance))}"] if run.guidance else []
+    return f"### {verdict or 'Run ' + str(run.pk)}: {', '.join(parts)}"
+
+
+def _verdict(run: Run, compared: Compared) -> str:
+    """Return the verdict in a sentence: the measure that decides, its interval, and what could be shown."""
+    verdict = overall(compared.headline)
+    pass_rate = compared.headline[0]
+    change = next((each for each in compared.headline if each.verdict is verdict), pass_rate)
+    effect = verdict_sentences.size(change, change.effect)
+    interval = verdict_sentences.interval(change)
+    measured = f"{verdict_sentences.label(change.rule.name)} {effect}"
+    measured += f" (95 % interval {interval})" if interval else ""
+    return (
+        f"**{verdict.label}** against run {compared.base}: {measured}."
+        f" {verdict_sentences.scenarios_worse(pass_rate)}."
+        f" {verdict_sentences.explanation(change, dollars_a_trial=_dollars(run))}"
+    )
+
+
+def _dollars(run: Run) -> float | None:
+    """Return the mean cost of one trial; None if unknown."""
+    done = run.passed + run.failed + run.errors
+    return run.cost_usd / done if run.cost_usd and done else None
+
+
+def _table(changes: Sequence[MeasureChange]) -> str:
+    return "\n".join([TABLE_HEAD, *map(_row, changes)])
+
+
+def _row(change: MeasureChange) -> str:
+    cells = (
+        verdict_sentences.label(change.rule.name),
+        _value(change, change.before),
+        _value(change, change.after),
+        verdict_sentences.size(change, change.effect),
+        verdict_sentences.interval(change) or "–",
+        f"{counted(change.scenarios, 'scenario')}, {change.trials[0]} and {counted(change.trials[1], 'trial')}",
+        change.verdict.label,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _value(change: MeasureChange, value: float | None) -> str:
+    if change.rule.scale is Scale.POINTS:
+        return percent(value, max(change.trials))
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _scenarios(title: str, lost: Sequence[LostScenario], count: int) -> list[str]:
+    """Return the section of the scenarios; nothing without any."""
+    if not lost:
+        return []
+    items = [line for each in lost for line in _scenario(each)]
+    items += [f"- … and {counted(count - len(lost), 'more scenario')}"] if count > len(lost) else []
+    return [f"**{title}**", "\n".join(items)]
+
+
+def _scenario(lost: LostScenario) -> list[str]:
+    passed = f"{lost.new[0]} of {counted(lost.new[1], 'trial')} passed"
+    if lost.base is not None:
+        passed = f"{lost.base[0]} of {lost.base[1]} → {passed}"
+    lines = [f"- {code(lost.key)}: {passed}"]
+    if lost.difference:
+        lines += [
+            f"  - First different command ({lost.difference.number}), base: {_command(lost.difference.base)}",
+            f"  - New: {_command(lost.difference.new)}",
+        ]
+        return lines
+    sides = [("Failed before", lost.base_reasons), ("Fails now", lost.new_reasons)]
+    return lines + [f"  - {word}: {_reasons(reasons)}" for word, reasons in sides if reasons]
+
+
+def _command(line: str | None) -> str:
+    return "no more commands" if line is None else code(line)
+
+
+def _reasons(reasons: Sequence[str]) -> str:
+    shown = "; ".join(map(code, reasons[:MOST_REASONS]))
+    more = len(reasons) - MOST_REASONS
+    return f"{shown}; … and {more} more" if more > 0 else shown
+
+
+def _foot(run: Run) -> list[str]:
+    """Return the error, the warnings, the totals with the cost, and where the run is found."""
+    lines = [f"⚠ The run did not start: {code(redact_patterns(run.error), longest=500)}"] if run.error else []
+    lines += [f"⚠ {code(redact_patterns(each), longest=500)}" for each in run.warnings[:MOST_WARNINGS]]
+    more = len(run.warnings) - MOST_WARNINGS
+    lines += [f"⚠ … and {counted(more, 'more warning')}"] if more > 0 else []
+    parts = [f"{run.passed} of {counted(run.trials, 'trial')} passed"]
+    totals: list[tuple[str, Any]] = [
+        ("failed", run.failed),
+        ("errors", run.errors),
+        ("cancelled", run.cancelled),
+    ]
+    parts += [f"{number} {word}" for word, number in totals if number]
+    parts.append("no cost reported" if run.cost_usd is None else f"cost {money(run.cost_usd)}")
+    address = address_of(f"/runs/{run.pk}/")
+    parts.append(f"[run {run.pk}]({address})" if address else f"run {run.pk}")
+    return [*lines, " · ".join(parts)]
+
+
+def _text(blocks: Sequence[str]) -> str:
+    return "\n\n".join(blocks) + "\n"
