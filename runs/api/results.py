@@ -11,6 +11,8 @@ from evalhub.web.rest.errors import ApiError, answers
 from evalhub.web.rest.given import Key
 from evaluators.suite_result import suite_result
 from runs.api.lookup import find_run
+from runs.reports.ctrf import ctrf
+from runs.reports.document import run_document
 from runs.reports.suite_result import suite_run
 from runs.warehouse.import_results import import_results
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
@@ -46,3 +48,9 @@ def create_results(request: ApiRequest, file: File[UploadedFile]) -> Status[dict
 def get_suite_result(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Export a run as an EvalSuiteResult; works for suites of every format."""
     return suite_result(suite_run(find_run(request, run_id)))
+
+
+@router.get("/runs/{run_id}/ctrf", auth=Bearer(), response=answers(dict[str, Any]))
+def get_ctrf(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
+    """Export a run as a Common Test Report (CTRF) with a test per trial."""
+    return ctrf([run_document(find_run(request, run_id).pk)])

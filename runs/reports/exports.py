@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from evaluators.suite_result import suite_result
 from runs.models import Run
 from runs.reports.agentv_jsonl import jsonl
+from runs.reports.ctrf import ctrf_json
 from runs.reports.document import run_document
 from runs.reports.junit import junit_xml
 from runs.reports.suite_result import suite_run
@@ -38,6 +39,7 @@ EXPORTS: dict[str, Export] = {
     ),
     "jsonl": Export("AgentV JSONL", "application/jsonl", "jsonl", lambda run: "".join(jsonl(run))),
     "junit": Export("JUnit", "application/xml", "junit.xml", lambda run: junit_xml([run_document(run.pk)])),
+    "ctrf": Export("CTRF", "application/json", "ctrf.json", lambda run: ctrf_json([run_document(run.pk)])),
 }
 """By their names in the command line, REST and pages. All redact secrets."""
 

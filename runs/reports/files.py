@@ -14,10 +14,13 @@ from typing import Any
 
 from evaluators.suite_result import SuiteRun, suite_result
 from runs.errors import NotWritable
+from runs.reports.ctrf import ctrf_json
 from runs.reports.junit import junit_xml
 
-RESULT_FILES = ("json_file", "junit_file", "summary_file", "output_dir")
+RESULT_FILES = ("json_file", "junit_file", "ctrf_file", "summary_file", "output_dir")
 """Options that name files of results."""
+DOCUMENT_FILES = RESULT_FILES[:3]
+"""Those that are written from run documents."""
 JOB_SUMMARY = "-"
 """In place of a file: the job summary of GitHub Actions."""
 
@@ -38,7 +41,7 @@ def write_atomically(path: Path, text: str) -> None:
 def check_places(options: Mapping[str, Any]) -> None:
     """Create the folders of the output files that are named in options, before the run. Raises `NotWritable`."""
     folder = options["output_dir"]
-    for name in (options["json_file"], options["junit_file"], folder and f"{folder}/any.json"):
+    for name in (*map(options.get, DOCUMENT_FILES), folder and f"{folder}/any.json"):
         if name:
             _check(Path(name))
     check_summary_file(options["summary_file"])
@@ -113,14 +116,14 @@ def _named_in_errors(path: Path) -> Iterator[None]:
         raise NotWritable(f"{path} can't be written: {error.strerror}. Use another path.") from error
 
 
-def write_files(
-    documents: Sequence[Mapping[str, Any]], *, json_file: str | None, junit_file: str | None
-) -> None:
-    """Write run documents as JSON and JUnit XML, if requested."""
-    if json_file:
-        write_atomically(Path(json_file), json.dumps({"runs": list(documents)}, indent=2) + "\n")
-    if junit_file:
-        write_atomically(Path(junit_file), junit_xml(documents))
+def write_files(documents: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> None:
+    """Write run documents as JSON, JUnit XML and CTRF, where options name a file. Raises `NotWritable`."""
+    if options["json_file"]:
+        write_atomically(Path(options["json_file"]), json.dumps({"runs": list(documents)}, indent=2) + "\n")
+    if options["junit_file"]:
+        write_atomically(Path(options["junit_file"]), junit_xml(documents))
+    if options["ctrf_file"]:
+        write_atomically(Path(options["ctrf_file"]), ctrf_json(documents))
 
 
 def write_suite_result(folder: str, run: SuiteRun) -> Path:

@@ -119,6 +119,7 @@ OPERATIONS: dict[str, Operation] = {
     "POST /runs/{run_id}/cancel": Operation("runner"),
     "GET /runs/{run_id}/trials": Operation("viewer"),
     "GET /runs/{run_id}/suite-result": Operation("viewer"),
+    "GET /runs/{run_id}/ctrf": Operation("viewer"),
     "POST /results": Operation("author"),
     "GET /runs/{run_id}/measures": Operation("viewer"),
     "GET /launches": Operation("viewer"),

@@ -21,7 +21,9 @@ def run() -> Run:
     return make_run(make_suite(default_project(), name="small"))
 
 
-@pytest.mark.parametrize("option", ["--json-file", "--junit-file", "--summary-file", "--output-dir"])
+@pytest.mark.parametrize(
+    "option", ["--json-file", "--junit-file", "--ctrf-file", "--summary-file", "--output-dir"]
+)
 def test_a_run_does_not_begin_where_its_files_could_not_be_written(tmp_path: Path, option: str) -> None:
     make_target(default_project(), name="one")
     make_suite(default_project(), name="small")

@@ -14,7 +14,7 @@ from scenarios.commands import EvalhubCommand, Refused, Result
 
 
 class Command(EvalhubCommand):
-    help = "Export a run as EvalSuiteResult, AgentV JSONL, JUnit or JSON, to a file or standard output."
+    help = "Export a run as EvalSuiteResult, AgentV JSONL, JUnit, CTRF or JSON, to a file or standard output."
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("id", type=int)

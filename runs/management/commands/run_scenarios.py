@@ -24,7 +24,14 @@ from runs.planning.option_files import apply_config, given_sources
 from runs.planning.request import PlannedRun, Request, plan, request_runs
 from runs.reports.console import MOST_TRIALS
 from runs.reports.document import run_digest, run_document
-from runs.reports.files import RESULT_FILES, check_places, write_files, write_suite_result, write_summary
+from runs.reports.files import (
+    DOCUMENT_FILES,
+    RESULT_FILES,
+    check_places,
+    write_files,
+    write_suite_result,
+    write_summary,
+)
 from runs.reports.regression_rule import RULES, VERDICT, has_regressed, rule_for
 from runs.reports.suite_result import suite_run
 from runs.reports.summary_markdown import run_summaries
@@ -93,9 +100,9 @@ class Command(EvalhubCommand):
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
         runs = list(Run.objects.filter(launch=launch).order_by("pk"))
-        whole = options["json"] or options["json_file"] or options["junit_file"]
+        whole = options["json"] or any(options[name] for name in DOCUMENT_FILES)
         documents = [run_document(run.pk) for run in runs] if whole else []
-        write_files(documents, json_file=options["json_file"], junit_file=options["junit_file"])
+        write_files(documents, options)
         if options["summary_file"]:
             write_summary(options["summary_file"], run_summaries(launch))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
@@ -208,6 +215,9 @@ def _add_where(parser: ArgumentParser) -> None:
     parser.add_argument("--run-tag", action="append", default=[], help="tag of the run; repeatable")
     parser.add_argument("--json-file", metavar="FILE", help="write the run documents to this file")
     parser.add_argument("--junit-file", metavar="FILE", help="write JUnit XML to this file")
+    parser.add_argument(
+        "--ctrf-file", metavar="FILE", help="write a Common Test Report (CTRF JSON) to this file"
+    )
     add_summary_argument(parser)
     parser.add_argument(
         "--output-dir", metavar="FOLDER", help="write an EvalSuiteResult per run to this folder"
