@@ -14,6 +14,7 @@ from django_htmx.jinja import htmx_script
 from jinja2 import ChainableUndefined, Environment
 
 from evalhub.web import template_filters
+from evalhub.web.csv_export import csv_query
 from runs.pages.regressions.alerts import untriaged
 
 # What is escaped before holds no backtick that was none. Fences of several backticks stay as they are.
@@ -66,7 +67,7 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     ),
     *(template_filters.score_bar, template_filters.share_bar),
     *(template_filters.spark, template_filters.static, template_filters.url),
-    *(htmx_script, untriaged),
+    *(csv_query, htmx_script, untriaged),
 )
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.http import HttpResponse
+from django.http import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from runs.pages.compare.comparison import ComparedScenario, compare_runs, two_runs
+from runs.pages.compare.tables import measure_table, scenario_table
 from runs.pages.run.scenarios import Chip, Facets
 
 
 @require_safe
 @project_page()
-def compare(request: ProjectRequest) -> HttpResponse:
+def compare(request: ProjectRequest) -> HttpResponseBase:
     """Compare two runs; the list's check boxes send them as separate parameters."""
     chosen = request.GET.getlist("runs")
     if len(chosen) > 1:
@@ -32,10 +34,17 @@ def compare(request: ProjectRequest) -> HttpResponse:
         )
     compared, show = compare_runs(*runs), request.GET.get("show", "")
     shown = show if show in FACETS else ""
+    scenarios = left_by(compared.scenarios, shown)
+    if wants_csv(request):
+        tables = {
+            "measures": lambda: measure_table(compared),
+            "scenarios": lambda: scenario_table(compared, scenarios),
+        }
+        return chosen_table(request, tables)
     context = {
         "compared": compared,
         "facets": compared_facets(compared.scenarios),
-        "scenarios": left_by(compared.scenarios, shown),
+        "scenarios": scenarios,
         "show": shown,
         "expert": request.GET.get("columns") == "expert",
     }

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from runs.models.comparison import AlertState
 from runs.pages.forms import AlertForm
 from runs.pages.regressions.alerts import AlertCard, alert_card, alert_page
+from runs.pages.regressions.tables import regression_table
 from runs.warehouse.alert_filters import NOBODY, AlertListFilters, alert_counts, in_force
 from runs.warehouse.no_match import no_match
 from runs.warehouse.triage import triage
@@ -33,11 +35,13 @@ TITLES = {
 
 @require_safe
 @project_page()
-def regressions(request: ProjectRequest) -> HttpResponse:
+def regressions(request: ProjectRequest) -> HttpResponseBase:
     """List the matching alerts of one state, by default the untriaged ones."""
     project, filters = request.access.project, AlertListFilters.of(request.GET)
     requested = request.GET.get("state", "")
     state = requested if requested in AlertState.values else AlertState.UNTRIAGED.value
+    if wants_csv(request):
+        return csv_response(regression_table(project, state, filters))
     counts = alert_counts(project, filters)
     members = members_of(project)
     page, cards = alert_page(project, state, filters, request.GET.get("before", ""))

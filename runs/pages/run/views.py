@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from runs.charts.recent_runs import recent_figures
@@ -26,6 +27,7 @@ from runs.pages.run.progress import progress_of
 from runs.pages.run.rerun_links import again, parts_again
 from runs.pages.run.scenarios import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.pages.run.subcommands import call_columns, subcommands, total_row
+from runs.pages.run.tables import run_list_table, scenario_table, subcommand_table
 from runs.pages.run.verdicts import against_baseline, pins_of
 from runs.queue.worker_registry import workers_online
 from runs.reports.exports import EXPORTS
@@ -38,7 +40,7 @@ from runs.warehouse.outcome_history import recent_runs
 from runs.warehouse.run_filters import STATES, VERDICTS, RunListFilters, in_force, left_without
 from runs.warehouse.run_list import page_of_runs
 from runs.warehouse.run_list import rows as rows_of
-from runs.warehouse.run_trials import trials_of
+from runs.warehouse.run_trials import RunTrials, trials_of
 
 
 def find_run(request: ProjectRequest, pk: int) -> Run:
@@ -51,9 +53,11 @@ def find_run(request: ProjectRequest, pk: int) -> Run:
 
 @require_safe
 @project_page()
-def run_list(request: ProjectRequest) -> HttpResponse:
+def run_list(request: ProjectRequest) -> HttpResponseBase:
     """List the runs that match the filters."""
     project, filters = request.access.project, RunListFilters.of(request.GET)
+    if wants_csv(request):
+        return csv_response(run_list_table(project, filters))
     page = page_of_runs(project, filters, request.GET.get("before", ""))
     rows = rows_of(page.rows)
     available = choices(project)
@@ -79,7 +83,7 @@ def run_list(request: ProjectRequest) -> HttpResponse:
 
 @require_safe
 @project_page()
-def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
+def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     """Show a run in three layers, or its progress."""
     run = find_run(request, pk)
     failing = _failing(request, run)
@@ -90,6 +94,8 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out)
+    if wants_csv(request):
+        return _csv(request, run, read, rows)
     context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
     if target == "trials":
         return render(request, "run/_scenarios.html", context)
@@ -110,6 +116,18 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         **(_again(run, rows) if request.access.may("run") else {}),
     }
     return render(request, "run/run.html", context)
+
+
+def _csv(
+    request: ProjectRequest, run: Run, read: RunTrials, rows: list[ScenarioRow]
+) -> StreamingHttpResponse:
+    """Return the scenarios of the selected chip, or the subcommands, as CSV."""
+    shown = chosen(rows, request.GET.get("show", ""))
+    tables = {
+        "scenarios": lambda: scenario_table(run, shown),
+        "subcommands": lambda: subcommand_table(run, subcommands(run, read)),
+    }
+    return chosen_table(request, tables)
 
 
 def _verdict(run: Run) -> ShownVerdict | None:

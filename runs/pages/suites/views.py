@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import csv_response, wants_csv, without_csv
 from evalhub.web.fragments import page_or_fragment
 from runs.pages.suites import suite_list as lists
 from runs.pages.suites.suite_page import Shown, find_suite, suite_page
+from runs.pages.suites.tables import suite_table
 from runs.pages.suites.versions import version_change
 from scenarios.formats.problems import Problem
 from scenarios.forms import UploadForm
@@ -24,11 +26,14 @@ MOST_DIFFERENCES = 20
 
 @require_safe
 @project_page()
-def suite_list(request: ProjectRequest) -> HttpResponse:
+def suite_list(request: ProjectRequest) -> HttpResponseBase:
     """List the matching suites below the upload form."""
-    filters = lists.SuiteFilters.of(request.GET)
+    filters = lists.SuiteFilters.of(without_csv(request.GET))
+    suites = lists.suite_list(request.access.project, filters)
+    if wants_csv(request):
+        return csv_response(suite_table(request.access.project, suites.rows))
     context = {
-        "suites": lists.suite_list(request.access.project, filters),
+        "suites": suites,
         "filters": filters,
         "form": UploadForm(),
         "may_upload": request.access.may("upload"),

@@ -8,17 +8,19 @@ from typing import Any
 import yaml
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.access import Access
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from runs.errors import RequestError
 from runs.models import Target
 from runs.pages.forms import TargetForm, TargetsFileForm
+from runs.pages.targets.tables import target_table, worker_table
 from runs.pages.targets.target_list import target_row, target_rows, worker_rows
 from runs.targets import edits
 from runs.targets.check import request_check
@@ -74,8 +76,15 @@ def _rights(request: ProjectRequest) -> dict[str, bool]:
 
 @require_safe
 @project_page()
-def target_list(request: ProjectRequest) -> HttpResponse:
+def target_list(request: ProjectRequest) -> HttpResponseBase:
     """List the project's targets and workers."""
+    if wants_csv(request):
+        project, now = request.access.project, timezone.now()
+        tables = {
+            "targets": lambda: target_table(project, target_rows(project, now=now)),
+            "workers": lambda: worker_table(worker_rows(now=now)),
+        }
+        return chosen_table(request, tables)
     return render(request, "targets/targets.html", _list(request))
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.http import HttpResponse
+from django.http import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from runs.charts.trend import trend_figure
 from runs.pages.reviews.rationales import readings
+from runs.pages.reviews.tables import review_table
 from runs.pages.trends.default_suite import newest_judged_suite, newest_suite
+from runs.pages.trends.tables import trend_table
 from runs.warehouse.filter_choices import target_names
 from runs.warehouse.trends import trend
 from scenarios.models import Suite
@@ -33,11 +36,13 @@ def _chosen_suite(
 
 @require_safe
 @project_page()
-def trends(request: ProjectRequest) -> HttpResponse:
+def trends(request: ProjectRequest) -> HttpResponseBase:
     """Show a suite's measure over its runs as chart and table."""
     project, target = request.access.project, request.GET.get("target", "")
     suites, suite = _chosen_suite(project, request.GET.get("suite", ""), newest_suite)
     series = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
+    if wants_csv(request):
+        return csv_response(trend_table(suite.slug if suite else "", series))
     context = {
         "suite_choices": [(each.slug, each.name) for each in suites],
         "suite": suite,
@@ -52,9 +57,12 @@ def trends(request: ProjectRequest) -> HttpResponse:
 
 @require_safe
 @project_page()
-def reviews(request: ProjectRequest) -> HttpResponse:
+def reviews(request: ProjectRequest) -> HttpResponseBase:
     """Show judges' statements on a suite's runs by guidance."""
     suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""), newest_judged_suite)
     choices = [(each.slug, each.name) for each in suites]
-    context = {"suite_choices": choices, "suite": suite, "readings": readings(suite) if suite else []}
+    found = readings(suite) if suite else []
+    if wants_csv(request):
+        return csv_response(review_table(suite.slug if suite else "", found))
+    context = {"suite_choices": choices, "suite": suite, "readings": found}
     return render(request, "reviews/reviews.html", context)

@@ -8,6 +8,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.errors import error_page
 from evalhub.web.paging import key_of
 from evaluators.redaction import redact_patterns
@@ -15,6 +16,7 @@ from runs.models import Artifact, Trial
 from runs.pages.run.rerun_links import again
 from runs.pages.trial.citations import Citations
 from runs.pages.trial.side_by_side import two_trials
+from runs.pages.trial.tables import command_table
 from runs.pages.trial.trial_page import find_trial, trial_page
 from runs.pages.trial.workspace_changes import ARTIFACT as WORKSPACE
 from runs.pages.trial.workspace_changes import workspace_changes
@@ -33,12 +35,15 @@ def _trial(request: ProjectRequest, pk: int) -> Trial:
 
 @require_safe
 @project_page()
-def trial_detail(request: ProjectRequest, pk: int) -> HttpResponse:
+def trial_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     """Show what the agent did, and why the trial passed or failed."""
+    trial = _trial(request, pk)
+    if wants_csv(request):
+        return csv_response(command_table(trial))
     requested = request.GET.get("part", "")
     part = requested if requested in PARTS else PARTS[0]
     start = key_of(request.GET.get("from", "")) or 0
-    page = trial_page(_trial(request, pk), start)
+    page = trial_page(trial, start)
     may_run = request.access.may("run")
     context = {
         "page": page,

@@ -1,0 +1,103 @@
+"""Send a page's table as CSV, at the page's address with `?format=csv`."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, datetime
+from typing import NamedTuple
+
+from django.http import Http404, HttpRequest, QueryDict, StreamingHttpResponse
+
+from evalhub.web.timestamps import moment
+from evaluators.redaction import redact_patterns
+
+FORMAT, TABLE, CSV = "format", "table", "csv"
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of cells that spreadsheets run as formulas (OWASP, CSV Injection)."""
+_PLACES = ("before", "from", "open", "part")
+"""Parameters that select a part of a table; CSV has all of it."""
+
+Cell = str | int | float | datetime | date | None
+
+
+class Table(NamedTuple):
+    """A table of a page: values without units, in the units of its column names."""
+
+    name: str
+    """The file's name without its ending."""
+    header: tuple[str, ...]
+    rows: Iterable[tuple[Cell, ...]]
+
+
+class _Echo:
+    """A file for `csv.writer` whose `write` returns the line."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def wants_csv(request: HttpRequest) -> bool:
+    """Return whether an address asks for CSV; other values of `format` may filter the page."""
+    return CSV in request.GET.getlist(FORMAT)
+
+
+def without_csv(query: QueryDict) -> QueryDict:
+    """Return a page's query without the request for CSV."""
+    left = query.copy()
+    left.setlist(FORMAT, [each for each in left.getlist(FORMAT) if each != CSV])
+    left.pop(TABLE, None)
+    return left
+
+
+def csv_query(request: HttpRequest, table: str = "") -> str:
+    """Return the query string of a page's table as CSV, with the page's filters."""
+    left = without_csv(request.GET)
+    for name in _PLACES:
+        left.pop(name, None)
+    left.appendlist(FORMAT, CSV)
+    if table:
+        left[TABLE] = table
+    return left.urlencode()
+
+
+def csv_response(table: Table) -> StreamingHttpResponse:
+    """Return a table as a CSV download, a row at a time."""
+    response = StreamingHttpResponse(csv_lines(table), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{table.name}.csv"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def chosen_table(request: HttpRequest, tables: Mapping[str, Callable[[], Table]]) -> StreamingHttpResponse:
+    """Return the table that the address names, else the first. Raises `Http404` for an unknown name."""
+    name = request.GET.get(TABLE) or next(iter(tables))
+    if name not in tables:
+        raise Http404
+    return csv_response(tables[name]())
+
+
+def csv_lines(table: Table) -> Iterator[str]:
+    """Yield a table's lines (RFC 4180), the header first. Secrets are redacted, formulas disarmed."""
+    writer = csv.writer(_Echo())
+    yield writer.writerow(table.header)
+    for row in table.rows:
+        yield writer.writerow([_cell(value) for value in row])
+
+
+def _cell(value: Cell) -> str | int | float:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return moment(value) or ""
+    if isinstance(value, date):
+        return value.isoformat()
+    return value if isinstance(value, int | float) else _text(value)
+
+
+def _text(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula, without what no file can hold."""
+    safe = redact_patterns(text.encode(errors="replace").decode().replace("\0", ""))
+    return f"'{safe}" if safe.startswith(FORMULA) else safe

@@ -1,0 +1,54 @@
+"""The tables of the comparison page as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evalhub.web.csv_export import Cell, Table
+from runs.pages.compare.comparison import ComparedRuns, ComparedScenario, MeasureRow
+
+MEASURE_COLUMNS = (
+    *("measure", "unit", "base", "new", "difference", "low_95", "high_95", "scale", "verdict", "magnitude"),
+    *("scenarios", "base_trials", "new_trials", "worse", "better", "p", "p_corrected", "delta"),
+    *("detectable", "test"),
+)
+
+
+def measure_table(compared: ComparedRuns) -> Table:
+    """Return the measures, headline first; differences are from 0 to 1, on the relative scale shares of the base."""
+    rows = (_measure(row) for row in (*compared.headline, *compared.others))
+    return Table(f"{_name(compared)}-measures", MEASURE_COLUMNS, rows)
+
+
+def _measure(row: MeasureRow) -> tuple[Cell, ...]:
+    shared = (str(row.measure), row.measure.unit, row.base, row.new)
+    if row.change is None:
+        return (*shared, *[None] * 4, "not_comparable", *[None] * 11)
+    change = row.change.change
+    return (
+        *(*shared, change.effect, change.lower, change.upper, change.rule.scale.value, change.verdict.value),
+        *(change.magnitude, change.scenarios, *change.trials, change.worse, change.better, change.p),
+        *(change.corrected, change.delta, change.detectable, change.test.value),
+    )
+
+
+SCENARIO_COLUMNS = (
+    *("scenario", "base_passed", "base_failed", "base_errors", "new_passed", "new_failed", "new_errors"),
+    *("difference", "change", "comparable", "changed"),
+)
+
+
+def scenario_table(compared: ComparedRuns, scenarios: Iterable[ComparedScenario]) -> Table:
+    """Return the scenarios of a chip; `changed` names the parts that changed."""
+    return Table(f"{_name(compared)}-scenarios", SCENARIO_COLUMNS, (_scenario(each) for each in scenarios))
+
+
+def _scenario(each: ComparedScenario) -> tuple[Cell, ...]:
+    before, after = each.rates
+    difference = after.share - before.share if each.is_comparable and before.n and after.n else None
+    sides = [side.count(word) for side in (each.base, each.new) for word in ("pass", "fail", "error")]
+    return (each.key, *sides, difference, each.verdict, each.is_comparable, " ".join(each.changed))
+
+
+def _name(compared: ComparedRuns) -> str:
+    return f"runs-{compared.base.pk}-{compared.new.pk}"

@@ -1,0 +1,195 @@
+"""Every table that a page shows, as CSV at the same address."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from evalhub.teams.models import Project
+from evalhub.web.csv_export import Table, csv_lines
+from runs.models import CommandRecord, Run
+from scenarios.models import SuiteVersion
+from tests.builders import close, make_compared, make_project, make_run, make_suite, make_target, make_trial
+from tests.trial_parts import make_judging
+from tests.web.html import parse
+
+pytestmark = pytest.mark.django_db
+SignIn = Callable[..., Client]
+
+
+def table(client: Client, address: str) -> list[dict[str, str]]:
+    """Return the rows at an address, once its headers are those of a CSV download."""
+    answer = client.get(address)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/csv; charset=utf-8")
+    assert answer.headers["Content-Disposition"].startswith('attachment; filename="')
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    text = b"".join(answer.streaming_content).decode()  # type: ignore[arg-type]  # a synchronous response
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+@pytest.fixture
+def compared(version: SuiteVersion) -> tuple[Run, Run]:
+    base = make_compared(version, {"create": "pass", "export": "pass"}, trials=6)
+    return base, make_compared(version, {"create": "fail", "export": "pass"}, trials=6, tags=["nightly"])
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-rf", "'-rf"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\tx", "'\tx"),
+        ("\rx", '"\'\rx"'),
+        ("a=1", "a=1"),
+        ('a,"b"\nc', '"a,""b""\nc"'),
+        ("token=abcdef123456", "token=[REDACTED]"),
+        ("\ud800", "?"),
+        (-1.5, "-1.5"),
+        (0, "0"),
+        (None, ""),
+        (True, "true"),
+        (datetime(2026, 11, 1, 14, 5, tzinfo=UTC), "2026-11-01T14:05:00Z"),
+        (date(2026, 11, 1), "2026-11-01"),
+    ],
+)
+def test_a_cell_is_raw_and_never_a_formula(value: Any, cell: str) -> None:
+    assert list(csv_lines(Table("t", ("a", "b"), [(value, "x")]))) == ["a,b\r\n", f"{cell},x\r\n"]
+
+
+def test_the_runs_list_has_all_matching_runs(signed_in: SignIn, project: Project) -> None:
+    small, other = (make_suite(project, ["one"], name=name) for name in ("small", "other"))
+    for _ in range(60):
+        make_run(small)
+    make_run(other)
+    rows = table(signed_in("viewer"), "/p/tools/runs/?suite=small&before=3&format=csv")
+    # A place in the list is none in the file.
+    assert len(rows) == 60
+    assert {row["suite"] for row in rows} == {"small"}
+
+
+def test_a_runs_row_holds_plain_numbers(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
+    row = table(signed_in("viewer"), "/p/tools/runs/?format=csv")[0]
+    assert (row["run"], row["baseline"], row["tags"]) == (str(compared[1].pk), str(compared[0].pk), "nightly")
+    assert (row["trials"], row["passed"], row["failed"], row["pass_rate"]) == ("12", "6", "6", "0.5")
+    assert (row["baseline_pass_rate"], row["difference"]) == ("1.0", "-0.5")
+    assert float(row["pass_rate_low"]) < 0.5 < float(row["pass_rate_high"])
+
+
+def test_a_runs_scenarios_follow_the_chip(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
+    client, address = signed_in("viewer"), f"/p/tools/runs/{compared[1].pk}/"
+    assert [row["scenario"] for row in table(client, f"{address}?format=csv")] == ["create", "export"]
+    (row,) = table(client, f"{address}?show=worse&format=csv")
+    assert (row["scenario"], row["passed"], row["failed"], row["baseline_passed"]) == (
+        "create",
+        "0",
+        "6",
+        "6",
+    )
+    assert row["reasons"].splitlines()[0] == "out.txt does not exist."
+
+
+def test_a_runs_subcommands(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
+    address = f"/p/tools/runs/{compared[1].pk}/?format=csv&table=subcommands"
+    (row,) = table(signed_in("viewer"), address)
+    assert (row["subcommand"], row["calls"], row["failed"]) == ("export", "36", "12")
+    assert float(row["error_rate"]) == pytest.approx(1 / 3)
+
+
+def test_a_comparisons_measures(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
+    address = f"/p/tools/compare/?runs={compared[0].pk},{compared[1].pk}&format=csv"
+    first = table(signed_in("viewer"), address)[0]
+    assert (first["measure"], first["base"], first["new"]) == ("trial/pass", "1.0", "0.5")
+    assert (first["difference"], first["scenarios"], first["base_trials"]) == ("-0.5", "2", "12")
+
+
+def test_a_comparisons_scenarios_follow_the_chip(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
+    address = f"/p/tools/compare/?runs={compared[0].pk},{compared[1].pk}&show=regressed&format=csv"
+    (row,) = table(signed_in("viewer"), f"{address}&table=scenarios")
+    assert (row["scenario"], row["difference"], row["comparable"]) == ("create", "-1.0", "true")
+
+
+def test_the_trend_has_the_pages_values(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
+    rows = table(signed_in("viewer"), "/p/tools/trends/?suite=basics&measure=trial/pass&format=csv")
+    assert [(row["run"], row["mean"]) for row in rows] == [
+        (str(compared[1].pk), "0.5"),
+        (str(compared[0].pk), "1.0"),
+    ]
+
+
+def test_regressions_are_a_row_a_scenario(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
+    client = signed_in("viewer")
+    (row,) = table(client, "/p/tools/regressions/?format=csv")
+    assert (row["run"], row["state"], row["scenario"]) == (str(compared[1].pk), "untriaged", "create")
+    assert (row["pass_rate_before"], row["pass_rate_after"]) == ("1.0", "0.0")
+    assert table(client, "/p/tools/regressions/?state=fixed&format=csv") == []
+
+
+def test_reviews_hold_every_statement(signed_in: SignIn, version: SuiteVersion) -> None:
+    run = make_run(version)
+    trial = make_trial(run, "create")
+    make_judging(trial, content={"negatives": ["=HYPERLINK(1)"], "positives": []})
+    close(run)
+    (row,) = table(signed_in("viewer"), "/p/tools/reviews/?suite=basics&format=csv")
+    assert (row["kind"], row["statement"], row["trials"]) == ("issue", "'=HYPERLINK(1)", str(trial.pk))
+
+
+def test_suites_keep_their_filter_by_format(signed_in: SignIn, version: SuiteVersion) -> None:
+    client = signed_in("viewer")
+    (row,) = table(client, "/p/tools/suites/?format=llm_tool_test&format=csv")
+    assert (row["suite"], row["version"], row["scenarios"]) == ("basics", "1", "2")
+    assert table(client, "/p/tools/suites/?format=agentv&format=csv") == []
+
+
+def test_targets_and_workers(signed_in: SignIn, project: Project) -> None:
+    make_target(project, name="gpu", labels=["gpu"])
+    client = signed_in("viewer")
+    (row,) = table(client, "/p/tools/targets/?format=csv")
+    assert (row["target"], row["state"], row["labels"]) == ("gpu", "not checked", "gpu")
+    assert table(client, "/p/tools/targets/?format=csv&table=workers") == []
+
+
+def test_a_trials_commands(signed_in: SignIn, version: SuiteVersion) -> None:
+    trial = make_trial(make_run(version))
+    CommandRecord.objects.create(trial=trial, n=0, line="-rm --token=abcdef123456", exit_code=2, failed=True)
+    (row,) = table(signed_in("viewer"), f"/p/tools/trials/{trial.pk}/?format=csv")
+    assert (row["n"], row["command"], row["exit_code"], row["failed"]) == (
+        "0",
+        "'-rm --token=[REDACTED]",
+        "2",
+        "true",
+    )
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["runs/", "runs/{run}/", "compare/?runs={base},{run}", "trends/", "regressions/", "suites/", "targets/"],
+)
+def test_each_page_links_its_csv(signed_in: SignIn, compared: tuple[Run, Run], address: str) -> None:
+    client, (base, run) = signed_in("viewer"), compared
+    place = f"/p/tools/{address.format(run=run.pk, base=base.pk)}"
+    links = parse(client.get(place)).links
+    found = [link for name, link in links.items() if name.startswith("CSV of ")]
+    assert found
+    for link in found:
+        query = link.partition("?")[2]
+        assert "format=csv" in query
+        assert table(client, f"{place.partition('?')[0]}?{query}") or "table=workers" in query
+
+
+def test_strangers_get_no_csv(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
+    stranger = signed_in("admin", make_project("other"))
+    assert stranger.get("/p/tools/runs/?format=csv").status_code == 404
+    assert Client().get("/p/tools/runs/?format=csv").status_code == 302
+
+
+def test_an_unknown_table_is_not_found(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
+    address = f"/p/tools/runs/{compared[1].pk}/?format=csv&table=none"
+    assert signed_in("viewer").get(address).status_code == 404
