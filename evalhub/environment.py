@@ -199,6 +199,44 @@ def database(url: str) -> dict[str, Any]:
     )
 
 
+def web_address(name: str, default: str) -> str:
+    """Return the address that links begin with, such as `https://evals.example.org`, without a slash at its end."""
+    address = text(name, default)
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ImproperlyConfigured(
+            f"{name} is '{address}'. Write an address such as https://evals.example.org."
+        )
+    return address.rstrip("/")
+
+
+def mail_server(name: str) -> dict[str, Any]:
+    """Return Django's EMAIL_ settings of `smtp://user:password@host:587?tls=yes` or `smtps://…`; none if not set."""
+    address = text(name)
+    if not address:
+        return {}
+    wrong = ImproperlyConfigured(
+        f"{name} is no address of a mail server. Write smtp://user:password@host:587?tls=yes, or smtps://user:password@host."
+    )
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        raise wrong from error
+    options = dict(parse_qsl(parts.query))
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname or options.keys() - {"tls"}:
+        raise wrong
+    encrypted = parts.scheme == "smtps"
+    return {
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": port or (465 if encrypted else 25),
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": encrypted,
+        "EMAIL_USE_TLS": not encrypted and options.get("tls") == "yes",
+    }
+
+
 def file_store(name: str) -> dict[str, Any]:
     """Return Django's settings of the store of kept files: `s3://bucket/prefix?endpoint=URL&region=NAME`, or a folder.
 

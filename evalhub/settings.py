@@ -197,6 +197,22 @@ MIN_FREE_MB = environment.integer("EVALHUB_MIN_FREE_MB", 200)
 METRICS_TOKEN = environment.text("EVALHUB_METRICS_TOKEN")
 DEFAULT_JUDGE = environment.text("LLM_TOOL_TEST_JUDGE")
 
+# A host that begins with a dot stands for all below it, and * for any, so neither is one to link to.
+_named = [host for host in EVALHUB_HOSTS if host[0] not in ".*"]
+PUBLIC_URL = environment.web_address(
+    "EVALHUB_URL", f"https://{_named[0]}" if _named else "http://127.0.0.1:8000"
+)
+_mail = environment.mail_server("EVALHUB_EMAIL_URL")
+MAIL_SERVER = bool(_mail)
+EMAIL_HOST = _mail.get("EMAIL_HOST", "localhost")
+EMAIL_PORT = _mail.get("EMAIL_PORT", 25)
+EMAIL_HOST_USER = _mail.get("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = _mail.get("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_SSL = _mail.get("EMAIL_USE_SSL", False)
+EMAIL_USE_TLS = _mail.get("EMAIL_USE_TLS", False)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = environment.text("EVALHUB_EMAIL_FROM", "evalhub@localhost")
+
 # Without it litellm asks for prices over the network when it is imported.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 # There are none, and to look for them pydantic reads the metadata of every installed package.
@@ -208,4 +224,6 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": environment.text("EVALHUB_LOG_LEVEL", "WARNING")},
+    # It logs whole addresses, and those of webhooks and targets may contain tokens.
+    "loggers": {"httpx": {"level": "WARNING"}},
 }

@@ -10,6 +10,7 @@ from runs.execution.grading.requests import run_request
 from runs.execution.lane_pool import lane_pool
 from runs.execution.reaper import reap
 from runs.models import GradeRequest, TargetCheck
+from runs.notifications import delivery, digest
 from runs.queue import wakeups
 from runs.targets.check import run_check
 
@@ -48,6 +49,20 @@ def check_target(check_id: int) -> None:
     run_check(check_id)
 
 
+@shared_task(name="runs.tasks.deliver")
+def deliver(channel_id: int) -> None:
+    """Send what is due for a channel."""
+    delivery.deliver_channel(channel_id)
+
+
+@shared_task(name="runs.tasks.digests")
+def digests() -> None:
+    """Store the digests of last week that are missing, and remove old notifications."""
+    now = timezone.now()
+    digest.record_digests(now=now)
+    delivery.remove_old(now=now)
+
+
 @shared_task(name="runs.tasks.tick")
 def tick() -> None:
     """Requeue the work of lost workers, close finished runs, and resend wake-ups for waiting work."""
@@ -56,6 +71,14 @@ def tick() -> None:
     for run_id in batches.due_runs():
         wakeups.check_batch(run_id)
     _resend_requests()
+    _request_deliveries()
+
+
+def _request_deliveries() -> None:
+    now = timezone.now()
+    delivery.fail_lost(now=now)
+    for channel_id in delivery.due_channels(now=now):
+        wakeups.deliver(channel_id)
 
 
 def _resend_requests() -> None:

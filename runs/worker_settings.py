@@ -26,14 +26,13 @@ def containment() -> Containment:
     """Return how commands are contained in this process. Raises `RequestError` for a wrong EVALHUB_EGRESS_ALLOW."""
     policy = Policy(settings.SANDBOX)
     read = tuple(Path(path) for path in settings.SANDBOX_READ)
-    outbound = Outbound.of(settings.HTTP_ALLOW, loopback=settings.EMBEDDED)
     path = os.environ.get("PATH", os.defpath)
     return Containment(
         policy,
         detect_machine(),
         path,
         read,
-        outbound,
+        outbound(),
         egress=Egress(settings.EGRESS),
         allowed=_egress_allow(),
         unenforced=settings.EGRESS_UNENFORCED,
@@ -43,6 +42,11 @@ def containment() -> Containment:
         targets=TargetRoots.of(settings.TARGET_ROOTS, path=path, never=_own_paths()),
         system_files=settings.SYSTEM_FILES_DIR,
     )
+
+
+def outbound() -> Outbound:
+    """Return which addresses this process may call. Raises `ValueError` for a wrong EVALHUB_HTTP_ALLOW."""
+    return Outbound.of(settings.HTTP_ALLOW, loopback=settings.EMBEDDED)
 
 
 def _egress_allow() -> tuple[Allowed, ...]:

@@ -10,6 +10,10 @@ from evalhub.teams.models import AuditEvent, Project
 
 ACTIONS = {
     "alert.triage": "triaged the regression of",
+    "channel.change": "changed the notification channel",
+    "channel.create": "added the notification channel",
+    "channel.delete": "removed the notification channel",
+    "channel.send-again": "sent again a message of the channel",
     "baseline.set": "marked as baseline",
     "baseline.unset": "removed the baseline",
     "guidance.create": "added guidance",

@@ -203,7 +203,7 @@ class Backend(httpcore.NetworkBackend):
         try:
             return self._resolve(host, port)
         except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError(f"{host} cannot be resolve_host: {error}") from error
+            raise httpcore.ConnectError(f"{host} cannot be resolved: {error}") from error
 
     def _wait(self, timeout: float | None) -> float:
         asked = CONNECT_SECONDS if timeout is None else min(timeout, CONNECT_SECONDS)

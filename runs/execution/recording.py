@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Case, F, Value, When
 from django.utils import timezone
 
+from runs import outbox
 from runs.execution.trial_result import TrialResult, columns, command_row, judging_row, total_cost
 from runs.models import Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
 from runs.models.run import RunState
@@ -119,6 +120,7 @@ def close_if_done(run_id: int) -> bool:
         run = Run.objects.get(pk=run_id)
         write_rollups(run)
         comparison.compare_with_baseline(run)
+        outbox.record_failure(run)
     # Not in the same transaction: two runs that close at once would not see each other.
     with write_transaction():
         comparison.compare_siblings(run)
@@ -139,6 +141,7 @@ def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> boo
         if won == 1:
             cancel_queued(run_id)
             claims.remove_slots(run_id)
+            outbox.record_failure(Run.objects.get(pk=run_id))
     return won == 1
 
 

@@ -6,6 +6,7 @@ from runs.models.comparison import Alert, Baseline, Change
 from runs.models.grading import GradeRequest
 from runs.models.judging import JudgingRecord, Review
 from runs.models.measure import Measure, RunDigest, RunMeasure, SubcommandMeasure
+from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
 from runs.models.run import Launch, Run, RunSlot
 from runs.models.target import Target, TargetSlot, TargetVersion
@@ -18,12 +19,15 @@ __all__ = [
     "Baseline",
     "BatchAnswer",
     "Change",
+    "Channel",
     "CommandRecord",
+    "Delivery",
     "GradeRequest",
     "JudgingRecord",
     "Launch",
     "Measure",
     "ModelPrice",
+    "Notification",
     "ProviderBatch",
     "Review",
     "Run",

@@ -98,3 +98,8 @@ def _labels_of(run_id: int) -> list[str]:
 def grade(request_id: int) -> None:
     """Ask a worker to grade a stored request."""
     _send("grade", request_id)
+
+
+def deliver(channel_id: int) -> None:
+    """Ask a worker to send what is due for a channel."""
+    _send("deliver", channel_id)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from evaluators.comparability import Reasons, outcome_reasons
 from evaluators.regression import ChangeVerdict, MeasureChange
 from evaluators.suite_result import Comparison, compare_passes
+from runs import outbox
 from runs.models import Alert, Change, Run, Trial
 from runs.models.run import RunState
 from runs.models.run_options import RunOptions
@@ -86,7 +87,9 @@ def _keep_alert(run: Run) -> None:
     """Raise an alert for a regression of the line; take back one that nobody has triaged otherwise."""
     is_alarm = run.verdict == ChangeVerdict.REGRESSED
     if is_alarm and not run.is_experiment and not run.configuration_changed:
-        Alert.objects.get_or_create(run=run, defaults={"project_id": run.project_id})
+        alert, is_new = Alert.objects.get_or_create(run=run, defaults={"project_id": run.project_id})
+        if is_new:
+            outbox.record_regression(alert, run)
     else:
         Alert.objects.filter(run=run, first_triaged=None).delete()
 

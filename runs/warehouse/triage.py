@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evalhub.teams import audit
+from runs import outbox
 from runs.errors import RequestError
 from runs.models import Alert, JudgingRecord, Review
 
@@ -16,6 +17,8 @@ from runs.models import Alert, JudgingRecord, Review
 @transaction.atomic
 def triage(alert: Alert, *, by: User | None, **changes: Any) -> Alert:
     """Change an alert's state, note, link, due date or assignee; the first change sets its triage time."""
+    # Locked, so that of two equal requests at once one assigns.
+    was = Alert.objects.select_for_update().values_list("assignee", flat=True).get(pk=alert.pk)
     for name, value in changes.items():
         setattr(alert, name, value)
     alert.first_triaged = alert.first_triaged or timezone.now()
@@ -23,6 +26,8 @@ def triage(alert: Alert, *, by: User | None, **changes: Any) -> Alert:
     audit.record(
         alert.project, by, "alert.triage", f"run {alert.run_id}", changed=sorted(changes), state=alert.state
     )
+    if alert.assignee_id != was:
+        outbox.record_assignment(alert, by=by)
     return alert
 
 

@@ -61,6 +61,10 @@ class Command(BaseCommand):
     def _run(self, supervisor: Supervisor, port: int, *, once: bool, examples: bool) -> int:
         logs = settings.DATA_DIR / "logs"
         logs.mkdir(exist_ok=True)
+        # Read by the processes below: links in notifications lead to this port.
+        os.environ.setdefault(
+            "EVALHUB_URL", settings.PUBLIC_URL if settings.EVALHUB_HOSTS else f"http://{LOOPBACK}:{port}"
+        )
         if not settings.BROKER_URL:
             supervisor.add(_broker(logs))
         self._migrate()

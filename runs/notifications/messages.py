@@ -1,0 +1,169 @@
+"""Compose an event's message from what is stored."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from django.conf import settings
+
+from evaluators.redaction import redact_patterns
+from evaluators.regression import ChangeVerdict, MeasureChange
+from evaluators.verdict_sentences import explanation, interval, label, scenarios_worse, size
+from runs.models import Alert, Notification, Run
+from runs.models.notification import NotificationEvent
+from runs.warehouse.measure_changes import HEADLINE, stored_changes
+
+LONGEST_ERROR = 500
+"""Characters of a run's error in a message."""
+
+
+class NothingToSay(Exception):
+    """The event's reason is gone; the message is a sentence."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message as plain values, the same for every channel."""
+
+    title: str
+    lines: list[str]
+    link: str
+    facts: dict[str, str]
+    """What it is about, such as the suite, by its label."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """The same for programs."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compose(notification: Notification) -> Message:
+    """Return an event's message. Raises `NothingToSay` if its run, alert or person is gone."""
+    if notification.content:
+        return Message(**notification.content)
+    if notification.event == NotificationEvent.TEST:
+        return _test(notification)
+    run = _run(notification)
+    if notification.event == NotificationEvent.RUN_FAILED:
+        return _run_failed(run)
+    if notification.alert is None:
+        raise NothingToSay("The regression was taken back before this was sent.")
+    if notification.event == NotificationEvent.ASSIGNED:
+        return _assigned(notification, notification.alert, run)
+    return _regression(run)
+
+
+def absolute(path: str) -> str:
+    """Return the address of a page, from EVALHUB_URL."""
+    return f"{settings.PUBLIC_URL}{path}"
+
+
+def _run(notification: Notification) -> Run:
+    runs = Run.objects.select_related("project", "suite", "target")
+    run = runs.filter(pk=notification.run_id or 0).first()
+    if run is None:
+        raise NothingToSay("The run was deleted before this was sent.")
+    return run
+
+
+def _facts(run: Run) -> dict[str, str]:
+    facts = {
+        "Project": run.project.name,
+        "Run": str(run.pk),
+        "Suite": run.suite.name,
+        "Target": run.target.name,
+        "Model": run.model,
+        "Branch": run.branch,
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _data(run: Run) -> dict[str, Any]:
+    return {
+        "project": run.project.slug,
+        "run": run.pk,
+        "suite": run.suite.slug,
+        "target": run.target.name,
+        "model": run.model,
+        "branch": run.branch,
+        "outcome": run.outcome,
+        "verdict": run.verdict,
+        "baseline": run.baseline_id,
+    }
+
+
+def _regression(run: Run) -> Message:
+    changes = _regressed(run)
+    measures = [
+        {
+            "measure": change.rule.name,
+            "effect": change.effect,
+            "lower": change.lower,
+            "upper": change.upper,
+            "sentence": verdict_sentence(change),
+        }
+        for change in changes
+    ]
+    title = f"Suspected regression: {run.suite.name} on {run.target.name}, run {run.pk}"
+    lines = [
+        *map(verdict_sentence, changes),
+        f"Compared with run {run.baseline_id}; not confirmed by more trials yet.",
+    ]
+    data = {**_data(run), "suspected": True, "measures": measures}
+    return Message(title, lines, absolute(run.get_absolute_url()), _facts(run), data)
+
+
+def _regressed(run: Run) -> list[MeasureChange]:
+    """Return the headline measures that regressed, the pass rate first."""
+    return [
+        change
+        for change in stored_changes(run.pk)
+        if change.rule.name in HEADLINE and change.verdict is ChangeVerdict.REGRESSED
+    ]
+
+
+def verdict_sentence(change: MeasureChange) -> str:
+    """Return a change in words: measure, size, interval, scenarios and what the verdict rests on."""
+    within = f" (95 % interval {each})" if (each := interval(change)) else ""
+    moved = f"{label(change.rule.name)} {size(change, change.effect)}{within}"
+    return f"{moved}, {scenarios_worse(change)}. {explanation(change)}"
+
+
+def _run_failed(run: Run) -> Message:
+    why = redact_patterns(run.error).strip()[:LONGEST_ERROR]
+    why = why or f"{run.errors} of {run.trials} trials ended as errors; no trial failed."
+    title = f"Run {run.pk} failed: {run.suite.name} on {run.target.name}"
+    return Message(title, [why], absolute(run.get_absolute_url()), _facts(run), {**_data(run), "error": why})
+
+
+def _assigned(notification: Notification, alert: Alert, run: Run) -> Message:
+    person = notification.to
+    if person is None or alert.assignee_id != person.pk:
+        raise NothingToSay("The alert was assigned to somebody else before this was sent.")
+    if not run.project.memberships.filter(user=person).exists():
+        raise NothingToSay(f"{person.get_username()} left the project before this was sent.")
+    by = notification.by.get_username() if notification.by else "Somebody"
+    name = person.get_username()
+    title = f"Assigned to {name}: regression of {run.suite.name} on {run.target.name}, run {run.pk}"
+    lines = [f"{by} assigned the suspected regression of run {run.pk} to {name}."]
+    if alert.due:
+        lines.append(f"Due on {alert.due:%-d %b %Y}.")
+    if alert.note:
+        lines.append(f"Note: {redact_patterns(alert.note)[:LONGEST_ERROR]}")
+    data = {**_data(run), "alert": alert.pk, "assignee": name, "by": by}
+    return Message(
+        title, lines, absolute(f"/p/{run.project.slug}/regressions/?assignee={name}"), _facts(run), data
+    )
+
+
+def _test(notification: Notification) -> Message:
+    by = notification.by.get_username() if notification.by else "Somebody"
+    project = notification.project
+    return Message(
+        f"Test from evalhub, project {project.name}",
+        [f"{by} sent this test. The channel works."],
+        absolute(project.get_absolute_url()),
+        {"Project": project.name},
+        {"project": project.slug},
+    )

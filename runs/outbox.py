@@ -1,0 +1,77 @@
+"""Store what to notify people of, in the transaction of the event itself, so that neither is stored alone."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runs.models import Alert, Channel, Delivery, Notification, Run
+from runs.models.notification import ChannelKind, NotificationEvent
+from runs.models.run import RunState
+
+RECENT = timedelta(days=1)
+"""Imported or recomputed results of runs that finished earlier are no news."""
+
+
+def record_regression(alert: Alert, run: Run) -> None:
+    """Store that a run raised an alert. Requires a transaction."""
+    if _is_recent(run):
+        event = NotificationEvent.REGRESSION
+        record_event(run.project_id, event, f"regression:{run.pk}", run_id=run.pk, alert=alert)
+
+
+def record_failure(run: Run) -> None:
+    """Store that a run ended as an error; nothing for other runs. Requires a transaction."""
+    if run.state == RunState.FINISHED and run.outcome == "error" and _is_recent(run):
+        record_event(run.project_id, NotificationEvent.RUN_FAILED, f"run-failed:{run.pk}", run_id=run.pk)
+
+
+def record_assignment(alert: Alert, *, by: User | None) -> None:
+    """Store that an alert was assigned to somebody else than the one who did it. Requires a transaction."""
+    if alert.assignee is not None and alert.assignee != by:
+        key = f"assigned:{alert.pk}:{uuid.uuid4().hex}"
+        event = NotificationEvent.ASSIGNED
+        record_event(alert.project_id, event, key, run_id=alert.run_id, alert=alert, to=alert.assignee, by=by)
+
+
+def _is_recent(run: Run) -> bool:
+    return run.finished is not None and timezone.now() - run.finished < RECENT
+
+
+def record_event(
+    project_id: int,
+    event: NotificationEvent,
+    key: str,
+    *,
+    run_id: int | None = None,
+    alert: Alert | None = None,
+    to: User | None = None,
+    by: User | None = None,
+    content: dict[str, Any] | None = None,
+) -> None:
+    """Store an event and a delivery for each channel that chose it; the same key again stores nothing.
+
+    `content` is the message where it is known already. Requires a transaction. One query where no channel chose it.
+    """
+    channels = [each for each in Channel.objects.filter(project=project_id) if event in each.events]
+    if event is NotificationEvent.ASSIGNED:
+        channels = _one_mail(channels)
+    if not channels:
+        return
+    values = {"project_id": project_id, "event": event, "run_id": run_id, "alert": alert, "to": to, "by": by}
+    values["content"] = content or {}
+    notification, is_new = Notification.objects.get_or_create(key=key, defaults=values)
+    if is_new:
+        Delivery.objects.bulk_create(
+            Delivery(notification=notification, channel=channel) for channel in channels
+        )
+
+
+def _one_mail(channels: list[Channel]) -> list[Channel]:
+    """Return the channels with only the first one by e-mail: each would write to the same person."""
+    mails = [each for each in channels if each.kind == ChannelKind.EMAIL]
+    return [each for each in channels if each not in mails[1:]]
