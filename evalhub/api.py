@@ -20,7 +20,18 @@ from evalhub import api_health
 from evalhub.teams import api as teams
 from evalhub.web.rest.errors import ApiError, error_body
 from evalhub.web.rest.validation import problem_of
-from runs.api import alerts, grading, judging, measures, results, runs, targets, trials, uploads
+from runs.api import (
+    alerts,
+    grading,
+    judging,
+    measures,
+    notifications,
+    results,
+    runs,
+    targets,
+    trials,
+    uploads,
+)
 from runs.errors import RequestError
 from scenarios.api import contents, guidance
 from scenarios.formats.problems import ScenarioFileError
@@ -36,6 +47,7 @@ PROJECT_ROUTERS = (
     judging.router,
     measures.router,
     alerts.router,
+    notifications.router,
     grading.router,
     teams.tokens,
 )

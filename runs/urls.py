@@ -7,6 +7,14 @@ from django.urls import path
 from runs.pages.compare.views import compare
 from runs.pages.home.views import home, project_home, project_list, project_running
 from runs.pages.new_run.views import run_new
+from runs.pages.notifications.views import (
+    channel_delete,
+    channel_detail,
+    channel_list,
+    channel_new,
+    channel_test,
+    delivery_again,
+)
 from runs.pages.prices.views import price_list, price_remove
 from runs.pages.regressions.views import alert_triage, regressions
 from runs.pages.results.views import run_download, run_import
@@ -58,6 +66,12 @@ project_urls = [
     path("regressions/", regressions, name="regressions"),
     path("regressions/<int:pk>/", alert_triage, name="alert-triage"),
     path("compare/", compare, name="compare"),
+    path("settings/notifications/", channel_list, name="channel-list"),
+    path("settings/notifications/new/<str:kind>/", channel_new, name="channel-new"),
+    path("settings/notifications/<int:pk>/", channel_detail, name="channel-detail"),
+    path("settings/notifications/<int:pk>/test/", channel_test, name="channel-test"),
+    path("settings/notifications/<int:pk>/delete/", channel_delete, name="channel-delete"),
+    path("settings/notifications/messages/<int:pk>/again/", delivery_again, name="delivery-again"),
     path("settings/prices/", price_list, name="price-list"),
     path("settings/prices/<int:pk>/remove/", price_remove, name="price-remove"),
     path("search/", search, name="search"),

@@ -46,6 +46,10 @@ STATES: dict[str, tuple[str, str]] = {
     "working": ("is-running", "working"),
     "idle": ("is-queued", "idle"),
     "lost": ("is-error", "lost"),
+    "sending": ("is-running", "sending"),
+    "sent": ("is-passed", "sent"),
+    "failed": ("is-failed", "failed"),
+    "skipped": ("is-cancelled", "skipped"),
 }
 
 FORMATS = {"llm_tool_test": "llm-tool-test", "agentv": "AgentV", "tool_forge": "tool-forge"}

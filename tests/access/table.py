@@ -71,6 +71,18 @@ PAGES: dict[str, Page] = {
     "settings-audit": Page("/p/tools/settings/audit/", "admin"),
     "price-list": Page("/p/tools/settings/prices/", "viewer"),
     "price-remove": Page("/p/tools/settings/prices/{price_id}/remove/", "admin", "POST", answers=(302,)),
+    "channel-list": Page("/p/tools/settings/notifications/", "viewer"),
+    "channel-new": Page("/p/tools/settings/notifications/new/webhook/", "admin"),
+    "channel-detail": Page("/p/tools/settings/notifications/{channel_id}/", "admin"),
+    "channel-test": Page(
+        "/p/tools/settings/notifications/{channel_id}/test/", "admin", "POST", answers=(302,)
+    ),
+    "channel-delete": Page(
+        "/p/tools/settings/notifications/{channel_id}/delete/", "admin", "POST", answers=(302,)
+    ),
+    "delivery-again": Page(
+        "/p/tools/settings/notifications/messages/{delivery_id}/again/", "admin", "POST", answers=(302,)
+    ),
     "search": Page("/p/tools/search/?q=create", "viewer"),
     "trends": Page("/p/tools/trends/", "viewer"),
     "reviews": Page("/p/tools/reviews/", "viewer"),
@@ -142,6 +154,13 @@ OPERATIONS: dict[str, Operation] = {
     "GET /changes": Operation("viewer"),
     "GET /alerts": Operation("viewer"),
     "PATCH /alerts/{alert_id}": Operation("runner", {"state": "acknowledged"}),
+    "GET /channels": Operation("viewer"),
+    "POST /channels": Operation(
+        "admin", {"name": "team", "kind": "email", "events": ["digest"], "recipients": ["a@example.org"]}
+    ),
+    "PATCH /channels/{channel_id}": Operation("admin", {"events": ["digest"]}),
+    "DELETE /channels/{channel_id}": Operation("admin"),
+    "GET /deliveries": Operation("admin"),
     "POST /grade": Operation("runner"),
     "GET /grade/{request_id}": Operation("author"),
 }

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from evalhub.teams.models import ApiToken, Project
-from runs.models import Alert, Artifact, Baseline, Change, GradeRequest, Measure, ModelPrice
+from runs.models import (
+    Alert,
+    Artifact,
+    Baseline,
+    Change,
+    Channel,
+    Delivery,
+    GradeRequest,
+    Measure,
+    ModelPrice,
+    Notification,
+)
 from runs.warehouse import artifacts
 from scenarios.models import Rubric
 from tests.builders import close, make_guidance, make_member, make_run, make_suite, make_trial
@@ -34,6 +45,11 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     )
     rubric = Rubric.objects.create(project=project, sha256="c" * 64, name="Usage", content={"criteria": []})
     graded = GradeRequest.objects.create(project=project, by=member, request={})
+    channel = Channel.objects.create(
+        project=project, name="Team", kind="email", recipients=["team@example.org"], events=["digest"]
+    )
+    sent = Notification.objects.create(project=project, event="test", key=f"test:{channel.pk}")
+    delivery = Delivery.objects.create(notification=sent, channel=channel, state="failed")
     return {
         "slug": version.suite.slug,
         "number": version.number,
@@ -56,5 +72,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "judging_id": judging.pk,
         "alert_id": Alert.objects.create(project=project, run=run).pk,
         "token_id": token.pk,
+        "channel_id": channel.pk,
+        "delivery_id": delivery.pk,
         "request_id": graded.pk,
     }
