@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from django.views.decorators.debug import sensitive_variables
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field
 
@@ -93,7 +92,6 @@ def list_channels(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
 
 
 @router.post("/channels", auth=Bearer("manage"), response=answers(ChannelOut, status=201))
-@sensitive_variables()
 def create(request: ApiRequest, given: ChannelIn) -> Status[dict[str, Any]]:
     """Create a channel."""
     values = given.model_dump(exclude={"kind"})
@@ -105,7 +103,6 @@ def create(request: ApiRequest, given: ChannelIn) -> Status[dict[str, Any]]:
 
 
 @router.patch("/channels/{channel_id}", auth=Bearer("manage"), response=answers(ChannelOut))
-@sensitive_variables()
 def change(request: ApiRequest, channel_id: Path[Key], given: ChannelChange) -> dict[str, Any]:
     """Change a channel; its kind can't be changed."""
     values = {name: value for name, value in given if value is not None}

@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.db import transaction
 
 from evalhub.teams import audit
@@ -30,6 +31,7 @@ class Command(PlainCommand):
         parser.add_argument(
             "--role", choices=Role.values, help="default: the one that the person has, else viewer"
         )
+        parser.add_argument("--email", help="address for notifications; also sets that of an existing account")
 
     @transaction.atomic
     def work(self, options: dict[str, Any]) -> Result:
@@ -43,6 +45,9 @@ class Command(PlainCommand):
             raise Refused(
                 f"The account of {name} is switched off, so it can have no role. Choose another name."
             )
+        if options["email"] is not None:
+            user.email = _email(options["email"])
+            user.save(update_fields=["email"])
         # Without a word about it nobody loses a role: a project's only admin would be its last.
         present = Membership.objects.filter(project=room, user=user).values_list("role", flat=True).first()
         role = options["role"] or present or Role.VIEWER.value
@@ -57,6 +62,14 @@ def _project(slug: str | None) -> Project:
         return default_project()
     found = Project.objects.filter(slug=slug).first()
     return found or Project.objects.create(slug=fitting(Project, "slug", slug), name=slug)
+
+
+def _email(address: str) -> str:
+    try:
+        validate_email(address)
+    except ValidationError as error:
+        raise Refused(f"'{address}' is not an e-mail address. Write one such as ada@example.org.") from error
+    return address
 
 
 def _password(name: str) -> str:
