@@ -63,6 +63,8 @@ MORE_PAGES = {
     "compare-none": "/p/default/compare/",
     "target": "/p/default/targets/1/",
     "settings-prices": "/p/default/settings/prices/",
+    "settings-notifications": "/p/default/settings/notifications/",
+    "settings-channel-new": "/p/default/settings/notifications/new/webhook/",
     "settings-audit": "/p/default/settings/audit/",
     NOT_FOUND: "/p/default/nowhere/",
 }

@@ -166,7 +166,7 @@ OPERATIONS: dict[str, Operation] = {
 }
 """By method and address, as the OpenAPI document has them."""
 
-READS_NO_PROJECT = frozenset(("GET /health", "POST /grade", "POST /tokens"))
+READS_NO_PROJECT = frozenset(("GET /health", "POST /channels", "POST /grade", "POST /tokens"))
 """What a member of another project may do all the same: it is about their own."""
 
 API_PAGES = frozenset(("openapi-json", "docs", "nothing"))

@@ -11,6 +11,7 @@ NO_PAGE_OF_ITS_OWN = {
     "home": "leads to a project",
     "healthz": "is for programs",
     "metrics": "is for programs",
+    "channel-detail": "needs a channel, and the examples have none",
     "run-download": "is a file",
     "trial-transcript": "is a file",
     "trial-artifact": "is a file",

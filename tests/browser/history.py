@@ -10,7 +10,19 @@ from django.utils import timezone
 from evalhub.teams import audit
 from evalhub.teams.models import ApiToken, Project
 from evaluators.model import Event
-from runs.models import Artifact, Baseline, ModelPrice, Run, Target, TargetCheck, Trial, Worker
+from runs.models import (
+    Artifact,
+    Baseline,
+    Channel,
+    Delivery,
+    ModelPrice,
+    Notification,
+    Run,
+    Target,
+    TargetCheck,
+    Trial,
+    Worker,
+)
 from runs.warehouse.artifacts import keep
 from runs.warehouse.comparison import compare_with_baseline
 from scenarios.formats.parsed import FixtureFile
@@ -84,7 +96,27 @@ def fill(project: Project) -> dict[str, Any]:
         "unprepared": failed,
         "trial": told(runs[-1]),
         "errored": runs[1].trial_set.get(outcome="error"),
+        "channel": _channel(project),
     }
+
+
+def _channel(project: Project) -> Channel:
+    """Return a channel with a log of every state."""
+    address = f"https://hooks-{'x' * 50}.example.org/token"
+    channel = Channel.objects.create(
+        project=project, name=f"CI bot {HOSTILE}", kind="webhook", address=address, events=["regression"]
+    )
+    for number, state in enumerate(("sent", "failed", "skipped", "queued", "sending")):
+        sent = Notification.objects.create(project=project, event="test", key=f"log {number}")
+        Delivery.objects.create(
+            notification=sent,
+            channel=channel,
+            state=state,
+            attempts=number,
+            status=500,
+            response=f"{HOSTILE} {'y' * 300}",
+        )
+    return channel
 
 
 def _compared(baseline: Run, run: Run) -> None:

@@ -50,6 +50,10 @@ PAGES = {
     "search": "/p/tools/search/?q=task",
     "settings": "/p/tools/settings/",
     "settings-prices": "/p/tools/settings/prices/",
+    "settings-notifications": "/p/tools/settings/notifications/",
+    "settings-channel": "/p/tools/settings/notifications/{channel}/",
+    "settings-channel-new": "/p/tools/settings/notifications/new/webhook/",
+    "settings-channel-mail": "/p/tools/settings/notifications/new/email/",
     "settings-audit": "/p/tools/settings/audit/",
     "projects": "/projects/",
     "password": "/password/",
@@ -80,6 +84,7 @@ def numbers(project: Any) -> dict[str, int]:
         "base": filled["runs"][0].pk,
         "before": filled["runs"][0].trial_set.get(scenario=filled["trial"].scenario, index=0).pk,
         "target": filled["runs"][0].target_id,
+        "channel": filled["channel"].pk,
     }
 
 

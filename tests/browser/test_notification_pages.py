@@ -1,0 +1,53 @@
+"""Adding a channel and testing it in a browser, against a receiver on loopback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from runs.models import Channel
+from runs.notifications.delivery import deliver_due
+from tests.runs.notifications.channels import SECRET
+from tests.runs.servers import Reply, serving
+
+
+def test_a_webhook_is_added_and_tested(
+    as_admin: Page, live_server: Any, complaints: list[str], settings: Any
+) -> None:
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
+    page = as_admin
+    with serving(Reply({"ok": True})) as server:
+        page.goto(f"{live_server.url}/p/tools/settings/")
+        page.get_by_role("link", name="Notifications").click()
+        page.get_by_role("link", name="Add Webhook").click()
+        page.get_by_label("Name").fill("CI bot")
+        page.get_by_label("URL").fill(f"{server.url}/token-of-the-path")
+        page.get_by_label("Signing secret").fill(SECRET)
+        page.get_by_label("Weekly digest").check()
+        page.get_by_role("button", name="Add channel").click()
+        expect(page.get_by_role("status").or_(page.get_by_text("Added CI bot."))).to_be_visible()
+        page.get_by_role("button", name="Send test").click()
+        log = page.get_by_role("region", name="Delivery log, table")
+        expect(log.get_by_text("queued")).to_be_visible()
+        assert deliver_due() == 1
+        expect(log.get_by_text("sent", exact=True)).to_be_visible()
+        expect(log).to_contain_text('200 {"ok": true}')
+    assert server.requests[0].json["type"] == "test"
+    assert Channel.objects.get().events == ["regression", "run_failed", "digest"]
+    assert "token-of-the-path" not in page.content()
+    assert [*complaints, *page.evaluate("window.violations")] == []
+
+
+def test_a_channel_is_added_without_a_script(without_script: Page, live_server: Any, settings: Any) -> None:
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
+    page = without_script
+    page.goto(f"{live_server.url}/p/tools/settings/notifications/new/email/")
+    page.get_by_label("Name").fill("Team")
+    page.get_by_label("Send to").fill("not an address")
+    page.get_by_role("button", name="Add channel").click()
+    expect(page.get_by_text("“not” is not an e-mail address.")).to_be_visible()
+    page.get_by_label("Send to").fill("team@example.org")
+    page.get_by_role("button", name="Add channel").click()
+    page.get_by_role("button", name="Send test").click()
+    expect(page.get_by_role("region", name="Delivery log, table")).to_contain_text("queued")
