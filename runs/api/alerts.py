@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any, Literal
 
+from django.contrib.auth.models import User
 from ninja import Path, Query, Router, Schema
 from pydantic import Field, HttpUrl
 
@@ -70,6 +71,8 @@ class AlertIn(Given):
     note: Annotated[Text, Field(max_length=5000)] | None = None
     link: Annotated[HttpUrl, Field(max_length=200)] | Literal[""] | None = None
     due: date | None = None
+    assignee: Annotated[Text, Field(max_length=150)] | None = None
+    """A member's name; null for nobody."""
 
 
 @router.get("/changes", auth=Bearer(), response=answers(PageOut[ChangeOut]), tags=["changes"])
@@ -112,17 +115,30 @@ def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, 
 
 @router.patch("/alerts/{alert_id}", auth=Bearer("triage"), response=answers(AlertOut), tags=["alerts"])
 def change_alert(request: ApiRequest, alert_id: Path[Key], given: AlertIn) -> dict[str, Any]:
-    """Triage an alert: set its state, note, link or due date."""
+    """Triage an alert: set its state, assignee, note, link or due date."""
     rows = Alert.objects.select_related("project", "assignee")
     alert = rows.filter(project=request.access.project, pk=alert_id).first()
     if alert is None:
         raise not_found("alert", alert_id)
     changes = {name: value for name, value in given if name in given.model_fields_set}
-    if not changes or any(value is None for name, value in changes.items() if name != "due"):
+    nullable = ("due", "assignee")
+    if not changes or any(value is None for name, value in changes.items() if name not in nullable):
         raise ApiError(422, "Send at least one field to change; only `due` may be null.", id="alert/nothing")
+    if "assignee" in changes:
+        changes["assignee"] = _member(request, changes["assignee"])
     if "link" in changes:
         changes["link"] = str(changes["link"])
     return _alert(triage(alert, by=request.access.user, **changes))
+
+
+def _member(request: ApiRequest, name: str | None) -> User | None:
+    """Return the member with this name, None for nobody."""
+    if name is None:
+        return None
+    member = User.objects.filter(username=name, memberships__project=request.access.project).first()
+    if member is None:
+        raise ApiError(422, f"'{name}' is not a member of this project.", id="alert/assignee")
+    return member
 
 
 def _alert(alert: Alert) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from evalhub.teams.models import AuditEvent
 from runs.models import Alert, Baseline, Review, Run, Target, Worker
 from tests.api.samples import make_samples
-from tests.builders import make_guidance, make_run, make_suite, make_target, make_trial
+from tests.builders import make_guidance, make_member, make_run, make_suite, make_target, make_trial
 
 
 @pytest.fixture
@@ -189,6 +189,19 @@ def test_an_open_run_cannot_be_a_baseline(api, suite):
     response = api("runner").post("/baselines", {"run": make_run(suite, state="running").pk})
     assert response.status_code == 422
     assert "can't be a baseline" in response.json()["detail"]
+
+
+def test_an_alert_is_assigned_to_a_member_only(api, keys, project):
+    address = f"/alerts/{keys['alert_id']}"
+    make_member(project, "runner", "grace")
+    assert api("runner").patch(address, {"assignee": "grace"}).json()["assignee"] == "grace"
+    refused = api("runner").patch(address, {"assignee": "mallory"})
+    assert (refused.status_code, refused.json()["detail"]) == (
+        422,
+        "'mallory' is not a member of this project.",
+    )
+    assert Alert.objects.get().assignee.username == "grace"
+    assert api("runner").patch(address, {"assignee": None}).json()["assignee"] is None
 
 
 def test_an_alert_is_triaged(api, keys):

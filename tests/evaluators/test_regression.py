@@ -16,7 +16,7 @@ from evaluators.regression import (
     compare_scenarios,
     overall,
 )
-from tests.evaluators.simulated_runs import COMPARISONS, false_alarms
+from tests.evaluators.simulated_runs import COMPARISONS, false_alarms, regressed_share
 
 PASS = MeasureRule("trial/pass", is_outcome=True)
 ERRORS = MeasureRule("interaction/error_rate", better="lower")
@@ -216,3 +216,8 @@ def test_runs_without_a_change_raise_few_false_alarms(scenarios, trials, publish
     assert shares.covered >= 0.93
     if published is not None:
         assert abs(shares.uncorrected - published) <= 0.03
+
+
+@pytest.mark.simulation
+def test_stable_histories_regress_rarely():
+    assert regressed_share(50) <= 0.05

@@ -31,7 +31,9 @@ class Command(PlainCommand):
         parser.add_argument(
             "--role", choices=Role.values, help="default: the one that the person has, else viewer"
         )
-        parser.add_argument("--email", help="address for notifications; also sets that of an existing account")
+        parser.add_argument(
+            "--email", help="address for notifications; also sets that of an existing account"
+        )
 
     @transaction.atomic
     def work(self, options: dict[str, Any]) -> Result:
