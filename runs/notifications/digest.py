@@ -10,7 +10,7 @@ from django.db import transaction
 
 from evalhub.teams.models import AuditEvent, Project
 from evaluators.regression import ChangeVerdict
-from runs.models import Alert, Channel, Run
+from runs.models import Alert, Channel, Notification, Run
 from runs.models.comparison import AlertState
 from runs.models.notification import NotificationEvent
 from runs.models.run import RunState
@@ -59,7 +59,7 @@ def record_digests(*, now: datetime) -> int:
 def _record(project: Project, monday: datetime) -> bool:
     year, week, _ = monday.isocalendar()
     key = f"digest:{project.pk}:{year}-W{week:02d}"
-    if project.notifications.filter(key=key).exists():
+    if Notification.objects.filter(project=project, key=key).exists():
         return False
     found = week_of(project, monday)
     if not found.has_news:

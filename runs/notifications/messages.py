@@ -9,10 +9,11 @@ from django.conf import settings
 
 from evaluators.redaction import redact_patterns
 from evaluators.regression import ChangeVerdict, MeasureChange
-from evaluators.verdict_sentences import explanation, interval, label, scenarios_worse, size
+from evaluators.verdict_sentences import explanation, interval, scenarios_worse, size
 from runs.models import Alert, Notification, Run
 from runs.models.notification import NotificationEvent
 from runs.warehouse.measure_changes import HEADLINE, stored_changes
+from runs.warehouse.measures import label_of_key
 
 LONGEST_ERROR = 500
 """Characters of a run's error in a message."""
@@ -126,7 +127,7 @@ def _regressed(run: Run) -> list[MeasureChange]:
 def verdict_sentence(change: MeasureChange) -> str:
     """Return a change in words: measure, size, interval, scenarios and what the verdict rests on."""
     within = f" (95 % interval {each})" if (each := interval(change)) else ""
-    moved = f"{label(change.rule.name)} {size(change, change.effect)}{within}"
+    moved = f"{label_of_key(change.rule.name)} {size(change, change.effect)}{within}"
     return f"{moved}, {scenarios_worse(change)}. {explanation(change)}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evaluators import verdict_sentences
 from evaluators.regression import ChangeVerdict, MeasureChange, Scale, overall
 from runs.warehouse.measure_changes import HEADLINE, PASS
-from runs.warehouse.measures import label_named
+from runs.warehouse.measures import label_of_key
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class ShownChange:
 
     @property
     def label(self) -> str:
-        return label_named(*self.change.rule.name.split("/", 1))
+        return label_of_key(self.change.rule.name)
 
     @property
     def verdict(self) -> str:

@@ -16,7 +16,7 @@ from evaluators.comparability import named
 from evaluators.regression import ChangeVerdict
 from runs.warehouse.failure_reasons import reasons_of
 from runs.warehouse.measure_changes import change_from_json
-from runs.warehouse.measures import label_named
+from runs.warehouse.measures import label_of_key
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", None: "–"}
 STYLES = {"pass": "green", "fail": "red", "error": "yellow", None: "dim"}
@@ -73,7 +73,7 @@ def verdict_lines(run: Mapping[str, Any]) -> list[str]:
         return []
     verdict = ChangeVerdict(run["verdict"])
     deciding = next((each for each in changes if each.verdict is verdict), changes[0])
-    label = label_named(*deciding.rule.name.split("/", 1))
+    label = label_of_key(deciding.rule.name)
     size = verdict_sentences.size(deciding, deciding.effect)
     interval = verdict_sentences.interval(deciding)
     return [

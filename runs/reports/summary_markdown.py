@@ -23,6 +23,7 @@ from runs.warehouse.lost_scenarios import (
     stored_scenario_changes,
 )
 from runs.warehouse.measure_changes import HEADLINE, PASS, compare_run_measures, stored_changes
+from runs.warehouse.measures import label_of_key
 
 MOST_REASONS = 3
 MOST_WARNINGS = 10
@@ -114,7 +115,7 @@ def _verdict(run: Run, compared: Compared) -> str:
     change = next((each for each in compared.headline if each.verdict is verdict), pass_rate)
     effect = verdict_sentences.size(change, change.effect)
     interval = verdict_sentences.interval(change)
-    measured = f"{verdict_sentences.label(change.rule.name)} {effect}"
+    measured = f"{label_of_key(change.rule.name)} {effect}"
     measured += f" (95 % interval {interval})" if interval else ""
     return (
         f"**{verdict.label}** against run {compared.base}: {measured}."
@@ -135,7 +136,7 @@ def _table(changes: Sequence[MeasureChange]) -> str:
 
 def _row(change: MeasureChange) -> str:
     cells = (
-        verdict_sentences.label(change.rule.name),
+        label_of_key(change.rule.name),
         _value(change, change.before),
         _value(change, change.after),
         verdict_sentences.size(change, change.effect),

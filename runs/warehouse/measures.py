@@ -94,3 +94,9 @@ def label_named(layer: str, name: str) -> str:
     words = name.removeprefix(CRITERION).replace("_", " ")
     plain = f"{words[:1].upper()}{words[1:]}"
     return INTERACTION.get(name, plain) if layer == "interaction" else plain
+
+
+def label_of_key(measure: str) -> str:
+    """Return the label of a measure by layer and name in one, such as `trial/pass`."""
+    layer, _, name = measure.partition("/")
+    return label_named(layer, name)

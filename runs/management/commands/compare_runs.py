@@ -19,7 +19,7 @@ from runs.reports.regression_rule import RULES, has_regressed
 from runs.reports.summary_markdown import comparison_summary
 from runs.warehouse.comparison import comparison_between
 from runs.warehouse.measure_changes import RunComparison, change_json, compare_run_measures
-from runs.warehouse.measures import label_named
+from runs.warehouse.measures import label_of_key
 from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result, add_summary_argument
 
 WIDTH = 120
@@ -92,7 +92,7 @@ def _table(measures: list[MeasureChange]) -> str:
     table = Table(*COLUMNS, box=None, pad_edge=False)
     for each in measures:
         table.add_row(
-            label_named(*each.rule.name.split("/", 1)),
+            label_of_key(each.rule.name),
             _number(each.before),
             _number(each.after),
             verdict_sentences.size(each, each.effect),
