@@ -94,7 +94,9 @@ def test_githubs_commands_write_verdict_and_reports(checkout: Path, target: str)
     assert summary.startswith("Paid targets are skipped here")
     assert "`git-basics` v1 on `" + target in summary
     report = json.loads((checkout / "results" / "ctrf.json").read_text())["results"]
-    assert report["environment"] == {"branchName": "main", "commit": "abc123"}
+    environment = report["environment"]
+    assert (environment["branchName"], environment["commit"]) == ("main", "abc123")
+    assert environment["appVersion"].startswith("git version")
     assert report["summary"]["passed" if target == "scripted-agent" else "failed"] > 0
     assert len(parse(checkout / "results" / "junit.xml").findall(".//testcase")) == 9
 

@@ -31,7 +31,7 @@ def test_a_regression_leads_with_its_verdict_and_interval() -> None:
     base, new = runs_of("pass", "fail")
     text = run_summary(new)
     assert text.startswith("### Regressed: `tools` v1 on `local`")
-    assert f"**Regressed** against run {base.pk}: Pass rate −100.0 points (95 % interval " in text
+    assert f"**Regressed** against run {base.pk}: Pass rate −100.0 points." in text
     assert "10 of 10 comparable scenarios worse." in text
     (row,) = (line for line in text.splitlines() if line.startswith("| Pass rate"))
     assert [cell.strip().replace("\xa0", " ") for cell in row.split("|")[2:5]] == [
