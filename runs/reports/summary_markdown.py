@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
 
 from evalhub.web.numbers import counted, money, percent
-from evalhub.web.site_address import address_of
 from evaluators import verdict_sentences
 from evaluators.comparability import Reasons, sentence
 from evaluators.redaction import redact_patterns
@@ -26,6 +28,7 @@ from runs.warehouse.measure_changes import HEADLINE, PASS, compare_run_measures,
 from runs.warehouse.measures import label_of_key
 
 MOST_REASONS = 3
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_WARNINGS = 10
 TABLE_HEAD = "| Measure | Base | New | Difference | 95 % interval | n | Verdict |\n| --- | --: | --: | --: | --: | --- | --- |"
 
@@ -201,9 +204,15 @@ def _foot(run: Run) -> list[str]:
     ]
     parts += [f"{number} {word}" for word, number in totals if number]
     parts.append("no cost reported" if run.cost_usd is None else f"cost {money(run.cost_usd)}")
-    address = address_of(f"/runs/{run.pk}/")
+    address = _address(run)
     parts.append(f"[run {run.pk}]({address})" if address else f"run {run.pk}")
     return [*lines, " · ".join(parts)]
+
+
+def _address(run: Run) -> str:
+    """Return the address of the run's page; empty where only this machine would find it."""
+    is_local = urlsplit(settings.PUBLIC_URL).hostname in LOOPBACK
+    return "" if is_local else f"{settings.PUBLIC_URL}/runs/{run.pk}/"
 
 
 def _text(blocks: Sequence[str]) -> str:

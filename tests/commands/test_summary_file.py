@@ -90,7 +90,7 @@ def test_it_holds_warnings_error_cost_and_counts() -> None:
 
 
 def test_it_links_the_run_where_the_server_has_a_name(settings: LazySettings) -> None:
-    settings.EVALHUB_HOSTS = ["evals.example"]
+    settings.PUBLIC_URL = "https://evals.example"
     run = make_run(make_suite(default_project(), ["one"], name="small"))
     assert f"[run {run.pk}](https://evals.example/runs/{run.pk}/)" in run_summary(run)
 
