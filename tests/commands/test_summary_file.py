@@ -28,17 +28,16 @@ def runs_of(before: str, after: str, *, trials: int = 5) -> tuple[Run, Run]:
 
 
 def test_a_regression_leads_with_its_verdict_and_interval() -> None:
-    base, new = runs_of("pass", "fail")
+    version = make_suite(default_project(), KEYS, name="tools")
+    base = make_compared(version, dict.fromkeys(KEYS, "pass"), trials=5)
+    new = make_compared(version, {**dict.fromkeys(KEYS, "fail"), "s9": "pass"}, trials=5)
     text = run_summary(new)
     assert text.startswith("### Regressed: `tools` v1 on `local`")
-    assert f"**Regressed** against run {base.pk}: Pass rate −100.0 points." in text
-    assert "10 of 10 comparable scenarios worse." in text
+    assert f"**Regressed** against run {base.pk}: Pass rate −90.0 points (95 % interval −" in text
+    assert "9 of 10 comparable scenarios worse." in text
     (row,) = (line for line in text.splitlines() if line.startswith("| Pass rate"))
-    assert [cell.strip().replace("\xa0", " ") for cell in row.split("|")[2:5]] == [
-        "100 %",
-        "0 %",
-        "−100.0 points",
-    ]
+    cells = [cell.strip().replace("\xa0", " ") for cell in row.split("|")[2:5]]
+    assert cells == ["100 %", "10 %", "−90.0 points"]
     assert "10 scenarios, 50 and 50 trials" in row
 
 
