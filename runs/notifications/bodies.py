@@ -30,7 +30,7 @@ def slack_body(message: Message) -> bytes:
 
     Source: https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
     """
-    facts = " · ".join(f"{name}: {value}" for name, value in message.facts.items())
+    facts = " · ".join(f"{name}: {value}" for name, value in message.facts)
     text = "\n".join([f"*{_escaped(message.title)}*", *map(_escaped, message.lines)])[:LONGEST_SLACK_TEXT]
     blocks = [
         {"type": "section", "text": {"type": "mrkdwn", "text": text}},
@@ -47,7 +47,7 @@ def mail_subject(message: Message) -> str:
 
 def mail_text(message: Message) -> str:
     """Return a mail's text."""
-    facts = [f"{name}: {value}" for name, value in message.facts.items()]
+    facts = [f"{name}: {value}" for name, value in message.facts]
     return "\n".join([*message.lines, "", message.link, "", *facts, ""])
 
 
@@ -60,4 +60,5 @@ def _escaped(text: str) -> str:
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode()
+    # Sorted, so that every attempt has the same body whatever order the database returns.
+    return json.dumps(value, ensure_ascii=False, sort_keys=True).encode()

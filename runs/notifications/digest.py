@@ -116,7 +116,7 @@ def digest_message(project: Project, week: Week) -> Message:
         "verdicts": dict(week.verdicts),
         "regressions": {"opened": len(week.opened), "closed": week.closed, "open": week.still_open},
     }
-    return Message(title, lines, absolute(project.get_absolute_url()), {"Project": project.name}, data)
+    return Message(title, lines, absolute(project.get_absolute_url()), [["Project", project.name]], data)
 
 
 def _runs(week: Week) -> str:

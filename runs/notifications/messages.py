@@ -30,8 +30,8 @@ class Message:
     title: str
     lines: list[str]
     link: str
-    facts: dict[str, str]
-    """What it is about, such as the suite, by its label."""
+    facts: list[list[str]]
+    """What it is about, as pairs of label and value: databases don't keep the order of an object."""
     data: dict[str, Any] = field(default_factory=dict)
     """The same for programs."""
 
@@ -68,7 +68,7 @@ def _run(notification: Notification) -> Run:
     return run
 
 
-def _facts(run: Run) -> dict[str, str]:
+def _facts(run: Run) -> list[list[str]]:
     facts = {
         "Project": run.project.name,
         "Run": str(run.pk),
@@ -77,7 +77,7 @@ def _facts(run: Run) -> dict[str, str]:
         "Model": run.model,
         "Branch": run.branch,
     }
-    return {name: value for name, value in facts.items() if value}
+    return [[name, value] for name, value in facts.items() if value]
 
 
 def _data(run: Run) -> dict[str, Any]:
@@ -165,6 +165,6 @@ def _test(notification: Notification) -> Message:
         f"Test from evalhub, project {project.name}",
         [f"{by} sent this test. The channel works."],
         absolute(project.get_absolute_url()),
-        {"Project": project.name},
+        [["Project", project.name]],
         {"project": project.slug},
     )

@@ -51,6 +51,15 @@ def test_create_user_makes_a_member(monkeypatch):
     assert ended.document == {"name": "ada", "role": "author", "project": "default"}
 
 
+def test_create_user_sets_the_address_of_an_account(monkeypatch):
+    make_member(default_project(), "author", "ada")
+    assert call("create_user", "ada", "--email", "ada@example.org").out.strip() == "ada is author of Default."
+    assert get_user_model().objects.get(username="ada").email == "ada@example.org"
+    ended = call("create_user", "ada", "--email", "ada")
+    assert ended.code != 0
+    assert "'ada' is not an e-mail address. Write one such as ada@example.org." in ended.err
+
+
 def test_create_user_makes_a_project_that_is_missing(monkeypatch):
     typed(monkeypatch, SECRET)
     assert call("create_user", "ada", "--project", "tools").out.strip() == "ada is viewer of tools."
