@@ -201,7 +201,7 @@ def database(url: str) -> dict[str, Any]:
 
 def web_address(name: str, default: str) -> str:
     """Return the address that links begin with, such as `https://evals.example.org`, without a slash at its end."""
-    address = text(name, default)
+    address = text(name) or default
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ImproperlyConfigured(

@@ -211,7 +211,7 @@ EMAIL_HOST_PASSWORD = _mail.get("EMAIL_HOST_PASSWORD", "")
 EMAIL_USE_SSL = _mail.get("EMAIL_USE_SSL", False)
 EMAIL_USE_TLS = _mail.get("EMAIL_USE_TLS", False)
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = environment.text("EVALHUB_EMAIL_FROM", "evalhub@localhost")
+DEFAULT_FROM_EMAIL = environment.text("EVALHUB_EMAIL_FROM") or "evalhub@localhost"
 
 # Without it litellm asks for prices over the network when it is imported.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

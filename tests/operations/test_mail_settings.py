@@ -57,6 +57,11 @@ def test_a_wrong_address_of_links_is_refused(monkeypatch: pytest.MonkeyPatch, ad
         environment.web_address("EVALHUB_URL", "https://evals.example.org")
 
 
+def test_an_empty_address_of_links_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALHUB_URL", "")
+    assert environment.web_address("EVALHUB_URL", "https://evals.example.org") == "https://evals.example.org"
+
+
 def test_an_address_of_links_loses_its_slash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALHUB_URL", "https://example.org/evalhub/")
     assert environment.web_address("EVALHUB_URL", "") == "https://example.org/evalhub"
