@@ -1,1 +1,1 @@
-"""Values in, plain Plotly figures out: dictionaries without colours, which the page takes from its tokens."""
+"""Values in, SVG out: classes without colours, which the page takes from its tokens."""

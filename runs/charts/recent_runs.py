@@ -99,7 +99,7 @@ def _figure(
     known = [each.value for each in drawn if each.value is not None]
     if not known:
         return Figure(title, numbers.UNMEASURED, SafeString(""))
-    end = end or _round(1.1 * max(known if baseline is None else [*known, baseline]))
+    end = end or round_end(1.1 * max(known if baseline is None else [*known, baseline]))
     newest = drawn[-1].value
     now = numbers.UNMEASURED if newest is None else show(newest)
     return Figure(title, now, columns(drawn, end=end, baseline=baseline, show=show))
@@ -109,7 +109,7 @@ def _percent(share: float) -> str:
     return numbers.percent(share)
 
 
-def _round(value: float) -> float:
+def round_end(value: float) -> float:
     """Return the next round number whose half is round too; 1 for 0."""
     if value <= 0 or not math.isfinite(value):
         return 1.0

@@ -40,14 +40,24 @@ def _judge(run: Run) -> str:
     return f"{run.fingerprint.get('judge')} {sha256}" if sha256 else ""
 
 
-def _standards(run: Run, judge: str) -> dict[str, Standard]:
+def standards_of(versions: Iterable[int]) -> dict[int, dict[str, Standard]]:
+    """Return the standards of each suite version's scenarios by key, without a judging target. One query."""
     columns = (f"scenario_version__{name}" for name in ("scenario__key", *PARTS))
-    entries = SuiteEntry.objects.filter(suite_version=run.suite_version_id).order_by("position")
-    found: dict[str, Standard] = {}
-    for key, *hashes in entries.values_list(*columns):
-        own = standard(hashes)
-        found[key] = own._replace(judge_model=judge) if own.judge or own.rubric else own
+    found: dict[int, dict[str, Standard]] = {version: {} for version in versions}
+    entries = SuiteEntry.objects.filter(suite_version__in=found).order_by("position")
+    for version, key, *hashes in entries.values_list("suite_version_id", *columns):
+        found[version][key] = standard(hashes)
     return found
+
+
+def with_judge(own: Standard, judge: str) -> Standard:
+    """Return a scenario's standard with the target that judged it, if anything is judged."""
+    return own._replace(judge_model=judge) if own.judge or own.rubric else own
+
+
+def _standards(run: Run, judge: str) -> dict[str, Standard]:
+    own = standards_of([run.suite_version_id])[run.suite_version_id]
+    return {key: with_judge(each, judge) for key, each in own.items()}
 
 
 def _gates(run: Run, keys: list[str]) -> dict[str, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Read a suite's measure over its runs."""
+"""Read a suite's measure over its runs, as REST returns it."""
 
 from __future__ import annotations
 
@@ -14,25 +14,12 @@ from django.db.models.functions import Coalesce
 from evaluators.statistics import Z_95
 from runs.models import Measure, Run, RunMeasure
 from runs.models.run import RunState
-from runs.warehouse.measures import label_of
 from scenarios.models import Suite
 
 MOST_RUNS = 100
 RUNS_FOR_MEASURES = 20
 """Newest runs searched for choices."""
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
-
-
-FLAGS = {"tool_version": "T", "guidance": "G"}
-"""Version changes between runs, with their marker letters."""
-
-
-class Mark(NamedTuple):
-    """A change of tool or guidance before the run at a position."""
-
-    at: int
-    flag: str
-    words: str
 
 
 class Point(NamedTuple):
@@ -59,37 +46,6 @@ class Trend:
     measure: Measure | None
     points: list[Point]
     measures: list[Measure]
-
-    @property
-    def label(self) -> str:
-        """Return the measure's label."""
-        return label_of(self.measure) if self.measure else ""
-
-    @property
-    def choices(self) -> list[tuple[Measure, str]]:
-        """Return the other measures, with layer and chart title."""
-        return [(each, f"{each.layer.capitalize()}: {label_of(each)}") for each in self.measures]
-
-    @property
-    def is_pass_rate(self) -> bool:
-        """Return whether values are percentages."""
-        return self.measure is not None and str(self.measure) == "trial/pass"
-
-    @property
-    def is_share(self) -> bool:
-        """Return whether values are between 0 and 1."""
-        return self.measure is not None and self.measure.unit in ("rate", "score")
-
-    @property
-    def marks(self) -> list[Mark]:
-        """Return the changes of tool or guidance by position."""
-        marks = []
-        for index, (before, after) in enumerate(zip(self.points, self.points[1:], strict=False), 1):
-            changed = [name for name in FLAGS if getattr(before, name) != getattr(after, name)]
-            words = [getattr(after, name) or f"no {name.split('_')[0]}" for name in changed]
-            if words:
-                marks.append(Mark(index, "".join(FLAGS[name] for name in changed), ", ".join(words)))
-        return marks
 
 
 def measures_of(runs: Iterable[int]) -> list[Measure]:

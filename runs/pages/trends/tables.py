@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from evalhub.web.csv_export import Cell, Table
-from runs.warehouse.trends import Point, Trend
+from runs.pages.trends.trend_page import TrendPage
+from runs.warehouse.trend_runs import TrendRun
+from runs.warehouse.trend_series import Series, Value
 
 COLUMNS = (
     *(
@@ -22,15 +24,19 @@ COLUMNS = (
 )
 
 
-def trend_table(slug: str, series: Trend | None) -> Table:
-    """Return a suite's measure over its runs, newest first; `half_95` is half of the 95 % interval."""
-    points = series.points[::-1] if series else []
-    name, unit = (str(series.measure), series.measure.unit) if series and series.measure else ("", "")
-    return Table(f"{slug or 'no-suite'}-trend", COLUMNS, (_row(point, name, unit) for point in points))
+def trend_table(slug: str, page: TrendPage | None) -> Table:
+    """Return a suite's measures over its runs, newest first; `half_95` is half of the 95 % interval."""
+    drawn = [chart.series for chart in page.charts] if page else []
+    rows = (
+        ((page.runs[each.at], series, each) for series in drawn for each in series.values[::-1])
+        if page
+        else ()
+    )
+    return Table(f"{slug or 'no-suite'}-trend", COLUMNS, (_row(*each) for each in rows))
 
 
-def _row(point: Point, measure: str, unit: str) -> tuple[Cell, ...]:
+def _row(run: TrendRun, series: Series, value: Value) -> tuple[Cell, ...]:
     return (
-        *(point.run, measure, unit, point.mean, point.n, point.half, point.guidance, point.tool_version),
-        *(point.target, point.model, point.at, point.is_stale),
+        *(run.pk, series.name, series.unit, value.value, value.n, value.half),
+        *(run.guidance_name, run.tool_version, run.target, run.model, run.at, run.is_stale),
     )

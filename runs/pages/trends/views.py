@@ -12,13 +12,11 @@ from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
-from runs.charts.trend import trend_figure
 from runs.pages.reviews.rationales import readings
 from runs.pages.reviews.tables import review_table
 from runs.pages.trends.default_suite import newest_judged_suite, newest_suite
 from runs.pages.trends.tables import trend_table
-from runs.warehouse.filter_choices import target_names
-from runs.warehouse.trends import trend
+from runs.pages.trends.trend_page import trend_page
 from scenarios.models import Suite
 
 
@@ -37,22 +35,17 @@ def _chosen_suite(
 @require_safe
 @project_page()
 def trends(request: ProjectRequest) -> HttpResponseBase:
-    """Show a suite's measure over its runs as chart and table."""
-    project, target = request.access.project, request.GET.get("target", "")
-    suites, suite = _chosen_suite(project, request.GET.get("suite", ""), newest_suite)
-    series = trend(suite, request.GET.get("measure", ""), target=target) if suite else None
+    """Show a suite's measures and subcommands over its runs, as charts and a table."""
+    suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""), newest_suite)
+    page = trend_page(suite, request.GET) if suite else None
     if wants_csv(request):
-        return csv_response(trend_table(suite.slug if suite else "", series))
+        return csv_response(trend_table(suite.slug if suite else "", page))
     context = {
         "suite_choices": [(each.slug, each.name) for each in suites],
         "suite": suite,
-        "trend": series,
-        "newest_first": series.points[::-1] if series else [],
-        "figure": trend_figure(series) if series else None,
-        "targets": list(target_names(project.pk)),
-        "target": target,
+        "trend": page,
     }
-    return page_or_fragment(request, "trends/trends.html", "trends/_trend_swapped.html", context)
+    return page_or_fragment(request, "trends/trends.html", "trends/_trend.html", context)
 
 
 @require_safe
