@@ -19,6 +19,7 @@ from scenarios.bundle_limits import (
 )
 from scenarios.formats import companions_of, decode
 from scenarios.formats.positions import Document
+from scenarios.formats.solutions import FOLDER as SOLUTIONS
 from scenarios.formats.upload import inside
 
 
@@ -107,6 +108,8 @@ def _with_companions(path: Path, content: bytes) -> Bundle:
             members += _walk(root, found, ())
         elif found.is_file():
             members.append(_member(root, found))
+    if document and (root / SOLUTIONS).is_dir():
+        members += [each for each in _walk(root, root / SOLUTIONS, ()) if each.path.endswith(".sh")]
     unique = {member.path: member for member in members}
     bundle = _bundle(path.name, _stem(path.name), iter(unique.values()))
     return replace(bundle, decoded={path.name: document}) if document else bundle

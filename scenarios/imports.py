@@ -81,6 +81,7 @@ def store_suite(parsed: ParsedSuite, project: Project, *, by: User | None) -> Im
         version = _new_version(suite, parsed, sha256, guidance, by)
     else:
         _keep_targets(version, parsed)
+        _keep_solutions(version, parsed)
     if last is None or (last.suite_version_id, last.guidance_id) != (
         version.pk,
         guidance.pk if guidance else None,
@@ -115,6 +116,7 @@ def _new_version(
         guidance=guidance,
         targets_text=parsed.targets_text,
         targets_file=parsed.targets_file,
+        solutions=dict(parsed.solutions),
         config=dict(parsed.settings),
         lints=[lint.as_json() for lint in parsed.lints],
         created_by=by,
@@ -138,6 +140,13 @@ def _keep_targets(version: SuiteVersion, parsed: ParsedSuite) -> None:
     if parsed.targets_text and uploaded != (version.targets_file, version.targets_text):
         version.targets_file, version.targets_text = uploaded
         version.save(update_fields=["targets_file", "targets_text"])
+
+
+def _keep_solutions(version: SuiteVersion, parsed: ParsedSuite) -> None:
+    """Replace the reference solutions, which are not part of a version's content."""
+    if version.solutions != parsed.solutions:
+        version.solutions = dict(parsed.solutions)
+        version.save(update_fields=["solutions"])
 
 
 def _retire_absent(suite: Suite, version: SuiteVersion) -> None:

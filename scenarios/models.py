@@ -101,6 +101,8 @@ class SuiteVersion(models.Model):
     targets_text = models.TextField(blank=True)
     """The targets file of its last upload, not part of the content."""
     targets_file = models.CharField(max_length=300, blank=True)
+    solutions = models.JSONField(default=dict)
+    """The reference solutions of its last upload by scenario key, as shell scripts; not part of the content."""
     config = models.JSONField(default=dict)
     lints = models.JSONField(default=list)
     created = models.DateTimeField(default=timezone.now)

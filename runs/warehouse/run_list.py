@@ -90,6 +90,7 @@ HEAVY = (
     "target__definition",
     "guidance__files",
     "suite_version__targets_text",
+    "suite_version__solutions",
     "suite_version__config",
     "suite_version__lints",
 )

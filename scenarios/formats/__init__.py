@@ -10,6 +10,7 @@ from scenarios.formats.candidates import decode_file, find_candidates
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.formats.positions import Document
 from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.solutions import split_solutions, with_solutions
 from scenarios.formats.upload import Format, UploadedFiles
 
 FORMATS: tuple[Format, ...] = (agentv.FORMAT, llm_tool_test.FORMAT, tool_forge.FORMAT)
@@ -33,6 +34,8 @@ def parse_files(
     """
     upload = UploadedFiles(name, files, executables, command_pattern, strict, decoded or {})
     found = find_candidates(upload, FORMATS)
+    documents = [document for each in found.documents.values() for document in each]
+    upload, scripts = split_solutions(upload, documents, found.fixtures)
     with pattern_budget():
         parsed = [
             format_.parse(upload, found.documents[format_.name])
@@ -46,7 +49,7 @@ def parse_files(
     if problems:
         lints = [lint for suite in suites for lint in suite.lints]
         raise ScenarioFileError(list(dict.fromkeys([*problems, *lints])))
-    return suites
+    return with_solutions(suites, scripts)
 
 
 def _nothing_found(upload: UploadedFiles) -> Problem:

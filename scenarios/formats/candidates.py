@@ -25,6 +25,8 @@ class Candidates:
 
     documents: dict[str, list[Document]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    fixtures: frozenset[str] = frozenset()
+    """Folders used as fixtures."""
 
 
 def find_candidates(upload: UploadedFiles, formats: Sequence[Format]) -> Candidates:
@@ -81,4 +83,4 @@ def _outside_fixtures(found: Candidates, fixtures: frozenset[str]) -> Candidates
         if (kept := [document for document in all_ if not in_fixture(document.file, fixtures)])
     }
     problems = [problem for problem in found.problems if not in_fixture(problem.file, fixtures)]
-    return Candidates(documents, problems)
+    return Candidates(documents, problems, fixtures)

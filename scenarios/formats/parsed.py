@@ -38,3 +38,5 @@ class ParsedSuite:
     targets_file: str = ""
     settings: Mapping[str, Json] = field(default_factory=dict)
     """Suite-wide settings, such as the profiles of llm-tool-test-config.toml."""
+    solutions: Mapping[str, str] = field(default_factory=dict)
+    """Reference solutions as shell scripts, by scenario key; not part of the content."""

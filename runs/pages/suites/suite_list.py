@@ -128,7 +128,7 @@ def _fits(suite: Suite, tags: Counter[str], filters: SuiteFilters) -> bool:
 def _rows(suites: list[Suite]) -> list[SuiteRow]:
     versions = (
         SuiteVersion.objects.select_related("created_by")
-        .defer("targets_text", "config", "lints")
+        .defer("targets_text", "solutions", "config", "lints")
         .annotate(size=Count("entries"), **{f"with_{layer}": _with(key) for layer, key in LAYERS.items()})
     )
     newest = {each.pk: each for each in versions.filter(pk__in=_known(suites, "newest"))}

@@ -30,7 +30,7 @@ def version_change(suite: Suite, number: str = "", *, whole: bool = False) -> Ve
 
     `whole` also loads the scenarios' contents to compare their lines. Two queries, one for the first version.
     """
-    rows = suite.versions.select_related("created_by").defer("targets_text", "config")
+    rows = suite.versions.select_related("created_by").defer("targets_text", "solutions", "config")
     versions = list(rows.annotate(run_count=Count("runs")).order_by("-number")[: MOST + 1])
     index = next((place for place, each in enumerate(versions[:MOST]) if str(each.number) == number), 0)
     if len(versions) < index + 2:
