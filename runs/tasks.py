@@ -8,8 +8,9 @@ from django.utils import timezone
 from runs.execution import batches, preparation
 from runs.execution.grading.requests import run_request
 from runs.execution.lane_pool import lane_pool
+from runs.execution.proving.requests import run_proof
 from runs.execution.reaper import reap
-from runs.models import GradeRequest, TargetCheck
+from runs.models import GradeRequest, SuiteProof, TargetCheck
 from runs.notifications import delivery, digest
 from runs.queue import wakeups
 from runs.targets.check import run_check
@@ -41,6 +42,12 @@ def check_batch(run_id: int) -> None:
 def grade(request_id: int) -> None:
     """Grade a stored request, with commands."""
     run_request(request_id)
+
+
+@shared_task(name="runs.tasks.prove")
+def prove(proof_id: int) -> None:
+    """Make a requested proof of a suite."""
+    run_proof(proof_id)
 
 
 @shared_task(name="runs.tasks.check_target")
@@ -85,6 +92,8 @@ def _resend_requests() -> None:
     now = timezone.now()
     for check_id in TargetCheck.untaken(now=now).values_list("pk", flat=True)[:100]:
         wakeups.check_target(check_id)
+    for proof_id in SuiteProof.untaken(now=now).values_list("pk", flat=True)[:100]:
+        wakeups.prove(proof_id)
     GradeRequest.remove_expired(now=now)
     for request_id in GradeRequest.unanswered(now=now).values_list("pk", flat=True)[:100]:
         wakeups.grade(request_id)

@@ -48,6 +48,11 @@ def blob_hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def solution_hash(script: str | None) -> str:
+    """Return the hash of a reference solution, empty without one."""
+    return "" if script is None else blob_hash(script.encode("utf-8", "replace"))
+
+
 def guidance_hash(guidance: Iterable[FixtureFile]) -> str:
     """Return the hash of a guidance version: paths and contents."""
     return files_hash(guidance, modes=False)

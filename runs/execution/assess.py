@@ -13,7 +13,7 @@ from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
 from evaluators.transcripts import UnreadableTranscript, parse
-from runs.execution.kept_files import keep_files
+from runs.execution.kept_files import KeptFiles, keep_files
 from runs.execution.task import Task
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.trial_result import TrialResult
@@ -33,7 +33,9 @@ def assess(
     workspace: LocalWorkspace | None = None,
 ) -> TrialResult:
     """Return the trial's result. Output that can't be parsed is an error; its files are stored."""
-    kept = keep_files(recording, folder, task.secrets, task.files if folder else ())
+    kept = KeptFiles()
+    if task.context.keeps_files:
+        kept = keep_files(recording, folder, task.secrets, task.files if folder else ())
     described = describe(recording, kept.rows, {"workspace": kept.workspace} if kept.workspace else {})
     try:
         transcript = parse(

@@ -50,6 +50,8 @@ class RunContext:
     guidance: GuidanceFiles
     fixture_names: frozenset[str]
     warnings: tuple[str, ...] = ()
+    keeps_files: bool = True
+    """Whether the files of its trials are stored."""
 
     @property
     def model(self) -> str:

@@ -29,7 +29,8 @@ class Task:
 
     claim: Claim
     spec: ScenarioSpec
-    fixture_id: int | None
+    load_files: Callable[[], tuple[FixtureFile, ...]]
+    """Returns the scenario's files, without guidance."""
     context: RunContext
     stopped: Callable[[], bool]
     """Returns whether the trial is cancelled or its claim lost."""
@@ -71,8 +72,7 @@ class Task:
     def _scenario_files(self) -> tuple[FixtureFile, ...]:
         """The scenario's files, with the run's guidance over them."""
         names = self.context.fixture_names
-        fixture = load_fixture(self.fixture_id)
-        return lay_over(fixture, self.context.guidance, name=self.spec.worker_fixture, names=names)
+        return lay_over(self.load_files(), self.context.guidance, name=self.spec.worker_fixture, names=names)
 
     @property
     def files(self) -> tuple[FixtureFile, ...]:
@@ -174,4 +174,4 @@ def load_task(
 ) -> Task:
     """Return the claim's task."""
     spec, fixture_id = load_scenario(claim.scenario_version_id)
-    return Task(claim, spec, fixture_id, context, stopped, watch)
+    return Task(claim, spec, lambda: load_fixture(fixture_id), context, stopped, watch)

@@ -43,9 +43,18 @@ def execute(
     `load_context` returns the run's context, or raises `ProviderError` if its target cannot be used.
     `watch` is called with a function that returns the agent's latest calls.
     """
+    return carry_out(
+        lambda: load_task(claim, load_context(), stopped=stopped, watch=watch),
+        stopped=stopped,
+        name=f"trial {claim.trial_id}",
+    )
+
+
+def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: str) -> TrialResult:
+    """Run a task and return its result, as `execute` does; `name` is what the log calls it."""
     secrets: tuple[str, ...] = ()
     try:
-        task = retry_when_lost(lambda: load_task(claim, load_context(), stopped=stopped, watch=watch))
+        task = retry_when_lost(load)
         secrets = task.secrets
         if not task.needs_folder:
             return _run_without_folder(task)
@@ -64,7 +73,7 @@ def execute(
         if isinstance(error, Error) and is_connection_lost(error):
             # Nothing can be recorded: the trial is requeued when its lease expires.
             raise
-        logger.exception("trial %s: internal error", claim.trial_id)
+        logger.exception("%s: internal error", name)
         sentence = f"{type(error).__name__} in evalhub itself: {error}. Report it with the details below."
         return TrialResult(
             outcome="error",

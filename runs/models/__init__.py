@@ -8,6 +8,7 @@ from runs.models.judging import JudgingRecord, Review
 from runs.models.measure import Measure, RunDigest, RunMeasure, SubcommandMeasure
 from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
+from runs.models.proof import ScenarioProof, SuiteProof
 from runs.models.run import Launch, Run, RunSlot
 from runs.models.target import Target, TargetSlot, TargetVersion
 from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial
@@ -34,7 +35,9 @@ __all__ = [
     "RunDigest",
     "RunMeasure",
     "RunSlot",
+    "ScenarioProof",
     "SubcommandMeasure",
+    "SuiteProof",
     "Target",
     "TargetCheck",
     "TargetSlot",

@@ -95,6 +95,11 @@ def _labels_of(run_id: int) -> list[str]:
     return labels
 
 
+def prove(proof_id: int) -> None:
+    """Ask a worker to make a requested proof."""
+    _send("prove", proof_id)
+
+
 def grade(request_id: int) -> None:
     """Ask a worker to grade a stored request."""
     _send("grade", request_id)

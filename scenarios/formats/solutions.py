@@ -43,9 +43,7 @@ def with_solutions(suites: Sequence[ParsedSuite], scripts: Mapping[str, str]) ->
     """Return the suites with their scenarios' solutions, and a lint for each script without a scenario."""
     if not scripts or not suites:
         return tuple(suites)
-    paths = {
-        path for suite in suites for spec in suite.scenarios for path in _paths(spec) if path in scripts
-    }
+    paths = {path for suite in suites for spec in suite.scenarios for path in _paths(spec) if path in scripts}
     first, *others = (replace(suite, solutions=_solutions(suite, scripts)) for suite in suites)
     lints = tuple(_without_scenario(path) for path in sorted(scripts.keys() - paths))
     return replace(first, lints=(*first.lints, *lints)), *others

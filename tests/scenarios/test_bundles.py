@@ -2,10 +2,10 @@ import os
 
 import pytest
 
+from runs.management.commands.check_scenarios import check_paths
 from scenarios.bundle_limits import MAX_FILE_BYTES
 from scenarios.bundles import read_path
 from scenarios.formats.problems import ScenarioFileError
-from scenarios.management.commands.check_scenarios import check_paths
 
 SCENARIO = """\
 name: a

@@ -1,0 +1,122 @@
+"""Proofs of stored suites: requested on a page or by REST, and made by a worker or by a command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from evalhub.teams import audit
+from runs.errors import ProviderError, RequestError
+from runs.execution.context import load_fixture
+from runs.execution.proving.agents import Setting
+from runs.execution.proving.prove import Scenario, prove
+from runs.models import ScenarioProof, SuiteProof
+from runs.queue import wakeups
+from runs.queue.claims import worker_name
+from runs.queue.disk import DiskFull
+from runs.queue.statements import storable
+from runs.warehouse.seals import ScenarioSeal
+from runs.worker_settings import containment, variables_of
+from scenarios.hashing import solution_hash
+from scenarios.models import ScenarioVersion, SuiteVersion
+from scenarios.storing import guidance_files
+
+
+@dataclass(frozen=True)
+class StoredScenario:
+    """A scenario of a suite version, ready to prove."""
+
+    version: ScenarioVersion
+    scenario: Scenario
+
+
+def request_proof(version: SuiteVersion, *, by: User | None) -> SuiteProof:
+    """Return the pending proof of a suite version; store one and wake a worker if there is none."""
+    now = timezone.now()
+    newest = version.proofs.first()
+    if newest is not None and newest.is_waiting(now=now):
+        return newest
+    proof = _create(version, by)
+    wakeups.prove(proof.pk)
+    return proof
+
+
+def prove_here(version: SuiteVersion, *, by: User | None) -> SuiteProof:
+    """Prove a suite version in this process, store the result and return it.
+
+    Raises `RequestError` if proofs can't run here.
+    """
+    proof = _create(version, by, worker=worker_name())
+    _make(proof)
+    if proof.error:
+        raise RequestError(proof.error)
+    return proof
+
+
+def run_proof(proof_id: int) -> None:
+    """Make a requested proof, once; a failure becomes its result."""
+    proof = SuiteProof.take(proof_id, worker_name())
+    if proof is not None:
+        _make(proof)
+
+
+def _create(version: SuiteVersion, by: User | None, *, worker: str = "") -> SuiteProof:
+    known = by if getattr(by, "pk", None) else None
+    proof = SuiteProof.objects.create(suite_version=version, by=known, worker=worker)
+    audit.record(version.suite.project, by, "suite.prove", version.suite.slug, version=version.number)
+    return proof
+
+
+def _make(proof: SuiteProof) -> None:
+    version = proof.suite_version
+    # Kept if this process is stopped.
+    proof.error = "The proof was interrupted. Prove the suite again."
+    try:
+        setting = setting_of(version)
+        for each in stored_scenarios(version):
+            _store(proof, each, prove(each.scenario, setting))
+        proof.error = ""
+    except (ProviderError, RequestError, DiskFull) as error:
+        proof.error = storable(str(error))
+    finally:
+        proof.finished = timezone.now()
+        proof.save(update_fields=["error", "finished"])
+    version.proofs.filter(pk__lt=proof.pk).exclude(finished=None).delete()
+
+
+def setting_of(version: SuiteVersion) -> Setting:
+    """Return where a stored suite is proved. Raises `ProviderError` and `RequestError` for wrong settings."""
+    names = version.scenario_versions.exclude(fixture=None).values_list("content__fixture", "content__bundle")
+    return Setting(
+        version,
+        containment(),
+        variables_of(version.suite.project),
+        guidance_files(version.guidance),
+        frozenset(fixture or bundle for fixture, bundle in names),
+    )
+
+
+def stored_scenarios(version: SuiteVersion) -> Iterator[StoredScenario]:
+    """Yield a version's scenarios in order."""
+    entries = version.entries.select_related("scenario_version__scenario")
+    for entry in entries:
+        stored = entry.scenario_version
+        fixture = stored.fixture_id
+        spec = stored.spec
+        solution = version.solutions.get(spec.key)
+        yield StoredScenario(stored, Scenario(spec, lambda fixture=fixture: load_fixture(fixture), solution))
+
+
+def _store(proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
+    ScenarioProof.objects.create(
+        proof=proof,
+        scenario_version=each.version,
+        solution=solution_hash(each.scenario.solution),
+        seal=made.seal,
+        reason=storable(made.reason),
+        is_failure=made.is_failure,
+        held=[storable(sentence) for sentence in made.held],
+    )

@@ -1,0 +1,101 @@
+"""Check scenario files without storing anything."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from evalhub.web.numbers import counted
+from runs.errors import ProviderError, RequestError
+from runs.execution.proving.parsed import prove_parsed
+from runs.queue.disk import DiskFull
+from runs.reports.proofs import proof_lines, seals_json
+from runs.warehouse.seals import ScenarioSeal
+from scenarios.bundles import read_path
+from scenarios.commands import FAILED, WRONG_USE, EvalhubCommand, Refused, Result
+from scenarios.formats import parse_files
+from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.problems import Problem, ScenarioFileError
+
+
+def check_paths(paths: Iterable[Path], *, command_pattern: str = "", strict: bool = False) -> list[Problem]:
+    """Return every problem and lint of files, folders and archives, sorted.
+
+    `strict` is passed to `parse_files`.
+    """
+    return _check(paths, command_pattern, strict=strict)[0]
+
+
+def _check(
+    paths: Iterable[Path], command_pattern: str = "", *, strict: bool
+) -> tuple[list[Problem], list[ParsedSuite]]:
+    """Return every problem and lint, sorted, and the suites of the paths without problems."""
+    problems: list[Problem] = []
+    suites: list[ParsedSuite] = []
+    for path in paths:
+        try:
+            found = _parse(path, command_pattern, strict=strict)
+        except ScenarioFileError as error:
+            problems += error.problems
+        else:
+            suites += found
+            problems += [lint for suite in found for lint in suite.lints]
+    return sorted(dict.fromkeys(problems)), suites
+
+
+def _parse(path: Path, command_pattern: str, *, strict: bool) -> tuple[ParsedSuite, ...]:
+    bundle = read_path(path)
+    return parse_files(
+        bundle.files,
+        name=bundle.name,
+        command_pattern=command_pattern,
+        executables=bundle.executables,
+        strict=strict,
+    )
+
+
+def _prove(suites: Iterable[ParsedSuite]) -> dict[str, list[ScenarioSeal]]:
+    """Return the seals of each suite. Raises `Refused` if proofs can't run here."""
+    try:
+        return {suite.name: list(prove_parsed(suite)) for suite in suites}
+    except (RequestError, ProviderError, DiskFull) as error:
+        raise Refused(str(error), id="proof/failed") from error
+
+
+class Command(EvalhubCommand):
+    help = "Parse and lint scenario files: every problem with file and line. Stores nothing."
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or bundle")
+        parser.add_argument(
+            "--strict",
+            action="store_true",
+            help="exit 1 if there are only hints, and reject eval cases as run_scenarios --strict does",
+        )
+        parser.add_argument(
+            "--prove",
+            action="store_true",
+            help="run each scenario without an agent, which must fail, and its solution "
+            "(solutions/<key>.sh), which must pass; exit 1 if not",
+        )
+
+    def work(self, options: dict[str, Any]) -> Result:
+        paths = [Path(path) for path in options["paths"]]
+        problems, suites = _check(paths, strict=options["strict"])
+        errors = [problem for problem in problems if not problem.lint]
+        lints = len(problems) - len(errors)
+        code = WRONG_USE if errors else (FAILED if lints and options["strict"] else 0)
+        lines = [str(problem) for problem in problems]
+        sums = f"{counted(len(errors), 'problem')}, {counted(lints, 'hint')}."
+        lines.append(sums if problems else "No problems.")
+        document: dict[str, Any] = {"problems": [problem.as_json() for problem in problems]}
+        if options["prove"]:
+            proofs = _prove(suites)
+            document["proofs"] = {name: seals_json(seals) for name, seals in proofs.items()}
+            for name, seals in proofs.items():
+                lines += [name, *proof_lines(seals)]
+            failed = any(seal.is_failure for seals in proofs.values() for seal in seals)
+            code = code or (FAILED if failed else 0)
+        return Result("\n".join(lines), document, code)

@@ -1,0 +1,70 @@
+"""Read the seals of a suite version's scenarios."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from evalhub.web.numbers import counted
+from runs.models.proof import ScenarioProof, Seal, SuiteProof
+from scenarios.hashing import solution_hash
+from scenarios.models import SuiteVersion
+
+NOT_PROVED_YET = "Not proved yet."
+
+
+@dataclass(frozen=True)
+class ScenarioSeal:
+    """A scenario's seal and its reason."""
+
+    key: str
+    seal: Seal = Seal.UNPROVED
+    reason: str = NOT_PROVED_YET
+    is_failure: bool = False
+    held: tuple[str, ...] = ()
+    """Gates that hold before an agent starts, as sentences."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Return everything a reader should know, as sentences."""
+        gates = [f"Holds before an agent starts: {gate}" for gate in self.held]
+        return [*([self.reason] if self.reason else []), *gates]
+
+
+def seals_of(version: SuiteVersion, keys: Mapping[int, str]) -> dict[int, ScenarioSeal]:
+    """Return the seals of a suite version by scenario version; `keys` are its scenarios' keys. One query.
+
+    A proof with another solution than the stored one no longer counts.
+    """
+    rows = ScenarioProof.objects.filter(proof__suite_version=version).order_by("pk")
+    seals = {pk: ScenarioSeal(key) for pk, key in keys.items()}
+    for row in rows:
+        key = keys.get(row.scenario_version_id)
+        if key is not None and row.solution == solution_hash(version.solutions.get(key)):
+            seals[row.scenario_version_id] = _seal(key, row)
+    return seals
+
+
+def seals_of_proof(proof: SuiteProof) -> list[ScenarioSeal]:
+    """Return the seals that one proof found, in the suite's order. One query."""
+    rows = proof.scenarios.select_related("scenario_version__scenario")
+    return [_seal(row.scenario_version.scenario.key, row) for row in rows]
+
+
+def _seal(key: str, row: ScenarioProof) -> ScenarioSeal:
+    return ScenarioSeal(key, Seal(row.seal), row.reason, row.is_failure, tuple(row.held))
+
+
+def sealed(seals: Iterable[ScenarioSeal]) -> str:
+    """Return the sum of seals as a sentence part, such as "2 proved, 1 passes without an agent"."""
+    counts = Counter(each.seal for each in seals)
+    named = {
+        Seal.PROVED: "proved",
+        Seal.UNPROVED: "unproved",
+        Seal.NO_AGENT: "passing without an agent",
+    }
+    parts = [f"{counts[seal]} {word}" for seal, word in named.items() if counts[seal]]
+    if failing := counts[Seal.SOLUTION_FAILS]:
+        parts.append(counted(failing, "failing solution"))
+    return ", ".join(parts)

@@ -1,0 +1,1 @@
+echo "I can tell you about capitals, populations and the weather."

@@ -1,0 +1,1 @@
+echo "A piano is not on the price list."

@@ -1,0 +1,2 @@
+git add plans.txt
+git commit -m "Add plans"

@@ -1,0 +1,2 @@
+git switch -c feature/drawings
+git log --oneline

@@ -1,0 +1,1 @@
+git tag --annotate v1.0 --message "First release"

@@ -1,0 +1,2 @@
+./stock count lamp 7
+./stock list --json

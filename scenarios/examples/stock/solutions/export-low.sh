@@ -1,0 +1,1 @@
+./stock export --below 5 order.csv
