@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("runs", "0025_verdicts"),
+        ("runs", "0026_notifications"),
         ("scenarios", "0003_solutions"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
