@@ -36,8 +36,10 @@ class Value(NamedTuple):
 
     @property
     def half(self) -> float | None:
-        """Return half the interval's width."""
-        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+        """Return half the interval's width before it was cut at the ends of the scale."""
+        if self.low is None or self.high is None:
+            return None
+        return max(self.high - self.value, self.value - self.low)
 
 
 @dataclass(frozen=True)
