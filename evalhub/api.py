@@ -26,6 +26,7 @@ from runs.api import (
     judging,
     measures,
     notifications,
+    proofs,
     results,
     runs,
     targets,
@@ -49,6 +50,7 @@ PROJECT_ROUTERS = (
     alerts.router,
     notifications.router,
     grading.router,
+    proofs.router,
     teams.tokens,
 )
 TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-large"))

@@ -22,7 +22,7 @@ from runs.pages.run.baseline_views import baseline_set, baseline_unset
 from runs.pages.run.views import run_cancel, run_detail, run_list, run_progress, short_run, short_trial
 from runs.pages.search.search_results import search
 from runs.pages.suites.upload_views import suite_upload
-from runs.pages.suites.views import suite_detail, suite_difference, suite_list
+from runs.pages.suites.views import suite_detail, suite_difference, suite_list, suite_prove
 from runs.pages.targets.views import (
     suite_targets,
     target_accept,
@@ -42,6 +42,7 @@ project_urls = [
     path("suites/", suite_list, name="suite-list"),
     path("suites/<slug:suite>/", suite_detail, name="suite-detail"),
     path("suites/<slug:suite>/difference/", suite_difference, name="suite-difference"),
+    path("suites/<slug:suite>/prove/", suite_prove, name="suite-prove"),
     path("runs/", run_list, name="run-list"),
     path("runs/new/", run_new, name="run-new"),
     path("runs/import/", run_import, name="run-import"),

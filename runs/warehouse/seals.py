@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from evalhub.web.numbers import counted
+from runs.models import Run, Trial
 from runs.models.proof import ScenarioProof, Seal, SuiteProof
 from scenarios.hashing import solution_hash
 from scenarios.models import SuiteVersion
@@ -50,6 +51,17 @@ def seals_of_proof(proof: SuiteProof) -> list[ScenarioSeal]:
     """Return the seals that one proof found, in the suite's order. One query."""
     rows = proof.scenarios.select_related("scenario_version__scenario")
     return [_seal(row.scenario_version.scenario.key, row) for row in rows]
+
+
+def passing_without_agent(run: Run) -> list[str]:
+    """Return the keys of a run's scenarios that pass without an agent. One query."""
+    rows = ScenarioProof.objects.filter(
+        proof__suite_version=run.suite_version_id,
+        seal=Seal.NO_AGENT,
+        scenario_version__in=Trial.objects.filter(run=run).values("scenario_version"),
+    )
+    keys = rows.values_list("scenario_version__scenario__key", flat=True)
+    return list(keys.order_by("scenario_version__scenario__key").distinct())
 
 
 def _seal(key: str, row: ScenarioProof) -> ScenarioSeal:

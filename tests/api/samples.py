@@ -16,6 +16,7 @@ from runs.models import (
     Measure,
     ModelPrice,
     Notification,
+    SuiteProof,
 )
 from runs.warehouse import artifacts
 from scenarios.models import Rubric
@@ -44,6 +45,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         run=run, baseline=before, measure=measure, verdict="regressed", before=1.0, after=0.0
     )
     rubric = Rubric.objects.create(project=project, sha256="c" * 64, name="Usage", content={"criteria": []})
+    SuiteProof.objects.create(suite_version=version, by=member, worker="here")
     graded = GradeRequest.objects.create(project=project, by=member, request={})
     channel = Channel.objects.create(
         project=project, name="Team", kind="email", recipients=["team@example.org"], events=["digest"]

@@ -41,6 +41,7 @@ from runs.warehouse.run_filters import STATES, VERDICTS, RunListFilters, in_forc
 from runs.warehouse.run_list import page_of_runs
 from runs.warehouse.run_list import rows as rows_of
 from runs.warehouse.run_trials import RunTrials, trials_of
+from runs.warehouse.seals import passing_without_agent
 
 
 def find_run(request: ProjectRequest, pk: int) -> Run:
@@ -112,6 +113,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
         "exports": EXPORTS,
+        "passing_without_agent": passing_without_agent(run),
         "may_triage": request.access.may("triage"),
         **(_again(run, rows) if request.access.may("run") else {}),
     }

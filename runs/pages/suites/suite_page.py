@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from django.db.models import Count, OuterRef, Q, Subquery
+from django.utils import timezone
 
 from evalhub.teams.models import Project
 from evalhub.web.chips import Chip
@@ -17,6 +18,7 @@ from runs.models import Target
 from runs.pages.suites.suite_facts import SuiteFacts, entries_of, suite_facts
 from runs.pages.suites.versions import VersionChange, version_change
 from runs.warehouse.outcome_history import Strip, strips
+from runs.warehouse.seals import ScenarioSeal, sealed, seals_of
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
 
 CLASSES = ("solid", "flaky", "broken", "few")
@@ -34,6 +36,7 @@ class ScenarioLine:
     """Gates, assertions and evaluators."""
     judged: bool
     strip: Strip
+    seal: ScenarioSeal
 
     @property
     def steadiness(self) -> str:
@@ -78,6 +81,15 @@ class SuitePage:
     targets: list[Target]
     target: Target | None
     facts: SuiteFacts
+    is_proving: bool
+    """Whether a proof waits for a worker or runs."""
+    proof_error: str
+    """Why the last proof ended early."""
+
+    @property
+    def seals(self) -> str:
+        """Return the sum of the scenarios' seals."""
+        return sealed(line.seal for line in self.lines)
 
     @property
     def version(self) -> SuiteVersion | None:
@@ -155,7 +167,7 @@ def find_suite(project: Project, slug: str) -> Suite | None:
 def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     """Return a suite's newest version, its scenarios' last trials on a target, and its history.
 
-    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eight queries.
+    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eleven queries.
     """
     change = version_change(suite, shown.version)
     targets = list(Target.objects.filter(runs__suite=suite).distinct())
@@ -168,15 +180,20 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     guidance = list(
         suite.guidance.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
     )
+    keys = {each.scenario_version_id: each.scenario_version.scenario.key for each in entries}
+    seals = seals_of(change.versions[0], keys) if change.versions else {}
+    proof = change.versions[0].proofs.first() if change.versions else None
     return SuitePage(
         suite=suite,
         change=change,
-        lines=[_line(*each, last) for each in zip(entries, criteria, strict=True)],
+        lines=[_line(*each, last, seals) for each in zip(entries, criteria, strict=True)],
         guidance=guidance,
         default_guidance=_default_guidance(suite, guidance),
         targets=targets,
         target=chosen,
         facts=suite_facts(entries, criteria),
+        is_proving=proof is not None and proof.is_waiting(now=timezone.now()),
+        proof_error=proof.error if proof else "",
     )
 
 
@@ -186,7 +203,9 @@ def _default_guidance(suite: Suite, loaded: Sequence[Guidance]) -> Guidance | No
     return guidance or (suite.guidance.filter(pk=pk).first() if pk else None)
 
 
-def _line(entry: SuiteEntry, criteria: Criteria, last: dict[int, Strip]) -> ScenarioLine:
+def _line(
+    entry: SuiteEntry, criteria: Criteria, last: dict[int, Strip], seals: dict[int, ScenarioSeal]
+) -> ScenarioLine:
     version = entry.scenario_version
     content = version.content
     return ScenarioLine(
@@ -196,4 +215,5 @@ def _line(entry: SuiteEntry, criteria: Criteria, last: dict[int, Strip]) -> Scen
         checks=criteria.checks,
         judged=criteria.asks_model,
         strip=last.get(version.scenario_id, Strip()),
+        seal=seals[version.pk],
     )

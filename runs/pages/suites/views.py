@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv, without_csv
 from evalhub.web.fragments import page_or_fragment
+from runs.execution.proving.requests import request_proof
 from runs.pages.suites import suite_list as lists
 from runs.pages.suites.suite_page import Shown, find_suite, suite_page
 from runs.pages.suites.tables import suite_table
@@ -69,9 +71,22 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
         "hints": quoted(lints, {}),
         "baselines": list(found.baselines.select_related("target", "by").order_by("target__name", "branch")),
         "may_upload": request.access.may("upload"),
+        "may_run": request.access.may("run"),
         "may_triage": request.access.may("triage"),
     }
     return page_or_fragment(request, "suites/suite.html", "suites/_scenarios.html", context)
+
+
+@require_POST
+@project_page("run")
+def suite_prove(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Request a proof of a suite's newest version."""
+    found = _find_suite(request, suite)
+    version = found.versions.select_related("suite__project").first()
+    if version is not None:
+        request_proof(version, by=request.user)
+        messages.success(request, "A worker proves the suite. Reload this page to see the seals.")
+    return redirect(found.get_absolute_url())
 
 
 @require_safe

@@ -1,0 +1,79 @@
+"""Proofs of suites: request one, and read the newest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Path, Router, Schema, Status
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import answers, not_found
+from evalhub.web.rest.given import Text
+from evalhub.web.timestamps import moment
+from runs.execution.proving.requests import request_proof
+from runs.models import SuiteProof
+from runs.reports.proofs import seals_json
+from runs.warehouse.seals import seals_of_proof
+from scenarios.models import SuiteVersion
+
+router = Router(tags=["proofs"])
+
+
+class SealOut(Schema):
+    scenario: str
+    seal: str
+    """`proved`, `unproved`, `passes_without_agent` or `solution_fails`."""
+    reason: str
+    is_failure: bool
+    """Whether something is wrong, not only missing."""
+    held: list[str]
+    """Gates that hold before an agent starts."""
+
+
+class ProofOut(Schema):
+    id: int
+    suite: str
+    version: int
+    created: str
+    finished: str | None
+    """Null until a worker has proved every scenario."""
+    error: str
+    scenarios: list[SealOut]
+
+
+def _version(request: ApiRequest, slug: str) -> SuiteVersion:
+    """Return the newest version of the project's suite. Raises `ApiError` 404."""
+    rows = SuiteVersion.objects.filter(suite__project=request.access.project, suite__slug=slug)
+    version = rows.select_related("suite__project").first()
+    if version is None:
+        raise not_found("suite", slug)
+    return version
+
+
+def _proof_json(proof: SuiteProof, version: SuiteVersion) -> dict[str, Any]:
+    return {
+        "id": proof.pk,
+        "suite": version.suite.slug,
+        "version": version.number,
+        "created": moment(proof.created),
+        "finished": moment(proof.finished) if proof.finished else None,
+        "error": proof.error,
+        "scenarios": seals_json(seals_of_proof(proof)),
+    }
+
+
+@router.post("/suites/{slug}/proofs", auth=Bearer("run"), response=answers(ProofOut, status=202))
+def create_proof(request: ApiRequest, slug: Path[Text]) -> Status[dict[str, Any]]:
+    """Request a proof of a suite's newest version; a worker makes it. Returns the pending one if there is one."""
+    version = _version(request, slug)
+    return Status(202, _proof_json(request_proof(version, by=request.access.user), version))
+
+
+@router.get("/suites/{slug}/proofs", auth=Bearer(), response=answers(ProofOut))
+def get_proof(request: ApiRequest, slug: Path[Text]) -> dict[str, Any]:
+    """Get the newest proof of a suite's newest version."""
+    version = _version(request, slug)
+    proof = version.proofs.first()
+    if proof is None:
+        raise not_found("proof of", slug)
+    return _proof_json(proof, version)
