@@ -1,6 +1,6 @@
 """The REST interface: its routers, and what goes wrong mapped once.
 
-Every operation of a project stands at two addresses: below `/api/v1/` for the token's own project, and below
+Every operation of a project has two addresses: below `/api/v1/` for the token's own project, and below
 `/api/v1/projects/{project}/`. The OpenAPI document has each once, with both as servers.
 """
 

@@ -38,7 +38,7 @@ def broker_password(secret: str) -> str:
 def write_broker_config(data: Path, secret: str) -> Path:
     """Write the embedded broker's configuration and return its path.
 
-    The password is in a file for its owner only, because anybody may read a program's arguments.
+    The password is in a file that only its owner can read, because any user can read a program's arguments.
     """
     folder = broker_directory(data)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -100,7 +100,7 @@ def check_settings(**_: object) -> None:
 
 @worker_init.connect
 def preload(**_: object) -> None:
-    """Import what `EVALHUB_PRELOAD` names, so that the first trial does not wait for it."""
+    """Import the modules in `EVALHUB_PRELOAD`, so that the first trial doesn't wait for them."""
     import importlib
 
     for module in settings.PRELOAD:

@@ -119,7 +119,7 @@ SQLITE_OPTIONS = {
     # Immediate transactions take the write lock at once: upgrading a read lock later fails at once instead of waiting.
     "transaction_mode": "IMMEDIATE",
     "timeout": 20,
-    # Every thread keeps its connection, so each has little of a cache; the file is not mapped, for what is read of it
+    # Every thread keeps its connection, so each cache is small; the file is not mapped, because what is read of it
     # would count as memory of the process, 50 MB over a long history.
     "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;"
     "PRAGMA cache_size=-1500;",

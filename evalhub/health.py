@@ -64,7 +64,7 @@ def workers(now: datetime) -> list[dict[str, Any]]:
 
 
 def stored(now: datetime) -> tuple[dict[str, Any], str]:
-    """Return what the database knows, and why it does not answer where it does not."""
+    """Return queue and workers from the database, or nothing and the reason why it doesn't answer."""
     try:
         connection.ensure_connection()
         return {"queue": queue(now), "workers": workers(now), "waiting": waiting_runs_by_labels()}, ""
@@ -73,10 +73,10 @@ def stored(now: datetime) -> tuple[dict[str, Any], str]:
 
 
 def _disk_problem(workers: list[dict[str, Any]]) -> str:
-    """Return which disk is full, as a worker that was heard of lately says, or as this process sees it."""
+    """Return which disk is full, as an online worker reports or as this process sees."""
     lately = Worker.HEARD_WITHIN.total_seconds()
-    told = (each["problem"] for each in workers if each["seen_seconds"] <= lately)
-    return next(filter(None, told), "") or shortage()
+    problems = (each["problem"] for each in workers if each["seen_seconds"] <= lately)
+    return next(filter(None, problems), "") or shortage()
 
 
 def state() -> dict[str, Any]:

@@ -102,8 +102,8 @@ def _runs() -> Iterator[Metric]:
         closed=Count("pk", filter=~Q(state__in=OPEN)),
     )
     yield Metric("evalhub_runs_closed_total", "counter", "Runs that are over.", [("", sums["closed"])])
-    told = [(f'{{outcome="{name}"}}', float(sums[name] or 0)) for name in counters]
-    yield Metric("evalhub_trials_total", "counter", "Trials that are over.", told)
+    samples = [(f'{{outcome="{name}"}}', float(sums[name] or 0)) for name in counters]
+    yield Metric("evalhub_trials_total", "counter", "Trials that are over.", samples)
     yield Metric("evalhub_cost_usd_total", "counter", "Known cost of all runs.", [("", sums["cost"] or 0.0)])
 
 

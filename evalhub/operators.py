@@ -16,7 +16,7 @@ FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_FORWARDED",
 
 
 def may_read(request: HttpRequest) -> bool:
-    """Tell whether who asks may read metrics: by the token where one is set, else on this machine without a proxy between."""
+    """Return whether the client may read metrics: with the token if one is set, else from this machine without a proxy."""
     if settings.METRICS_TOKEN:
         return hmac.compare_digest(_bearer(request).encode(), settings.METRICS_TOKEN.encode())
     if any(name in request.META for name in FORWARDED):
@@ -28,7 +28,7 @@ def may_read(request: HttpRequest) -> bool:
 
 
 def sees_details(request: HttpRequest) -> bool:
-    """Tell whether who asks sees versions, queue and workers.
+    """Return whether the client may see versions, queue and workers.
 
     These are members who are signed in, tokens of admins, the token for metrics, and whoever is on the machine of an
     embedded evalhub. Two queries at most.

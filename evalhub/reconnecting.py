@@ -17,7 +17,7 @@ LIBRARIES = frozenset({"kombu", "redis", "valkey"})
 
 
 class Reconnecting(bootsteps.StartStopStep):
-    """Turns kombu's AttributeError on a closed connection into the connection error that it stands for."""
+    """Turns kombu's AttributeError on a closed connection into a connection error."""
 
     def __init__(self, parent: Any, **kwargs: Any) -> None:
         super().__init__(parent, **kwargs)

@@ -132,7 +132,7 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
         "script-src": [SELF],
-        # The hash is that of the sheet for maps that Plotly's script adds when it loads; a browser test tells a new one.
+        # Hash of the map stylesheet that Plotly's script adds when it loads; a browser test prints a new one.
         "style-src": [SELF, "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='"],
         # Plotly sets style attributes on its SVG; without this heat maps are drawn smoothed, which is wrong.
         "style-src-attr": [UNSAFE_INLINE],
@@ -166,7 +166,7 @@ STORAGES = {
 }
 # Each file is kept under its hashed name only.
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
-# Uploads up to the largest bundle; each format has a tighter limit of its own.
+# The largest bundle; each format has a tighter limit.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
@@ -197,7 +197,7 @@ MIN_FREE_MB = environment.integer("EVALHUB_MIN_FREE_MB", 200)
 METRICS_TOKEN = environment.text("EVALHUB_METRICS_TOKEN")
 DEFAULT_JUDGE = environment.text("LLM_TOOL_TEST_JUDGE")
 
-# A host that begins with a dot stands for all below it, and * for any, so neither is one to link to.
+# A leading dot matches all subdomains and * any host, so neither can be linked to.
 _named = [host for host in EVALHUB_HOSTS if host[0] not in ".*"]
 PUBLIC_URL = environment.web_address(
     "EVALHUB_URL", f"https://{_named[0]}" if _named else "http://127.0.0.1:8000"

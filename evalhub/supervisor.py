@@ -44,7 +44,7 @@ class Service:
     next_start: float = 0.0
 
     def start(self) -> None:
-        """Start the process in a group of its own, so that Ctrl-C reaches only the supervisor."""
+        """Start the process in its own group, so that Ctrl-C reaches only the supervisor."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.argv,
@@ -118,7 +118,7 @@ class Supervisor:
                 service.start()
 
     def wait_until(self, ready: Callable[[], bool], seconds: float) -> bool:
-        """Look after the services until `ready` says so; False when time is over or somebody asked to stop."""
+        """Watch the services until `ready` returns True; return False on timeout or a request to stop."""
         end = time.monotonic() + seconds
         while not self.stopping and time.monotonic() < end:
             if ready():

@@ -22,7 +22,7 @@ _SPAN = re.compile(r"(?<!`)`(?!`)([^`\n]+)`(?!`)")
 
 
 def coded(text: str) -> SafeString:
-    """Return a text escaped, what stands between two backticks on one line as code; a single backtick stays.
+    """Return a text escaped, with text between two backticks on one line as code; a single backtick stays.
 
     The text has to be made visible before, as by `line` or `cut`.
     """

@@ -1,4 +1,4 @@
-"""Addresses; those that stay stand in docs/api.md."""
+"""Addresses; docs/api.md lists the stable ones."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class NewTokenOut(TokenOut):
 
 
 class TokenIn(Given):
-    """A token of one's own."""
+    """The name, role and expiry of a new token."""
 
     name: Name
     role: Role = Role.VIEWER
@@ -118,7 +118,7 @@ def list_tokens(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
 
 @tokens.post("/tokens", auth=Bearer(), response=answers(NewTokenOut, status=201))
 def create_token(request: ApiRequest, given: TokenIn) -> Status[dict[str, Any]]:
-    """Make a token of one's own, in no greater role and for no longer than the one that asks."""
+    """Create a token for yourself; its role and expiry can't exceed those of the token you use."""
     try:
         token, secret = issue_token(
             request.access,
@@ -134,7 +134,7 @@ def create_token(request: ApiRequest, given: TokenIn) -> Status[dict[str, Any]]:
 
 @tokens.delete("/tokens/{token_id}", auth=Bearer(), response=answers(None, status=204))
 def revoke(request: ApiRequest, token_id: Path[Key]) -> Status[None]:
-    """Withdraw a token at once: one's own, or as an admin any of the project."""
+    """Revoke a token at once: your own, or as an admin any token of the project."""
     if not revoke_token(request.access, token_id):
         raise not_found("token", token_id)
     return Status(204, None)

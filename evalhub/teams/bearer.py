@@ -1,4 +1,4 @@
-"""Who asks over REST: a token, for its own project, in no greater role than its owner's."""
+"""Authenticate REST requests: a token acts in its own project, at most in its owner's role."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from evalhub.web.numbers import duration
 
 
 class TooManyGuesses(ValidationError):
-    """No password is looked at before some time has passed."""
+    """Password guesses are delayed; no password is checked before the delay is over."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"Too many failed attempts. Try again in {duration(seconds)}.", code="throttled")
@@ -52,7 +52,7 @@ class SignInForm(AuthenticationForm):
 
 
 class ChangePasswordForm(PasswordChangeForm):
-    """The old password and twice the new one; whoever found an open session cannot guess the old one for ever."""
+    """Old password, new password and its confirmation; guesses of the old password are throttled too."""
 
     def __init__(self, user: Any, *args: Any, address: str = "", **kwargs: Any) -> None:
         super().__init__(user, *args, **kwargs)

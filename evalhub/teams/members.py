@@ -19,7 +19,7 @@ class MemberRefused(Exception):
 
 @transaction.atomic
 def add_member(access: Access, *, name: str, role: str) -> Membership:
-    """Let somebody into the project. Raises `MemberRefused` where there is no such account, or it is in already."""
+    """Add a member to the project. Raises `MemberRefused` if the account doesn't exist or is a member already."""
     user = get_user_model().objects.filter(username=name, is_active=True).first()
     if user is None:
         raise MemberRefused(
@@ -67,5 +67,5 @@ def _keep_an_admin(project: Project, membership: Membership) -> None:
 
 
 def _can_sign_in(user: AbstractBaseUser) -> bool:
-    """Tell whether somebody gets in: by a password, or without one by the link of an embedded evalhub."""
+    """Return whether anybody can sign in: with a password, or with the link of an embedded evalhub."""
     return user.is_active and (settings.EMBEDDED or user.has_usable_password())

@@ -11,7 +11,7 @@ from evalhub.web.commands import Refused
 
 
 def person(name: str | None, what: str) -> User:
-    """Return the account with this name, the local owner's without one. Raises `Refused`; `what` says what it is for."""
+    """Return the account with this name, or the local owner's without a name. Raises `Refused`; `what` names the purpose."""
     if name is None and settings.EMBEDDED:
         return local_owner()
     if name is None:

@@ -29,7 +29,7 @@ _MEASURE_AND_EFFECT = re.compile(r"([a-z]+/\S{1,200})\s+(1(?:\.0*)?|0(?:\.\d{1,9
 
 
 class ProjectForm(ProjectModelForm):
-    """What a project takes where nothing else is said."""
+    """The project's defaults for new runs."""
 
     smallest_effect = forms.FloatField(
         min_value=0,
@@ -100,7 +100,7 @@ class ProjectForm(ProjectModelForm):
 class MemberForm(forms.Form):
     """Somebody to let in."""
 
-    # Three forms stand on one page; a label leads to the first field that has its id.
+    # The page has three forms; a label belongs to the first field with its id.
     def __init__(self, data: Any = None, *, initial: Any = None) -> None:
         super().__init__(data, initial=initial, auto_id="member-%s")
 
@@ -118,7 +118,7 @@ class RoleForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    """A token of one's own."""
+    """A new token of the user."""
 
     def __init__(self, data: Any = None, *, initial: Any = None) -> None:
         super().__init__(data, initial=initial, auto_id="token-%s")

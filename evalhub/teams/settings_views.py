@@ -62,7 +62,7 @@ def project_settings(request: ProjectRequest) -> HttpResponse:
 @require_POST
 @project_page("manage")
 def member_add(request: ProjectRequest) -> HttpResponse:
-    """Let somebody into the project."""
+    """Add a member to the project."""
     form = MemberForm(request.POST)
     if form.is_valid():
         try:
@@ -128,7 +128,7 @@ def _reloaded(request: ProjectRequest, membership: Membership, sentence: str) ->
 @sensitive_variables("secret")
 @project_page()
 def token_create(request: ProjectRequest) -> HttpResponse:
-    """Make a token of one's own and show its secret, this once."""
+    """Create a token for the user and show its secret once."""
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _show(request, token_form=form, status=422)
@@ -146,7 +146,7 @@ def token_create(request: ProjectRequest) -> HttpResponse:
 @require_POST
 @project_page()
 def token_revoke(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Withdraw a token: one's own, or as an admin any of the project."""
+    """Revoke a token: the user's own, or as an admin any token of the project."""
     if revoke_token(request.access, pk):
         messages.success(request, "Token revoked. Programs that use it no longer have access.")
     else:

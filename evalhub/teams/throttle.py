@@ -63,7 +63,7 @@ def _free(address: str, name: str) -> dict[str, int]:
 
 
 def _network(address: str) -> str:
-    """Return the address, of IPv6 its /64: whoever has one of those has them all."""
+    """Return the address; for IPv6 its /64, because one client usually has the whole block."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -72,7 +72,7 @@ def _network(address: str) -> str:
 
 
 def _wait(row: PasswordGuesses, free: int, now: datetime) -> int:
-    """Return the seconds until the next guess: 30 s after the last free one, and twice as long after each more."""
+    """Return the seconds until the next guess: 30 s after the last free one, doubled by each further one."""
     if row.count < free or now - row.last > FORGOTTEN_AFTER:
         return 0
     # Sixteen doublings are past the longest delay.

@@ -19,7 +19,7 @@ class TokenRefused(Exception):
 
 
 def tokens_of(access: Access) -> QuerySet[ApiToken]:
-    """Return the tokens that somebody may see and withdraw: their own, and an admin's project's all."""
+    """Return the tokens that a user may see and revoke: their own; for an admin, all of the project."""
     tokens = ApiToken.objects.filter(project=access.project).select_related("user")
     return tokens if access.may("manage") else tokens.filter(user=access.user)
 
@@ -28,7 +28,7 @@ def tokens_of(access: Access) -> QuerySet[ApiToken]:
 def issue_token(
     access: Access, *, name: str, role: str, expires: datetime | None = None, latest: datetime | None = None
 ) -> tuple[ApiToken, str]:
-    """Return a new token of whoever asks, and its secret.
+    """Return a new token for the user, and its secret.
 
     `latest` is when the token ends that asks for it; a new one ends no later. Raises `TokenRefused`.
     """
@@ -46,7 +46,7 @@ def issue_token(
 
 @transaction.atomic
 def revoke_token(access: Access, token_id: int) -> bool:
-    """Withdraw a token at once; False where there is none that the asker may withdraw."""
+    """Revoke a token at once; return False if the user can't revoke such a token."""
     token = tokens_of(access).filter(pk=token_id).first()
     if token is None:
         return False

@@ -80,10 +80,10 @@ class ChangePassword(_Throttled, views.PasswordChangeView):
 
 @method_decorator(login_not_required, name="dispatch")
 class SignOut(views.LogoutView):
-    """By POST only, so that no foreign page can sign somebody out."""
+    """Sign out; by POST only, so that no other site can do it."""
 
 
-# Without a referrer a browser sends the origin "null", which the check refuses; who posts here knows the secret.
+# Without a referrer a browser sends the origin "null", which the check refuses; this form requires the secret.
 @csrf_exempt
 @login_not_required
 @sensitive_variables("secret")

@@ -6,5 +6,5 @@ class WebConfig(AppConfig):
     label = "web"
 
     def ready(self) -> None:
-        # Imported for what it registers.
+        # Imported because it registers the checks.
         from evalhub.web import checks  # noqa: F401

@@ -1,4 +1,4 @@
-"""Mistakes in the settings, told before anything is served: `manage.py check`, and `up` by itself."""
+"""System checks of the settings: run by `manage.py check`, and by `up` before it serves anything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def broker_of_many_machines(app_configs: Sequence[AppConfig] | None, **_: Any) -
 
 @register(TAG)
 def secret_key(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    """Refuse a server without a secret; only the embedded mode makes one by itself."""
+    """Refuse a server without a secret; only the embedded mode generates one."""
     try:
         known = bool(settings.SECRET_KEY)
     except ImproperlyConfigured:

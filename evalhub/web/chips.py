@@ -11,7 +11,7 @@ class Chip:
 
     label: str
     n: int | None
-    """None where nobody counted."""
+    """None if not counted."""
     query: str
     """Of the address."""
     is_on: bool

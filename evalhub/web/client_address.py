@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 UNIX_SOCKET = "unix"
-"""Stands in `EVALHUB_TRUSTED_PROXIES` for a proxy that connects over a Unix socket, which has no address."""
+"""In `EVALHUB_TRUSTED_PROXIES`: a proxy that connects over a Unix socket and so has no address."""
 
 
 def client_address(request: HttpRequest) -> str:

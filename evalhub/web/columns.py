@@ -30,16 +30,15 @@ def columns(
 ) -> SafeString:
     """Return columns, oldest first, over a scale from 0 to `end`, with the baseline dotted.
 
-    Values beyond the scale stop at its edge. `show` says a value. Each column leads to its run, by an address
-    relative to the list of runs, and says itself in full; only marked ones are stops of the keyboard, for the list
-    beneath has them all.
+    Values beyond the scale are clipped. `show` formats a value. Each column links to its run, relative to the
+    list of runs, and has a full title. Only marked columns take keyboard focus, because the list below has them all.
     """
     known = [each.value for each in drawn if each.value is not None]
-    said = f"Columns, {len(known)} runs, the newest {show(known[-1])}" if known else "No data"
+    label = f"Columns, {len(known)} runs, the newest {show(known[-1])}" if known else "No data"
     if baseline is not None:
-        said += f", baseline {show(baseline)}"
-    # Dozens of pieces that hold numbers: what is said in words is escaped, and only that.
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="group" aria-label="{escape(said)}">']
+        label += f", baseline {show(baseline)}"
+    # Only text is escaped: the dozens of other pieces are numbers.
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="group" aria-label="{escape(label)}">']
     parts += [_step(value, _y(value, end), show) for value in (0.0, end / 2, end)]
     parts += _columns(drawn, end, show)
     if baseline is not None:
@@ -69,7 +68,7 @@ def _columns(drawn: Sequence[Column], end: float, show: Callable[[float], str]) 
         look = "column" + (" is-regressed" if each.regressed else "")
         look += " is-last" if place == len(drawn) - 1 else ""
         stop = "" if each.regressed else ' tabindex="-1"'
-        yield f'<a href="{each.run}/"{stop}><title>{escape(_said(each, show(each.value), show))}</title>'
+        yield f'<a href="{each.run}/"{stop}><title>{escape(_column_title(each, show(each.value), show))}</title>'
         yield f'<rect class="{look}" x="{x - wide / 2:.1f}" y="{y:g}" width="{wide:.1f}" height="{BOTTOM - y:.1f}" rx="1"/></a>'
         if each.regressed:
             yield f'<path class="change-text" d="M{x - 3:.1f} {top - 7:.1f}h6l-3 4.5z"/>'
@@ -77,7 +76,7 @@ def _columns(drawn: Sequence[Column], end: float, show: Callable[[float], str]) 
             yield f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" y1="{top:g}" y2="{_y(each.low, end):g}"/>'
 
 
-def _said(each: Column, value: str, show: Callable[[float], str]) -> str:
+def _column_title(each: Column, value: str, show: Callable[[float], str]) -> str:
     words = f"Run {each.run}, {_day(each.at)}, {value}" if each.at else f"Run {each.run}, {value}"
     if each.low is not None and each.high is not None:
         words += f", 95 % interval {show(each.low)} to {show(each.high)}"
@@ -89,7 +88,7 @@ def _day(at: datetime) -> str:
 
 
 def _days(drawn: Sequence[Column]) -> Iterator[str]:
-    """Yield the days of the first, the middle and the last run, the middle where there is room for it."""
+    """Yield the days of the first and the last run, and of the middle one if there is room."""
     step, last = (RIGHT - LEFT) / len(drawn), len(drawn) - 1
     places = {0: "start", len(drawn) // 2: "middle", last: "end"} if last >= 4 else {0: "start", last: "end"}
     for place, anchor in places.items():

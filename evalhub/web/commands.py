@@ -21,11 +21,11 @@ from django.db.models import Model
 
 
 class NotPrinted(Exception):
-    """What a command found out could not be printed; the message says why."""
+    """The command's output can't be printed; the message says why."""
 
 
-def tell(stream: OutputWrapper, text: str) -> None:
-    """Print a text to its end; a reader who leaves early, such as `head`, has what it wants. Raises `NotPrinted`."""
+def print_text(stream: OutputWrapper, text: str) -> None:
+    """Print and flush a text; a reader that closes the pipe early, such as `head`, is no error. Raises `NotPrinted`."""
     try:
         stream.write(text)
         stream.flush()
@@ -33,24 +33,24 @@ def tell(stream: OutputWrapper, text: str) -> None:
         _let_go(stream)
     except OSError as error:
         _let_go(stream)
-        raise NotPrinted(f"The output cannot be written: {error.strerror}. Send it elsewhere.") from error
+        raise NotPrinted(f"Can't write the output: {error.strerror}. Redirect it elsewhere.") from error
 
 
 def _let_go(stream: OutputWrapper) -> None:
-    """Let what is left go nowhere: Python would try to print it once more at its end, and complain."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    """Discard the rest: Python would flush it again at exit and print an error."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, stream.fileno())
+    os.close(devnull)
 
 
 PASSED, FAILED, WRONG_USE, REGRESSED = 0, 1, 2, 3
 """Exit codes of every command."""
 HIGHEST_PORT = 65_535
 MOST_DAYS = 36_500
-"""A hundred years; dates begin and end with the years 1 and 9999."""
+"""A hundred years, which keeps dates within the years 1 to 9999."""
 
 
-class Told(Protocol):
+class FileProblem(Protocol):
     """A problem of a file: a line for people, and a document for programs."""
 
     def as_json(self) -> dict[str, Any]: ...
@@ -58,7 +58,7 @@ class Told(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """What a command has to say: for people, for programs, and as an exit code."""
+    """A command's result: text for people, JSON for programs, and an exit code."""
 
     text: str
     document: Any
@@ -69,7 +69,7 @@ class Refused(Exception):
     """Wrong use or a wrong file: a sentence, and the problems of files where there are any."""
 
     def __init__(
-        self, sentence: str, *, id: str = "command/wrong-use", problems: Sequence[Told] = ()
+        self, sentence: str, *, id: str = "command/wrong-use", problems: Sequence[FileProblem] = ()
     ) -> None:
         super().__init__(sentence)
         self.id = id
@@ -91,11 +91,11 @@ class PlainCommand(BaseCommand):
         raise NotImplementedError
 
     def work(self, options: dict[str, Any]) -> Result:
-        """Do it. Raises `Refused` for wrong use."""
+        """Run the command and return its result. Raises `Refused` for wrong use."""
         raise NotImplementedError
 
     def carry_out(self, options: dict[str, Any]) -> Result:
-        """Do the work; a kind of commands says here what it refuses besides."""
+        """Run `work`; base classes override this to refuse more."""
         return self.work(options)
 
     def handle(self, **options: Any) -> None:
@@ -107,13 +107,13 @@ class PlainCommand(BaseCommand):
         except (OperationalError, ProgrammingError) as error:
             self._refuse(options, _database_trouble(error))
         else:
-            self._tell(json.dumps(result.document) if options["json"] else result.text)
+            self._print(json.dumps(result.document) if options["json"] else result.text)
             if result.code:
                 sys.exit(result.code)
 
-    def _tell(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         try:
-            tell(self.stdout, text)
+            print_text(self.stdout, text)
         except NotPrinted as error:
             self.stderr.write(str(error))
             sys.exit(WRONG_USE)
@@ -125,7 +125,7 @@ class PlainCommand(BaseCommand):
                 "id": error.id,
                 "problems": [each.as_json() for each in error.problems],
             }
-            self._tell(json.dumps(document))
+            self._print(json.dumps(document))
         else:
             for problem in error.problems:
                 self.stderr.write(str(problem))

@@ -1,6 +1,6 @@
 """Small figures drawn into a page: no colours, no script, classes only.
 
-Larger charts are Plotly figures; these stay SVG because they stand in table rows by the dozen.
+Larger charts are Plotly figures; these stay SVG because tables show dozens of them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ SPARK_WIDTH, SPARK_HEIGHT = 168, 30
 def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     """Return a strip of trials, oldest first; `gap` draws the line of a version change, `here` rings one."""
     marks = tuple(outcomes)
-    said = ", ".join(f"{marks.count(key)} {word}" for key, word in OUTCOMES.items() if key in marks)
+    counts = ", ".join(f"{marks.count(key)} {word}" for key, word in OUTCOMES.items() if key in marks)
     drawn = mark_safe("".join(_dot(key, ringed=n == here) for n, key in enumerate(marks)))  # noqa: S308
-    return format_html('<span class="dots" role="img" aria-label="{}">{}</span>', said or "no trials", drawn)
+    return format_html(
+        '<span class="dots" role="img" aria-label="{}">{}</span>', counts or "no trials", drawn
+    )
 
 
 def _dot(key: str, *, ringed: bool) -> SafeString:

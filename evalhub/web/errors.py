@@ -1,4 +1,4 @@
-"""Pages for what goes wrong. They ask the database nothing, as it may be what is away."""
+"""Error pages. They don't query the database, because it may be unavailable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.template.loader import render_to_string
 
 
 def error_page(status: int, title: str, sentence: str, identifier: str, *, project: str = "") -> HttpResponse:
-    """Return a page that says what is wrong and what to do, with a link to a project's runs if it has one."""
+    """Return a page with what is wrong and what to do, linked to the project's runs if there is a project."""
     content = {"title": title, "sentence": sentence, "id": identifier, "status": status, "project": project}
     return HttpResponse(render_to_string("web/error.html", content), status=status)
 
@@ -38,7 +38,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def failed(request: HttpRequest, *_: Any) -> HttpResponse:
-    """Tell a database that is away from a fault of evalhub, by the exception that is being handled."""
+    """Return whether the exception being handled means that the database is unavailable."""
     import sys
 
     # Any other of its errors is about what it was asked, and comes again.

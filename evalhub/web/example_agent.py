@@ -1,4 +1,4 @@
-"""The example agent behind HTTP: a process of its own, whose address targets know by variables."""
+"""The example agent behind HTTP: a separate process; targets get its address from variables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from django.conf import settings
 
 SCRIPT = Path(settings.BASE_DIR) / "scenarios" / "examples" / "agents" / "city_agent.py"
 VARIABLES = ("EVALHUB_EXAMPLE_AGENT_V1", "EVALHUB_EXAMPLE_AGENT_V2")
-"""Names of the variables that say where its two versions listen."""
+"""Variables with the addresses of its two versions."""
 
 
 def free_port() -> int:
-    """Return a port of the loopback interface that nobody listens on."""
+    """Return a free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -27,12 +27,12 @@ def command(port: int) -> list[str]:
 
 
 def addresses(port: int) -> dict[str, str]:
-    """Return the variables that say where the agent listens."""
+    """Return the variables with the agent's addresses."""
     return {name: f"http://127.0.0.1:{port}/v{number}/chat" for number, name in enumerate(VARIABLES, start=1)}
 
 
 def wait_until_open(port: int, seconds: float = 10.0) -> None:
-    """Wait until somebody listens on a port of the loopback interface. Raises `TimeoutError`."""
+    """Wait until a process listens on a port of the loopback interface. Raises `TimeoutError`."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with socket.socket() as probe:

@@ -14,7 +14,7 @@ STOP_POLLING = 286
 def page_or_fragment(
     request: HttpRequest, page: str, fragment: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """Render the fragment when htmx asked for it, else the page that includes it.
+    """Render the fragment if htmx requests it, else the page that includes it.
 
     A page restored from history is asked for by htmx too, and has to be whole.
     """

@@ -43,7 +43,7 @@ PERMISSIONS = ", ".join(f"{name}=()" for name in UNUSED)
 
 
 class BrowserPolicies:
-    """Sends the policies of all pages, unless a view says otherwise; django-csp's own builds its for every answer."""
+    """Sends the same policies with all pages unless a view overrides them; django-csp's rebuilds them for every response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -57,7 +57,7 @@ class BrowserPolicies:
 
 
 class SignInRequired(LoginRequiredMiddleware):
-    """Django's middleware, but for REST, which answers 401 by itself instead of a redirect."""
+    """Django's middleware, except for REST, which answers 401 instead of redirecting."""
 
     def process_view(
         self, request: HttpRequest, view: Any, args: Any, kwargs: Any
@@ -72,7 +72,7 @@ class SignInRequired(LoginRequiredMiddleware):
         htmx = getattr(request, "htmx", None)
         if not htmx and request.method in ("GET", "HEAD"):
             return super().handle_no_permission(request, view_func)
-        # A part, and an address that only takes forms, are no pages: whoever signs in goes on where they were.
+        # Fragments and addresses that only accept forms aren't pages: return to the page after signing in.
         page = (htmx and htmx.current_url) or request.headers.get("Referer", "")
         here = {request.get_host()}
         local = url_has_allowed_host_and_scheme(page, here, require_https=request.is_secure())
@@ -87,7 +87,7 @@ LONGEST_ADDRESS = 4000
 
 
 class ReadableAddress:
-    """Refuses addresses that are too long, and with a NUL, which PostgreSQL takes in no text; REST itself says which field holds it."""
+    """Refuses addresses that are too long or contain NUL, which PostgreSQL can't store; REST names the field itself."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -114,7 +114,7 @@ def too_long(request: HttpRequest) -> HttpResponse:
 class WrongMethod:
     """Gives a page to addresses that only take forms, which Django answers with nothing at all.
 
-    They stand in the address bar where a form was refused or a token was shown, and are opened again from there.
+    The address bar shows them after a refused form or a new token, and people reload them from there.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -149,15 +149,15 @@ _IDS = {
 
 
 class ApiErrors:
-    """Gives the REST interface's shape to what goes wrong outside its operations, such as an address that is none."""
+    """Formats errors outside the REST operations, such as an unknown address, as REST errors."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        told = response.headers.get("Content-Type", "").startswith("application/json")
-        if response.status_code < 400 or told or not request.path.startswith(API):
+        is_json = response.headers.get("Content-Type", "").startswith("application/json")
+        if response.status_code < 400 or is_json or not request.path.startswith(API):
             return response
         return self._shaped(response)
 

@@ -38,7 +38,7 @@ def integer(value: float | None) -> str:
 
 
 def money(value: float | None) -> str:
-    """Return US dollars: cents from a dollar on, as many decimals as tell something below."""
+    """Return US dollars: with cents from one dollar up, with as many decimals as needed below."""
     if value is None:
         return UNMEASURED
     if value == 0 or value >= 0.995:

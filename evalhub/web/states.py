@@ -61,5 +61,5 @@ FORMATS = {"llm_tool_test": "llm-tool-test", "agentv": "AgentV", "tool_forge": "
 
 
 def look(state: str) -> tuple[str, str]:
-    """Return class and word of a state; one that nobody listed stands for itself."""
+    """Return class and word of a state; an unlisted state is its own word."""
     return STATES.get(state, ("", state.replace("_", " ")))

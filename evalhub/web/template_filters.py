@@ -1,4 +1,4 @@
-"""What templates say with a word: numbers, times, badges and small figures."""
+"""Template filters: numbers, times, badges and small figures."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from evalhub.web import sanitize as hostile
 
 
 def _known(value: Any) -> Any:
-    """Return None for what a template says of a name that is not there."""
+    """Return None for a name that the template's context doesn't have."""
     return None if isinstance(value, Undefined) else value
 
 
 def is_nothing(value: Any) -> bool:
-    """Tell whether a value is None, or not there at all: JSON of others leaves out what it does not know."""
+    """Return whether a value is None or missing; JSON from elsewhere omits unknown values."""
     return _known(value) is None
 
 
@@ -78,7 +78,7 @@ def line(text: Any) -> str:
 
 
 def urlencode(text: Any, safe: str = "/") -> str:
-    """Return a text as it stands in an address; `safe` characters stay as they are."""
+    """Return a text quoted for an address; `safe` characters aren't quoted."""
     return quote(str(text), safe=safe)
 
 
@@ -113,29 +113,29 @@ def badge(state: str, word: str = "") -> SafeString:
 
 
 def when(at: datetime | None) -> SafeString:
-    """Return a moment as a `time` element with the exact value in it."""
+    """Return a time as a `time` element, with the exact value as its title."""
     return timed(at, ago(at))
 
 
 def ago(at: datetime | None) -> str:
-    """Return what is said of a moment now, for `timed`."""
+    """Return a time relative to now, for `timed`."""
     return "" if at is None else numbers.when(at, now=datetime.now(UTC))
 
 
-def timed(at: datetime | None, said: str) -> SafeString:
-    """Return a moment as a `time` element, as `when` does; whoever keeps what is drawn says the words by `ago`."""
+def timed(at: datetime | None, text: str) -> SafeString:
+    """Return a time as a `time` element with the given text; callers that store the text get it from `ago`."""
     if at is None:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         at.isoformat(timespec="seconds"),
         f"{numbers.date_and_time(at)} UTC",
-        said,
+        text,
     )
 
 
 def rate(passed: int, n: int) -> SafeString:
-    """Return a rate with its n beside it; without any trial it is not measured."""
+    """Return a rate with its n; without trials, the sign for not measured."""
     if not n:
         return format_html('<span class="muted">{}</span>', numbers.UNMEASURED)
     return format_html('{}<span class="of">{}/{}</span>', numbers.percent(passed / n, n), passed, n)
@@ -164,32 +164,32 @@ def interval(
 
 
 def share_bar(passed: int, total: int) -> SafeString:
-    """Return a bar of what passed and what did not."""
+    """Return a bar of passed and failed."""
     parts = [("passed", passed), ("failed", total - passed)]
     return drawing.bar(parts, total=total, label=f"{passed} of {total} passed")
 
 
 def score_bar(score: float, threshold: float | None = None) -> SafeString:
     """Return a bar of a score from 0 to 1, with the threshold marked where there is one."""
-    said = f"{score:.2f} of 1" + ("" if threshold is None else f", threshold {threshold:.2f}")
+    text = f"{score:.2f} of 1" + ("" if threshold is None else f", threshold {threshold:.2f}")
     return drawing.bar(
         [("new", min(max(score, 0.0), 1.0) * 100)],
         total=100,
-        label=said,
+        label=text,
         threshold=None if threshold is None else threshold * 100,
     )
 
 
 def length_bar(share: float | None, longest: float) -> SafeString:
-    """Return a bar of a change of a rate against the longest one beside it; nothing where it is not known."""
+    """Return a bar of a rate's change, scaled to the longest in its column; empty if unknown."""
     if share is None:
         return mark_safe("")
-    said = f"{share * 100:.0f} points"
-    return drawing.bar([("new", round(share * 100, 1))], total=round(longest * 105, 1), label=said)
+    text = f"{share * 100:.0f} points"
+    return drawing.bar([("new", round(share * 100, 1))], total=round(longest * 105, 1), label=text)
 
 
 def progress_bar(run: Any) -> SafeString:
-    """Return a bar of a run's counters; `running` is what neither waits nor has ended."""
+    """Return a bar of a run's counters; `running` trials are neither queued nor finished."""
     parts = [("passed", run.passed), ("failed", run.failed), ("error", run.errors), ("running", run.running)]
     names = ("passed", "failed", "errors", "running", "waiting")
     amounts = (run.passed, run.failed, run.errors, run.running, run.waiting)
@@ -206,7 +206,7 @@ def current(context: Context, *prefixes: str) -> SafeString | str:
 
 
 def url(name: str, *args: Any) -> SafeString:
-    """Return the address of a page, ready to stand in an attribute. Raises `NoReverseMatch`."""
+    """Return a page's address, escaped for an attribute. Raises `NoReverseMatch`."""
     return escape(reverse(name, args=args))
 
 

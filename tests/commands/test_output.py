@@ -70,7 +70,7 @@ def test_a_full_output_device_is_reported(start: Start) -> None:
         process = start("check_scenarios", "scenarios/examples/git-basics", stdout=full)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert err == "The output cannot be written: No space left on device. Send it elsewhere.\n"
+    assert err == "Can't write the output: No space left on device. Redirect it elsewhere.\n"
 
 
 def test_a_closed_output_is_none(start: Start) -> None:

@@ -52,7 +52,7 @@ def answers(schema: Any, *, status: int = 200) -> dict[Any, Any]:
 
 
 def not_found(what: str, key: object) -> ApiError:
-    """Return the refusal for what is missing, or belongs to a project the token is not for."""
+    """Return the 404 for what is missing or belongs to a project outside the token's scope."""
     return ApiError(
         404,
         f"There is no {what} '{key}' here. Check the address and the token's project.",

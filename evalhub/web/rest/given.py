@@ -26,7 +26,7 @@ def storable_text(text: str) -> str:
 
 
 def storable_json(value: Any) -> Any:
-    """Return a JSON value. Raises a validation error for what no JSON column keeps, or what is nested too deep."""
+    """Return a JSON value. Raises a validation error if a JSON column can't store it or it is nested too deep."""
     _check(value, 0)
     return value
 

@@ -16,17 +16,17 @@ _FIXES = {
 
 
 def problem_of(error: Mapping[str, Any]) -> dict[str, object]:
-    """Return one of pydantic's errors as a problem; where it stands is the place in the request."""
+    """Return one of pydantic's errors as a problem, with its place in the request."""
     kind = str(error["type"])
-    said = str(error["msg"]).rstrip(".")
+    message = str(error["msg"]).rstrip(".")
     return {
         "where": ".".join(map(str, _place(error["loc"]))),
-        "what": _WORDS.get(kind, f"{said[:1].upper()}{said[1:]}."),
+        "what": _WORDS.get(kind, f"{message[:1].upper()}{message[1:]}."),
         "fix": _FIXES.get(kind, "Correct it; the OpenAPI document says what is possible."),
         "id": f"api/{kind.replace('_', '-')}",
     }
 
 
 def _place(location: Sequence[str | int]) -> Sequence[str | int]:
-    """Return where in the request something stands, without the name that its body has in the code."""
+    """Return a place in the request, without the body parameter's name in the code."""
     return [location[0], *location[2:]] if location[:1] == ("body",) else location

@@ -145,7 +145,7 @@ def _check_port(port: int) -> None:
 
 
 def _lock(data: Path, port: int) -> IO[str]:
-    """Hold the data directory for this process and tell others the port. Raises CommandError when another has it."""
+    """Lock the data directory and write the port there. Raises CommandError if another process has the lock."""
     lock = (data / PORT_FILE).open("a")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -212,7 +212,7 @@ def _workers(logs: Path) -> list[Service]:
     celery = [sys.executable, "-m", "celery", "--app", "evalhub"]
     worker = [*celery, "worker", "--pool", "threads", "--concurrency", str(settings.WORKER_THREADS)]
     worker += ["--loglevel", "WARNING", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-    # A clock inside the worker would outlive a worker that is killed, because it is a process of its own there.
+    # Celery's embedded beat is a separate process, which would outlive a killed worker.
     beat = [*celery, "beat", "--schedule", str(settings.DATA_DIR / "beat-schedule"), "--pidfile", ""]
     beat += ["--loglevel", "WARNING"]
     return [
