@@ -85,7 +85,7 @@ class BaseEvaluator(Kind):
         return self.name or self.type
 
     def evaluate(self, case: Case, evidence: Evidence) -> tuple[Score, ...]:
-        """Return its score, then those of its members. Never raises, whatever the agent did."""
+        """Return its score, then those of its members. Never raises."""
         return (self.score(self.find(case, evidence)),)
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
@@ -152,7 +152,7 @@ _MOST_PLACES = 9
 
 
 def score_and_threshold(score: float, threshold: float, *, reached: bool) -> str:
-    """Return `0.53, needs 0.70`, with more decimals if they are needed to tell the two apart."""
+    """Return `0.53, needs 0.70`, with more decimals if both would look equal."""
     texts = (f"{score:.{places}f}" for places in range(2, _MOST_PLACES + 1))
     shown = next((text for text in texts if (float(text) >= threshold) is reached), repr(score))
     needed = f"{threshold:.2f}" if round(threshold, 2) == threshold else f"{threshold:g}"

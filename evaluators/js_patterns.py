@@ -26,7 +26,7 @@ _OWN_ESCAPES = frozenset("bBdDfnprPstSvwWx123456789")
 
 
 def from_javascript(text: str) -> str:
-    """Return the pattern that RE2 and its stand-in read as JavaScript reads this one."""
+    """Return the pattern that RE2 and its replacement match as JavaScript matches this one."""
     return "".join(_written(text))
 
 

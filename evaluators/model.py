@@ -179,7 +179,7 @@ class Workspace(Protocol):
         stdin: str | None = None,
         network: bool = False,
     ) -> CommandResult:
-        """Run a shell command in the workspace. Never raises, whatever the command does."""
+        """Run a shell command in the workspace. Never raises."""
         ...
 
     def read(self, path: str) -> str:

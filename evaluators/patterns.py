@@ -25,7 +25,7 @@ MOST_REPEATS = 5_000
 """The largest product of nested counts, such as 600 in `(a{20}b){30}`."""
 
 SECONDS = 0.5
-"""Processor time that one compilation or search may take in the process of its own."""
+"""Processor time that one compilation or search may take in its separate process."""
 
 SECONDS_IN_ALL = 5.0
 """Processor time that all patterns of one evaluation or upload may take there."""
@@ -218,7 +218,7 @@ def largest_repeat(source: str) -> int:
 
 
 def _answer(engine: Engine, text: str, source: str, searched: str | None) -> Answer:
-    """Return what a process of its own answers. Raises `BadPattern` and `SlowPattern`."""
+    """Return the answer of a separate process. Raises `BadPattern` and `SlowPattern`."""
     if not _runners:
         raise BadPattern(
             f"'{text}' uses look-around or back-references, which cannot run here. Write it without."
@@ -272,7 +272,7 @@ def required_literal(text: str) -> str:
     return max(runs, key=len)
 
 
-# Alternatives, flags and look-around, and escapes that stand for other characters than they show.
+# Alternatives, flags, look-around, and escapes that match other characters than they show.
 _UNCERTAIN = re.compile(r"\||\(\?(?!P<|:)|\\[\dxpPNuUQ]")
 _MULTILINE = re.compile(r"\(\?[a-zA-Z]*m")
 # A class that nothing closes ends with the text, so that its start is not tried again and again.

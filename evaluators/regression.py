@@ -376,12 +376,12 @@ class _Power:
         """Return how many more trials each scenario needs in both runs; None where they can't be enough."""
         scenarios = len(self.pairs)
         fewest = min(min(old.n, new.n) for old, new in self.pairs)
-        wanted = (self.threshold / self._quantiles()) ** 2
+        variance = (self.threshold / self._quantiles()) ** 2
         trial = sum(self._trial) / scenarios**2
         between = 0.0 if self._is_within() else max(0.0, self._variance() - self._floor())
-        if trial == 0.0 or wanted <= between:
+        if trial == 0.0 or variance <= between:
             return None
-        needed = ceil(2 * trial / (wanted - between))
+        needed = ceil(2 * trial / (variance - between))
         return max(0, needed - fewest) if needed <= MOST_TRIALS else None
 
     def _is_within(self) -> bool:

@@ -20,24 +20,24 @@ class ExpectedMessages(BaseEvaluator):
     type: Literal["expected_messages"] = "expected_messages"
 
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
-        wanted = [call for message in case.expected_messages for call in message.tool_calls]
-        if not wanted:
+        expected = [call for message in case.expected_messages for call in message.tool_calls]
+        if not expected:
             return EvaluatorResult(1.0, hits=("No tool_calls specified in expected_messages",))
         events = evidence.transcript.events
         if not has_trace(evidence.transcript) or not events:
             return EvaluatorResult(0.0, misses=(NO_TRACE,))
-        return compare_calls(wanted, tool_calls(events))
+        return compare_calls(expected, tool_calls(events))
 
 
-def compare_calls(wanted: Sequence[ExpectedCall], called: Sequence[Event]) -> EvaluatorResult:
+def compare_calls(expected: Sequence[ExpectedCall], called: Sequence[Event]) -> EvaluatorResult:
     """Return the share of expected calls matched at their position."""
     hits: list[str] = []
     misses: list[str] = []
-    for index, call in enumerate(wanted):
+    for index, call in enumerate(expected):
         actual = called[index] if index < len(called) else None
         miss = _mismatch(call, actual)
         (misses if miss else hits).append(f"tool_calls[{index}]: {miss or f'{call.tool} matched'}")
-    return EvaluatorResult(len(hits) / len(wanted), tuple(hits), tuple(misses))
+    return EvaluatorResult(len(hits) / len(expected), tuple(hits), tuple(misses))
 
 
 def _mismatch(call: ExpectedCall, actual: Event | None) -> str:

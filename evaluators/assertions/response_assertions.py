@@ -68,9 +68,9 @@ def _group(group: tuple[str, ...], facts: Facts) -> Iterator[ValueResult]:
     elif texts and any(text in facts.answer for text in texts):
         yield PASSED
     elif texts:
-        wanted = ", ".join(f"'{text}'" for text in texts)
+        expected = ", ".join(f"'{text}'" for text in texts)
         hint = next(filter(None, (_case_hint(text, facts.answer) for text in texts)), "")
-        yield ValueResult("failed", f"expected one of {wanted} in response but none found", hint=hint)
+        yield ValueResult("failed", f"expected one of {expected} in response but none found", hint=hint)
 
 
 def _matched(pattern: str, answer: str) -> ValueResult:

@@ -138,8 +138,10 @@ def _check_param(param: ToolParam, call: ToolCall, expected: list[str]) -> Value
         return ValueResult("failed", f"{_path(param)}: the value is nested too deep to compare")
     if matched:
         return PASSED
-    wanted = " or ".join(f"'{text}'" for text in expected)
-    return ValueResult("failed", f"{_path(param)}: expected {param.assertion} {wanted} but got '{actual}'")
+    alternatives = " or ".join(f"'{text}'" for text in expected)
+    return ValueResult(
+        "failed", f"{_path(param)}: expected {param.assertion} {alternatives} but got '{actual}'"
+    )
 
 
 def _matches(assertion: str, actual: str, expected: list[str]) -> bool:

@@ -36,9 +36,9 @@ class ToolTrajectory(BaseEvaluator):
         events = evidence.transcript.events
         if self.mode == "any_order":
             return _any_order(self.minimums, summary(events).tool_calls_by_name)
-        wanted = [step.tool for step in self.expected]
+        expected = [step.tool for step in self.expected]
         called = [call.name or "unknown" for call in tool_calls(events)]
-        return _in_order(wanted, called) if self.mode == "in_order" else _exact(wanted, called)
+        return _in_order(expected, called) if self.mode == "in_order" else _exact(expected, called)
 
 
 def _any_order(minimums: dict[str, int], counts: dict[str, int]) -> EvaluatorResult:
@@ -58,37 +58,37 @@ def _label(tool: str, count: int, minimum: int) -> str:
     return f"{tool} called {count} time{'' if count == 1 else 's'} (minimum: {minimum})"
 
 
-def _in_order(wanted: Sequence[str], called: Sequence[str]) -> EvaluatorResult:
+def _in_order(expected: Sequence[str], called: Sequence[str]) -> EvaluatorResult:
     """Score 1.0 if the sequence occurs, with any calls in between, else 0.0."""
-    if not wanted:
+    if not expected:
         return EvaluatorResult(1.0, hits=("No tool sequence specified",))
     hits: list[str] = []
     start = 0
-    for index, tool in enumerate(wanted):
+    for index, tool in enumerate(expected):
         if tool not in called[start:]:
-            return EvaluatorResult(0.0, tuple(hits), (_out_of_order(wanted, called, index),))
+            return EvaluatorResult(0.0, tuple(hits), (_out_of_order(expected, called, index),))
         position = called.index(tool, start)
         hits.append(f"Found {tool} at position {position}")
         start = position + 1
     return EvaluatorResult(1.0, tuple(hits))
 
 
-def _out_of_order(wanted: Sequence[str], called: Sequence[str], index: int) -> str:
-    tool = wanted[index]
+def _out_of_order(expected: Sequence[str], called: Sequence[str], index: int) -> str:
+    tool = expected[index]
     order = ", ".join(called) or "none"
     if index == 0:
         return f"Expected {tool}, but it was never called (calls: {order})"
-    after = f"Expected {tool} after {wanted[index - 1]}"
+    after = f"Expected {tool} after {expected[index - 1]}"
     if tool in called:
         return f"{after}, but it was only called earlier (order of calls: {order})"
     return f"{after}, but it was never called (calls: {order})"
 
 
-def _exact(wanted: Sequence[str], called: Sequence[str]) -> EvaluatorResult:
+def _exact(expected: Sequence[str], called: Sequence[str]) -> EvaluatorResult:
     """Score 1.0 if the calls equal the sequence, else 0.0."""
     hits: list[str] = []
     misses: list[str] = []
-    for position, (tool, got) in enumerate(zip_longest(wanted, called)):
+    for position, (tool, got) in enumerate(zip_longest(expected, called)):
         if tool == got:
             hits.append(f"Position {position}: {tool}")
         elif tool is None:

@@ -63,7 +63,7 @@ class BaseGate(Kind):
 
     @abstractmethod
     def check(self, evidence: Evidence) -> Score:
-        """Return the score. Never raises, whatever the agent left behind."""
+        """Return the score. Never raises."""
 
     def score(self, passed: bool | None, message: str, *, error: str = "", **detail: Json) -> Score:
         """Return the gate's score: 1.0 or 0.0, without a value if there is no verdict."""

@@ -35,9 +35,9 @@ class ScriptResult(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def scores(wanted: Sequence[EvaluatorScript], evidence: Evidence) -> tuple[Score, ...]:
+def scores(scripts: Sequence[EvaluatorScript], evidence: Evidence) -> tuple[Score, ...]:
     """Return one score for each script; its errors are reported and fail nothing."""
-    return tuple(_score(script, evidence) for script in wanted)
+    return tuple(_score(script, evidence) for script in scripts)
 
 
 def _score(script: EvaluatorScript, evidence: Evidence) -> Score:

@@ -165,10 +165,10 @@ class CommandJsonPath(OutputGate):
         return passed, self._message(values, passed=passed), detail
 
     def _message(self, values: list[Json], *, passed: bool) -> str:
-        wanted = "a value" if self.assertion == "exists" else self.assertion.removeprefix("equals ")
+        expected = "a value" if self.assertion == "exists" else self.assertion.removeprefix("equals ")
         if passed:
-            return f"found {wanted} at {self.path}."
-        return f"expected {wanted} at {self.path}, found {_as_json(values) if values else 'nothing'}."
+            return f"found {expected} at {self.path}."
+        return f"expected {expected} at {self.path}, found {_as_json(values) if values else 'nothing'}."
 
 
 def _as_json(values: list[Json]) -> str:

@@ -27,22 +27,22 @@ NAME = "judge"
 """The score that decides. Each call adds a score `judging`, each criterion a score `criterion.<id>`."""
 
 
-def scores(wanted: JudgeCriteria | None, evidence: Evidence, so_far: Sequence[Score]) -> tuple[Score, ...]:
+def scores(criteria: JudgeCriteria | None, evidence: Evidence, so_far: Sequence[Score]) -> tuple[Score, ...]:
     """Return the judge's verdict, its judgings and its criteria; nothing if the judge is off."""
-    if wanted is None or not wanted.enabled:
+    if criteria is None or not criteria.enabled:
         return ()
-    if wanted.when == "gates_pass" and any(
+    if criteria.when == "gates_pass" and any(
         score.layer == "gates" and score.passed is False for score in so_far
     ):
         return (Score("judge", NAME, message="Not judged: a gate failed."),)
     if evidence.complete is None:
         sentence = "The judge has no model. Choose a judge, or turn it off."
         return (Score("judge", NAME, message=sentence, error=sentence),)
-    judgings = [judge(wanted, evidence, evidence.complete) for _ in range(max(1, wanted.judgings))]
-    return verdict(wanted, judgings)
+    judgings = [judge(criteria, evidence, evidence.complete) for _ in range(max(1, criteria.judgings))]
+    return verdict(criteria, judgings)
 
 
-def verdict(wanted: JudgeCriteria, judgings: Sequence[Judging]) -> tuple[Score, ...]:
+def verdict(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> tuple[Score, ...]:
     """Return the scores of one or more judgings; their mean decides. Without a usable one, return an error."""
     kept = tuple(Score("judge", "judging", one.score, message=one.error, judging=one) for one in judgings)
     good = [one for one in judgings if one.score is not None]
@@ -50,9 +50,9 @@ def verdict(wanted: JudgeCriteria, judgings: Sequence[Judging]) -> tuple[Score, 
         return (Score("judge", NAME, message=judgings[0].error, error=judgings[0].error), *kept)
     # Without rounding, the mean of equal scores can be slightly below them.
     mean = round(fmean(one.score for one in good if one.score is not None), 12)
-    passed = reaches(mean, wanted.pass_threshold)
-    message = f"Judge score {score_and_threshold(mean, wanted.pass_threshold, reached=passed)}."
-    return (Score("judge", NAME, mean, passed, message), *kept, *_criteria(wanted, good))
+    passed = reaches(mean, criteria.pass_threshold)
+    message = f"Judge score {score_and_threshold(mean, criteria.pass_threshold, reached=passed)}."
+    return (Score("judge", NAME, mean, passed, message), *kept, *_criteria(criteria, good))
 
 
 def reaches(score: float, threshold: float) -> bool:
@@ -60,9 +60,9 @@ def reaches(score: float, threshold: float) -> bool:
     return score >= threshold
 
 
-def _criteria(wanted: JudgeCriteria, judgings: Sequence[Judging]) -> list[Score]:
+def _criteria(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> list[Score]:
     found = []
-    for criterion in wanted.rubric.criteria:
+    for criterion in criteria.rubric.criteria:
         values = [one.criteria[criterion.id] for one in judgings if criterion.id in one.criteria]
         value = fmean(values) if values else None
         found.append(
@@ -77,25 +77,25 @@ def _criteria(wanted: JudgeCriteria, judgings: Sequence[Judging]) -> list[Score]
     return found
 
 
-def judge(wanted: JudgeCriteria, evidence: Evidence, complete: Complete) -> Judging:
-    """Ask the judge, and once more after an unusable answer. Never raises, whatever the model answers."""
-    prompt = user_prompt(wanted.rubric, evidence)
-    asked = Judging(model=wanted.model, system_prompt=SYSTEM, user_prompt=prompt)
+def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Judging:
+    """Ask the judge, and once more after an unusable answer. Never raises."""
+    prompt = user_prompt(criteria.rubric, evidence)
+    asked = Judging(model=criteria.model, system_prompt=SYSTEM, user_prompt=prompt)
     answers: list[Completion] = []
     try:
-        answers.append(complete(CompletionRequest(prompt, SYSTEM, wanted.model)))
+        answers.append(complete(CompletionRequest(prompt, SYSTEM, criteria.model)))
         try:
-            reply = read_reply(answers[0].text, wanted.rubric)
+            reply = read_reply(answers[0].text, criteria.rubric)
         except BadReply as error:
-            repair = repair_prompt(answers[0].text, str(error), wanted.rubric)
-            answers.append(complete(CompletionRequest(repair, SYSTEM, wanted.model)))
-            reply = read_reply(answers[1].text, wanted.rubric)
+            repair = repair_prompt(answers[0].text, str(error), criteria.rubric)
+            answers.append(complete(CompletionRequest(repair, SYSTEM, criteria.model)))
+            reply = read_reply(answers[1].text, criteria.rubric)
     except CompletionError as error:
         return _answered(asked, answers, evidence, error=str(error))
     except BadReply as error:
         sentence = f"The judge's answer was unusable, even after one request to correct it. {error}"
         return _answered(asked, answers, evidence, error=sentence)
-    return _judged(_answered(asked, answers, evidence), reply, wanted)
+    return _judged(_answered(asked, answers, evidence), reply, criteria)
 
 
 def _answered(
@@ -133,11 +133,11 @@ def _total(usages: Sequence[Usage]) -> Usage:
     )
 
 
-def _judged(judging: Judging, reply: Reply, wanted: JudgeCriteria) -> Judging:
+def _judged(judging: Judging, reply: Reply, criteria: JudgeCriteria) -> Judging:
     return msgspec.structs.replace(
         judging,
         score=reply.weighted_score,
-        passed=reaches(reply.weighted_score, wanted.pass_threshold),
+        passed=reaches(reply.weighted_score, criteria.pass_threshold),
         recomputed=reply.recomputed,
         mismatch=reply.mismatch,
         criteria=reply.scores,

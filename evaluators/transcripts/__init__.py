@@ -61,7 +61,7 @@ def _main(parser: str, raw: bytes) -> Transcript:
     try:
         return PARSERS[parser](raw)
     except UnreadableTranscript as error:
-        # The events tell enough; the output stays readable as text.
+        # The events suffice; the output stays readable as text.
         return msgspec.structs.replace(plain_text.parse(raw), problems=(str(error),))
 
 

@@ -1,7 +1,7 @@
 """The answer of an agent's endpoint: a JSON object, a stream of server-sent events, or plain text.
 
 Read are the shapes of endpoints that tool-forge evaluates (eval runner, Agent Endpoint), those of chat
-completions, and whatever stands at a path that is given.
+completions, and the values at given paths.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ def parse(raw: bytes) -> Transcript:
 
 
 def read(raw: bytes, *, text_at: str = "", calls_at: str = "") -> Transcript:
-    """Return an answer; the paths given are looked at before the known ones.
+    """Return an answer; given paths are tried before the known ones.
 
-    Raises `UnreadableTranscript` where there is neither text nor a list of calls.
+    Raises `UnreadableTranscript` if there is neither text nor a list of calls.
     """
     text = as_text(raw).strip()
     value = event_stream.fold(text) if _STREAMED.match(text) else _decoded(text)
     if not isinstance(value, dict):
-        said = value if isinstance(value, str) else text
-        return Transcript(source="transcript", text=said, answer=said)
+        answer_text = value if isinstance(value, str) else text
+        return Transcript(source="transcript", text=answer_text, answer=answer_text)
     answer = _first(value, (text_at, *TEXTS))
     calls = _first(value, (calls_at, *CALLS))
     if answer is MISSING and calls is MISSING:
@@ -54,10 +54,10 @@ def read(raw: bytes, *, text_at: str = "", calls_at: str = "") -> Transcript:
             f"The endpoint's answer has no field for its text (its fields: {', '.join(value) or 'none'}). "
             "Name the field in `output_field` of the target."
         )
-    said = _text(answer)
-    if value.get("error") and not said and not isinstance(calls, list):
+    answer_text = _text(answer)
+    if value.get("error") and not answer_text and not isinstance(calls, list):
         raise UnreadableTranscript(f"The endpoint answers with an error: {_failure(value['error'])}.")
-    return _transcript(value, said, calls)
+    return _transcript(value, answer_text, calls)
 
 
 def as_lines(transcript: Transcript) -> bytes:
@@ -71,7 +71,7 @@ def _decoded(text: str) -> Json:
     except (ValueError, RecursionError):
         if text[:1] in ("{", "["):
             raise UnreadableTranscript(
-                "The endpoint's answer begins like JSON and is none. It may have been cut; look at the endpoint's log."
+                "The endpoint's answer begins like JSON but isn't valid JSON. It may be truncated; check the endpoint's log."
             ) from None
         return text
 
@@ -107,17 +107,19 @@ def _transcript(value: Json, answer: str, calls: Json) -> Transcript:
 
 
 def _call(number: int, call: Json) -> Iterator[Event]:
-    """A call is named by a text, or an object that may tell what came of it."""
-    told = mapping(call)
+    """Yield a call and its result, if reported; a call is a name or an object."""
+    fields = mapping(call)
     name = (
-        words(call) or words(told.get("name")) or words(_first(told, ("tool", "toolName", "function.name")))
+        words(call)
+        or words(fields.get("name"))
+        or words(_first(fields, ("tool", "toolName", "function.name")))
     )
     if not name:
         return
-    id, given = str(number), _params(_first(told, _PARAMS))
+    id, given = str(number), _params(_first(fields, _PARAMS))
     yield Event("tool_call", id, name, shell_command(name, given), given)
-    success, milliseconds = _success(told), _number(_first(told, _MILLISECONDS))
-    output = told.get("error") or told.get("result", told.get("output"))
+    success, milliseconds = _success(fields), _number(_first(fields, _MILLISECONDS))
+    output = fields.get("error") or fields.get("result", fields.get("output"))
     if success is None and milliseconds is None and output is None:
         return
     seconds = None if milliseconds is None else milliseconds / 1000
@@ -134,17 +136,17 @@ def _params(value: Json) -> Json:
     return {} if value is MISSING or value is None else value
 
 
-def _success(told: Mapping[str, Json]) -> bool | None:
-    """Return whether a call succeeded: as it says, by an error or its absence, by a status; else unknown."""
-    if isinstance(told.get("success"), bool):
-        return bool(told["success"])
-    for holder in (told, mapping(told.get("result"))):
+def _success(fields: Mapping[str, Json]) -> bool | None:
+    """Return whether a call succeeded, by its `success`, its error or its status; None if unknown."""
+    if isinstance(fields.get("success"), bool):
+        return bool(fields["success"])
+    for holder in (fields, mapping(fields.get("result"))):
         if "error" in holder:
             return not holder["error"]
         for flag in ("isError", "is_error"):
             if isinstance(holder.get(flag), bool):
                 return not holder[flag]
-    status = mapping(told.get("result")).get("status")
+    status = mapping(fields.get("result")).get("status")
     return status < _FIRST_FAILURE if isinstance(status, int) and not isinstance(status, bool) else None
 
 
@@ -158,7 +160,7 @@ def _number(value: Json) -> float | None:
 
 
 def _failure(error: Json) -> str:
-    return words(error) or words(mapping(error).get("message")) or "The endpoint tells of an error."
+    return words(error) or words(mapping(error).get("message")) or "The endpoint reported an error."
 
 
 def _line(event: Event) -> dict[str, Json]:

@@ -67,7 +67,7 @@ def _block(block: Object, role: str, time: str | None) -> Event:
 
 
 def _result(block: Object, time: str | None) -> Event:
-    """A shell's exit code stands in the text of a result that is an error, and nowhere else."""
+    """Return a shell's exit code, which appears only in the text of a failed result."""
     output = _text(block.get("content"))
     failed = block.get("is_error") is True
     code = _EXIT_CODE.match(output) if failed else None
@@ -87,12 +87,12 @@ def _text(content: Json) -> str:
     return words(content) or ""
 
 
-def _usage(told: Object) -> Usage:
-    return Usage(sum(whole(told.get(name)) for name in _READ), whole(told.get("output_tokens")))
+def _usage(tokens: Object) -> Usage:
+    return Usage(sum(whole(tokens.get(name)) for name in _READ), whole(tokens.get("output_tokens")))
 
 
 def _sum(lines: list[Object]) -> Usage | None:
-    """Add what each message used; one is repeated for each of its blocks."""
+    """Add up the messages' usage; a message is repeated for each of its blocks."""
     messages = {
         str(mapping(line.get("message")).get("id")): mapping(mapping(line.get("message")).get("usage"))
         for line in lines
@@ -100,5 +100,5 @@ def _sum(lines: list[Object]) -> Usage | None:
     }
     if not messages:
         return None
-    each = [_usage(told) for told in messages.values()]
+    each = [_usage(tokens) for tokens in messages.values()]
     return Usage(sum(used.input for used in each), sum(used.output for used in each))

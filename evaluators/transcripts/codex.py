@@ -42,8 +42,8 @@ class _Reader:
         elif kind in ("turn.failed", "error"):
             yield Event("error", text=_message(line.get("error", line.get("message"))))
         elif kind not in _PASSING:
-            said = _said(line)
-            yield Event("message", role="assistant", text=said) if said else unknown(line, kind)
+            answer = _answer(line)
+            yield Event("message", role="assistant", text=answer) if answer else unknown(line, kind)
 
     def _item(self, item: Object, *, done: bool) -> Iterator[Event]:
         kind = words(item.get("type")) or ""
@@ -110,11 +110,11 @@ def _id(item: Object) -> str | None:
 
 
 def _message(value: Json) -> str:
-    return words(value) or words(mapping(value).get("message")) or "Codex tells of an error."
+    return words(value) or words(mapping(value).get("message")) or "Codex reported an error."
 
 
-def _said(line: Object) -> str:
-    """Return the assistant's answer in an object that is no event of a stream."""
+def _answer(line: Object) -> str:
+    """Return the assistant's answer from an object that isn't a stream event."""
     messages = line.get("messages")
     if isinstance(messages, list):
         for message in reversed(messages):

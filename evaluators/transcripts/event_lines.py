@@ -1,7 +1,7 @@
 """What a line of structured events says, and the event that it becomes.
 
-This runs for every line of what may be a very long log: a line of a known kind is decoded into a type of its own,
-which tells the kind without a text, and made an event by one function with positional arguments. Each of them makes
+This runs for every line of a log that may be very long: a line of a known kind is decoded into its own type and
+turned into an event by one function with positional arguments. Each of them makes
 texts of key and moment by itself: a function for both would take one in nine of the instructions of reading a line.
 """
 
@@ -92,7 +92,7 @@ def _tool_result(line: Line) -> Event:
     )
 
 
-def _said(line: Line, type: EventType = "message") -> Event:
+def _message(line: Line, type: EventType = "message") -> Event:
     key, at, text = line.id, line.timestamp, line.text
     if key is not None and not isinstance(key, str):
         key = str(key)
@@ -114,16 +114,16 @@ def _output(line: Line) -> Event:
 MAKERS: Mapping[str, Callable[[Line], Event]] = {
     "tool_call": _tool_call,
     "tool_result": _tool_result,
-    "message": _said,
-    "model_step": partial(_said, type="model_step"),
-    "error": partial(_said, type="error"),
+    "message": _message,
+    "model_step": partial(_message, type="model_step"),
+    "error": partial(_message, type="error"),
     "output": _output,
 }
-"""What makes an event of a line, by what the line says that it is."""
+"""Functions that turn a line into an event, by the line's kind."""
 
 
 class Family(NamedTuple):
-    """The lines that name their kind in one field, each kind decoded into a type of its own."""
+    """The lines that name their kind in one field, each kind decoded into its own type."""
 
     decode: Callable[[bytes], Line]
     makers: Mapping[type[Struct], Callable[[Line], Event]]

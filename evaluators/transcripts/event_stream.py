@@ -22,9 +22,9 @@ _decode = msgspec.json.Decoder().decode
 
 
 def fold(text: str) -> Object:
-    """Return what the events come to: `response`, `toolCalls` where there are any, usage and cost.
+    """Return the events as one object: `response`, `toolCalls` if there are any, usage and cost.
 
-    Text is the sum of its pieces, unless an event at the end has the whole of it.
+    The text is the pieces joined, unless a final event has all of it.
     """
     folded = _Folded()
     for name, data in _events(text):
@@ -51,13 +51,13 @@ def _events(text: str) -> Iterator[tuple[str, str]]:
 
 
 class _Folded:
-    """What was told so far."""
+    """The events so far, folded into one object."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._whole: str | None = None
         self._calls: list[Object] = []
-        self._told_calls: Json = None
+        self._complete_calls: Json = None
         self._by_index: dict[Json, Object] = {}
         self._others: Object = {}
 
@@ -74,10 +74,10 @@ class _Folded:
             self._pieces.append(value)
 
     def value(self) -> Object:
-        """Everything as one object."""
-        told = self._told_calls if self._told_calls is not None else self._calls
+        """Return everything as one object."""
+        calls = self._complete_calls if self._complete_calls is not None else self._calls
         text = "".join(self._pieces) if self._whole is None else self._whole
-        return {**self._others, "response": text, **({"toolCalls": told} if told else {})}
+        return {**self._others, "response": text, **({"toolCalls": calls} if calls else {})}
 
     def _object(self, value: Object, kind: str) -> None:
         self._others |= {key: value[key] for key in _CARRIED if value.get(key) is not None}
@@ -95,10 +95,10 @@ class _Folded:
             self._pieces.append(_piece(value))
 
     def _finished(self, value: Object) -> None:
-        told = next((value[key] for key in _FULL if isinstance(value.get(key), str) and value[key]), None)
-        self._whole = told if told is not None else self._whole
+        text = next((value[key] for key in _FULL if isinstance(value.get(key), str) and value[key]), None)
+        self._whole = text if text is not None else self._whole
         calls = value.get("toolCalls", value.get("tool_calls", value.get("toolsCalled")))
-        self._told_calls = calls if isinstance(calls, list) else self._told_calls
+        self._complete_calls = calls if isinstance(calls, list) else self._complete_calls
 
     def _returned(self, value: Object) -> None:
         """Join a result to the call of the same id, else to the first of that name without one."""

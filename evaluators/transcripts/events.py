@@ -12,7 +12,7 @@ import msgspec
 
 from evaluators.model import Event, Transcript
 from evaluators.transcripts.event_lines import BY_EVENT, BY_TYPE, MAKERS, AnyLine
-from evaluators.transcripts.reading import UnreadableTranscript, as_text, no_events, told_problems
+from evaluators.transcripts.reading import UnreadableTranscript, as_text, line_problems, no_events
 
 _KNOWN_RAW = frozenset(("spawn", "complete", "setup_command", "execution", "post_script"))
 
@@ -21,7 +21,7 @@ _decode_any = msgspec.json.Decoder().decode
 
 
 def parse(raw: bytes) -> Transcript:
-    """Return the events of JSON lines. Lines that are no event are counted and told of.
+    """Return the events of JSON lines. Lines that are no event are reported as a problem.
 
     Raises `UnreadableTranscript` when there are lines and none of them is an event of a known type.
     """
@@ -50,11 +50,11 @@ def parse(raw: bytes) -> Transcript:
     # A line of a known kind whose fields are not as they should be is still one of such a log.
     if found and all(_is_unknown(event) and event.name not in MAKERS for event in found):
         raise no_events("log of structured events", (event.name or "" for event in found))
-    return _transcript(found, others, told_problems(bad, "are no events"))
+    return _transcript(found, others, line_problems(bad, "are no events"))
 
 
 def holds_call(transcript: Transcript) -> bool:
-    """Tell whether there is a tool call among the events."""
+    """Return whether the events contain a tool call."""
     return any(event.type == "tool_call" for event in transcript.events)
 
 
@@ -71,9 +71,9 @@ def _event(line: AnyLine, source: bytes | str) -> Event:
     if kind is not None and (maker := MAKERS.get(kind)):
         return maker(line)
     # An `execution` event holds a transcript.
-    told = line.output if line.type == "execution" and isinstance(line.output, str) else None
+    text = line.output if line.type == "execution" and isinstance(line.output, str) else None
     key = str(line.id) if isinstance(line.id, int) else line.id
-    return Event("raw", key, kind, text=told, exit_code=line.exit_code, metadata=_decode_any(source))
+    return Event("raw", key, kind, text=text, exit_code=line.exit_code, metadata=_decode_any(source))
 
 
 def _second_try(line: bytes) -> Event | None:

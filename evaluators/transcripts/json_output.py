@@ -11,7 +11,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 def decoded(raw: bytes) -> Json:
-    """Return a JSON object or list, or the list of the JSON values that stand one a line.
+    """Return a JSON object or list, or a list of the JSON values, one a line.
 
     Raises `UnreadableTranscript` where the bytes are neither.
     """

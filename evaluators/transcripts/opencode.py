@@ -50,7 +50,7 @@ def _events(line: Object) -> Iterator[Event]:
 
 
 def _call(part: Object) -> Iterator[Event]:
-    """A tool's part is told of once it is over: its call and its result in one."""
+    """Yield a tool's call and result: opencode reports both in one part, after the call."""
     state = mapping(part.get("state"))
     id, name, given = words(part.get("callID")), words(part.get("tool")), state.get("input")
     began, ended = (mapping(state.get("time")).get(key) for key in ("start", "end"))
@@ -75,12 +75,12 @@ def _between(began: Json, ended: Json) -> float | None:
 
 def _failure(error: Json) -> str:
     found = mapping(error)
-    told = words(mapping(found.get("data")).get("message")) or words(found.get("message"))
-    return words(error) or told or words(found.get("name")) or "opencode tells of an error."
+    message = words(mapping(found.get("data")).get("message")) or words(found.get("message"))
+    return words(error) or message or words(found.get("name")) or "opencode reported an error."
 
 
 def _usage(steps: list[Object]) -> Usage:
-    """Input tokens from a cache count as read, those of reasoning as written."""
+    """Return the tokens: those from a cache count as input, those of reasoning as output."""
     caches = [mapping(tokens.get("cache")) for tokens in steps]
     read = sum(whole(tokens.get("input")) for tokens in steps)
     read += sum(whole(cache.get("read")) + whole(cache.get("write")) for cache in caches)
@@ -88,6 +88,6 @@ def _usage(steps: list[Object]) -> Usage:
     return Usage(read, written)
 
 
-def _cost(told: list[Json]) -> float | None:
-    """Return the steps' sum in US dollars; opencode tells 0 of a model whose price it does not know."""
-    return sum(cost for cost in told if isinstance(cost, int | float)) or None
+def _cost(costs: list[Json]) -> float | None:
+    """Return the steps' sum in US dollars; None for 0, which opencode reports for models without a known price."""
+    return sum(cost for cost in costs if isinstance(cost, int | float)) or None

@@ -8,7 +8,7 @@ from typing import Any, Final
 from evaluators.model import Json
 
 MISSING: Final[Any] = object()
-"""Nothing stands at a path; null is something."""
+"""No value at a path; null is a value."""
 
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d{1,4})\]")
 _WHOLE = re.compile(r"[^.\[\]]+(?:\[\d{1,4}\])*(?:\.[^.\[\]]+(?:\[\d{1,4}\])*)*")
@@ -22,7 +22,7 @@ def steps(path: str) -> tuple[str | int, ...]:
 
 
 def at(value: Json, path: str) -> Json:
-    """Return what stands at a path, `MISSING` where nothing does."""
+    """Return the value at a path, else `MISSING`."""
     if isinstance(value, dict) and path in value:
         return value[path]
     for step in steps(path):

@@ -25,8 +25,8 @@ def no_events(what: str, kinds: Iterable[str]) -> UnreadableTranscript:
     )
 
 
-def told_problems(lines: list[int], what: str) -> tuple[str, ...]:
-    """Return one sentence on the lines that a reader passed over; none for no lines."""
+def line_problems(lines: list[int], what: str) -> tuple[str, ...]:
+    """Return one sentence on the lines that a reader skipped; none without such lines."""
     if not lines:
         return ()
     numbers = ", ".join(map(str, lines[:5])) + (", …" if len(lines) > 5 else "")

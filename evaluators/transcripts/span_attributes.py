@@ -64,19 +64,19 @@ def json_value(value: Json) -> Json:
 
 
 def messages(has: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """Yield role and text of what a model answered."""
-    told = json_value(has.get("gen_ai.output.messages"))
-    if isinstance(told, list):
-        for message in told:
+    """Yield role and text of a model's answers."""
+    parts = json_value(has.get("gen_ai.output.messages"))
+    if isinstance(parts, list):
+        for message in parts:
             if isinstance(message, dict) and (text := _message_text(message)):
                 yield str(message.get("role") or "assistant"), text
         return
     numbered = sorted({int(found[1]) for name in has if (found := _OUTPUT.fullmatch(name))})
     for number in numbered:
         message = f"llm.output_messages.{number}.message"
-        said = has.get(f"{message}.content")
-        if isinstance(said, str) and said:
-            yield str(has.get(f"{message}.role") or "assistant"), said
+        content = has.get(f"{message}.content")
+        if isinstance(content, str) and content:
+            yield str(has.get(f"{message}.role") or "assistant"), content
     output = has.get("output.value")
     if not numbered and isinstance(output, str) and output:
         yield "assistant", output

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from evaluators.model import Event, Json, Transcript, Usage
-from evaluators.transcripts.reading import UnreadableTranscript, as_text, no_events, told_problems
+from evaluators.transcripts.reading import UnreadableTranscript, as_text, line_problems, no_events
 
 Object = dict[str, Json]
 
@@ -79,14 +79,16 @@ def transcript(
     cost_usd: float | None = None,
     problems: tuple[str, ...] = (),
 ) -> Transcript:
-    """Return a stream's transcript; without an answer the last thing that the agent said is one."""
+    """Return a stream's transcript; without an answer, the agent's last message is the answer."""
     found = tuple(events)
-    said = [event.text for event in found if event.type == "message" and event.role != "user" and event.text]
+    answers = [
+        event.text for event in found if event.type == "message" and event.role != "user" and event.text
+    ]
     return Transcript(
         events=found,
         source="stream",
-        text="\n".join(said),
-        answer=(answer or (said[-1] if said else "")).strip(),
+        text="\n".join(answers),
+        answer=(answer or (answers[-1] if answers else "")).strip(),
         usage=usage,
         cost_usd=cost_usd,
         problems=problems,
@@ -119,4 +121,4 @@ def _lines(text: str, agent: str) -> tuple[list[Object], tuple[str, ...]]:
         raise UnreadableTranscript(
             f"The output is no stream of {agent}: it begins with '{text[:60]}'. Choose the parser that fits it."
         )
-    return found, told_problems(bad, "are no JSON objects")
+    return found, line_problems(bad, "are no JSON objects")

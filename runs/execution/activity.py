@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from evaluators.redaction import mask_values, redact_patterns
-from evaluators.transcripts.latest import CallsTold
+from evaluators.transcripts.latest import LatestCalls
 from runs.models.trial import LONGEST_ACTIVITY
 
 LARGEST_EXIT_CODE = 2**31 - 1
@@ -15,7 +15,7 @@ _REDACTED_CHARACTERS = 20 * LONGEST_ACTIVITY
 """Characters that are searched for secrets: well beyond the cut, so that no half of one is stored."""
 
 
-def storable_calls(calls: CallsTold, secrets: Iterable[str]) -> CallsTold:
+def storable_calls(calls: LatestCalls, secrets: Iterable[str]) -> LatestCalls:
     """Return an agent's calls in the form that is stored."""
     if not calls.last:
         return calls

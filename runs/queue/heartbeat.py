@@ -13,7 +13,7 @@ from typing import Literal
 from django.conf import settings
 from django.db import Error, connections
 
-from evaluators.transcripts.latest import CallsTold
+from evaluators.transcripts.latest import LatestCalls
 from runs.queue import claims, statements
 from runs.queue.transactions import write_transaction
 
@@ -26,7 +26,7 @@ ACTIVITY_SECONDS = 2.0
 """Interval at which changed activity of agents is stored."""
 
 
-NO_CALLS = CallsTold()
+NO_CALLS = LatestCalls()
 
 
 @dataclass
@@ -34,10 +34,10 @@ class WatchedTrial:
     """A running trial whose agent's calls are stored."""
 
     trial_id: int
-    read_calls: Callable[[], CallsTold]
+    read_calls: Callable[[], LatestCalls]
     """Returns the latest calls, ready to be stored."""
-    latest: CallsTold = NO_CALLS
-    stored: CallsTold = NO_CALLS
+    latest: LatestCalls = NO_CALLS
+    stored: LatestCalls = NO_CALLS
 
     def has_changed(self) -> bool:
         """Read the calls; return whether they differ from what is stored."""
@@ -75,7 +75,7 @@ class Heartbeat:
                 if not self._tokens:
                     self._emptied.notify_all()
 
-    def watch(self, trial_id: int, token: str, read_calls: Callable[[], CallsTold]) -> None:
+    def watch(self, trial_id: int, token: str, read_calls: Callable[[], LatestCalls]) -> None:
         """Store what `read_calls` returns for as long as the token is kept alive."""
         with self._lock:
             if token in self._tokens:

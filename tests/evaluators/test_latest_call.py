@@ -10,7 +10,7 @@ import pytest
 
 from evaluators.calls import calls
 from evaluators.transcripts import parse
-from evaluators.transcripts.latest import MOST_CALLS, MOST_LINES, CallsSoFar, CallsTold
+from evaluators.transcripts.latest import MOST_CALLS, MOST_LINES, CallsSoFar, LatestCalls
 
 STREAMS = Path(__file__).parents[1] / "files" / "streams"
 AGENTS = ["codex", "claude_code", "opencode"]
@@ -21,7 +21,7 @@ def lines(*told: dict[str, Any]) -> bytes:
 
 
 def latest_call(parser: str, raw: bytes) -> str:
-    return CallsSoFar(parser).told(raw).last
+    return CallsSoFar(parser).read(raw).last
 
 
 def call(command: str, **changes: Any) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def test_only_the_end_of_a_flood_is_read() -> None:
 
 
 def test_an_empty_text_has_no_tokens() -> None:
-    assert CallsSoFar("events").told(b"") == CallsTold("", None)
+    assert CallsSoFar("events").read(b"") == LatestCalls("", None)
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -102,26 +102,26 @@ def test_a_recorded_sessions_calls_are_counted_in_any_parts(agent: str) -> None:
         each = raw.splitlines(keepends=True)
         calls = CallsSoFar(agent)
         for at in range(0, len(each), size):
-            told = calls.told(b"".join(each[at : at + size]))
+            told = calls.read(b"".join(each[at : at + size]))
             so_far = parse(agent, b"".join(each[: at + size])).events
             assert told.count == sum(event.type == "tool_call" for event in so_far)
         assert told.count
 
 
 def test_other_events_report_no_calls() -> None:
-    assert CallsSoFar("codex").told(lines({"type": "thread.started"})) == CallsTold("", 0)
+    assert CallsSoFar("codex").read(lines({"type": "thread.started"})) == LatestCalls("", 0)
 
 
 def test_the_last_call_stays_while_nothing_is_reported() -> None:
     calls = CallsSoFar("events")
-    calls.told(lines(call("ls"), call("ls"), call("pwd")))
-    assert calls.told(b"") == CallsTold("pwd", 3)
+    calls.read(lines(call("ls"), call("ls"), call("pwd")))
+    assert calls.read(b"") == LatestCalls("pwd", 3)
 
 
 def test_a_call_that_is_reported_again_is_counted_once() -> None:
     calls = CallsSoFar("events")
-    calls.told(lines(call("ls", id="1"), call("ls", id="2")))
-    assert calls.told(lines(call("ls", id="1"))).count == 2
+    calls.read(lines(call("ls", id="1"), call("ls", id="2")))
+    assert calls.read(lines(call("ls", id="1"))).count == 2
 
 
 @pytest.mark.parametrize(
@@ -131,17 +131,17 @@ def test_a_call_that_is_reported_again_is_counted_once() -> None:
 )
 def test_once_something_was_not_seen_the_calls_are_not_counted(flood: bytes, missed: bool) -> None:
     calls = CallsSoFar("events")
-    assert calls.told(lines(call("ls"))).count == 1
-    calls.told(flood, missed=missed)
-    assert calls.told(lines(call("pwd"))) == CallsTold("pwd", None)
+    assert calls.read(lines(call("ls"))).count == 1
+    calls.read(flood, missed=missed)
+    assert calls.read(lines(call("pwd"))) == LatestCalls("pwd", None)
 
 
 def test_more_calls_than_are_remembered_are_not_counted() -> None:
     calls = CallsSoFar("events")
     for n in range(0, MOST_CALLS, MOST_LINES):
-        told = calls.told(lines(*(call("ls", id=str(each)) for each in range(n, n + MOST_LINES))))
+        told = calls.read(lines(*(call("ls", id=str(each)) for each in range(n, n + MOST_LINES))))
     assert told.count == MOST_CALLS
-    assert calls.told(lines(call("ls", id="one more"))).count is None
+    assert calls.read(lines(call("ls", id="one more"))).count is None
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -153,7 +153,7 @@ def test_the_last_calls_exit_code_matches_at_any_moment(agent: str) -> None:
         so_far += line
         made = calls(parse(agent, so_far).events)
         expected = made[-1].exit_code if made else None
-        assert watched.told(line).exit_code == expected
+        assert watched.read(line).exit_code == expected
         seen.add(expected)
     assert {0, None} < seen
 
@@ -190,9 +190,9 @@ def result(code: int, **changes: Any) -> dict[str, Any]:
 def test_an_exit_code_is_reported_for_the_last_call_only(
     told: list[dict[str, Any]], code: int | None
 ) -> None:
-    assert CallsSoFar("events").told(lines(*told)).exit_code == code
+    assert CallsSoFar("events").read(lines(*told)).exit_code == code
 
 
 def test_a_result_without_id_is_ignored_after_a_gap() -> None:
-    told = CallsSoFar("events").told(lines(call("ls"), result(2)), missed=True)
+    told = CallsSoFar("events").read(lines(call("ls"), result(2)), missed=True)
     assert (told.last, told.exit_code) == ("ls", None)

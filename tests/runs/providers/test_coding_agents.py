@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluators.transcripts import parse
-from evaluators.transcripts.latest import CallsTold
+from evaluators.transcripts.latest import LatestCalls
 from runs.errors import ProviderError
 from runs.providers.base import Look
 from tests.runs.providers.agents import agent, beside, invocation
@@ -85,7 +85,7 @@ def test_its_calls_are_reported_and_counted_once(tmp_path, kind):
     looks: list[Look] = []
     session(kind).invoke(invocation(tmp_path, watch=looks.append))
     [look] = looks
-    assert [look(), look()] == [CallsTold("./taskmgr list", 6, 0)] * 2
+    assert [look(), look()] == [LatestCalls("./taskmgr list", 6, 0)] * 2
 
 
 def test_its_last_call_is_reported_while_it_works(tmp_path):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from evaluators.transcripts.latest import CallsTold
+from evaluators.transcripts.latest import LatestCalls
 from runs.execution import recording
 from runs.models import Trial
 from runs.queue import heartbeat as heartbeat_module
@@ -95,7 +95,7 @@ def test_the_heartbeat_writes_down_what_changed_and_only_that():
     beat = Heartbeat()
     told = iter([("", None), ("", 0), ("one", 1), ("one", 1), ("one", 1, 7), ("one", 2), ("two", 3)])
     beat._tokens[claim.token] = "trial"
-    beat.watch(claim.trial_id, claim.token, lambda: CallsTold(*next(told)))
+    beat.watch(claim.trial_id, claim.token, lambda: LatestCalls(*next(told)))
     trial = Trial.objects.filter(pk=claim.trial_id)
     as_it_was, none = ("as it was", 99, 5), None
     then = [("", 0, none), ("one", 1, none), as_it_was, ("one", 1, 7), ("one", 2, none), ("two", 3, none)]
@@ -109,7 +109,7 @@ def test_unreadable_output_does_not_end_the_heartbeat(caplog):
     claim = claimed(running())
     beat = Heartbeat()
 
-    def look() -> CallsTold:
+    def look() -> LatestCalls:
         raise RuntimeError("hostile")
 
     with beat.holding(claim.token, "trial"):
@@ -121,10 +121,10 @@ def test_unreadable_output_does_not_end_the_heartbeat(caplog):
 
 def test_an_old_token_records_nothing():
     beat = Heartbeat()
-    beat.watch(1, "gone", lambda: CallsTold("one", 1))
+    beat.watch(1, "gone", lambda: LatestCalls("one", 1))
     assert not beat._watched
     with beat.holding("here", "trial"):
-        beat.watch(1, "here", CallsTold)
+        beat.watch(1, "here", LatestCalls)
         assert beat._watched
     assert not beat._watched
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.transcripts.latest import CallsTold
+from evaluators.transcripts.latest import LatestCalls
 from runs.execution.activity import storable_call, storable_calls
 from runs.models.trial import LONGEST_ACTIVITY
 
@@ -47,10 +47,10 @@ def test_a_value_longer_than_what_is_kept_is_masked():
 
 
 def test_a_reported_call_is_made_storable():
-    assert storable_calls(CallsTold(f"login {SECRET}", 3), (SECRET,)) == CallsTold("login [REDACTED]", 3)
-    assert storable_calls(CallsTold(), (SECRET,)) == CallsTold()
+    assert storable_calls(LatestCalls(f"login {SECRET}", 3), (SECRET,)) == LatestCalls("login [REDACTED]", 3)
+    assert storable_calls(LatestCalls(), (SECRET,)) == LatestCalls()
 
 
 @pytest.mark.parametrize(("code", "kept"), [(0, 0), (-9, -9), (2**31, None), (-(10**30), None), (None, None)])
 def test_an_exit_code_that_no_column_holds_is_not_known(code, kept):
-    assert storable_calls(CallsTold("ls", 1, code), ()).exit_code == kept
+    assert storable_calls(LatestCalls("ls", 1, code), ()).exit_code == kept
