@@ -120,16 +120,16 @@ def keep_scenarios(
     known = {scenario.key: scenario for scenario in suite.scenarios.all()}
     fresh = [Scenario(suite=suite, key=spec.key) for spec in specs if spec.key not in known]
     known |= {scenario.key: scenario for scenario in Scenario.objects.bulk_create(fresh, batch_size=500)}
-    wanted = [
+    versions = [
         _version(suite, known[spec.key], spec, fixtures.get(spec.worker_fixture), task_fixtures[spec.key])
         for spec in specs
     ]
     stored = ScenarioVersion.objects.filter(scenario__suite=suite).defer("content")
     found = {(version.scenario_id, version.sha256): version for version in stored}
-    absent = [each for each in wanted if (each.scenario_id, each.sha256) not in found]
+    absent = [each for each in versions if (each.scenario_id, each.sha256) not in found]
     created = ScenarioVersion.objects.bulk_create(absent, batch_size=200)
     found |= {(version.scenario_id, version.sha256): version for version in created}
-    return [found[each.scenario_id, each.sha256] for each in wanted]
+    return [found[each.scenario_id, each.sha256] for each in versions]
 
 
 def _version(

@@ -92,15 +92,15 @@ def registry_of(value: Json, file: str = "registry") -> RegistryReading:
         return RegistryReading(None, (f"{file}: There is no list of tools in it.",))
     found = _Found()
     for index, entry in enumerate(listed):
-        told = entry.get("function", entry) if isinstance(entry, dict) else None
-        if not isinstance(told, dict) or not isinstance(told.get("name"), str) or not told["name"]:
+        fields = entry.get("function", entry) if isinstance(entry, dict) else None
+        if not isinstance(fields, dict) or not isinstance(fields.get("name"), str) or not fields["name"]:
             found.warnings.append(f"{file}: Entry {index + 1} has no name and was left out.")
-        elif told.get("status") != "removed":
-            found.add(told["name"], _told(told), file)
+        elif fields.get("status") != "removed":
+            found.add(fields["name"], _registered_tool(fields), file)
     return found.reading()
 
 
-def _told(entry: Mapping[str, Json]) -> RegisteredTool:
+def _registered_tool(entry: Mapping[str, Json]) -> RegisteredTool:
     schema = next((entry[key] for key in _SCHEMAS if entry.get(key) is not None), None)
     return RegisteredTool(_text(entry.get("description")), _text(entry.get("version")), schema)
 
@@ -176,7 +176,7 @@ def _add_literal(found: _Found, literal: ObjectLiteral, file: str) -> None:
         found.warnings.append(f"{file}: The name of a tool is computed, so it was left out.")
     elif _static(literal, "status") != "removed":
         fields = {key: _static(literal, key) for key in ("description", "version", *_SCHEMAS)}
-        found.add(name, _told(fields), file)
+        found.add(name, _registered_tool(fields), file)
 
 
 def _static(literal: ObjectLiteral, key: str) -> Json:

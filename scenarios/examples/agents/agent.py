@@ -100,14 +100,14 @@ class Agent:
     def carry_out(self, step: str) -> bool:
         """Do one step; tell whether a command for it went well."""
         values = QUOTED.findall(step)
-        told, known = best(self.guidance, step), best(self.knowledge, step)
-        if told is not None:
-            command = told.fill(values)
+        guided, known = best(self.guidance, step), best(self.knowledge, step)
+        if guided is not None:
+            command = guided.fill(values)
             if self.run(command) == 0:
                 return True
             if self.tries_again and self.run(command) == 0:
                 return True
-        self.read_help((told or known).command if told or known else "")
+        self.read_help((guided or known).command if guided or known else "")
         return known is not None and self.run(known.fill(values)) == 0
 
     def read_help(self, command: str) -> None:

@@ -30,7 +30,7 @@ def get_population(city: str) -> int:
 
 
 def get_capital(country: str) -> str:
-    return next(city for city, told in CITIES.items() if told["country"] == country)
+    return next(city for city, facts in CITIES.items() if facts["country"] == country)
 
 
 class Turn:
@@ -53,7 +53,8 @@ class Turn:
     def answer(self) -> str:
         city = next((name for name in CITIES if name in self.message), None)
         country = next(
-            (str(told["country"]) for told in CITIES.values() if str(told["country"]) in self.message), None
+            (str(facts["country"]) for facts in CITIES.values() if str(facts["country"]) in self.message),
+            None,
         )
         if country and "capital" in self.message:
             return f"The capital of {country} is {self.call(get_capital, country=country)}."

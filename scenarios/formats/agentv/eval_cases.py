@@ -58,12 +58,12 @@ def read_case(value: Json, defaults: SuiteDefaults, at: Location) -> EvalCaseRea
     if case is None:
         return EvalCaseReading(problems=[*problems, *_problems_of_evaluators(given, defaults, at)])
     asked = read_messages(case.input_messages, defaults.context, (*at, "input_messages"))
-    wanted = read_messages(case.expected_messages or (), defaults.context, (*at, "expected_messages"))
-    evaluators, found = _evaluators(case, wanted, defaults, at)
-    problems += [*asked.problems, *wanted.problems, *found]
+    expected = read_messages(case.expected_messages or (), defaults.context, (*at, "expected_messages"))
+    evaluators, found = _evaluators(case, expected, defaults, at)
+    problems += [*asked.problems, *expected.problems, *found]
     problems += _empty_question(asked, defaults, at)
-    problems += _nothing_to_judge_by(case, wanted, evaluators, defaults, at)
-    criteria = _criteria(case, asked, wanted, defaults).model_copy(update={"evaluators": evaluators})
+    problems += _nothing_to_judge_by(case, expected, evaluators, defaults, at)
+    criteria = _criteria(case, asked, expected, defaults).model_copy(update={"evaluators": evaluators})
     return EvalCaseReading(_spec(case, asked, criteria, defaults, at), problems)
 
 
@@ -79,7 +79,7 @@ def _problems_of_evaluators(given: dict[str, Json], defaults: SuiteDefaults, at:
 
 
 def _evaluators(
-    case: EvalCaseFile, wanted: ReadMessages, defaults: SuiteDefaults, at: Location
+    case: EvalCaseFile, expected: ReadMessages, defaults: SuiteDefaults, at: Location
 ) -> tuple[tuple[BaseEvaluator, ...], list[Problem]]:
     """Return the evaluators of a case: its own, else its suite's, else the default."""
     reader = EvaluatorReader(defaults.context)
@@ -87,7 +87,7 @@ def _evaluators(
     found = list(defaults.evaluators if listed is None else reader.read(listed, here))
     if case.rubrics and (rubric := reader.rubric(case.rubrics, (*at, "rubrics"), name="rubric")):
         found.insert(0, rubric)
-    calls = any(message.tool_calls for message in wanted.messages)
+    calls = any(message.tool_calls for message in expected.messages)
     if (
         calls
         and _checks_calls(case, defaults)
@@ -131,17 +131,17 @@ def _default(
 
 
 def _criteria(
-    case: EvalCaseFile, asked: ReadMessages, wanted: ReadMessages, defaults: SuiteDefaults
+    case: EvalCaseFile, asked: ReadMessages, expected: ReadMessages, defaults: SuiteDefaults
 ) -> Criteria:
     own = (case.execution or Execution()).threshold
     threshold = own if own is not None else defaults.execution.threshold
-    answers = [text for turn in wanted.turns if (text := text_of(turn))]
+    answers = [text for turn in expected.turns if (text := text_of(turn))]
     return Criteria(
         threshold=1.0 if threshold is None else threshold,
         expected_outcome=(case.expected_outcome or "").strip(),
         reference_answer=answers[0] if answers else "",
         input_messages=tuple(asked.messages),
-        expected_messages=tuple(wanted.messages),
+        expected_messages=tuple(expected.messages),
         input_files=asked.files,
         guidelines=asked.guidelines,
     )
@@ -179,13 +179,13 @@ def _empty_question(asked: ReadMessages, defaults: SuiteDefaults, at: Location) 
 
 def _nothing_to_judge_by(
     case: EvalCaseFile,
-    wanted: ReadMessages,
+    expected: ReadMessages,
     found: tuple[BaseEvaluator, ...],
     defaults: SuiteDefaults,
     at: Location,
 ) -> list[Problem]:
     judges = [one for one in found if isinstance(one, LlmJudge) and not one.prompt]
-    if not judges or case.expected_outcome or any(text_of(turn) for turn in wanted.turns):
+    if not judges or case.expected_outcome or any(text_of(turn) for turn in expected.turns):
         return []
     if any(isinstance(one, ChecklistJudge) for one in found):
         return []

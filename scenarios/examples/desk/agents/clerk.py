@@ -38,8 +38,8 @@ def main() -> None:
         now = datetime.now(UTC).isoformat()
         trace.append({"type": "tool_call", "timestamp": now, "name": "lookup", "input": {"item": item}})
         price = prices.get(item)
-        told = str(price) if price is not None else "not on the list"
-        trace.append({"type": "tool_result", "timestamp": now, "name": "lookup", "output": told})
+        answer = str(price) if price is not None else "not on the list"
+        trace.append({"type": "tool_result", "timestamp": now, "name": "lookup", "output": answer})
         if price is not None:
             found[item] = price
         else:

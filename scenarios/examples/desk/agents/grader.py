@@ -18,16 +18,16 @@ def words(text: str) -> list[str]:
 
 def grade(prompt: str) -> dict[str, object]:
     sections = {match["name"]: MARKS.sub("", match["text"]).strip() for match in SECTION.finditer(prompt)}
-    wanted = list(dict.fromkeys(words(sections.get("reference_answer", ""))))
-    said = set(words(sections.get("candidate_answer", "")))
-    hits = [word for word in wanted if word in said]
-    misses = [word for word in wanted if word not in said]
-    score = len(hits) / len(wanted) if wanted else 0.0
+    expected = list(dict.fromkeys(words(sections.get("reference_answer", ""))))
+    answered = set(words(sections.get("candidate_answer", "")))
+    hits = [word for word in expected if word in answered]
+    misses = [word for word in expected if word not in answered]
+    score = len(hits) / len(expected) if expected else 0.0
     return {
         "score": round(score, 4),
         "hits": [f"Says '{word}'." for word in hits[:4]],
         "misses": [f"Does not say '{word}'." for word in misses[:4]],
-        "reasoning": f"{len(hits)} of {len(wanted)} words of the reference answer are in the answer.",
+        "reasoning": f"{len(hits)} of {len(expected)} words of the reference answer are in the answer.",
     }
 
 

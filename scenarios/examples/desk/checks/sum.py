@@ -13,15 +13,15 @@ with (Path(__file__).parent.parent / "data" / "prices.csv").open(newline="") as 
 # The attached list follows the question, and names every item.
 question = given["question"].split("<file")[0]
 asked = [item for item in prices if re.search(rf"\b{item}\b", question)]
-wanted = str(sum(prices[item] for item in asked))
-right = wanted in given["candidate_answer"]
+total = str(sum(prices[item] for item in asked))
+right = total in given["candidate_answer"]
 print(
     json.dumps(
         {
             "score": 1.0 if right else 0.0,
-            "hits": [f"Names the sum {wanted}."] if right else [],
-            "misses": [] if right else [f"Does not name the sum {wanted}."],
-            "reasoning": f"{' + '.join(str(prices[item]) for item in asked)} = {wanted}.",
+            "hits": [f"Names the sum {total}."] if right else [],
+            "misses": [] if right else [f"Does not name the sum {total}."],
+            "reasoning": f"{' + '.join(str(prices[item]) for item in asked)} = {total}.",
         }
     )
 )
