@@ -164,9 +164,9 @@ def _send(holder: subprocess.Popen[bytes], word: str) -> None:
 
 
 def _expect_ready(holder: subprocess.Popen[bytes]) -> None:
-    said = _line(holder.stdout)
-    if said != b"ready\n":
-        raise OSError(f"{said.decode('utf-8', 'replace').strip()} {_rest(holder)}".strip() or "no answer")
+    answer = _line(holder.stdout)
+    if answer != b"ready\n":
+        raise OSError(f"{answer.decode('utf-8', 'replace').strip()} {_rest(holder)}".strip() or "no answer")
 
 
 def _line(pipe: IO[bytes] | None) -> bytes:
@@ -178,8 +178,8 @@ def _line(pipe: IO[bytes] | None) -> bytes:
 def _rest(process: subprocess.Popen[bytes]) -> str:
     """Return a failed process's output on one line."""
     process.kill()
-    said, _ = process.communicate()
-    return " ".join(said.decode("utf-8", "replace").split())[-300:]
+    answer, _ = process.communicate()
+    return " ".join(answer.decode("utf-8", "replace").split())[-300:]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

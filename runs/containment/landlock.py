@@ -95,9 +95,9 @@ def main(descriptor: int, command: list[str]) -> None:
     with open(descriptor, "rb") as stream:
         given = json.load(stream)
     Path("/proc/self/oom_score_adj").write_text(str(given["oom_score"]))
-    for which, wanted in given["limits"]:
+    for which, limit in given["limits"]:
         hard = resource.getrlimit(which)[1]
-        value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(which, (value, value))
     os.chdir(given["cwd"])
     if rules := given["rules"]:

@@ -217,13 +217,13 @@ def _pipe(stack: ExitStack) -> tuple[BinaryIO, BinaryIO]:
 
 def _child_of(info: BinaryIO) -> int | None:
     """Return the sandbox's first process, None if bubblewrap created none."""
-    said = b""
-    while not said.rstrip().endswith(b"}"):
+    status = b""
+    while not status.rstrip().endswith(b"}"):
         chunk = info.read(4096)
         if not chunk:
             return None
-        said += chunk
-    return int(json.loads(said)["child-pid"])
+        status += chunk
+    return int(json.loads(status)["child-pid"])
 
 
 def _set_limits(pid: int, limits: Mapping[int, int], held: ControlGroup | None) -> None:
@@ -231,9 +231,9 @@ def _set_limits(pid: int, limits: Mapping[int, int], held: ControlGroup | None) 
     with suppress(ProcessLookupError):
         if held:
             held.add(pid)
-        for which, wanted in limits.items():
+        for which, limit in limits.items():
             _, hard = resource.getrlimit(which)
-            value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.prlimit(pid, which, (value, value))
     _raise_oom_score(pid)
 

@@ -78,8 +78,8 @@ class AgentLog:
         if not text:
             return
         seconds = int(self._clock() - self._began)
-        told = mask_values(_event_lines(text, self._format), self._secrets)
-        self._add(f"[+{seconds // 60:02}:{seconds % 60:02}] [{stream}] {told}\n")
+        shown = mask_values(_event_lines(text, self._format), self._secrets)
+        self._add(f"[+{seconds // 60:02}:{seconds % 60:02}] [{stream}] {shown}\n")
 
     def _add(self, text: str) -> None:
         line = text.encode("utf-8", "replace")
@@ -114,5 +114,5 @@ def _summary(value: dict[str, Json]) -> str:
     holder = item if isinstance(item, dict) else value
     kind = f"{value.get('type', 'event')} {holder.get('type', '') if holder is item else ''}".strip()
     found = (holder.get(name) for name in ("text", "command", "message", "tool", "error", "result"))
-    said = next((text for text in found if isinstance(text, str) and text), "")
-    return f"{kind}: {' '.join(said.split())[:_LONGEST]}" if said else kind
+    text = next((text for text in found if isinstance(text, str) and text), "")
+    return f"{kind}: {' '.join(text.split())[:_LONGEST]}" if text else kind

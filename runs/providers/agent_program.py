@@ -140,8 +140,8 @@ class AgentProgram:
     def failed(self, how: str, result: ProcessResult, log: AgentLog) -> ProviderError:
         """Return a failed program's error, with its output and the path of its log."""
         out, err = (_end(stream) for stream in (result.stdout, result.stderr))
-        said = "; ".join(f"{name}: {text}" for name, text in (("stderr", err), ("stdout", out)) if text)
-        sentence = f"{self._about()} {how}: {said or 'no output'}{_where(log)}."
+        output = "; ".join(f"{name}: {text}" for name, text in (("stderr", err), ("stdout", out)) if text)
+        sentence = f"{self._about()} {how}: {output or 'no output'}{_where(log)}."
         return ProviderError(f"{sentence} Run it by hand to see why.", kind="command")
 
     def _about(self) -> str:

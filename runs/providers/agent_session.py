@@ -37,7 +37,7 @@ def run_session(
     """
     given = stdin.encode("utf-8", "replace")
     printed, calls = PrintedLines(), CallsSoFar(parser)
-    invocation.watch(lambda: calls.told(printed.complete(), missed=printed.missed))
+    invocation.watch(lambda: calls.read(printed.complete(), missed=printed.missed))
     result = program.run(
         arguments, invocation, sandbox, cwd=cwd, env=env, stdin=given, log=log, sinks=[printed]
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from evaluators.model import Json, Usage
-from evaluators.transcripts.latest import CallsTold
+from evaluators.transcripts.latest import LatestCalls
 from runs.providers.stub_chat import ToolSchema
 
-Look = Callable[[], CallsTold]
+Look = Callable[[], LatestCalls]
 """Returns an agent's calls so far. Called from another thread."""
 
 

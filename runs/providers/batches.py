@@ -139,11 +139,11 @@ class FileBatches:
 
 def _reasons(batch: Any) -> str:
     found = getattr(batch.errors, "data", None) or []
-    told_of = [str(each.message) for each in found[:3] if getattr(each, "message", None)]
-    return f": {'; '.join(told_of)}" if told_of else ""
+    messages = [str(each.message) for each in found[:3] if getattr(each, "message", None)]
+    return f": {'; '.join(messages)}" if messages else ""
 
 
 def _refusal(error: Json, response: Mapping[str, Json]) -> str:
-    said = error.get("message") if isinstance(error, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
     status = response.get("status_code")
-    return f"{f'HTTP {status}: ' if status else ''}{said or 'no answer and no reason'}".rstrip(".") + "."
+    return f"{f'HTTP {status}: ' if status else ''}{message or 'no answer and no reason'}".rstrip(".") + "."

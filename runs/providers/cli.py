@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # runs.containment.sandbox imports this package
 
 DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 2.0
-LONGEST_TOLD = 2000
+LONGEST_SHOWN = 2000
 """Characters of a command shown in its error."""
 
 
@@ -156,11 +156,11 @@ class Cli:
         """Report the calls from the events file; output is not reliable."""
         if uses(self._options.command_template, "EVENTS_FILE"):
             written, calls = WrittenLines(files.events), CallsSoFar("events")
-            invocation.watch(lambda: calls.told(written.complete(), missed=written.missed))
+            invocation.watch(lambda: calls.read(written.complete(), missed=written.missed))
 
-    def _timeout(self, wanted: float) -> float:
+    def _timeout(self, seconds: float) -> float:
         own = self._options.timeout_seconds
-        return wanted if own is None else min(wanted, own)
+        return seconds if own is None else min(seconds, own)
 
     def _sandbox(self, invocation: Invocation, cwd: Path) -> Sandbox:
         # The bundle contains the judges' scripts: read-only.
@@ -199,18 +199,18 @@ class Cli:
             )
         if invocation.in_workspace or result.cancelled:
             return
-        told = f" Command: {ran[:LONGEST_TOLD]}" if ran else ""
+        command = f" Command: {ran[:LONGEST_SHOWN]}" if ran else ""
         if result.timed_out:
             seconds = self._timeout(invocation.timeout_seconds)
             raise ProviderError(
                 f"The command of the target '{self._target.name}' timed out after {seconds:g} s. "
-                f"Raise `timeout_seconds`, or find out what it waits for.{told}",
+                f"Raise `timeout_seconds`, or find out what it waits for.{command}",
                 kind="timeout",
             )
         if result.exit_code != 0:
             raise ProviderError(
                 f"The command of the target '{self._target.name}' ended with exit code {result.exit_code}: "
-                f"{result.summary}. Run it by hand to see why.{told}",
+                f"{result.summary}. Run it by hand to see why.{command}",
                 kind="command",
             )
 
@@ -222,13 +222,13 @@ class Cli:
                 f"{notes[-1]} Let the command write its answer to {{OUTPUT_FILE}}.", kind="command"
             )
         answer, trace = read_answer(text)
-        told = files.told()
-        traced = trace is not None and not told
+        events = files.read_events()
+        traced = trace is not None and not events
         if trace is not None and traced:
-            told = b"\n".join(json.dumps(event).encode() for event in trace)
+            events = b"\n".join(json.dumps(event).encode() for event in trace)
         return Recording(
             raw=result.output,
-            events=told,
+            events=events,
             events_are_trace=traced,
             answer=answer,
             exit_code=result.exit_code,
@@ -258,5 +258,7 @@ def _never_started(result: ProcessResult, template: str) -> bool:
         program = shlex.split(template)[0]
     except (ValueError, IndexError):
         return False
-    said = result.output.decode("utf-8", "replace")
-    return program in said and ("not found" in said or "ermission denied" in said or "No such file" in said)
+    output = result.output.decode("utf-8", "replace")
+    return program in output and (
+        "not found" in output or "ermission denied" in output or "No such file" in output
+    )

@@ -35,7 +35,7 @@ class CliFiles:
         """Return the path for structured events."""
         return self.output.with_name(self.output.name.removesuffix(".json") + "-events.jsonl")
 
-    def told(self) -> bytes | None:
+    def read_events(self) -> bytes | None:
         """Return the structured events, None if none were written."""
         if not self.named:
             return None

@@ -60,8 +60,6 @@ def _run(
 
 
 def _failure(name: str, result: ProcessResult) -> str:
-    said = (result.stderr or result.stdout).decode("utf-8", "replace").strip()[-500:].rstrip(".")
+    output = (result.stderr or result.stdout).decode("utf-8", "replace").strip()[-500:].rstrip(".")
     ended = result.error.rstrip(".") or f"it ended with exit code {result.exit_code}"
-    return (
-        f"The judge '{name}' did not answer: {ended}. It said: {said or 'nothing'}. Run its command by hand."
-    )
+    return f"The judge '{name}' did not answer: {ended}. Output: {output or 'none'}. Run its command by hand."

@@ -1,4 +1,4 @@
-"""The one way to a model, through litellm: for providers, judges and conversations over stubs alike."""
+"""Ask a model through litellm: for providers, judges and conversations over stubs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ T = TypeVar("T")
 _guarding, _guarded = Lock(), list[bool]()
 
 Message = Mapping[str, Json]
-"""A message as OpenAI's chat has it."""
+"""A message of OpenAI's chat API."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered, what that cost, and how it came about."""
+    """A model's answer, its cost, and notes on its attempts."""
 
     text: str
     model: str
-    """The litellm id that was asked."""
+    """The model's litellm id."""
     calls: tuple[ModelCall, ...] = ()
     usage: Usage | None = None
     cost_usd: float | None = None
@@ -41,7 +41,7 @@ class Answer:
 
 
 class ModelFailed(Exception):
-    """A model could not be asked or did not answer; the message says why and what to do, without secrets.
+    """A model couldn't be asked or didn't answer; the message says why and what to do, without secrets.
 
     `kind` is endpoint, timeout or cancelled; `status` is that of HTTP where one came back.
     """
@@ -56,23 +56,23 @@ class ModelFailed(Exception):
 
 
 class OnlyOnce(Exception):
-    """A request that must not be sent twice was lost on its way, there or back."""
+    """A request that must not be repeated was lost, or its response was."""
 
 
 @dataclass
 class Asking:
-    """A request to a model that is repeated as its target says; every attempt that failed is noted."""
+    """A request to a model, retried by its target's settings; every failed attempt is noted."""
 
     access: ModelAccess
     patience: TimeLimit
     repeats_lost: bool = True
-    """Whether a request is repeated of which it is not known what became."""
+    """Whether to retry a request with an unknown outcome."""
     notes: list[str] = field(default_factory=list)
     last: RequestFailure = field(default_factory=RequestFailure)
     attempts: int = 0
 
     def repeated(self, call: Callable[[Any], T]) -> T:
-        """Return what `call` returns for litellm, repeating it where that helps.
+        """Return the result of `call` with litellm, retried where that helps.
 
         Raises `ModelFailed`, and `AddressRefused` before anything is sent.
         """
@@ -80,7 +80,7 @@ class Asking:
 
         self.access.check_address()
         litellm = load_litellm()
-        # The first request of a process has waited for the import, which is no time of the model.
+        # The first request of a process includes the import, which isn't the model's time.
         self.patience.begin()
         try:
             return with_retry(
@@ -105,7 +105,7 @@ class Asking:
         except (Cancelled, TimeLimitExceeded):
             raise
         except Exception as error:
-            # litellm raises exceptions of a dozen libraries; all of them are failed requests.
+            # Broad because litellm raises exceptions of a dozen libraries; all of them are failed requests.
             if refused := refusal_in(error):
                 raise AddressRefused(
                     f"The target '{self.access.name}' cannot be call_within: {refused}"
@@ -123,14 +123,12 @@ class Asking:
     def _failed(self, kind: str) -> ModelFailed:
         name, notes = self.access.name, tuple(self.notes)
         tries = f" after {self.attempts} attempts" if self.attempts > 1 else ""
-        said = f" The last attempt failed: {describe(self.last)}." if self.last.message else ""
+        last_failure = f" The last attempt failed: {describe(self.last)}." if self.last.message else ""
         if kind == "cancelled":
-            sentence = f"The model of '{name}' was not waited for: the run was cancelled."
+            sentence = f"The request to the model of '{name}' was stopped: the run was cancelled."
         elif kind == "timeout":
             limit = f"{self.patience.seconds:g} s"
-            sentence = (
-                f"The model of '{name}' did not answer within {limit}{tries}.{said} Raise `timeout_seconds`."
-            )
+            sentence = f"The model of '{name}' did not answer within {limit}{tries}.{last_failure} Raise `timeout_seconds`."
         else:
             sentence = (
                 f"The model of '{name}' did not answer{tries}: {describe(self.last)}. {advice(self.last)}"
@@ -139,7 +137,7 @@ class Asking:
 
 
 def load_litellm() -> Any:
-    """Return litellm, imported by the first call that needs it: it takes seconds and a few hundred megabytes."""
+    """Return litellm, imported on first use because it takes seconds and a few hundred megabytes."""
     import litellm
 
     with _guarding:
@@ -161,7 +159,7 @@ def ask(
     tools: Sequence[Mapping[str, Json]] = (),
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Answer:
-    """Ask a model and return its answer; the time limit holds over all attempts.
+    """Ask a model and return its answer; the time limit covers all attempts.
 
     Raises `ModelFailed` and `AddressRefused`.
     `tools` are schemas as OpenAI's chat has them.
@@ -173,7 +171,7 @@ def ask(
             model=access.model,
             messages=[dict(message) for message in messages],
             timeout=max(asking.patience.left, 0.01),
-            # The repetitions are ours, so that each is seen.
+            # evalhub retries itself, so that every attempt is noted.
             num_retries=0,
             max_retries=0,
             **access.connection,
@@ -186,7 +184,7 @@ def ask(
 
 
 def tool_parameters(tools: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    """Return what offers tools in a request, in litellm's words; it would look for MCP's package otherwise."""
+    """Return litellm's parameters for tools; empty without tools, because litellm would look for MCP's package."""
     return {"tools": list(tools), "_skip_mcp_handler": True} if tools else {}
 
 
@@ -210,7 +208,7 @@ def _answer(access: ModelAccess, response: Any, asking: Asking) -> Answer:
 
 
 def usage_of(found: Any) -> Usage | None:
-    """Return the tokens of an answer; None where nothing was counted, which litellm writes as zeros."""
+    """Return the tokens of an answer; None if nothing was counted, which litellm reports as zeros."""
     read, written = (getattr(found, name, 0) or 0 for name in ("prompt_tokens", "completion_tokens"))
     return Usage(read, written) if read or written else None
 
@@ -218,7 +216,7 @@ def usage_of(found: Any) -> Usage | None:
 def price_of_answer(
     access: ModelAccess, usage: Usage | None, *, response: Any = None, batch: bool = False
 ) -> tuple[float | None, Price | None]:
-    """Return what an answer cost and by which price: the project's, else litellm's, else None."""
+    """Return the cost of an answer and the price's source: the project's, else litellm's, else None."""
     if usage is None:
         return None, None
     own = project_price(access.prices, access.model)
@@ -232,7 +230,7 @@ def price_of_answer(
 
 
 def calls_of(found: Sequence[Any], notes: list[str]) -> tuple[ModelCall, ...]:
-    """Return the tool calls of an answer; arguments that are no JSON object are kept as text and noted."""
+    """Return the tool calls of an answer; arguments that aren't a JSON object are kept as text and noted."""
     return tuple(_call(each, notes) for each in found)
 
 

@@ -1,4 +1,4 @@
-"""Many requests handed to an agent in an editor as one document, whose answers come as files."""
+"""Hand many requests to an agent in an editor as one document; its answers are files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # runs.containment.sandbox imports this package
 
 
 class Editor(Protocol):
-    """What a batch needs of the provider of an editor."""
+    """What a batch needs from an editor's provider."""
 
     def sandbox(self, invocation: Invocation, messages: Path) -> Sandbox: ...
 
@@ -43,7 +43,7 @@ class EditorBatches:
     editor: Editor
 
     def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
-        """Write every request and hand all of them over in one chat; the longest time limit holds for all."""
+        """Write every request and submit all of them in one chat; the longest time limit applies to all."""
         name = f"batch-{uuid4().hex[:12]}"
         root = made_root(self.root)
         first = _combined(root, name, list(invocations.values()))
@@ -59,7 +59,7 @@ class EditorBatches:
         return name
 
     def poll_batch(self, external_id: str) -> BatchProgress:
-        """Tell whether every answer is there, or the time for them is over."""
+        """Return the batch's progress; it ends with the last answer or at the time limit."""
         index = self._index(external_id)
         if index.get("cancelled"):
             return BatchProgress(failed="The batch was cancelled.")
@@ -67,12 +67,12 @@ class EditorBatches:
         return BatchProgress(ended=not missing or time.time() >= index["until"])
 
     def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
-        """Return the answers that are there, and a sentence for each that is not."""
+        """Return the answers, and a sentence for each that is missing."""
         answers = self._index(external_id)["answers"]
         return {id: _fetched(self._answer(external_id, name)) for id, name in answers.items()}
 
     def cancel_batch(self, external_id: str) -> None:
-        """Wait for no more of its answers; what the agent does already it goes on doing."""
+        """Stop waiting for answers; the agent finishes what it has begun."""
         index = {**self._index(external_id), "cancelled": True}
         self._write_index(external_id, index)
 
@@ -107,7 +107,7 @@ def _written(editor: Editor, invocation: Invocation, root: Path, batch: str, san
 
 
 def _combined(root: Path, batch: str, invocations: Sequence[Invocation]) -> Invocation:
-    """Return what holds for the batch: a workspace of its own, and every file that one of them names."""
+    """Return the invocation for the batch: its own workspace, and every file that one of the requests names."""
     make_folder_beneath(root, f"{batch}/workspace")
     return replace(
         invocations[0],

@@ -1,4 +1,4 @@
-"""Requests to an agent in an editor and its answers, as files: one asks in a document and answers in another."""
+"""Exchange requests and answers with an agent in an editor, one file each."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ LONGEST_TEMPLATE = 1 << 20
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request and where its answer comes; the agent writes `partial` and renames it when it is done."""
+    """A request and the path of its answer; the agent writes `partial` and renames it when it is done."""
 
     root: Path
-    """Only the worker decides where it is; what lies beneath may be the agent's."""
+    """Chosen by the worker; the agent may have made what is inside."""
     folder: str
     name: str
 
     @classmethod
     def new(cls, root: Path, folder: str) -> Exchange:
-        """Return an exchange under fresh names in a folder beneath `root`, which is made. Raises `ProviderError`."""
+        """Create a folder beneath `root` and return an exchange with fresh names in it. Raises `ProviderError`."""
         try:
             make_folder_beneath(root, folder)
         except OSError as error:
@@ -40,12 +40,12 @@ class Exchange:
 
     @property
     def request(self) -> Path:
-        """The document that asks."""
+        """The request's document."""
         return self.root / self.folder / f"{self.name}_req.md"
 
     @property
     def workspace_file(self) -> Path:
-        """What the editor opens before it is asked."""
+        """The workspace file that the editor opens first."""
         return self.root / self.folder / f"{self.name}_req.code-workspace"
 
     @property
@@ -55,11 +55,11 @@ class Exchange:
 
     @property
     def response(self) -> Path:
-        """Where the answer is once it is whole."""
+        """Where the complete answer is."""
         return self.root / self.folder / f"{self.name}_res.md"
 
     def write(self, path: Path, text: str) -> None:
-        """Write one of its files, which is not there yet. Raises `ProviderError`."""
+        """Write a new file of the exchange. Raises `ProviderError`."""
         try:
             write_beneath(self.root, self._beneath(path), text.encode("utf-8", "replace"))
         except OSError as error:
@@ -67,15 +67,15 @@ class Exchange:
 
     @property
     def answered(self) -> bool:
-        """Whether anything has the answer's name."""
+        """Whether a file, or anything else, has the answer's name."""
         try:
             return exists_beneath(self.root, self._beneath(self.response))
         except OSError:
-            # A link out of the folder, or in a circle: reading it says what is wrong.
+            # A link out of the folder or in a circle: reading it raises the error.
             return True
 
     def answer(self) -> bytes:
-        """Return the answer. Raises `ProviderError` where it cannot be read."""
+        """Return the answer. Raises `ProviderError` if it can't be read."""
         try:
             return read_beneath(self.root, self._beneath(self.response), limit=LONGEST_ANSWER)
         except OSError as error:
@@ -89,7 +89,7 @@ class Exchange:
         return f"{self.folder}/{path.name}"
 
     def wait(self, seconds: float, cancelled: Callable[[], bool]) -> bool:
-        """Wait for the answer, and return whether it came before time ran out or somebody cancelled."""
+        """Wait for the answer; return False on timeout or cancellation."""
         end = time.monotonic() + seconds
         while not self.answered:
             if cancelled() or time.monotonic() >= end:
@@ -99,7 +99,7 @@ class Exchange:
 
 
 def made_root(path: Path) -> Path:
-    """Return a folder for exchanges as an absolute path, made where it is not there. Raises `ProviderError`."""
+    """Return the absolute path of a folder for exchanges, created if missing. Raises `ProviderError`."""
     root = path.absolute()
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def _no_place(path: Path, error: OSError) -> ProviderError:
 
 
 def request_text(prompt: str, exchange: Exchange, inside: Callable[[Path], str]) -> str:
-    """Return the document of a request; `inside` gives the paths that the agent sees."""
+    """Return the document of a request; `inside` maps paths to those that the agent sees."""
     partial, response = inside(exchange.partial), inside(exchange.response)
     return (
         f"[[ ## task ## ]]\n\n{prompt}\n\n[[ ## system_instructions ## ]]\n\n"
@@ -127,7 +127,7 @@ def request_text(prompt: str, exchange: Exchange, inside: Callable[[Path], str])
 
 
 def batch_text(exchanges: Sequence[Exchange], inside: Callable[[Path], str]) -> str:
-    """Return the document that hands over many requests at once."""
+    """Return the document that contains many requests."""
     listed = "\n".join(f"* {link(inside(exchange.request))}" for exchange in exchanges)
     return (
         "[[ ## task ## ]]\n\n"
@@ -142,12 +142,12 @@ def workspace_text(template: AllowedPath | None, folder: str) -> str:
 
     Raises `ProviderError` (kind `configuration`) where the template is not JSON.
     """
-    told = _template(template) if template else {}
-    others = told.get("folders")
+    workspace = _template(template) if template else {}
+    others = workspace.get("folders")
     further = (
         [_absolute(each, template.path) for each in others] if isinstance(others, list) and template else []
     )
-    return json.dumps({**told, "folders": [{"path": folder}, *further]}, indent=2)
+    return json.dumps({**workspace, "folders": [{"path": folder}, *further]}, indent=2)
 
 
 def _template(place: AllowedPath) -> dict[str, Json]:

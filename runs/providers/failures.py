@@ -1,4 +1,4 @@
-"""What litellm's exceptions say: a status of the other side, a broken connection, or a request that never left."""
+"""Classify litellm's exceptions: an HTTP status, a broken connection, or a request that was never sent."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _ADVICE = {
 
 
 def failure_of(error: BaseException, secrets: tuple[str, ...]) -> RequestFailure:
-    """Return what is known of a request that raised, without secrets in its text."""
-    # With litellm, not before: pages import this module too.
+    """Return a failed request's status, error code and text, without secrets."""
+    # Imported with litellm and not earlier, because pages import this module too.
     import httpx
 
     chain = list(_chain(error))
@@ -31,7 +31,7 @@ def failure_of(error: BaseException, secrets: tuple[str, ...]) -> RequestFailure
     if any(isinstance(each, (httpx.TransportError, ConnectionError, TimeoutError)) for each in chain):
         return RequestFailure(f"the connection broke: {message}", name=type(error).__name__, network=True)
     if any(isinstance(each, json.JSONDecodeError) for each in chain):
-        # Half an answer is a broken transfer, whatever status stood before it.
+        # A truncated answer is a broken transfer, regardless of its status.
         return RequestFailure(f"the answer is no JSON: {message}", name=type(error).__name__, network=True)
     headers = _headers(chain)
     if headers is None:
@@ -41,7 +41,7 @@ def failure_of(error: BaseException, secrets: tuple[str, ...]) -> RequestFailure
 
 
 def refusal_in(error: BaseException) -> AddressRefused | None:
-    """Return the refusal that a request ended with, however many libraries have wrapped it."""
+    """Return the refused address behind an exception, however many libraries wrapped it; None if there is none."""
     return next((each for each in _chain(error) if isinstance(each, AddressRefused)), None)
 
 
@@ -74,7 +74,7 @@ def _message(error: BaseException, secrets: tuple[str, ...]) -> str:
 
 
 def _headers(chain: list[BaseException]) -> Mapping[str, str] | None:
-    """Return the headers of the answer that an error is about; None where nothing was answered."""
+    """Return the headers of an error's response; None without a response."""
     for error in chain:
         found: Any = getattr(error, "litellm_response_headers", None)
         if found is None:

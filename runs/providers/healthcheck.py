@@ -1,4 +1,4 @@
-"""How a `cli` target may be asked whether it is well (AgentV, CLI Template Configuration)."""
+"""Health checks of a `cli` target (AgentV, CLI Template Configuration)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Template = Annotated[str, AfterValidator(_require_text)]
 
 
 class HttpHealthcheck(Settings):
-    """An address that has to answer 2xx."""
+    """An address that must answer 2xx."""
 
     type: Literal["http"]
     url: str = Field(min_length=1)
@@ -37,7 +37,7 @@ class HttpHealthcheck(Settings):
 
 
 class CommandHealthcheck(Settings):
-    """A command that has to end with exit code 0."""
+    """A command that must end with exit code 0."""
 
     type: Literal["command"]
     command_template: Template
@@ -46,8 +46,8 @@ class CommandHealthcheck(Settings):
 
 
 def ask_address(url: str, timeout_seconds: float, outbound: Outbound) -> str:
-    """Return why an address is not well, without a full stop; empty where it, or what it leads to, answers 2xx."""
-    # Imported here, for it takes a tenth of a second that few commands need.
+    """Return why an address fails, without a full stop; empty if it answers 2xx, after redirects."""
+    # Imported here because it is slow and few commands need it.
     import httpx
 
     from runs.containment.outbound_http import Deadline, DeadlineExceeded, client
@@ -73,7 +73,7 @@ def ask_command(
     env: Mapping[str, str],
     timeout_seconds: float,
 ) -> str:
-    """Return why a command is not well, without a full stop; empty where it ends with exit code 0.
+    """Return why a command fails, without a full stop; empty if it ends with exit code 0.
 
     It runs contained as an agent is, in an empty folder unless `cwd` names another.
     """

@@ -36,7 +36,7 @@ Path = Annotated[str, AfterValidator(_path)]
 
 
 class HttpOptions(Options):
-    """Where the endpoint is, what goes along with each request, and where the answer stands."""
+    """The endpoint's address, what each request contains, and where its answer has the text."""
 
     secret_fields: ClassVar[frozenset[str]] = frozenset(("api_key",))
 
@@ -49,19 +49,19 @@ class HttpOptions(Options):
         Literal["POST", "PUT", "PATCH", "GET"], BeforeValidator(lambda name: str(name).upper())
     ] = "POST"
     body: dict[str, Json] = Field(default_factory=dict)
-    """What every request holds beside the message."""
+    """Fields of every request besides the message."""
     input_field: Path = "message"
     output_field: Path | None = None
-    """Looked at before the names that are known by themselves."""
+    """Tried before the known field names."""
     tool_calls_field: Path | None = None
     session_field: Path | None = None
-    """Where the endpoint expects the name of a session; each trial has one of its own."""
+    """Field for the session's name; each trial has its own session."""
     stubs_field: Path | None = None
-    """Where the endpoint takes stub responses, by the name of the tool."""
+    """Field for stub responses, by tool."""
 
 
 class Http:
-    """Sends each message to the endpoint and takes its answer, however it is shaped."""
+    """Sends each message to the endpoint and reads its answer, in any known format."""
 
     works_in_folder = False
 
@@ -73,7 +73,7 @@ class Http:
         self._outbound = containment.outbound
 
     def check(self) -> Availability:
-        """Whether the address can be one; it is asked only by the trials, which tell of each failure."""
+        """Return whether the address is valid; only trials call it, and they report failures."""
         parts = urlsplit(self._options.url)
         if parts.scheme in ("http", "https") and parts.hostname:
             return Availability(True)
@@ -143,7 +143,7 @@ class Http:
         return {**asked, "json": fields}
 
     def _accepted(self, answer: httpx.Response) -> bytes:
-        """Return the body of an answer. Raises `ProviderError` where it is not 2xx or too long."""
+        """Return the body of an answer. Raises `ProviderError` if it isn't 2xx or is too long."""
         body = bytearray()
         for chunk in answer.iter_bytes():
             body += chunk
@@ -155,9 +155,9 @@ class Http:
         if answer.is_success:
             return bytes(body)
         where = f" (to {answer.headers.get('location')})" if answer.is_redirect else ""
-        said = body.decode("utf-8", "replace").strip()[:300].rstrip(".") or "nothing"
+        excerpt = body.decode("utf-8", "replace").strip()[:300].rstrip(".") or "nothing"
         raise ProviderError(
-            f"{self._about()} answered HTTP {answer.status_code} {answer.reason_phrase}{where}: {said}. "
+            f"{self._about()} answered HTTP {answer.status_code} {answer.reason_phrase}{where}: {excerpt}. "
             "Look at the endpoint's own log, or correct `url`.",
             kind="endpoint",
         )
@@ -170,7 +170,7 @@ class Http:
             )
         except UnreadableTranscript as error:
             raise ProviderError(f"{self._about()} gave no answer. {error}", kind="endpoint") from error
-        # With fields of its own only this target can read the body; what it says goes along as events.
+        # With custom fields only this target can parse the body, so pass its content as events.
         own = bool(options.output_field or options.tool_calls_field)
         return Recording(
             raw=body,

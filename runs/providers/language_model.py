@@ -1,4 +1,4 @@
-"""Models as targets and as judges: Azure OpenAI, Anthropic, Gemini, and whatever else litellm knows."""
+"""Use models as targets and judges: Azure OpenAI, Anthropic, Gemini and others that litellm supports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JUDGE_SECONDS = 120.0
 
 
 class LanguageModel:
-    """Asks a model once for each trial."""
+    """Asks a model once per trial."""
 
     works_in_folder = False
 
@@ -35,7 +35,7 @@ class LanguageModel:
         self._access = resolve_access(target, outbound=containment.outbound)
 
     def check(self) -> Availability:
-        """Whether its address may be called; whether it answers is seen by the first trial, which costs nothing."""
+        """Return whether its address may be called; only the first trial shows whether the model answers."""
         try:
             self._access.check_address()
         except AddressRefused as error:
@@ -79,7 +79,7 @@ def _failed(error: ModelFailed, invocation: Invocation, seconds: float) -> Recor
 
 
 def complete_through_model(target: ResolvedTarget, outbound: Outbound) -> Complete:
-    """Return what asks a target's model as a judge. Raises `ProviderError` where its id names no provider."""
+    """Return a function that asks a target's model as a judge. Raises `ProviderError` if its id names no provider."""
     access = resolve_access(target, outbound=outbound)
 
     def complete(request: CompletionRequest) -> Completion:
@@ -109,16 +109,16 @@ def _judge_messages(request: CompletionRequest) -> list[Message]:
 
 @dataclass
 class StubModel:
-    """Gives a model's turns to a conversation over stubs, and counts what they cost. Raises `ProviderError`."""
+    """Yields a model's turns in a conversation over stubs and adds up their cost. Raises `ProviderError`."""
 
     access: ModelAccess
     tools: Sequence[ToolSchema]
     invocation: Invocation
-    """Its guidelines, time limit (for each turn) and cancellation hold; the prompt is the conversation's."""
+    """Its guidelines, time limit (per turn) and cancellation apply; the prompt comes from the conversation."""
     answers: list[Answer] = field(default_factory=list)
 
     def __call__(self, messages: Sequence[StubMessage]) -> ModelTurn:
-        """Return what the model answers to the messages so far."""
+        """Return the model's answer to the messages so far."""
         limit = self.invocation.timeout_seconds
         try:
             answer = ask(
@@ -135,18 +135,18 @@ class StubModel:
 
     @property
     def cost_usd(self) -> float | None:
-        """What all turns cost together, None when that of one of them is not known."""
+        """Cost of all turns in US dollars; None if one of them is unknown."""
         costs = [answer.cost_usd for answer in self.answers if answer.cost_usd is not None]
         return sum(costs) if costs and len(costs) == len(self.answers) else None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What happened on the way, each once."""
+        """Notes on the requests, without repetitions."""
         return tuple(dict.fromkeys(note for answer in self.answers for note in answer.notes))
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of all turns, None where none were counted."""
+        """Tokens of all turns; None if none were counted."""
         usages = [answer.usage for answer in self.answers if answer.usage is not None]
         return Usage(sum(one.input for one in usages), sum(one.output for one in usages)) if usages else None
 

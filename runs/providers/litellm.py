@@ -1,4 +1,4 @@
-"""Models asked through litellm: Azure OpenAI, Anthropic, Gemini and whatever else litellm knows."""
+"""Settings of models behind litellm: Azure OpenAI, Anthropic, Gemini and others that it supports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GEMINI_MODEL = "gemini-2.5-flash"
 
 
 class ModelOptions(Options):
-    """What every model takes."""
+    """Settings of every model."""
 
     secret_fields: ClassVar[frozenset[str]] = frozenset(("api_key",))
 
@@ -37,7 +37,7 @@ class AzureOptions(ModelOptions):
 
     @property
     def asked_model(self) -> str:
-        """The deployment, which is what Azure knows a model by."""
+        """The deployment, Azure's name for a model."""
         return self.deployment_name
 
     @field_validator("version")
@@ -67,7 +67,7 @@ class GeminiOptions(ModelOptions):
 
 
 class LitellmOptions(ModelOptions):
-    """Any model by its litellm id; the key is the provider's usual variable where none is given."""
+    """Any model by its litellm id; the key defaults to the provider's usual variable."""
 
     api_key: str | None = None
     model: str = Field(min_length=1)

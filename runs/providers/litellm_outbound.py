@@ -1,4 +1,4 @@
-"""Hands litellm, and clients like it, the connections that are checked: whatever it asks, it calls no address that this worker may not."""
+"""Give litellm and similar clients checked connections, so that they reach only addresses that this worker may call."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from runs.containment.outbound_http import Backend, Resolve, Transport, resolve_
 T = TypeVar("T")
 
 _outbound: ContextVar[Outbound] = ContextVar("outbound", default=Outbound())  # noqa: B039  # immutable
-"""What the request of this thread may call; without one, public addresses only."""
+"""Addresses that this thread's request may call; by default public addresses only."""
 
 
 class _ByOutbound(httpx.BaseTransport):
-    """Connections are kept and used again, and only by requests that may call the same addresses."""
+    """Reuses connections, but only for requests that may call the same addresses."""
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
@@ -37,7 +37,7 @@ class _ByOutbound(httpx.BaseTransport):
 
 class _SharedClient(httpx.Client):
     def close(self) -> None:
-        """Stay open: libraries close what they were given when they let go of a client of theirs."""
+        """Stay open: libraries close the transport with each client that they discard."""
 
 
 @cache
@@ -47,28 +47,28 @@ def _transport(resolve: Resolve = resolve_host) -> _ByOutbound:
 
 @cache
 def session(resolve: Resolve = resolve_host) -> httpx.Client:
-    """Return the client of this process for libraries that take one; what it may call is said by `calling`."""
+    """Return this process's client for libraries that accept one; `calling` sets the addresses it may call."""
     return _SharedClient(
         transport=_transport(resolve), trust_env=False, timeout=None
     )  # each request has its own
 
 
 def guard(litellm: Any, resolve: Resolve = resolve_host) -> None:
-    """Let every client of litellm connect through checked connections; redirects are followed nowhere unchecked.
+    """Make every client of litellm use checked connections; redirects are checked too.
 
     OpenAI's and Azure's clients take litellm's `client_session`, all others are made with its `sync_transport`.
     """
     shared = session(resolve)
     litellm.client_session = shared
     litellm.sync_transport = _transport(resolve)
-    # Made when litellm was imported, before there was a transport to make it with.
+    # litellm created these on import, before the checked transport existed.
     litellm.module_level_client.client = shared
     litellm.in_memory_llm_clients_cache.flush_cache()
 
 
 @contextmanager
 def calling(outbound: Outbound) -> Iterator[None]:
-    """Let the requests of this thread call what is allowed."""
+    """Let this thread's requests call the allowed addresses."""
     token = _outbound.set(outbound)
     try:
         yield
@@ -77,6 +77,6 @@ def calling(outbound: Outbound) -> Iterator[None]:
 
 
 def call_within(outbound: Outbound, call: Callable[[], T]) -> T:
-    """Return what a call returns that may reach these addresses."""
+    """Return the result of a call that may reach these addresses."""
     with calling(outbound):
         return call()

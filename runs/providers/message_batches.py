@@ -1,4 +1,4 @@
-"""Anthropic's message batches. litellm writes the requests; it does not hand them in."""
+"""Anthropic's message batches. litellm only formats the requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MessageBatches:
     access: ModelAccess
 
     def submit_batch(self, invocations: Mapping[str, Invocation]) -> str:
-        """Hand in all requests at once; nothing is sent again where it is not known what became of it."""
+        """Submit all requests at once; a request with an unknown outcome isn't sent again."""
 
         def submit(litellm: Any) -> Any:
             requests = [
@@ -38,12 +38,12 @@ class MessageBatches:
         return str(send_batch_request(self.access, submit, once=True).json()["id"])
 
     def poll_batch(self, external_id: str) -> BatchProgress:
-        """Return how far the batch is; it ends even where every request failed."""
+        """Return the batch's progress; it ends even if every request failed."""
         batch = send_batch_request(self.access, lambda _: self._sent("GET", f"/{external_id}")).json()
         return BatchProgress(ended=batch.get("processing_status") == "ended")
 
     def fetch_batch(self, external_id: str) -> Mapping[str, BatchedAnswer]:
-        """Return the answers, and why there is none where a request failed, expired or was cancelled."""
+        """Return the answers, or the reason for each request that failed, expired or was cancelled."""
         content = send_batch_request(
             self.access, lambda _: self._sent("GET", f"/{external_id}/results")
         ).content

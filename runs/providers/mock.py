@@ -1,4 +1,4 @@
-"""Answers what it is told to, at once or after a delay: for tests, examples and dry runs."""
+"""Return a configured answer, at once or after a delay: for tests, examples and dry runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.1
 
 
 class MockOptions(Options):
-    """What is answered, and how long that takes."""
+    """The answer and its delay."""
 
     opaque_fields: ClassVar[frozenset[str]] = frozenset(("response", "trace"))
 
@@ -43,7 +43,7 @@ class MockOptions(Options):
         return self
 
     def delay_seconds(self) -> float:
-        """The next delay: fixed, or at random between the two bounds."""
+        """Return the next delay: fixed, or random between two bounds."""
         if self.delay_min_ms is None and self.delay_max_ms is None:
             return self.delay_ms / 1000
         low = self.delay_min_ms or 0.0
@@ -52,7 +52,7 @@ class MockOptions(Options):
 
 
 class Mock:
-    """Gives the same recording for every trial."""
+    """Returns the same recording for every trial."""
 
     works_in_folder = False
 
@@ -76,7 +76,7 @@ class Mock:
 
 
 def complete_with_mock(target: ResolvedTarget) -> Complete:
-    """Return a model that gives the target's answer to everything: a judge for tests."""
+    """Return a model that always gives the target's answer: a judge for tests."""
     if not isinstance(target.options, MockOptions):
         raise TypeError(f"{target.name} is no mock target")
     options = target.options
@@ -96,7 +96,7 @@ def complete_with_mock(target: ResolvedTarget) -> Complete:
 
 
 def wait(seconds: float, cancelled: Callable[[], bool]) -> tuple[float, bool]:
-    """Wait, and return for how long and whether it was cancelled meanwhile."""
+    """Wait; return for how long, and whether the trial was cancelled."""
     began = time.monotonic()
     while (left := began + seconds - time.monotonic()) > 0:
         if cancelled():

@@ -1,4 +1,4 @@
-"""What every kind of target may be configured with, and a target once its variables are resolved."""
+"""Settings of every kind of target, and targets with their variables resolved."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RETRY = frozenset(
 
 
 def snake_case(name: str) -> str:
-    """Return a field's name in the one spelling that is used inside."""
+    """Return a field's name in the spelling used internally."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).replace("-", "_").lower()
 
 
@@ -47,10 +47,10 @@ def spellings_given(fields: Mapping[str, Json]) -> dict[str, str]:
 
 
 class Settings(BaseModel):
-    """Base of what stands in a targets file: immutable; a name that does not exist is an error."""
+    """Base of the models in a targets file: immutable; an unknown field is an error."""
 
     model_config = ConfigDict(
-        # A process builds only the models of the kinds that it meets; all of them take a tenth of a second.
+        # Built on first use: a process needs few of the kinds, and building all is slow.
         defer_build=True,
         frozen=True,
         extra="forbid",
@@ -61,12 +61,12 @@ class Settings(BaseModel):
     )
 
     def as_config(self) -> dict[str, Json]:
-        """The settings under the names of the AgentV specification: camelCase, durations in milliseconds."""
+        """Return the settings by the AgentV specification's names: camelCase, durations in milliseconds."""
         return {_config_name(name): _config_value(name, value) for name, value in self if value is not None}
 
 
 def _as_list(value: Json) -> Json:
-    """Return a list unchanged. Raises `ValueError` for one word, which pydantic would call no valid tuple."""
+    """Return a list unchanged. Raises `ValueError` for a single word, with a clearer message than pydantic's."""
     if isinstance(value, str):
         raise ValueError("write a list, such as [gpu, macos]")
     return value
@@ -82,7 +82,7 @@ Label = Annotated[str, AfterValidator(_label)]
 
 
 class Retry(Settings):
-    """How requests are repeated; None leaves it to the default (AgentV, Provider Retry Configuration)."""
+    """How to retry requests; None is the default (AgentV, Provider Retry Configuration)."""
 
     max_retries: int | None = None
     initial_delay_ms: float | None = None
@@ -92,38 +92,38 @@ class Retry(Settings):
 
 
 class Options(Settings):
-    """Fields of every target. Each kind adds its own; other spellings are aliases, the first found wins."""
+    """Fields of every target; each kind adds its own. Other spellings are aliases; the first one present wins."""
 
     secret_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields that must be references to variables: secrets are never stored."""
     opaque_fields: ClassVar[frozenset[str]] = frozenset()
-    """Fields whose text means nothing here: recorded answers."""
+    """Fields whose text isn't interpreted: recorded answers."""
     refuses_unknown: ClassVar[bool] = False
     """Whether an unknown field is an error and not a lint."""
     runs_in_eval_folder: ClassVar[bool] = False
-    """Whether `cwd` is the eval file's folder where nothing else is said."""
+    """Whether `cwd` defaults to the eval file's folder."""
 
     path_fields: ClassVar[Mapping[str, Use]] = {}
-    """Fields that name a path of the worker's machine, and what is done with it."""
+    """Fields with a path on the worker's machine, and how it is used."""
     starts_in_workspace: ClassVar[frozenset[str]] = frozenset()
-    """Those of them whose relative paths start from the workspace where the target has no folder of its own."""
+    """Those whose relative paths start from the workspace if the target has no folder."""
 
     judge_target: str | None = None
     workers: int | None = Field(default=None, ge=1)
     labels: Annotated[tuple[Label, ...], BeforeValidator(_as_list)] = Field(
         default=(), max_length=MOST_LABELS
     )
-    """What its worker must have; any worker will do without."""
+    """Labels that its worker must have; without any, every worker fits."""
     provider_batching: bool = False
     timeout_seconds: float | None = Field(default=None, gt=0)
     model: str | None = None
     args: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("args", "arguments"))
     env: dict[str, str] = Field(default_factory=dict)
     max_processes: int | None = Field(default=None, ge=1)
-    """Of a trial, setup commands included; None is the default of `runs.containment.profiles`."""
+    """Limits of a trial, including its setup commands; None is the default of `runs.containment.profiles`."""
     max_memory_mb: int | None = Field(default=None, ge=1)
     egress: Literal["none", "internet", "full"] | None = None
-    """What the trial's agent and setup commands may reach; None is what the worker allows."""
+    """Network access of the trial's agent and setup commands; None is what the worker allows."""
     base_url: str | None = None
     max_retries: int | None = Field(default=None, ge=0)
     retry_initial_delay_ms: float | None = Field(default=None, ge=0)
@@ -133,12 +133,12 @@ class Options(Settings):
 
     @property
     def asked_model(self) -> str:
-        """The model that does the task where a run names none; empty where the target does not say."""
+        """The model for the task if the run names none; empty if the target has none either."""
         return self.model or ""
 
     @property
     def retry(self) -> Retry | None:
-        """The retry settings, None where none is given."""
+        """The retry settings; None if there are none."""
         retry = Retry(
             max_retries=self.max_retries,
             initial_delay_ms=self.retry_initial_delay_ms,
@@ -149,19 +149,19 @@ class Options(Settings):
         return retry if retry.as_config() else None
 
     def as_config(self) -> dict[str, Json]:
-        """The provider's settings without what routes, repeats and contains."""
+        """Return the provider's settings without routing, retries and containment."""
         left_out = {camel_case(name) for name in _ROUTING | _RETRY | _CONTAINMENT}
         return {name: value for name, value in super().as_config().items() if name not in left_out}
 
     @classmethod
     def spellings(cls) -> Mapping[str, tuple[str, ...]]:
-        """Names by which each field may be written, in snake_case and in the order of precedence."""
+        """Return the accepted names of each field, in snake_case and by precedence."""
         return {name: _choices(name, field.validation_alias) for name, field in cls.model_fields.items()}
 
 
 @dataclass(frozen=True)
 class ResolvedTarget:
-    """A target that can be used: every reference is replaced by the value of its variable."""
+    """A target with every reference replaced by the value of its variable."""
 
     name: str
     kind: str
@@ -169,7 +169,7 @@ class ResolvedTarget:
     base_folder: str = ""
     """Folder that relative paths start from."""
     secrets: tuple[str, ...] = ()
-    """Values of variables, to be masked before anything is stored."""
+    """Values of variables, masked before anything is stored."""
     prices: tuple[Price, ...] = ()
     """The project's own prices of models."""
 

@@ -1,4 +1,4 @@
-"""Plays back what an agent printed at another time: for tests, for grading again, and for runs without a model."""
+"""Replay recorded agent output: for tests, for regrading and for runs without a model."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LIMIT = 256 << 20
 
 
 class ReplayOptions(Options):
-    """Where the recordings are, and what else is known of them."""
+    """Where the recordings are, and their metadata."""
 
     opaque_fields: ClassVar[frozenset[str]] = frozenset(("response",))
     path_fields: ClassVar[Mapping[str, Use]] = {"path": Use.READ}
     starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("path",))
 
     path: str | dict[str, str]
-    """A recorded stream, or one for each scenario key."""
+    """A recorded stream, or one per scenario key."""
     parser: str = "plain_text"
     response: str | None = None
     exit_code: int | None = 0
@@ -36,7 +36,7 @@ class ReplayOptions(Options):
 
 
 class Replay:
-    """Reads the recording of a scenario instead of starting anything."""
+    """Reads a scenario's recording instead of starting an agent."""
 
     works_in_folder = False
 
@@ -48,7 +48,7 @@ class Replay:
         self._roots = containment.targets
 
     def check(self) -> Availability:
-        """Available where every recording that is named from the base folder is there."""
+        """Return whether every recording named relative to the base folder exists."""
         for name in self._names():
             if not (Path(name).is_absolute() or self._target.base_folder):
                 continue
@@ -61,7 +61,7 @@ class Replay:
         return Availability(True)
 
     def invoke(self, invocation: Invocation) -> Recording:
-        """Return the recording. Raises `ProviderError` (kind `configuration`) where there is none."""
+        """Return the recording. Raises `ProviderError` (kind `configuration`) if it is missing."""
         name = self._name_for(invocation.key)
         return Recording(
             raw=self._content(name, invocation.workspace),

@@ -1,4 +1,4 @@
-"""When a request to a model is repeated, and how long that waits (AgentV evaluation, Provider Retry Configuration)."""
+"""When and after how long to retry a request to a model (AgentV evaluation, Provider Retry Configuration)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RETRYABLE_STATUS_CODES = (500, 408, 429, 502, 503, 504)
 JITTER = (0.75, 1.25)
 
 NEVER = frozenset((401, 403))
-"""Statuses that no repetition mends, whatever is configured."""
+"""Statuses that are never retried, regardless of the settings."""
 
 _NETWORK_CODE = re.compile(r"E(?:AI|CONN|HOST|NET|PIPE|TIME|REFUSED|RESET)", re.IGNORECASE)
 _NETWORK_MESSAGE = re.compile(
@@ -38,22 +38,22 @@ _CANCELLATION = re.compile(r"Abort|Cancel", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class RequestFailure:
-    """What is known of a request that failed."""
+    """A failed request."""
 
     message: str = ""
     status: int | None = None
     code: str = ""
-    """Of the operating system, such as ECONNRESET."""
+    """Error code of the operating system, such as ECONNRESET."""
     name: str = ""
-    """Of the kind of error."""
+    """Name of the error's class."""
     retry_after_seconds: float | None = None
-    """How long the other side asks to wait."""
+    """Wait that the server requests."""
     network: bool = False
-    """Whether the error is one of the connection by its kind."""
+    """Whether the class is a connection error."""
 
     @property
     def known_status(self) -> int | None:
-        """The HTTP status, from the message where it stands nowhere else."""
+        """The HTTP status, from the message if it is nowhere else."""
         if self.status is not None:
             return self.status
         found = _HTTP_STATUS.search(self.message)
@@ -70,7 +70,7 @@ class RequestFailed(Exception):
 
 @dataclass(frozen=True)
 class Backoff:
-    """Retry settings without gaps; times in milliseconds."""
+    """Complete retry settings; times in milliseconds."""
 
     max_retries: int = MAX_RETRIES
     initial_delay_ms: float = INITIAL_DELAY_MS
@@ -80,13 +80,13 @@ class Backoff:
 
     @classmethod
     def of(cls, retry: Retry | None) -> Backoff:
-        """Return a target's settings with the defaults for what it does not give."""
+        """Return a target's settings, completed with the defaults."""
         given = {name: value for name, value in retry or () if value is not None}
         return cls(**given)
 
 
 def is_retryable(failure: RequestFailure, codes: Collection[int] = RETRYABLE_STATUS_CODES) -> bool:
-    """Tell whether a request may be repeated: by its status, else where the network failed.
+    """Return whether a request may be retried: by its status, else if the network failed.
 
     401 and 403 never are, nor is what was cancelled.
     """
@@ -111,9 +111,9 @@ def delay_ms(
     """
     grows_beyond_floats = attempt * math.log(max(backoff.backoff_factor, 1.0)) > 600
     growth = math.inf if grows_beyond_floats else backoff.backoff_factor**attempt
-    wanted = backoff.initial_delay_ms * growth * jitter
+    delay = backoff.initial_delay_ms * growth * jitter
     asked = 1000 * (retry_after_seconds or 0.0)
-    return min(max(wanted, asked), backoff.max_delay_ms)
+    return min(max(delay, asked), backoff.max_delay_ms)
 
 
 def with_retry(
@@ -123,7 +123,7 @@ def with_retry(
     *,
     jitter: Callable[[], float] = lambda: uniform(*JITTER),  # noqa: S311  # no secret depends on it
 ) -> T:
-    """Return what the call returns, repeating it while it raises a `RequestFailed` that is retryable.
+    """Return the call's result, retrying while it raises a retryable `RequestFailed`.
 
     `sleep` gets seconds. The last error is raised as it came, at once where no retry would help.
     """
@@ -139,7 +139,7 @@ def with_retry(
 
 
 def retry_after_seconds(value: Json, *, now: datetime) -> float | None:
-    """Return the wait that a Retry-After header asks for: seconds or a date, None for anything else."""
+    """Return the wait that a Retry-After header requests, as seconds or a date; None for anything else."""
     text = str(value).strip() if isinstance(value, str | int | float) else ""
     if re.fullmatch(r"\d{1,9}(?:\.\d+)?", text):
         return float(text)

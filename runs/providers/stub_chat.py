@@ -1,4 +1,4 @@
-"""A conversation over stubs as a chat: messages with tool calls and their answers, and the tools' schemas."""
+"""Convert a conversation over stubs to a chat: messages with tool calls, their results, and tool schemas."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ ANYTHING: Json = {"type": "object", "additionalProperties": True}
 
 @dataclass(frozen=True)
 class ToolSchema:
-    """What a model is told of a tool."""
+    """A tool as the model sees it."""
 
     name: str
     description: str = ""
     parameters: Json = None
-    """JSON Schema of its input; None is any object."""
+    """JSON Schema of its input; None allows any object."""
 
 
 def schemas_of(tools: Sequence[ToolSchema]) -> list[ChatMessage]:
-    """Return tools as OpenAI's chat has them."""
+    """Return tools in the format of OpenAI's chat API."""
     return [
         {
             "type": "function",
@@ -39,7 +39,7 @@ def schemas_of(tools: Sequence[ToolSchema]) -> list[ChatMessage]:
 
 
 def chat_of(messages: Sequence[StubMessage], guidelines: str = "") -> list[ChatMessage]:
-    """Return a conversation as a chat. Calls without an id get one, so that each answer finds its call."""
+    """Return a conversation as a chat. Calls without an id get one, so that each result matches its call."""
     system = [{"role": "system", "content": guidelines}] if guidelines else []
     return system + list(_chat(messages))
 

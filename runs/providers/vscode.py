@@ -26,11 +26,11 @@ if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox
 
 _DISPATCH = threading.Lock()
-"""A request goes to the window that has the focus: one at a time in this process."""
+"""A request goes to the focused window, so this process sends one at a time."""
 
 
 class VscodeOptions(Options):
-    """How Visual Studio Code is started and whether its answer is waited for."""
+    """How to start Visual Studio Code, and whether to wait for its answer."""
 
     path_fields: ClassVar[Mapping[str, Use]] = {
         "command": Use.RUN,
@@ -46,7 +46,7 @@ class VscodeOptions(Options):
 
 
 class VscodeInsidersOptions(VscodeOptions):
-    """The Insiders edition, whose command has another name."""
+    """The Insiders edition, which has a different command."""
 
     command: str = Field(
         default="code-insiders", min_length=1, validation_alias=AliasChoices("vscode_cmd", "command")
@@ -54,7 +54,7 @@ class VscodeInsidersOptions(VscodeOptions):
 
 
 class Vscode:
-    """Opens the trial's workspace in the editor, gives its agent a document, and waits for the answer's file."""
+    """Opens the trial's workspace in the editor, sends its agent a document and waits for the answer's file."""
 
     works_in_folder = True
 
@@ -67,12 +67,12 @@ class Vscode:
         self._program = AgentProgram("Visual Studio Code", self._options.command, target, containment)
 
     def check(self) -> Availability:
-        """Whether the editor's command is there; a dry run needs none."""
+        """Return whether the editor's command exists; a dry run needs none."""
         return Availability(True) if self._options.dry_run else self._program.check()
 
     @property
     def batching(self) -> Batching | str:
-        """What hands many requests to the agent as one."""
+        """Return the client that submits many requests as one."""
         given = self._options.subagent_root
         root = self._placed(given, Use.WRITE).path if given else Path(gettempdir(), "evalhub-vscode")
         return EditorBatches(root, self)
@@ -107,7 +107,7 @@ class Vscode:
         )
 
     def prompt(self, invocation: Invocation, sandbox: Sandbox) -> str:
-        """Return the question with the mandatory block of what is to be read before."""
+        """Return the question, preceded by the mandatory list of files to read."""
         return preread_prompt(
             invocation.prompt,
             guidelines=[sandbox.inside(path) for path in invocation.guideline_files],
@@ -116,7 +116,7 @@ class Vscode:
         )
 
     def commands(self, invocation: Invocation, exchange: Exchange, sandbox: Sandbox) -> list[list[str]]:
-        """Return the arguments of both starts: the workspace is opened, then the chat gets the request."""
+        """Return the arguments of both commands: open the workspace, then send the request to the chat."""
         template = self._options.workspace_template
         request, written = exchange.request, exchange.workspace_file
         place = self._placed(template, Use.READ) if template else None
@@ -127,19 +127,19 @@ class Vscode:
         return [[*self._options.args, sandbox.inside(written)], [*self._options.args, *chat]]
 
     def dispatch(self, commands: Sequence[list[str]], invocation: Invocation, sandbox: Sandbox) -> None:
-        """Start the editor's command. Raises `ProviderError` where that fails."""
+        """Start the editor's command. Raises `ProviderError` if that fails."""
         with _DISPATCH:
             for command in commands:
                 result = self._program.run(
                     command, invocation, sandbox, cwd=invocation.workspace, env=self._options.env
                 )
                 if result.exit_code != 0 and not result.cancelled:
-                    said = (
+                    output = (
                         (result.stderr or result.stdout).decode("utf-8", "replace").strip()[-500:].rstrip(".")
                     )
                     raise ProviderError(
                         f"Visual Studio Code of the target '{self._target.name}' did not take the request: "
-                        f"{said or result.error.rstrip('.') or 'no output'}. Start the editor on the "
+                        f"{output or result.error.rstrip('.') or 'no output'}. Start the editor on the "
                         "worker's desktop, or correct `vscode_cmd`."
                     )
 
@@ -176,14 +176,14 @@ def _answered(exchange: Exchange, request: str, seconds: float) -> Recording:
 def _unanswered(
     exchange: Exchange, request: str, commands: Sequence[list[str]], *, dry_run: bool
 ) -> Recording:
-    """Return what was, or would have been, asked; there is no text."""
-    told = {
+    """Return a recording of the request that was, or would have been, sent; it has no answer."""
+    summary = {
         "dry_run": dry_run,
         "request_file": str(exchange.request),
         "response_file": str(exchange.response),
         "commands": list(commands),
     }
-    note = "A dry run: nothing was sent." if dry_run else "The answer was not waited for."
-    raw = json.dumps(told, indent=2).encode()
+    note = "A dry run: nothing was sent." if dry_run else "Sent without waiting for the answer."
+    raw = json.dumps(summary, indent=2).encode()
     logs = {"request": request.encode("utf-8", "replace")}
     return Recording(raw=raw, answer="", exit_code=0, notes=(note,), logs=logs)

@@ -1,4 +1,4 @@
-"""Waits for what cannot be interrupted, and leaves it behind when time is over or somebody cancels."""
+"""Wait for calls that can't be interrupted; abandon them on timeout or cancellation."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ LOOK_SECONDS = 0.2
 
 
 class Cancelled(Exception):
-    """Somebody does not want the answer any more."""
+    """The call was cancelled."""
 
 
 class TimeLimitExceeded(Exception):
-    """The time limit is over."""
+    """The time limit was exceeded."""
 
 
 @dataclass
 class TimeLimit:
-    """How long something may take, from now on, and whether anybody still wants it."""
+    """A time limit from now on, and a check for cancellation."""
 
     seconds: float
     cancelled: Callable[[], bool] = lambda: False
@@ -31,20 +31,20 @@ class TimeLimit:
 
     @property
     def passed(self) -> float:
-        """Seconds since the beginning."""
+        """Return the seconds since the start."""
         return time.monotonic() - self.began
 
     @property
     def left(self) -> float:
-        """Seconds until the limit, 0.0 at the least."""
+        """Return the seconds until the limit, at least 0.0."""
         return max(0.0, self.seconds - self.passed)
 
     def begin(self) -> None:
-        """Let the time begin only now."""
+        """Restart the time limit."""
         self.began = time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait. Raises `Cancelled`, and `TimeLimitExceeded` at once where the wait would not end in time."""
+        """Wait. Raises `Cancelled`; raises `TimeLimitExceeded` at once if the wait exceeds the limit."""
         if seconds >= self.left:
             raise TimeLimitExceeded
         end = time.monotonic() + seconds
@@ -56,7 +56,7 @@ class TimeLimit:
 
 @dataclass
 class _Call(Generic[T]):
-    """One call in a thread of its own, and how it ended."""
+    """One call in its own thread, with its result or error."""
 
     call: Callable[[], T]
     result: list[T] = field(default_factory=list)
@@ -65,20 +65,20 @@ class _Call(Generic[T]):
     def run(self) -> None:
         try:
             self.result.append(self.call())
-        # Whatever it is, it is raised where the call is waited for: in a thread nobody would hear of it.
+        # Any exception is raised again in the waiting thread; here it would be lost.
         except BaseException as error:
             self.error = error
 
 
 def within(call: Callable[[], T], patience: TimeLimit) -> T:
-    """Return what the call returns, and raise what it raises, as long as patience lasts.
+    """Return the call's result or raise its exception, within the time limit.
 
     Raises `Cancelled` or `TimeLimitExceeded`; the call then goes on in its thread, and nobody hears of its end. It should have
     the time that is left as its own limit, so that it ends soon after: a call of litellm has it for each wait on its
     connection, which a server that sends a byte now and then can draw out.
     """
     running = _Call(call)
-    # A daemon, for a call that hangs must not keep the process from its end.
+    # A daemon thread, because a hanging call must not keep the process alive.
     thread = threading.Thread(target=running.run, name="model-call", daemon=True)
     thread.start()
     while thread.is_alive():

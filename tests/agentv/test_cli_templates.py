@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runs.models import Artifact, Run, Trial
-from runs.providers.cli import LONGEST_TOLD
+from runs.providers.cli import LONGEST_SHOWN
 from tests.agentv.eval_folder import cases, put, records, run_folder, the_run
 from tests.commands.calling import call
 from tests.kept_files import path_of
@@ -102,7 +102,7 @@ class TestCliTemplateExecution:
     def test_verbose_shows_the_command_that_failed(self, folder, monkeypatch):
         monkeypatch.setenv("WALK_SECRET", "sesame-open-wide")
         # Wherever the sentence is cut, it is cut within a masked word.
-        target = cli("exit 4; true", verbose=True, args=["${{ WALK_SECRET }}"] * LONGEST_TOLD)
+        target = cli("exit 4; true", verbose=True, args=["${{ WALK_SECRET }}"] * LONGEST_SHOWN)
         assert run_folder(folder, cases("sum"), target).code == 1
         error = Trial.objects.get().error
         assert "to see why. Command: cwd=/" in error

@@ -11,7 +11,7 @@ import pytest
 from evaluators.model import CompletionError, CompletionRequest
 from evaluators.traces import as_trace
 from evaluators.transcripts import parse
-from evaluators.transcripts.latest import CallsTold
+from evaluators.transcripts.latest import LatestCalls
 from runs.containment.sandbox import Level
 from runs.errors import ProviderError
 from runs.providers import make_provider
@@ -66,7 +66,7 @@ def test_its_last_call_is_reported_while_it_works(tmp_path):
     event = json.dumps({"type": "tool_call", "name": "bash", "command": "taskmgr list"})
     looks: list[Look] = []
     asked = invocation(
-        tmp_path, watch=looks.append, cancelled=lambda: looks[0]() == CallsTold("taskmgr list", 1)
+        tmp_path, watch=looks.append, cancelled=lambda: looks[0]() == LatestCalls("taskmgr list", 1)
     )
     assert provider(f"echo '{event}' > {{EVENTS_FILE}}; sleep 60").invoke(asked).cancelled
 
@@ -249,5 +249,5 @@ def test_a_command_can_judge():
 
 def test_a_judge_that_fails_says_why():
     definition = define({"name": "judge", "provider": "cli", "command_template": "echo no key >&2; exit 1"})
-    with pytest.raises(CompletionError, match=r"exit code 1\. It said: no key"):
+    with pytest.raises(CompletionError, match=r"exit code 1\. Output: no key"):
         complete_through_command(resolve(definition, {}), containment())(CompletionRequest(user="?"))
