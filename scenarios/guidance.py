@@ -1,4 +1,4 @@
-"""The documents an agent reads, such as AGENTS.md: told from a fixture by name, versioned apart from it."""
+"""Guidance: documents that an agent reads, such as AGENTS.md, recognised by name and versioned separately from fixtures."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ GUIDANCE_PATTERNS = (
     "**/.github/copilot-instructions.md",
     "**/skills/*/SKILL.md",
 )
-"""Names under which agents look for guidance; `**` stands for any folders, none included."""
+"""File names where agents expect guidance; `**` matches any number of folders."""
 
 
 def is_guidance(path: str, extra: Sequence[str] = ()) -> bool:
-    """Tell a guidance file by its path in the workspace; `extra` are further patterns of the project."""
+    """Return whether a path in the workspace is guidance; `extra` are further patterns of the project."""
     return any(matches(path, pattern) for pattern in (*GUIDANCE_PATTERNS, *extra))
 
 
 def split(fixture: Fixture, extra: Sequence[str] = ()) -> tuple[Fixture, Guidance]:
-    """Return a fixture without its guidance files, and these."""
+    """Return a fixture without its guidance files, and those files."""
     rest = tuple(file for file in fixture if not is_guidance(file.path, extra))
     return rest, tuple(file for file in fixture if is_guidance(file.path, extra))
 
@@ -37,8 +37,8 @@ def split(fixture: Fixture, extra: Sequence[str] = ()) -> tuple[Fixture, Guidanc
 def suite_guidance(suite: ParsedSuite, extra: Sequence[str] = ()) -> Guidance:
     """Return the guidance that a suite was uploaded with.
 
-    A file that is the same in every workspace stands under its path there. Where workspaces differ in it, or
-    one lacks it, its path is preceded by the name of its fixture.
+    A file that is the same in every workspace has its path there. If workspaces differ in it or one lacks it,
+    its path starts with the fixture's name.
     """
     found = {name: _by_path(split(fixture, extra)[1]) for name, fixture in suite.fixtures.items()}
     if not all(scenario.worker_fixture for scenario in suite.scenarios):
@@ -56,19 +56,19 @@ def suite_guidance(suite: ParsedSuite, extra: Sequence[str] = ()) -> Guidance:
 
 
 def named_guidelines(suite: ParsedSuite) -> tuple[str, ...]:
-    """Return the files that scenarios name as guidelines, which are guidance whatever they are called."""
+    """Return the files that scenarios list as guidelines, which are guidance regardless of their name."""
     return tuple(sorted({path for scenario in suite.scenarios for path in scenario.guidelines}))
 
 
 class Unplaced(ValueError):
-    """A document that could take the place of several, or of none; the message is a sentence without the remedy."""
+    """A document that could replace several documents or none; the message doesn't say how to fix it."""
 
 
 def placed(given: Guidance, own: Guidance, *, named: Collection[str] = ()) -> Guidance:
-    """Return documents under the paths of those of a suite's own that they take the places of, in their order.
+    """Return documents, in order, under the paths of the suite's documents that they replace.
 
-    One alone takes the place of the only own document, whatever its file is called. Others are placed by their path,
-    else by their file name. Paths that are `named` are meant as they are. Raises `Unplaced`.
+    A single document replaces the suite's only document, regardless of its file name. Others are matched by path,
+    else by file name. Paths in `named` are used as they are. Raises `Unplaced`.
     """
     paths = tuple(file.path for file in own)
     found: dict[str, FixtureFile] = {}
@@ -81,12 +81,12 @@ def placed(given: Guidance, own: Guidance, *, named: Collection[str] = ()) -> Gu
 
 
 def replaced(own: Guidance, documents: Guidance) -> Guidance:
-    """Return a suite's guidance with documents in place of its own of the same paths, and the others as they are."""
+    """Return a suite's guidance with the documents of the same paths replaced."""
     return _sorted({**_by_path(own), **_by_path(documents)}.values())
 
 
 def _place(path: str, own: Sequence[str], *, alone: bool) -> str:
-    """Return the path at which a document is laid down."""
+    """Return the path where a document is written."""
     if path in own:
         return path
     if alone and len(own) == 1:
@@ -111,7 +111,7 @@ def lay_over(
     names: Collection[str],
     extra: Sequence[str] = (),
 ) -> Fixture:
-    """Return a fixture with a run's guidance in place of its own.
+    """Return a fixture with its guidance replaced by a run's.
 
     Guidance files that the run's guidance does not name are removed. `name` is the fixture's own, empty
     for an empty workspace; `names` are those of all fixtures of the suite, whose prefixes are for them alone.
@@ -131,7 +131,7 @@ def lay_over(
 
 def _is_shared(path: str, found: Mapping[str, Mapping[str, FixtureFile]]) -> bool:
     if _owner(path, found) is not None:
-        # Without a prefix of its own it would read as the guidance of that one fixture.
+        # Without its own prefix it would be read as guidance of that one fixture.
         return False
     contents = {files[path].content if path in files else None for files in found.values()}
     return len(contents) == 1

@@ -1,4 +1,4 @@
-"""Tell the files of a fixture that are the tool under test: another version of them is no other task."""
+"""Separate the tool under test from a fixture's files: a new version of the tool is not a new task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scenarios.formats.parsed import Fixture
 from scenarios.globs import matches
 
 _FOLDERS = ("", "bin/")
-"""Where a tool that is named without a path lies."""
+"""Folders of a tool that is named without a path."""
 
 
 def is_tool_file(path: str, tool: Tool | None) -> bool:
@@ -23,7 +23,7 @@ def is_tool_file(path: str, tool: Tool | None) -> bool:
 
 
 def split_tool(fixture: Fixture, tool: Tool | None) -> tuple[Fixture, Fixture]:
-    """Return a fixture without the tool's files, and these."""
+    """Return a fixture without the tool's files, and those files."""
     is_tool = [is_tool_file(file.path, tool) for file in fixture]
     rest = tuple(file for file, own in zip(fixture, is_tool, strict=True) if not own)
     return rest, tuple(file for file, own in zip(fixture, is_tool, strict=True) if own)

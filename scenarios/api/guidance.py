@@ -67,9 +67,9 @@ def get_guidance(request: ApiRequest, guidance_id: Path[Key]) -> dict[str, Any]:
 
 @router.post("/guidance", auth=Bearer("upload"), response=answers(GuidanceWithFilesOut, status=201))
 def create_guidance(request: ApiRequest, given: GuidanceIn) -> Status[dict[str, Any]]:
-    """Keep documents as a version of a suite's guidance; the same content again is the same version.
+    """Store documents as a version of a suite's guidance; the same content is the same version.
 
-    A single document takes the place of the suite's only one, whatever its path is; several are placed by their paths.
+    A single document replaces the suite's only one, regardless of its path; several are matched by path.
     """
     files = _files(given)
     with transaction.atomic():

@@ -54,7 +54,7 @@ class _Found:
     def add(self, name: str, tool: RegisteredTool, file: str) -> None:
         if name in self.tools:
             self.warnings.append(
-                f"{file}: The tool {name} stands in the registry twice; the later one counts."
+                f"{file}: The registry defines the tool {name} more than once; the last definition is used."
             )
         self.tools[name] = tool
 

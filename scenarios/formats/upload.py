@@ -69,7 +69,7 @@ class Format:
     matches: Callable[[str, Json], bool]
     """Returns whether a file belongs to this format, by its path and decoded value."""
     parse: Callable[[UploadedFiles, Sequence[Document]], Parsed]
-    """Parses all matching documents of an upload; never raises, whatever they contain."""
+    """Parses all matching documents of an upload; never raises because of their content."""
     fixture_folders: Callable[[UploadedFiles, Sequence[Document]], frozenset[str]]
     """Returns the folders used as fixtures; files in them are not scenarios."""
     companions: Callable[[Document], tuple[str, ...]]

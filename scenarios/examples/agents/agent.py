@@ -98,7 +98,7 @@ class Agent:
         return done.returncode
 
     def carry_out(self, step: str) -> bool:
-        """Do one step; tell whether a command for it went well."""
+        """Do one step; return whether a command for it succeeded."""
         values = QUOTED.findall(step)
         guided, known = best(self.guidance, step), best(self.knowledge, step)
         if guided is not None:

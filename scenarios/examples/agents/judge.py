@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A judge that follows rules: no model. Reads a judge's prompt on stdin, answers with the rubric's JSON.
 
-Each criterion starts at 1.0 and loses for what the prompt tells of: failed commands, commands repeated
+Each criterion starts at 1.0 and loses points for problems in the prompt: failed commands, commands repeated
 after a failure, help that had to be read, steps that the agent could not do.
 """
 

@@ -182,7 +182,9 @@ def test_an_entry_without_name_is_a_warning():
 def test_a_duplicate_name_is_a_warning():
     found = registry_of([TOOL, {**TOOL, "version": "2.0.0"}])
     assert found.registry.tools["a"].version == "2.0.0"
-    assert found.warnings == ("registry: The tool a stands in the registry twice; the later one counts.",)
+    assert found.warnings == (
+        "registry: The registry defines the tool a more than once; the last definition is used.",
+    )
 
 
 def test_removed_entries_are_not_counted():
