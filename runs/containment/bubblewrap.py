@@ -69,7 +69,7 @@ def options(
     words = [*fixed]
     for path, place in writable.items():
         words += ["--bind", path, place]
-    # The root is a file system in memory without a size of its own; last, once every place is made.
+    # The root is an in-memory file system without its own size limit; last, after every mount point exists.
     words += ["--remount-ro", "/", "--chdir", cwd]
     return tuple(words)
 

@@ -50,7 +50,7 @@ class ProcessResult:
     truncated: bool = False
     seconds: float = 0.0
     error: str = ""
-    """Why it was stopped, in a sentence; empty if it exited by itself."""
+    """Why it was stopped, in a sentence; empty if it exited on its own."""
     left_behind: int = 0
     """Number of leftover processes that were killed."""
 

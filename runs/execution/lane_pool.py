@@ -81,6 +81,7 @@ class LanePool:
         try:
             lanes.work_from(place)
         except Exception:
+            # Broad because the pool must survive any error in a lane; the trial is requeued when its lease expires.
             logger.exception("a lane of run %s ended", place.run_id)
         finally:
             connections.close_all()

@@ -73,6 +73,7 @@ def prepare_run(run_id: int) -> bool:
             claims.release_run(run_id, token)
             raise
         except Exception as error:
+            # Broad because a worker must survive any error; the run closes with it or is retried.
             if full := disk_full(error):
                 _wait_for_room(run_id, token, full, warnings)
                 return False

@@ -68,6 +68,7 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
             raise full from error
         return TrialResult(outcome="error", error=mask_values(str(error), secrets), error_kind=error.kind)
     except Exception as error:
+        # Broad because a lane must survive any error; what is not raised again is stored as the trial's error.
         if full := disk_full(error):
             raise full from error
         if isinstance(error, Error) and is_connection_lost(error):

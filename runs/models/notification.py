@@ -115,7 +115,7 @@ class Delivery(models.Model):
     queued ──claim, then begin──▶ sending ──2xx──▶ sent
       ▲  └── its reason is gone ──▶ skipped │
       └── no success, within 24 h ──────────┼── after 24 h, or an address that is refused ──▶ failed
-                                            └── its worker ended ──▶ failed (never sent again by itself)
+                                            └── its worker ended ──▶ failed (never resent automatically)
     """
 
     LEASE = timedelta(minutes=5)

@@ -28,13 +28,13 @@ def cost_of(usage: Usage, price: Price) -> float:
 
 
 def litellm_price(model: str, *, batch: bool = False) -> Price | None:
-    """Return the price in litellm's own map, None for a model that it does not know."""
+    """Return the price from litellm's own map; None for an unknown model."""
     import litellm
 
     try:
         info: dict[str, Any] = dict(litellm.get_model_info(model))
     except Exception:
-        # litellm raises bare exceptions for models that are not in its map.
+        # Broad because litellm raises bare exceptions for models that are not in its map.
         return None
     read, written = (_per_token(info, direction, batch) for direction in ("input", "output"))
     if not (read or written):
@@ -49,13 +49,13 @@ def _per_token(info: dict[str, Any], direction: str, batch: bool) -> float | Non
 
 
 def litellm_cost(response: Any, model: str) -> float | None:
-    """Return what litellm makes of a response, with its rates for cached and reasoning tokens; None if unknown."""
+    """Return a response's cost by litellm, with its rates for cached and reasoning tokens; None if unknown."""
     import litellm
 
     try:
         return float(litellm.completion_cost(response, model=model))
     except Exception:
-        # As above, for models that are not in its map; a cost that nobody knows fails no answer.
+        # Broad for the same reason; an unknown cost must not fail an answer.
         return None
 
 

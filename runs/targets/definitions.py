@@ -157,7 +157,7 @@ def _repeated(document: Document, entries: list[Json]) -> Iterator[Problem]:
             yield document.problem(
                 ("targets", index, "name"),
                 f"There are two targets called '{name}'.",
-                fix="Give each a name of its own.",
+                fix="Give each a unique name.",
                 id="targets/repeated-name",
             )
         seen.add(name)
