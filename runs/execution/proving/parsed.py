@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from evalhub.teams.access import DEFAULT_PROJECT
 from evalhub.teams.models import Project
@@ -28,5 +29,5 @@ def prove_parsed(suite: ParsedSuite) -> Iterator[ScenarioSeal]:
         frozenset(suite.fixtures),
     )
     for spec in suite.scenarios:
-        files = suite.fixtures.get(spec.worker_fixture, ())
-        yield prove(Scenario(spec, lambda files=files: files, suite.solutions.get(spec.key)), setting)
+        load_files = partial(suite.fixtures.get, spec.worker_fixture, ())
+        yield prove(Scenario(spec, load_files, suite.solutions.get(spec.key)), setting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -107,7 +108,7 @@ def stored_scenarios(version: SuiteVersion) -> Iterator[StoredScenario]:
         fixture = stored.fixture_id
         spec = stored.spec
         solution = version.solutions.get(spec.key)
-        yield StoredScenario(stored, Scenario(spec, lambda fixture=fixture: load_fixture(fixture), solution))
+        yield StoredScenario(stored, Scenario(spec, partial(load_fixture, fixture), solution))
 
 
 def _store(proof: SuiteProof, each: StoredScenario, made: ScenarioSeal) -> None:
