@@ -29,5 +29,5 @@ def prove_parsed(suite: ParsedSuite) -> Iterator[ScenarioSeal]:
         frozenset(suite.fixtures),
     )
     for spec in suite.scenarios:
-        load_files = partial(suite.fixtures.get, spec.worker_fixture, ())
-        yield prove(Scenario(spec, load_files, suite.solutions.get(spec.key)), setting)
+        files = suite.fixtures.get(spec.worker_fixture, ())
+        yield prove(Scenario(spec, partial(tuple, files), suite.solutions.get(spec.key)), setting)
