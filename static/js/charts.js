@@ -16,7 +16,7 @@ function color(token) {
 }
 
 function colored(trace) {
-  const { role, ...plain } = trace;
+  const { role, links, ...plain } = trace;
   if (role === "band") return { ...plain, fillcolor: color("band") };
   return { ...plain, line: { color: color(role), width: 1.5 }, marker: { color: color(role), size: 6 } };
 }
@@ -50,6 +50,11 @@ function draw(root) {
     const wanted = { responsive: true, displaylogo: false, displayModeBar: false };
     const xaxis = thinned(figure.layout.xaxis, element.clientWidth - 68);
     Plotly.react(element, figure.data.map(colored), layout({ ...figure.layout, xaxis }), wanted);
+    element.removeAllListeners("plotly_click");
+    element.on("plotly_click", ({ points }) => {
+      const { links } = figure.data[points[0].curveNumber];
+      if (links) location.assign(links[points[0].pointNumber]);
+    });
   }
 }
 

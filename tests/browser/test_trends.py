@@ -60,3 +60,17 @@ def test_a_trend_is_filtered_and_a_point_leads_to_its_run(
     point.focus()
     as_admin.keyboard.press("Enter")
     expect(as_admin).to_have_url(f"{live_server.url}/p/tools/runs/{runs[7].pk}/")
+
+
+def test_a_chosen_measure_can_be_zoomed_into_and_leads_to_its_runs(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    runs = fill(project)
+    as_admin.goto(f"{live_server.url}/p/tools/trends/?measure=trial/pass")
+    figure = as_admin.get_by_role("img", name="Pass rate, interactive")
+    points = figure.locator(".scatterlayer .points path")
+    expect(points).to_have_count(12)
+    points.nth(11).hover(force=True)
+    expect(figure.locator(".hovertext").first).to_contain_text(f"run {runs[11].pk}")
+    points.nth(11).click(force=True)
+    expect(as_admin).to_have_url(f"{live_server.url}/p/tools/runs/{runs[11].pk}/")

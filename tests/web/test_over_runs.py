@@ -62,6 +62,15 @@ def test_a_point_leads_to_its_run(signed_in, version):
     assert [point["href"] for point in chart.all("svg a")] == [f"../runs/{run.pk}/" for run in runs]
 
 
+def test_a_chosen_measure_has_a_figure_to_zoom_into(signed_in, version):
+    runs = history(version, "pass", "fail")
+    client = signed_in()
+    figure = client.get("/p/tools/trends/?measure=trial/pass").context["trend"].figure
+    line = figure["data"][-1]
+    assert (line["y"], line["links"]) == ([1.0, 0.0], [f"../runs/{run.pk}/" for run in runs])
+    assert client.get("/p/tools/trends/").context["trend"].figure is None
+
+
 def test_a_pass_rate_is_shown_in_percent(signed_in, version):
     history(version, "pass", "fail")
     table = parse(signed_in().get("/p/tools/trends/?measure=trial/pass")).table("Values")

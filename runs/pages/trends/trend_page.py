@@ -9,6 +9,7 @@ from django.http import QueryDict
 from django.utils.safestring import SafeString
 
 from evaluators.change_points import FEWEST_RUNS
+from runs.charts.interactive_trend import Figure, interactive_figure
 from runs.charts.trend import change_look, change_sentence, shown, trend_drawing
 from runs.models import Measure
 from runs.warehouse.measures import label_of
@@ -73,6 +74,8 @@ class TrendPage:
     without_changes: str
     """Why change points are not searched; empty where they are."""
     baseline: int | None
+    figure: Figure | None
+    """The chosen measure to zoom into; None for the overview, or with fewer than two values."""
 
     @property
     def columns(self) -> list[Series]:
@@ -124,7 +127,15 @@ def trend_page(suite: Suite, query: QueryDict) -> TrendPage:
         [_chart(each, runs, flags) for each in subcommands],
         "" if can_change(runs, filters) else _without_changes(line),
         baseline,
+        _figure(series, runs, flags) if name else None,
     )
+
+
+def _figure(series: list[Series], runs: list[TrendRun], flags: list[Mark]) -> Figure | None:
+    """Return the figure of a single series with at least two values."""
+    if len(series) != 1 or len(series[0].values) < 2:
+        return None
+    return interactive_figure(series[0], runs, flags)
 
 
 def _order(measure: Measure) -> tuple[int, str]:
