@@ -66,15 +66,15 @@ def fill(project: Project) -> dict[str, Any]:
     target = make_target(project, "claude-code · sonnet")
     guidance = [make_guidance(version.suite, name) for name in ("AGENTS.md v11", "AGENTS.md v12")]
     runs = [
-        _finished(version, number, target=target, guidance=guidance[number > 3], tool_version=_tool(number))
+        _finished(version, number, target=target, guidance=guidance[number > 1], tool_version=_tool(number))
         for number in range(1, 7)
     ]
-    runs[-1].baseline = runs[0]
+    runs[-1].baseline = runs[2]
     runs[-1].warnings = ["The judge judge-1 is the model under test; models tend to favour themselves."]
     runs[-1].save()
     runs[-1].fingerprint = {**runs[-1].fingerprint, "staleness": {"stale": True}}
     runs[-1].save()
-    _compared(runs[0], runs[-1])
+    _compared(runs[2], runs[-1])
     _checked_targets(project, target)
     ApiToken.issue(project, make_member(project, "author", "grace"), name="ci-main", role="runner")
     prices = {"input_per_million": 1.25, "output_per_million": 10.0}
@@ -145,7 +145,7 @@ def _finished(version: Any, number: int, **changes: Any) -> Run:
         for index in range(3):
             worse = number > 3 and place < 2
             outcome = (
-                "fail" if worse and index != 1 else "error" if (place, index, number) == (3, 2, 2) else "pass"
+                "fail" if worse else "error" if (place, index, number) == (3, 2, 2) else "pass"
             )
             detail = _used(number, first=(place, index) == (0, 0))
             trial = make_trial(
