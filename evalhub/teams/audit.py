@@ -30,6 +30,7 @@ ACTIONS = {
     "run.cancel": "cancelled",
     "run.request": "started",
     "sign-in.link": "signed in with a link",
+    "suite.prove": "proved the suite",
     "suite.upload": "uploaded the suite",
     "target.accept": "accepted the target",
     "target.change": "changed the target",

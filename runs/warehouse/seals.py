@@ -33,18 +33,22 @@ class ScenarioSeal:
         return [*([self.reason] if self.reason else []), *gates]
 
 
-def seals_of(version: SuiteVersion, keys: Mapping[int, str]) -> dict[int, ScenarioSeal]:
-    """Return the seals of a suite version by scenario version; `keys` are its scenarios' keys. One query.
+def seals_of(
+    version: SuiteVersion, keys: Mapping[int, str]
+) -> tuple[dict[int, ScenarioSeal], SuiteProof | None]:
+    """Return the seals of a suite version by scenario version, and its last proof; `keys` are its scenarios' keys.
 
-    A proof with another solution than the stored one no longer counts.
+    A proof with another solution than the stored one no longer counts. Two queries, one where nothing was proved.
     """
-    rows = ScenarioProof.objects.filter(proof__suite_version=version).order_by("pk")
+    proofs = list(SuiteProof.objects.filter(suite_version=version).order_by("pk"))
     seals = {pk: ScenarioSeal(key) for pk, key in keys.items()}
-    for row in rows:
+    if not proofs:
+        return seals, None
+    for row in ScenarioProof.objects.filter(proof__in=proofs).order_by("pk"):
         key = keys.get(row.scenario_version_id)
         if key is not None and row.solution == solution_hash(version.solutions.get(key)):
             seals[row.scenario_version_id] = _seal(key, row)
-    return seals
+    return seals, proofs[-1]
 
 
 def seals_of_proof(proof: SuiteProof) -> list[ScenarioSeal]:

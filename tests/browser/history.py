@@ -144,9 +144,7 @@ def _finished(version: Any, number: int, **changes: Any) -> Run:
     for place, key in enumerate(KEYS):
         for index in range(3):
             worse = number > 3 and place < 2
-            outcome = (
-                "fail" if worse else "error" if (place, index, number) == (3, 2, 2) else "pass"
-            )
+            outcome = "fail" if worse else "error" if (place, index, number) == (3, 2, 2) else "pass"
             detail = _used(number, first=(place, index) == (0, 0))
             trial = make_trial(
                 *(run, key), outcome=outcome, index=index, cost_usd=0.12, **_told(outcome, detail)

@@ -135,7 +135,7 @@ def test_it_has_a_trials_fields_without_ids():
 
 
 def test_it_asks_for_a_scenario_that_the_file_has():
-    with pytest.raises(RequestError, match=r"greet.yaml has no scenario 'nope'. Name one of: greet."):
+    with pytest.raises(RequestError, match=r"greet.yaml has no scenario 'nope'. Choose one of: greet."):
         grade_by_files(wanted(scenario="nope"))
 
 

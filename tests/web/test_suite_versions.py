@@ -91,8 +91,8 @@ def test_a_suite_makes_as_many_queries_for_many_scenarios(signed_in, project, dj
         make_trial(close(make_run(last)))
     client = signed_in()
     # Session, access, the suite, its versions, the difference of two, targets, scenarios, two for the strips, guidance,
-    # baselines, the untriaged.
-    with django_assert_max_num_queries(12):
+    # baselines, proofs, the untriaged.
+    with django_assert_max_num_queries(13):
         client.get("/p/tools/suites/basics/")
 
 

@@ -181,8 +181,7 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         suite.guidance.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
     )
     keys = {each.scenario_version_id: each.scenario_version.scenario.key for each in entries}
-    seals = seals_of(change.versions[0], keys) if change.versions else {}
-    proof = change.versions[0].proofs.first() if change.versions else None
+    seals, proof = seals_of(change.versions[0], keys) if change.versions else ({}, None)
     return SuitePage(
         suite=suite,
         change=change,

@@ -144,9 +144,9 @@ def test_a_changed_solution_needs_another_proof(suite_folder):
     version = upload(suite_folder, greeting(EXISTS), HELLO)
     keys = {each.pk: "greet" for each in version.scenario_versions.all()}
     prove_here(version, by=None)
-    assert [each.seal for each in seals_of(version, keys).values()] == [Seal.PROVED]
+    assert [each.seal for each in seals_of(version, keys)[0].values()] == [Seal.PROVED]
     version.solutions = {"greet": "exit 1\n"}
-    assert [each.reason for each in seals_of(version, keys).values()] == ["Not proved yet."]
+    assert [each.reason for each in seals_of(version, keys)[0].values()] == ["Not proved yet."]
 
 
 def test_a_later_proof_replaces_the_earlier_one(suite_folder):
