@@ -81,7 +81,11 @@ def sentence(reasons: Sequence[Reasons]) -> str:
     """Return how many scenarios cannot be compared and why, such as `3 scenarios not comparable: gates changed`."""
     if not reasons:
         return ""
-    counts = Counter(f"{_words(each)} changed" for each in reasons).most_common()
+    parts = Standard._fields
+    found = Counter(reasons).most_common()
+    # The most frequent first, then in the order of the parts, whatever the order of the scenarios.
+    found.sort(key=lambda each: (-each[1], [parts.index(part) for part in each[0]]))
+    counts = [(f"{_words(each)} changed", n) for each, n in found]
     why = ", ".join(f"{words} ({n})" if len(counts) > 1 else words for words, n in counts)
     return f"{_count(len(reasons))}: {why}"
 
