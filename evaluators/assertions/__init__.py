@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 VERDICT = "verdict"
-"""The name of the score with the contract's case_verdict on the whole case."""
+"""The name of the score with the contract's verdict on the whole case."""
 
 ASSERTIONS: dict[str, Callable[[Expect, Facts], Iterator[ValueResult]]] = {
     "toolsCalled": tool_assertions.called,
@@ -56,7 +56,7 @@ def check_assertions(expect: Expect, facts: Facts) -> tuple[AssertionResult, ...
 
 
 def scores(expect: Expect | None, evidence: Evidence) -> tuple[Score, ...]:
-    """Return the case_verdict on the case, then one score for each key; after a timeout only the case_verdict."""
+    """Return the verdict on the case, then one score for each key; after a timeout only the verdict."""
     if expect is None:
         return ()
     if evidence.timed_out:

@@ -1,4 +1,4 @@
-"""The contract's case_verdict on a case: the first failed assertion decides."""
+"""The contract's verdict on a case: the first failed assertion decides."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AssertionResult(Struct, frozen=True):
 
 
 class CaseVerdict(Struct, frozen=True):
-    """The case_verdict on a case in an EvalSuiteResult."""
+    """The verdict on a case in an EvalSuiteResult."""
 
     passed: bool
     error: str = ""
@@ -39,7 +39,7 @@ class CaseVerdict(Struct, frozen=True):
     """Values skipped before the first failure."""
     skipped_tokens: tuple[str, ...] = ()
     all_failures: tuple[str, ...] = ()
-    """Includes failures after the first; for pages, not for the case_verdict."""
+    """Includes failures after the first; for pages, not for the verdict."""
     warnings: tuple[str, ...] = ()
     vacuous: bool = False
     """It passed because nothing was checked."""
@@ -49,7 +49,7 @@ TIMED_OUT = CaseVerdict(passed=False, error="timeout", failed_assertion="timeout
 
 
 def case_verdict(results: Sequence[AssertionResult]) -> CaseVerdict:
-    """Return the case_verdict on a case from the results of its keys, in the contract's order."""
+    """Return the verdict on a case from the results of its keys, in the contract's order."""
     run = 0
     skipped: list[tuple[str, ValueResult]] = []
     error = failed = ""

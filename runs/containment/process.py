@@ -1,8 +1,8 @@
 """Run one command until it and its children have ended.
 
 The command is the leader of its own session. Its output is drained while it runs, its end is seen at
-once (a pidfd, no polling), and nothing that it start_command is left when `run_process` returns. The caller's
-thread waits: the kernel's parent-death signal of a sandbox belongs to the thread that start_command it.
+once (a pidfd, no polling), and nothing that it started is left when `run_process` returns. The caller's
+thread waits: the kernel's parent-death signal of a sandbox belongs to the thread that started it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def run_process(
 
     Past `output_limit` bytes a stream keeps its head and tail, past `flood_limit` the command is ended.
     Timeout and cancellation send SIGTERM and, `grace_seconds` later, SIGKILL to all of it; limits send both at once.
-    `env` is the whole environment. Raises `ProviderError`: of kind `start` where nothing could be start_command, of
+    `env` is the whole environment. Raises `ProviderError`: of kind `start` where nothing could be started, of
     kind `memory` where it was ended because the commands of this worker together used too much.
     """
     argv = (SHELL, "-c", command) if isinstance(command, str) else tuple(command)
