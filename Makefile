@@ -6,6 +6,7 @@ export PYTHON
 # Without compiled files every start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 PY := .venv/bin/python
+COMPILE = .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header $(ARGS)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup dev run serve worker test test-slow check services bench snapshot format lock screenshots clean
@@ -52,9 +53,9 @@ screenshots: dev  ## Draw every page for docs/tour.md
 format: dev  ## Format the code
 	@$(PY) -m ruff check --fix --quiet . ; $(PY) -m ruff format --quiet .
 
-lock: dev  ## Resolve requirements*.in into the lock files
-	@for each in requirements requirements-dev; do \
-	  .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header $(ARGS) -o $$each.lock $$each.in || exit 1; done
+lock: dev  ## Resolve pyproject.toml and requirements-dev.in into the lock files
+	@$(COMPILE) -o requirements.lock pyproject.toml
+	@$(COMPILE) -o requirements-dev.lock pyproject.toml requirements-dev.in
 
 clean:  ## Remove what runs and tests have left (never var/)
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis artifacts staticroot

@@ -85,6 +85,12 @@ def readable_file(name: str) -> str:
     return path
 
 
+def user_data() -> Path:
+    """Return the folder for the data of an installed evalhub (XDG Base Directory Specification)."""
+    home = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(home) if home else Path.home() / ".local" / "share") / "evalhub"
+
+
 def make_directory(name: str, path: Path) -> None:
     """Make a directory where there is none; it has to be writable."""
     try:

@@ -14,7 +14,14 @@ from evalhub.broker_address import BrokerAddress
 from evalhub.version import newest_version
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = Path(environment.text("EVALHUB_DATA", str(BASE_DIR / "var"))).resolve()
+_packaged = Path(__file__).resolve().parent / "assets"
+INSTALLED = _packaged.is_dir()
+"""Whether evalhub is an installed package, not a clone."""
+ASSETS = _packaged if INSTALLED else BASE_DIR
+"""The folder of templates, static files, gunicorn.conf.py and CHANGELOG.md; a wheel has them in the package."""
+DATA_DIR = Path(
+    environment.text("EVALHUB_DATA", str(environment.user_data() if INSTALLED else BASE_DIR / "var"))
+).resolve()
 environment.make_directory("EVALHUB_DATA", DATA_DIR)
 
 DATABASE_URL = environment.text("DATABASE_URL")
@@ -41,7 +48,7 @@ SECRET_KEY = (
 )
 DEBUG = environment.choice("EVALHUB_DEBUG", "no", ("yes", "no")) == "yes"
 ALLOWED_HOSTS = EVALHUB_HOSTS or ["localhost", "127.0.0.1"]
-VERSION = newest_version(BASE_DIR / "CHANGELOG.md")
+VERSION = newest_version(ASSETS / "CHANGELOG.md")
 
 DATABASES = {"default": environment.database(DATABASE_URL or f"sqlite:///{DATA_DIR / 'evalhub.sqlite3'}")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -83,7 +90,7 @@ CELERY_APP = "evalhub.celery.app"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.jinja2.Jinja2",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [ASSETS / "templates"],
         "OPTIONS": {
             "environment": "evalhub.template_engine.environment",
             "context_processors": [
@@ -153,7 +160,7 @@ TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
 # A container brings its files collected, on a file system that is not written to.
 STATIC_ROOT = Path(environment.text("EVALHUB_STATIC", str(DATA_DIR / "static")))
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [ASSETS / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",

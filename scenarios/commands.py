@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,20 @@ from django.contrib.auth.models import User
 
 from evalhub.teams.access import default_project, local_owner
 from evalhub.teams.models import Project
-from evalhub.web.commands import FAILED, PASSED, REGRESSED, WRONG_USE, PlainCommand, Refused, Result
+from evalhub.web.commands import (
+    FAILED,
+    PASSED,
+    REGRESSED,
+    WRONG_USE,
+    Arguments,
+    PlainCommand,
+    Refused,
+    Result,
+)
 from scenarios.bundle_limits import read_whole
 from scenarios.formats.problems import ScenarioFileError
 
-__all__ = ["FAILED", "PASSED", "REGRESSED", "WRONG_USE", "EvalhubCommand", "Refused", "Result"]
+__all__ = ["FAILED", "PASSED", "REGRESSED", "WRONG_USE", "Arguments", "EvalhubCommand", "Refused", "Result"]
 MAX_DOCUMENT_BYTES = 512 * 1024 * 1024
 """The size limit of evidence and results, which include transcripts."""
 
@@ -31,12 +39,12 @@ class EvalhubCommand(PlainCommand):
             raise Refused(sentence, id="files/refused", problems=error.problems) from error
 
 
-def add_project_argument(parser: ArgumentParser) -> None:
+def add_project_argument(parser: Arguments) -> None:
     """Add `--project`."""
     parser.add_argument("--project", help="slug of the project (default: the default project)")
 
 
-def add_strict_argument(parser: ArgumentParser) -> None:
+def add_strict_argument(parser: Arguments) -> None:
     """Add `--strict`."""
     parser.add_argument(
         "--strict",
@@ -45,7 +53,7 @@ def add_strict_argument(parser: ArgumentParser) -> None:
     )
 
 
-def add_summary_argument(parser: ArgumentParser) -> None:
+def add_summary_argument(parser: Arguments) -> None:
     """Add `--summary-file`."""
     parser.add_argument(
         "--summary-file",

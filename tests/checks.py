@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("evaluators", "scenarios", "runs", "evalhub")
 LOCKS = {
-    "requirements.lock": ("requirements.in",),
-    "requirements-dev.lock": ("requirements.in", "requirements-dev.in"),
+    "requirements.lock": ("pyproject.toml",),
+    "requirements-dev.lock": ("pyproject.toml", "requirements-dev.in"),
 }
 SERVER = {
     "EVALHUB_HOSTS": "evalhub.example",
@@ -60,8 +61,12 @@ def pinned(lock: Path) -> dict[str, Version]:
 
 
 def wanted(requirements: Path) -> Iterator[Requirement]:
-    """Yield what a requirements file asks for by itself."""
-    for line in requirements.read_text(encoding="utf-8").splitlines():
+    """Yield what a project or requirements file asks for by itself."""
+    content = requirements.read_text(encoding="utf-8")
+    if requirements.suffix == ".toml":
+        yield from map(Requirement, tomllib.loads(content)["project"]["dependencies"])
+        return
+    for line in content.splitlines():
         text = line.split(" #")[0].strip()
         if text and not text.startswith(("#", "-")):
             yield Requirement(text)

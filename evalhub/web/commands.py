@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+import textwrap
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, OutputWrapper
+from django.core.management.base import BaseCommand, CommandParser, DjangoHelpFormatter, OutputWrapper
 from django.db import OperationalError, ProgrammingError
 from django.db.models import Model
 
@@ -76,11 +77,51 @@ class Refused(Exception):
         self.problems = problems
 
 
-class PlainCommand(BaseCommand):
-    """Base of the commands: a subclass writes `arguments` and `work`."""
+class Arguments(Protocol):
+    """What arguments are added to: a parser, or a group of its help."""
+
+    def add_argument(self, *names: str, **options: Any) -> Any: ...
+
+
+HELP_WIDTH = 79
+"""Characters of a line of a command's description."""
+
+
+class _HelpFormatter(RawDescriptionHelpFormatter, DjangoHelpFormatter):
+    """Keeps the lines of the examples."""
+
+
+class HelpfulCommand(BaseCommand):
+    """Base of the commands whose help ends with examples and Django's own options."""
+
+    examples: tuple[str, ...] = ()
+    """Arguments of calls, each as one text."""
 
     # A check of every setting costs more than most commands; `manage.py check` and `up` do it.
     requires_system_checks = []
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        self._django_options: list[tuple[tuple[str, ...], dict[str, Any]]] = []
+        calls = "".join(f"\n  %(prog)s {each}".rstrip() for each in self.examples)
+        kwargs = {
+            "formatter_class": _HelpFormatter,
+            "epilog": f"examples:{calls}" if calls else None,
+            **kwargs,
+        }
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.description = textwrap.fill(self.help, HELP_WIDTH)
+        group = parser.add_argument_group("Django's options")
+        for names, options in self._django_options:
+            group.add_argument(*names, **options)
+        return parser
+
+    def add_base_argument(self, parser: ArgumentParser, *names: str, **options: Any) -> None:
+        """Keep Django's option for the end of the help."""
+        self._django_options.append((names, options))
+
+
+class PlainCommand(HelpfulCommand):
+    """Base of the commands that print one result: a subclass writes `arguments` and `work`."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")

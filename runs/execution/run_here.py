@@ -24,18 +24,23 @@ OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
 Ended = Callable[[int], None]
 """Called with the number of each run when it has ended."""
+Polled = Callable[[], object]
+"""Called every few tenths of a second while a launch runs."""
 
 
 class EndNotifier:
-    """Calls `ended` once for each run of a launch that has ended."""
+    """Calls `ended` once for each run of a launch that has ended, and `polled` each time it looks."""
 
-    def __init__(self, launch: Launch, ended: Ended | None) -> None:
+    def __init__(self, launch: Launch, ended: Ended | None, polled: Polled | None = None) -> None:
         self._launch = launch
         self._ended = ended
+        self._polled = polled
         self._notified: set[int] = set()
 
     def notify(self) -> None:
         """Report the runs that have ended since the last call."""
+        if self._polled is not None:
+            self._polled()
         if self._ended is None:
             return
         over = self._launch.runs.exclude(state__in=OPEN).exclude(pk__in=self._notified).order_by("pk")
@@ -44,13 +49,13 @@ class EndNotifier:
             self._notified.add(run_id)
 
 
-def run_here(launch: Launch, ended: Ended | None = None) -> None:
+def run_here(launch: Launch, ended: Ended | None = None, polled: Polled | None = None) -> None:
     """Prepare and execute the launch's runs in threads of this process.
 
     Ctrl-C cancels them: running agents stop, and finished trials are kept.
     """
     threads: list[lanes.LaneThread] = []
-    notifier = EndNotifier(launch, ended)
+    notifier = EndNotifier(launch, ended, polled)
     warned = False
     try:
         while waiting := _open_numbers(launch):

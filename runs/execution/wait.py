@@ -8,7 +8,7 @@ from collections.abc import Callable
 from django.conf import settings
 
 from runs.errors import NoWorker
-from runs.execution.run_here import POLL_SECONDS, Ended, EndNotifier, open_runs
+from runs.execution.run_here import POLL_SECONDS, Ended, EndNotifier, Polled, open_runs
 from runs.labels import waits_for
 from runs.models import Launch
 from runs.queue import claims
@@ -25,12 +25,13 @@ def wait_for(
     *,
     limit_seconds: float | None = None,
     notify: Callable[[str], object] | None = None,
+    polled: Polled | None = None,
 ) -> None:
     """Wait until workers have finished every run of the launch.
 
     Calls `notify` once if no worker is running. Raises `NoWorker` after `limit_seconds` without one; None: no limit.
     """
-    notifier = EndNotifier(launch, ended)
+    notifier = EndNotifier(launch, ended, polled)
     watch = _WorkerWatch(launch, limit_seconds, notify)
     while open_runs(launch).exists():
         watch.check()

@@ -88,7 +88,10 @@ def reference(run: Mapping[str, Any]) -> str:
     """Return one line with the run's number, suite and target."""
     parts = [f"{run['suite']} v{run['suite_version']}", f"on {run['target']}"]
     parts += [run["model"]] if run["model"] else []
-    parts += [f"guidance {run['guidance_name']}"] if run.get("guidance_name") else []
+    # Unnamed guidance is called "guidance 3".
+    parts += (
+        [f"guidance {run['guidance_name'].removeprefix('guidance ')}"] if run.get("guidance_name") else []
+    )
     return f"run {run['id']}: " + " · ".join(parts)
 
 

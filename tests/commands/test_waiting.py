@@ -109,7 +109,7 @@ def test_a_run_in_this_process_needs_the_labels_of_its_target(arguments, tmp_pat
 def test_with_a_worker_it_waits_however_long_a_run_takes(arguments):
     Worker.objects.create(name="eval-1")
     worker = in_thread(lambda: carry_late(2))
-    called = call(*arguments, "--wait-limit", "0.1")
+    called = call(*arguments, "--wait-limit", "0.1", "--quiet")
     worker.join()
     assert (called.code, called.err) == (0, "")
 
@@ -117,7 +117,7 @@ def test_with_a_worker_it_waits_however_long_a_run_takes(arguments):
 def test_it_names_the_full_disk_once(arguments):
     Worker.objects.create(name="eval-1", problem="Disk full at /data/work: no room.")
     worker = in_thread(lambda: carry_late(1))
-    called = call(*arguments, "--wait-limit", "0.1")
+    called = call(*arguments, "--wait-limit", "0.1", "--quiet")
     worker.join()
     assert (called.code, called.err.strip()) == (0, "Disk full at /data/work: no room.")
 

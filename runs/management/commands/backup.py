@@ -14,6 +14,7 @@ from scenarios.commands import EvalhubCommand, Refused, Result
 
 class Command(EvalhubCommand):
     help = "Copy the database, the stored files and the secret key to a folder while evalhub runs."
+    examples = ("/srv/backup/evalhub",)
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", help="created if missing; a second backup adds only new files")

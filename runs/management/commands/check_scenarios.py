@@ -66,6 +66,11 @@ def _prove(suites: Iterable[ParsedSuite]) -> dict[str, list[ScenarioSeal]]:
 
 class Command(EvalhubCommand):
     help = "Parse and lint scenario files: every problem with file and line. Stores nothing."
+    examples = (
+        "my-suite/",
+        "my-suite/ --strict",
+        "bundle.zip --prove",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or bundle")

@@ -11,6 +11,7 @@ from scenarios.commands import EvalhubCommand, Result, add_project_argument, cho
 
 class Command(EvalhubCommand):
     help = "Compute the verdicts of stored runs again: after an upgrade, or with new smallest effects."
+    examples = ("--project tools",)
 
     def arguments(self, parser: ArgumentParser) -> None:
         add_project_argument(parser)

@@ -34,6 +34,11 @@ FLIPS = {
 
 class Command(EvalhubCommand):
     help = "Compare run B with run A, measure by measure. Exits with 3 if B regressed."
+    examples = (
+        "11 12",
+        "11 12 --json",
+        "11 12 --summary-file -",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("a", type=int, metavar="A", help="run to compare with, such as a baseline")

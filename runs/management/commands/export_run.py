@@ -15,9 +15,13 @@ from scenarios.commands import EvalhubCommand, Refused, Result
 
 class Command(EvalhubCommand):
     help = "Export a run as EvalSuiteResult, AgentV JSONL, JUnit, CTRF or JSON, to a file or standard output."
+    examples = (
+        "12",
+        "12 --format junit --output results.xml",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("id", type=int)
+        parser.add_argument("id", type=int, metavar="RUN", help="number of the run")
         parser.add_argument("--format", choices=EXPORTS, default="json")
         parser.add_argument("--output", metavar="FILE", help="write to this file instead of standard output")
 

@@ -18,6 +18,10 @@ SIGNS = {True: "✓", False: "✗", None: "–"}
 
 class Command(EvalhubCommand):
     help = "Grade captured evidence against a scenario and print every score; nothing is stored."
+    examples = (
+        "evidence.json",
+        "evidence.json --json",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", metavar="FILE", help="the request as JSON (see Grading in docs/api.md)")

@@ -22,9 +22,13 @@ from scenarios.commands import (
 
 class Command(EvalhubCommand):
     help = "Import other programs' results as runs: EvalSuiteResult files, or AgentV's JSON lines."
+    examples = (
+        "results/*.json",
+        "results.jsonl --project tools",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("paths", nargs="+", metavar="PATH")
+        parser.add_argument("paths", nargs="+", metavar="PATH", help="file of results")
         add_project_argument(parser)
 
     def work(self, options: dict[str, Any]) -> Result:

@@ -28,6 +28,10 @@ from scenarios.imports import Imported, import_files
 
 class Command(EvalhubCommand):
     help = "Store scenario files, folders or bundles as versions of suites, and import their targets."
+    examples = (
+        "my-suite/",
+        "bundle.zip --project tools",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", help="file, folder or bundle")

@@ -23,6 +23,7 @@ _MARKS = (MARK, "Made up")
 
 class Command(EvalhubCommand):
     help = "Fill a separate project with generated runs. Nothing in them was measured: never cite them."
+    examples = ("--runs 100 --trials 20",)
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--runs", type=int, default=100, metavar="N")

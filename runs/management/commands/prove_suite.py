@@ -27,6 +27,7 @@ class Command(EvalhubCommand):
         "Prove a suite's newest version without a model: an agent that does nothing must fail each scenario, "
         "and its reference solution (solutions/<key>.sh) must pass. Exit 1 if one does not."
     )
+    examples = ("my-suite",)
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("suite", metavar="SUITE", help="slug of the suite")

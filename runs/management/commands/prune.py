@@ -20,6 +20,10 @@ class Command(EvalhubCommand):
         "Delete transcripts and artifacts of old runs, and files that no run uses anymore. "
         "Results stay: outcomes, scores, judgings, commands and trends."
     )
+    examples = (
+        "--older-than 90 --dry-run",
+        "--older-than 90",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

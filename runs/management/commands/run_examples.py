@@ -15,6 +15,7 @@ from scenarios.commands import FAILED, EvalhubCommand, Result
 
 class Command(EvalhubCommand):
     help = "Run the example suites and compare their outcomes with scenarios/examples/expected.yaml."
+    examples = ("--now",)
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--now", action="store_true", help="run in this process, without workers")

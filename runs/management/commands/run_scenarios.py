@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from argparse import ArgumentParser, ArgumentTypeError
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from pydantic import ValidationError
 
+from evalhub.teams.management.commands.signin_link import port_in_use
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import NAMES, Priority, priority_named
 from evalhub.web.numbers import counted
@@ -32,6 +35,7 @@ from runs.reports.files import (
     write_suite_result,
     write_summary,
 )
+from runs.reports.progress import Progress
 from runs.reports.regression_rule import RULES, VERDICT, has_regressed, rule_for
 from runs.reports.suite_result import suite_run
 from runs.reports.summary_markdown import run_summaries
@@ -39,6 +43,7 @@ from runs.reports.terminal import printed, terminal_of
 from runs.warehouse.baselines import check_choice
 from scenarios.commands import (
     REGRESSED,
+    Arguments,
     EvalhubCommand,
     Refused,
     Result,
@@ -52,15 +57,32 @@ from scenarios.commands import (
 
 class Command(EvalhubCommand):
     help = "Run scenario files or stored suites on targets, and print the results."
+    examples = (
+        "my-suite/ --targets targets.yaml --target my-agent --trials 3 --wait",
+        "my-suite --guidance AGENTS.md --fail-on-regression --now",
+        "my-suite --dry-run",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("suites", nargs="+", metavar="PATH-or-suite")
+        parser.add_argument(
+            "suites",
+            nargs="+",
+            metavar="PATH-or-suite",
+            help="file, folder or bundle, or the slug of a stored suite",
+        )
         add_project_argument(parser)
-        add_strict_argument(parser)
-        _add_what(parser)
-        _add_how(parser)
-        _add_where(parser)
-        _add_sources(parser)
+        mode = parser.add_mutually_exclusive_group()
+        mode.add_argument("--now", action="store_true", help="run in this process, without workers")
+        mode.add_argument("--wait", action="store_true", help="run through workers and wait")
+        mode.add_argument("--dry-run", action="store_true", help="print what would run, store nothing")
+        _add_scenarios(parser.add_argument_group("what to run"))
+        _add_targets(parser.add_argument_group("on what"))
+        _add_amount(parser.add_argument_group("how many, how long"))
+        _add_judge(parser.add_argument_group("judge"))
+        _add_comparison(parser.add_argument_group("compare with"))
+        _add_sources(parser.add_argument_group("values and tools"))
+        _add_labels(parser.add_argument_group("labels stored with the run"))
+        _add_output(parser.add_argument_group("output"))
 
     def work(self, options: dict[str, Any]) -> Result:
         try:
@@ -90,15 +112,10 @@ class Command(EvalhubCommand):
                 )
 
     def _execute(self, launch: Launch, options: dict[str, Any]) -> Result:
-        ended = _writer(options["output_dir"])
-        if options["now"]:
-            run_here.run_here(launch, ended)
-        elif options["wait"]:
-            limit = options["wait_limit"] or None
-            wait.wait_for(launch, ended, limit_seconds=limit, notify=self.stderr.write)
-        else:
+        if not options["now"] and not options["wait"]:
             ids = list(launch.runs.order_by("pk").values_list("pk", flat=True))
             return Result("\n".join(f"run {pk} is queued." for pk in ids), {"launch": launch.pk, "runs": ids})
+        self._follow(launch, options)
         runs = list(Run.objects.filter(launch=launch).order_by("pk"))
         whole = options["json"] or any(options[name] for name in DOCUMENT_FILES)
         documents = [run_document(run.pk) for run in runs] if whole else []
@@ -108,6 +125,33 @@ class Command(EvalhubCommand):
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
         text = "\n".join(printed(digest, terminal_of(self.stdout)) for digest in digests)
         return Result(text, {"launch": launch.pk, "runs": documents}, _exit_code(runs, digests, options))
+
+    def _note(self, text: str) -> None:
+        """Print a line on stderr that is no error."""
+        self.stderr.write(text, style_func=str)
+
+    def _follow(self, launch: Launch, options: dict[str, Any]) -> None:
+        """Run the launch here or wait for workers, and show the progress on stderr."""
+        ended = _writer(options["output_dir"])
+        progress: AbstractContextManager[Progress | None] = nullcontext()
+        if not options["quiet"]:
+            for run in launch.runs.select_related("suite_version__suite", "target").order_by("pk"):
+                self._note(_address(run))
+            terminal, verbose = self.stderr.isatty(), options["verbose"]
+            progress = Progress(launch, self._note, terminal=terminal, verbose=verbose)
+        with progress as shown:
+            polled = shown.update if shown else None
+            if options["now"]:
+                run_here.run_here(launch, ended, polled)
+            else:
+                limit = options["wait_limit"] or None
+                wait.wait_for(launch, ended, limit_seconds=limit, notify=self.stderr.write, polled=polled)
+
+
+def _address(run: Run) -> str:
+    """Return a line with a run and the address of its page."""
+    base = f"http://127.0.0.1:{port_in_use()}" if settings.EMBEDDED else settings.PUBLIC_URL
+    return f"run {run.pk}: {run.suite_version} on {run.target.name}: {base}/runs/{run.pk}/"
 
 
 def _refuse_without_results(options: dict[str, Any]) -> None:
@@ -137,63 +181,43 @@ def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str
     return run_here.exit_code(runs)
 
 
-def _add_what(parser: ArgumentParser) -> None:
-    parser.add_argument("--target", action="append", default=[], help="name of a target; repeatable")
-    parser.add_argument("--targets", metavar="FILE", help="targets file to import into the project")
-    parser.add_argument("--model", action="append", default=[], help="model for the target; repeatable")
-    parser.add_argument(
-        "--guidance", action="append", default=[], metavar="FILE-or-version", help="repeatable"
-    )
-    parser.add_argument(
+def _add_scenarios(group: Arguments) -> None:
+    group.add_argument(
         "--tags", action="append", default=[], help="comma-separated, any may match; repeat to require all"
     )
-    parser.add_argument("--tier", type=int, help="scenarios up to this tier")
-    parser.add_argument(
+    group.add_argument("--tier", type=int, help="scenarios up to this tier")
+    group.add_argument(
         "--only", action="append", default=[], metavar="KEY", help="key of a scenario; repeatable"
     )
-    parser.add_argument("--tool-version", default="", help="if no command reports it")
+    group.add_argument(
+        "--guidance",
+        action="append",
+        default=[],
+        metavar="FILE-or-version",
+        help="guidance in place of the suite's; repeat for a run with each",
+    )
+    add_strict_argument(group)
 
 
-def _add_how(parser: ArgumentParser) -> None:
-    parser.add_argument("--trials", type=int, default=1, help="trials per scenario (default: 1)")
-    parser.add_argument(
+def _add_targets(group: Arguments) -> None:
+    group.add_argument("--target", action="append", default=[], help="name of a target; repeatable")
+    group.add_argument("--targets", metavar="FILE", help="targets file to import into the project")
+    group.add_argument("--model", action="append", default=[], help="model for the target; repeatable")
+
+
+def _add_amount(group: Arguments) -> None:
+    group.add_argument("--trials", type=int, default=1, help="trials per scenario (default: 1)")
+    group.add_argument(
         "--concurrency", type=int, help="trials at once (default: the target's workers, else 1)"
     )
-    parser.add_argument(
+    group.add_argument(
         "--priority",
         choices=NAMES,
         default=Priority.NORMAL.label,
         help="which launches of the project get its lanes first (default: %(default)s)",
     )
-    parser.add_argument("--timeout-seconds", type=float, help="for scenarios that set no limit")
-    parser.add_argument(
-        "--threshold",
-        type=float,
-        help="lowest mean of evaluators that passes, 0 to 1 (default: the suite's, else 1)",
-    )
-    parser.add_argument("--no-judge", action="store_true", help="skip the judge")
-    parser.add_argument("--judge-model", default="", help="target or model to judge with")
-    parser.add_argument(
-        "--baseline",
-        default="",
-        metavar="RUN|last-pass",
-        help="run to compare with (default: the pinned baseline, else the newest finished run)",
-    )
-    parser.add_argument(
-        "--experiment", action="store_true", help="compare it, but never as a baseline or alert"
-    )
-    parser.add_argument("--fail-on-regression", action="store_true", help="exit with 3 if anything regressed")
-    parser.add_argument(
-        "--regression-rule",
-        choices=RULES,
-        help="verdict: a headline measure regressed; pass-fail: a scenario passed and no longer does"
-        " (default: pass-fail for eval files of tool-forge, else verdict)",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="print what would run, store nothing")
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--now", action="store_true", help="run in this process, without workers")
-    mode.add_argument("--wait", action="store_true", help="run through workers and wait")
-    parser.add_argument(
+    group.add_argument("--timeout-seconds", type=float, help="time limit of scenarios without one")
+    group.add_argument(
         "--wait-limit",
         type=_seconds,
         default=wait.WAIT_LIMIT_SECONDS,
@@ -202,41 +226,76 @@ def _add_how(parser: ArgumentParser) -> None:
     )
 
 
+def _add_judge(group: Arguments) -> None:
+    group.add_argument("--no-judge", action="store_true", help="skip the judge")
+    group.add_argument("--judge-model", default="", help="target or model to judge with")
+    group.add_argument(
+        "--threshold",
+        type=float,
+        help="lowest mean of evaluators that passes, 0 to 1 (default: the suite's, else 1)",
+    )
+
+
+def _add_comparison(group: Arguments) -> None:
+    group.add_argument(
+        "--baseline",
+        default="",
+        metavar="RUN|last-pass",
+        help="run to compare with (default: the pinned baseline, else the newest finished run)",
+    )
+    group.add_argument(
+        "--experiment", action="store_true", help="compare it, but never as a baseline or alert"
+    )
+    group.add_argument("--fail-on-regression", action="store_true", help="exit with 3 if anything regressed")
+    group.add_argument(
+        "--regression-rule",
+        choices=RULES,
+        help="verdict: a headline measure regressed; pass-fail: a scenario passed and no longer does"
+        " (default: pass-fail for eval files of tool-forge, else verdict)",
+    )
+
+
+def _add_labels(group: Arguments) -> None:
+    group.add_argument(
+        "--tool-version", default="", help="version of the tool, if no command of the suite reports it"
+    )
+    group.add_argument("--branch", default="", help="branch of the tool's repository")
+    group.add_argument("--commit", default="", help="commit of the tool's repository")
+    group.add_argument("--run-tag", action="append", default=[], help="tag of the run; repeatable")
+
+
+def _add_output(group: Arguments) -> None:
+    group.add_argument("--quiet", action="store_true", help="print no progress")
+    group.add_argument("--verbose", action="store_true", help="print a line for each trial on a terminal too")
+    group.add_argument("--json-file", metavar="FILE", help="write the run documents to this file")
+    group.add_argument("--junit-file", metavar="FILE", help="write JUnit XML to this file")
+    group.add_argument(
+        "--ctrf-file", metavar="FILE", help="write a Common Test Report (CTRF JSON) to this file"
+    )
+    add_summary_argument(group)
+    group.add_argument(
+        "--output-dir", metavar="FOLDER", help="write an EvalSuiteResult per run to this folder"
+    )
+
+
+def _add_sources(group: Arguments) -> None:
+    group.add_argument(
+        "--config", metavar="FILE", help="runner configuration of tool-forge; other options override it"
+    )
+    group.add_argument("--seed-manifest", metavar="FILE", help="values for {{seed:…}} (default: the suite's)")
+    group.add_argument(
+        "--snapshot", metavar="FILE|URL|command", help="values for {{snapshot:…}}, read just before the run"
+    )
+    group.add_argument(
+        "--tool-registry", metavar="FILE|URL|command", help="tools for staleness checks and stubs"
+    )
+
+
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 <= seconds < math.inf:
         raise ArgumentTypeError(f"{text} is not a number of seconds. Give 0 or more.")
     return seconds
-
-
-def _add_where(parser: ArgumentParser) -> None:
-    parser.add_argument("--branch", default="")
-    parser.add_argument("--commit", default="")
-    parser.add_argument("--run-tag", action="append", default=[], help="tag of the run; repeatable")
-    parser.add_argument("--json-file", metavar="FILE", help="write the run documents to this file")
-    parser.add_argument("--junit-file", metavar="FILE", help="write JUnit XML to this file")
-    parser.add_argument(
-        "--ctrf-file", metavar="FILE", help="write a Common Test Report (CTRF JSON) to this file"
-    )
-    add_summary_argument(parser)
-    parser.add_argument(
-        "--output-dir", metavar="FOLDER", help="write an EvalSuiteResult per run to this folder"
-    )
-
-
-def _add_sources(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--config", metavar="FILE", help="runner configuration of tool-forge; other options override it"
-    )
-    parser.add_argument(
-        "--seed-manifest", metavar="FILE", help="values for {{seed:…}} (default: the suite's)"
-    )
-    parser.add_argument(
-        "--snapshot", metavar="FILE|URL|command", help="values for {{snapshot:…}}, read just before the run"
-    )
-    parser.add_argument(
-        "--tool-registry", metavar="FILE|URL|command", help="tools for staleness checks and stubs"
-    )
 
 
 def _request(project: Project, options: dict[str, Any]) -> Request:

@@ -13,9 +13,13 @@ from scenarios.commands import EvalhubCommand, Refused, Result, acting_user
 
 class Command(EvalhubCommand):
     help = "Pin a finished run as the baseline of its suite and target."
+    examples = (
+        "12",
+        "12 --branch main",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("id", type=int, metavar="RUN")
+        parser.add_argument("id", type=int, metavar="RUN", help="number of the run")
         parser.add_argument("--branch", default="", help="only for runs of this branch")
 
     def work(self, options: dict[str, Any]) -> Result:

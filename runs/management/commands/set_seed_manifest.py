@@ -21,6 +21,10 @@ from scenarios.commands import (
 
 class Command(EvalhubCommand):
     help = "Store a project's seed manifest, for suites without their own. Without FILE, remove it."
+    examples = (
+        "seed.json",
+        "--project tools",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", nargs="?", metavar="FILE", help="JSON with the values of {{seed:…}}")

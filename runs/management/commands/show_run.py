@@ -14,9 +14,13 @@ from scenarios.commands import FAILED, EvalhubCommand, Refused, Result
 
 class Command(EvalhubCommand):
     help = "Print a run with its trials."
+    examples = (
+        "12",
+        "12 --json",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("id", type=int)
+        parser.add_argument("id", type=int, metavar="RUN", help="number of the run")
 
     def work(self, options: dict[str, Any]) -> Result:
         if not Run.objects.filter(pk=options["id"]).exists():

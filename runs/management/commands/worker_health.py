@@ -14,6 +14,7 @@ from scenarios.commands import EvalhubCommand, Refused, Result
 
 class Command(EvalhubCommand):
     help = "Exit with 0 if a worker on this machine sent a heartbeat in the last minute."
+    examples = ("",)
 
     def arguments(self, parser: ArgumentParser) -> None:
         pass

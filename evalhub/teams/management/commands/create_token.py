@@ -18,6 +18,7 @@ from evalhub.web.commands import PlainCommand, Refused, Result, fitting, number_
 
 class Command(PlainCommand):
     help = "Make an API token; its secret is printed once and cannot be read again."
+    examples = ("ci --role runner --days 90",)
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="what it is for, as the page of tokens shows it")

@@ -22,9 +22,10 @@ from evalhub.web.commands import PlainCommand, Refused, Result, fitting
 
 class Command(PlainCommand):
     help = "Make a user, or give one a role; the password is asked for, or read from standard input."
+    examples = ("grace --role author --email grace@example.com",)
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("name")
+        parser.add_argument("name", help="name to sign in with")
         parser.add_argument(
             "--project", help="slug of the project (default: the default project; made when missing)"
         )

@@ -23,6 +23,10 @@ class Command(PlainCommand):
     help = (
         "Print a link that signs somebody in: valid 15 minutes and once, also while passwords are throttled."
     )
+    examples = (
+        "",
+        "--user grace",
+    )
 
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -37,7 +41,7 @@ class Command(PlainCommand):
     def work(self, options: dict[str, Any]) -> Result:
         user = person(options["user"], "who the link signs in")
         if settings.EMBEDDED:
-            link = new_link(options["port"] or _port_in_use(), user)
+            link = new_link(options["port"] or port_in_use(), user)
         else:
             host = settings.ALLOWED_HOSTS[0].removeprefix(".")
             link = f"https://{host}{_path(user)}"
@@ -58,7 +62,7 @@ def sign_in_sentence(link: str) -> str:
     return f"Sign in: {link} (valid 15 minutes, once)"
 
 
-def _port_in_use() -> int:
+def port_in_use() -> int:
     file = settings.DATA_DIR / PORT_FILE
     text = file.read_text() if file.exists() else ""
     return int(text) if text.isdecimal() else DEFAULT_PORT

@@ -6,12 +6,12 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from evalhub.web.commands import HelpfulCommand
 
 
-class Command(BaseCommand):
+class Command(HelpfulCommand):
     help = "Print the OpenAPI document of the REST interface."
-    requires_system_checks = []
+    examples = ("",)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         # Taken because every command takes it; without it the document is JSON all the same.

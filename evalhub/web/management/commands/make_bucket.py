@@ -13,6 +13,7 @@ from evalhub.web.commands import PlainCommand, Refused, Result
 
 class Command(PlainCommand):
     help = "Make the bucket of EVALHUB_STORE where there is none."
+    examples = ("",)
 
     def arguments(self, parser: ArgumentParser) -> None:
         pass

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import connections
 
 from evalhub.broker import broker_directory, broker_program, write_broker_config
@@ -27,14 +27,18 @@ from evalhub.supervisor import Service, Supervisor, tie_to_parent
 from evalhub.teams.management.commands.signin_link import PORT_FILE, new_link, sign_in_sentence
 from evalhub.web import example_agent
 from evalhub.web.checks import TAG
-from evalhub.web.commands import HIGHEST_PORT, WRONG_USE, port_number
+from evalhub.web.commands import HIGHEST_PORT, WRONG_USE, HelpfulCommand, port_number
 
 LOOPBACK = "127.0.0.1"
 
 
-class Command(BaseCommand):
+class Command(HelpfulCommand):
     help = "Run evalhub on this machine: migrate, start every process, run the examples, serve the pages."
-    requires_system_checks = []
+    examples = (
+        "",
+        "--port 8001",
+        "--once",
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -99,7 +103,7 @@ class Command(BaseCommand):
         """Run the examples in a process of their own; return its exit code."""
         with tempfile.TemporaryFile() as document:
             examples = subprocess.Popen(
-                [sys.executable, "manage.py", "run_examples", *(["--json"] if self.json else [])],
+                [sys.executable, "-m", "evalhub", "run_examples", *(["--json"] if self.json else [])],
                 cwd=settings.BASE_DIR,
                 stdout=document if self.json else None,
                 preexec_fn=tie_to_parent,
@@ -190,7 +194,7 @@ def _broker_program() -> str:
 def _collect_static() -> None:
     """Collect static files when a source is newer than the manifest."""
     manifest = settings.STATIC_ROOT / "staticfiles.json"
-    sources = [path.stat().st_mtime for path in (settings.BASE_DIR / "static").rglob("*")]
+    sources = [path.stat().st_mtime for path in settings.STATICFILES_DIRS[0].rglob("*")]
     stamp = settings.STATIC_ROOT / ".version"
     known = stamp.read_text() if stamp.exists() else ""
     now = f"{settings.VERSION} {max(sources, default=0.0)}"
@@ -203,7 +207,7 @@ def _web(logs: Path, port: int) -> Service:
     argv = [sys.executable, "-m", "gunicorn", "evalhub.wsgi:application", "--bind", f"{LOOPBACK}:{port}"]
     argv += ["--worker-class", "evalhub.web.server.ThreadWorker", "--workers", "2", "--threads", "8"]
     argv += ["--graceful-timeout", "10", "--log-level", "warning", "--no-control-socket", "--preload"]
-    argv += ["--config", str(settings.BASE_DIR / "gunicorn.conf.py")]
+    argv += ["--config", str(settings.ASSETS / "gunicorn.conf.py")]
     # Threads that wait for the interpreter's lock gain nothing by memory pools of their own.
     return Service("web", argv, logs / "web.log", env={"MALLOC_ARENA_MAX": "1"})
 

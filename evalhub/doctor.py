@@ -1,0 +1,191 @@
+"""Examine an installation: what works, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import Error, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from evalhub.health import broker_problem
+from evalhub.web.commands import ensure_database
+from evalhub.web.numbers import counted
+from runs.containment.sandbox import MEANING, Level
+from runs.errors import RequestError
+from runs.queue.clock import database_now
+from runs.queue.disk import free_bytes, places, shortage
+from runs.queue.worker_registry import workers_online
+from runs.warehouse.store_identity import store_problems
+from runs.worker_settings import containment
+
+AGENTS = {
+    "codex": "npm install -g @openai/codex",
+    "claude": "npm install -g @anthropic-ai/claude-code",
+    "opencode": "npm install -g opencode-ai",
+}
+"""Coding agents by program, with the command that installs each."""
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "GEMINI_API_KEY")
+VERSION_SECONDS = 20.0
+MOST_CLOCK_SECONDS = 2.0
+"""Largest difference between the clocks of this machine and the database."""
+
+
+class State(StrEnum):
+    """How a part is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is known of one part of the installation."""
+
+    part: str
+    state: State
+    sentence: str
+    advice: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """Yield what each check finds; a check that breaks is a problem, and the others go on."""
+    for part, check in CHECKS.items():
+        try:
+            yield from check()
+        except (Error, ImproperlyConfigured, OSError, RequestError, ValueError) as error:
+            yield Finding(part, State.PROBLEM, f"{type(error).__name__}: {error}".splitlines()[0])
+
+
+def _database() -> Iterator[Finding]:
+    try:
+        ensure_database()
+        connection.ensure_connection()
+        executor = MigrationExecutor(connection)
+    except Error as error:
+        reason = str(error).strip().splitlines()[0]
+        yield Finding("database", State.PROBLEM, f"It does not answer: {reason}.", "Check DATABASE_URL.")
+        return
+    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if missing:
+        advice = "Run 'manage.py migrate'."
+        yield Finding("database", State.PROBLEM, f"{counted(len(missing), 'migration')} missing.", advice)
+    else:
+        name = settings.DATABASES["default"]["NAME"]
+        yield Finding("database", State.OK, f"{connection.display_name}, {name}.")
+
+
+def _clock() -> Iterator[Finding]:
+    difference = abs(database_now() - time.time())
+    if difference > MOST_CLOCK_SECONDS:
+        sentence = f"This machine and the database differ by {difference:.0f} s."
+        yield Finding("clock", State.WARNING, sentence, "Synchronise both with NTP.")
+    else:
+        yield Finding("clock", State.OK, "This machine and the database agree.")
+
+
+def _broker() -> Iterator[Finding]:
+    problem = broker_problem()
+    if not problem:
+        yield Finding("broker", State.OK, "It answers.")
+    elif settings.BROKER_URL:
+        yield Finding("broker", State.PROBLEM, problem, "Start it, or correct EVALHUB_BROKER_URL.")
+    else:
+        yield Finding("broker", State.WARNING, "The embedded broker is not running.", "'make run' starts it.")
+
+
+def _workers() -> Iterator[Finding]:
+    online, problem = workers_online()
+    if not online:
+        advice = "'make run' starts one." if settings.EMBEDDED else "Start one with 'make worker'."
+        yield Finding("workers", State.WARNING, "No worker is running.", advice)
+    elif problem:
+        yield Finding("workers", State.PROBLEM, problem)
+    else:
+        yield Finding("workers", State.OK, f"{online} running.")
+
+
+def _sandbox() -> Iterator[Finding]:
+    found = containment()
+    if problem := found.agent_problem:
+        sentence, _, advice = problem.partition(". ")
+        yield Finding("sandbox", State.PROBLEM, f"{sentence}.", advice)
+    elif found.level is Level.BWRAP:
+        yield Finding("sandbox", State.OK, f"{found.level}: {MEANING[found.level]}")
+    else:
+        advice = "Install bubblewrap and allow user namespaces to hide the worker from agents."
+        yield Finding("sandbox", State.WARNING, f"{found.level}: {MEANING[found.level]}", advice)
+
+
+def _agents() -> Iterator[Finding]:
+    for program, install in AGENTS.items():
+        path = shutil.which(program)
+        if path is None:
+            yield Finding("agents", State.OK, f"{program}: not installed.", f"'{install}' installs it.")
+        elif version := _version(path):
+            yield Finding("agents", State.OK, f"{program}: {version}, {path}.")
+        else:
+            advice = f"Run '{path} --version' to see why, or install it again: {install}"
+            yield Finding("agents", State.WARNING, f"{program}: {path} does not start.", advice)
+
+
+def _version(path: str) -> str:
+    """Return the first line that a program prints for `--version`; empty if it fails."""
+    try:
+        done = subprocess.run(
+            [path, "--version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=VERSION_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return next(iter(done.stdout.strip().splitlines()), "") if done.returncode == 0 else ""
+
+
+def _keys() -> Iterator[Finding]:
+    present = [name for name in KEYS if os.environ.get(name)]
+    if present:
+        yield Finding("keys", State.OK, f"Set: {', '.join(present)}.")
+    else:
+        advice = f"Set one such as {KEYS[0]} to ask models or judge with them."
+        yield Finding("keys", State.OK, "No key of a model provider is set.", advice)
+
+
+def _disk() -> Iterator[Finding]:
+    problem = shortage()
+    free = min(map(free_bytes, places()))
+    text = f"{free / 1e9:.1f} GB free in {settings.DATA_DIR}."
+    yield Finding("disk", State.PROBLEM, problem) if problem else Finding("disk", State.OK, text)
+
+
+def _files() -> Iterator[Finding]:
+    problems = store_problems()
+    for problem in problems:
+        yield Finding("files", State.PROBLEM, problem)
+    if not problems:
+        yield Finding("files", State.OK, "Web and workers use the same store.")
+
+
+CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {
+    "database": _database,
+    "clock": _clock,
+    "broker": _broker,
+    "workers": _workers,
+    "sandbox": _sandbox,
+    "agents": _agents,
+    "keys": _keys,
+    "disk": _disk,
+    "files": _files,
+}

@@ -1,0 +1,68 @@
+"""`doctor`: what it finds here, and what it says when something is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def doctor(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    left = ("DATABASE_URL", "EVALHUB_BROKER_URL", "DJANGO_SETTINGS_MODULE", "OPENAI_API_KEY")
+    env = {name: value for name, value in os.environ.items() if name not in left}
+    argv = [sys.executable, "manage.py", "doctor", *words]
+    return subprocess.run(
+        argv,
+        cwd=ROOT,
+        env={**env, "EVALHUB_DATA": str(folder / "data"), **more},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_it_names_each_part_and_what_to_do(tmp_path: Path) -> None:
+    program(tmp_path / "bin", "codex", "echo codex-cli 0.61.0")
+    program(tmp_path / "bin", "claude", "exit 3")
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    done = doctor(tmp_path, "--json", PATH=path, OPENAI_API_KEY="sk-not-printed")
+    document = json.loads(done.stdout)
+    found = {}
+    for each in document["findings"]:
+        found.setdefault(each["part"], []).append((each["state"], each["sentence"], each["advice"]))
+    assert (done.returncode, document["ok"]) == (0, True)
+    assert found["database"][0][0] == "ok"
+    assert found["workers"] == [("warning", "No worker is running.", "'make run' starts one.")]
+    assert found["broker"][0][1] == "The embedded broker is not running."
+    assert found["keys"] == [("ok", "Set: OPENAI_API_KEY.", "")]
+    assert "sk-not-printed" not in done.stdout
+    codex, claude, _ = found["agents"]
+    assert codex[1] == f"codex: codex-cli 0.61.0, {tmp_path / 'bin' / 'codex'}."
+    assert claude[0] == "warning"
+    assert "--version' to see why" in claude[2]
+    assert {"clock", "sandbox", "disk", "files"} <= found.keys()
+
+
+def test_a_database_that_is_away_is_a_problem_and_the_rest_goes_on(tmp_path: Path) -> None:
+    settings = {
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+        "EVALHUB_BROKER_URL": "redis://127.0.0.1:1/0",
+        "EVALHUB_SECRET_KEY": "x" * 60,
+    }
+    done = doctor(tmp_path, **settings)
+    assert done.returncode == 1
+    assert "✗ database  It does not answer:" in done.stdout
+    assert "✗ broker    The broker does not answer: ConnectionError. Start it" in done.stdout
+    assert "disk      " in done.stdout
+    assert "Traceback" not in done.stderr
