@@ -29,6 +29,7 @@ from runs.api import (
     proofs,
     results,
     runs,
+    search,
     targets,
     trials,
     uploads,
@@ -50,6 +51,7 @@ PROJECT_ROUTERS = (
     alerts.router,
     notifications.router,
     grading.router,
+    search.router,
     proofs.router,
     teams.tokens,
 )

@@ -20,7 +20,7 @@ from runs.pages.regressions.views import alert_triage, regressions
 from runs.pages.results.views import run_download, run_import
 from runs.pages.run.baseline_views import baseline_set, baseline_unset
 from runs.pages.run.views import run_cancel, run_detail, run_list, run_progress, short_run, short_trial
-from runs.pages.search.search_results import search
+from runs.pages.search.views import search
 from runs.pages.suites.upload_views import suite_upload
 from runs.pages.suites.views import suite_detail, suite_difference, suite_list, suite_prove
 from runs.pages.targets.views import (

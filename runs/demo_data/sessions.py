@@ -27,6 +27,7 @@ _UNKNOWN_FLAG = "error: unexpected argument '{}' found\n\n  tip: a similar argum
 class Session:
     """A transcript with derived values, computed once for all trials that share it."""
 
+    transcript: Transcript
     packed: bytes
     events: int
     interaction: Interaction
@@ -50,6 +51,7 @@ def session(tool: int, place: int, failures: int, passed: bool, variant: int) ->
     evidence = Evidence(transcript, tool=Tool(binary=tested.binary), exit_code=0)
     interaction = evidence.interaction
     return Session(
+        transcript=transcript,
         packed=TranscriptRecord.pack(transcript),
         events=len(events),
         interaction=interaction,

@@ -18,7 +18,17 @@ from runs.demo_data.sessions import Session
 from runs.demo_data.story import GUIDANCE_STEPS, Chapter, chapters, difficulties
 from runs.demo_data.trials import DemoTrial, demo_trial
 from runs.execution.trial_result import columns, command_row, judging_row, total_cost
-from runs.models import Artifact, CommandRecord, JudgingRecord, Launch, Run, Target, TranscriptRecord, Trial
+from runs.models import (
+    Artifact,
+    CommandRecord,
+    JudgingRecord,
+    Launch,
+    Run,
+    SearchEntry,
+    Target,
+    TranscriptRecord,
+    Trial,
+)
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.queue import statements
@@ -26,6 +36,7 @@ from runs.targets.import_targets import import_targets
 from runs.warehouse.baselines import set_baseline
 from runs.warehouse.comparison import compare_with_baseline
 from runs.warehouse.rollups import write_rollups
+from runs.warehouse.search_index import entry, facets_of
 from scenarios.imports import Imported, import_files
 from scenarios.models import Guidance, ScenarioVersion
 
@@ -113,7 +124,7 @@ def _store_run(stage: Stage, chapter: Chapter, number: int, rng: Random, by: Use
     ]
     run = _run(stage, chapter, trials, rng, by)
     keys = _store_trials(run, versions, trials)
-    _store_parts(list(zip(keys, trials, strict=True)))
+    _store_parts(run, list(zip(keys, trials, strict=True)))
     write_rollups(run)
     compare_with_baseline(run)
     if chapter.number % PIN_EVERY < len(TOOLS) * len(TARGETS):
@@ -192,7 +203,7 @@ def _store_trials(run: Run, versions: Sequence[ScenarioVersion], trials: Sequenc
     return [trial.pk for trial in Trial.objects.bulk_create(rows, batch_size=500)]
 
 
-def _store_parts(trials: Sequence[tuple[int, DemoTrial]]) -> None:
+def _store_parts(run: Run, trials: Sequence[tuple[int, DemoTrial]]) -> None:
     statements.insert(TranscriptRecord, [_transcript(pk, each) for pk, each in _with_sessions(trials)])
     commands = [
         command_row(pk, command)
@@ -209,6 +220,21 @@ def _store_parts(trials: Sequence[tuple[int, DemoTrial]]) -> None:
     statements.insert(JudgingRecord, judged)
     artifacts = [{"trial": pk, **vars(kept)} for pk, each in trials for kept in each.result.artifacts]
     statements.insert(Artifact, artifacts)
+    facets = {outcome: facets_of(run.pk, outcome) for outcome in {each.result.outcome for _, each in trials}}
+    statements.insert(SearchEntry, [_entry(pk, each, facets[each.result.outcome]) for pk, each in trials])
+
+
+def _entry(pk: int, trial: DemoTrial, facets: str) -> dict[str, Any]:
+    result = trial.result
+    judged = [score.judging for score in (result.evaluation.scores if result.evaluation else ())]
+    return entry(
+        pk,
+        facets,
+        transcript=trial.session.transcript if trial.session else None,
+        judgings=[judging for judging in judged if judging],
+        answer=result.answer,
+        error=result.error,
+    )
 
 
 def _with_sessions(trials: Sequence[tuple[int, DemoTrial]]) -> Iterator[tuple[int, Session]]:

@@ -19,6 +19,7 @@ from runs.queue.retry import retry_when_lost
 from runs.queue.transactions import write_transaction
 from runs.warehouse import comparison
 from runs.warehouse.rollups import write_rollups
+from runs.warehouse.search_index import entry, facets_of, write_entry
 
 
 def record(claim: Claim, result: TrialResult) -> bool:
@@ -66,11 +67,12 @@ def _store(claim: Claim, result: TrialResult, values: Mapping[str, Any]) -> int 
     if not statements.write_trial(claim.trial_id, claim.token, values):
         return None
     if not result.cancelled:
-        _store_parts(claim.trial_id, result)
+        _store_parts(claim, result)
     return _count(claim.run_id, result)
 
 
-def _store_parts(trial_id: int, result: TrialResult) -> None:
+def _store_parts(claim: Claim, result: TrialResult) -> None:
+    trial_id = claim.trial_id
     if result.transcript is not None:
         row = {
             "trial": trial_id,
@@ -84,6 +86,16 @@ def _store_parts(trial_id: int, result: TrialResult) -> None:
     judgings = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]
     statements.insert(JudgingRecord, [judging_row(trial_id, score) for score in judgings])
     statements.insert(Artifact, [{"trial": trial_id, **vars(kept)} for kept in result.artifacts])
+    write_entry(
+        entry(
+            trial_id,
+            facets_of(claim.run_id, result.outcome),
+            transcript=result.transcript,
+            judgings=[score.judging for score in judgings if score.judging],
+            answer=result.answer,
+            error=result.error,
+        )
+    )
 
 
 def _count(run_id: int, result: TrialResult) -> int:

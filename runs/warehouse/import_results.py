@@ -18,6 +18,7 @@ from runs.models.trial import TrialState
 from runs.warehouse import comparison
 from runs.warehouse.external_results import ExternalRun, ExternalTrial, read_results
 from runs.warehouse.rollups import write_rollups
+from runs.warehouse.search_index import BATCH, index_trials
 from scenarios.formats.parsed import ParsedSuite
 from scenarios.imports import store_suite
 from scenarios.models import ScenarioVersion, Suite, SuiteVersion
@@ -130,7 +131,9 @@ def _store_trials(run: Run, version: SuiteVersion, trials: tuple[ExternalTrial, 
         index = seen.get(trial.key, 0)
         seen[trial.key] = index + 1
         rows.append(_row(run, versions[trial.key], trial, index, position))
-    Trial.objects.bulk_create(rows, batch_size=500)
+    stored = Trial.objects.bulk_create(rows, batch_size=500)
+    for start in range(0, len(stored), BATCH):
+        index_trials([trial.pk for trial in stored[start : start + BATCH]])
 
 
 def _row(run: Run, version: ScenarioVersion, trial: ExternalTrial, index: int, position: int) -> Trial:

@@ -151,6 +151,7 @@ OPERATIONS: dict[str, Operation] = {
         "runner", {"polarity": "positive", "position": 0, "word": "agree"}
     ),
     "GET /reviews": Operation("viewer"),
+    "GET /search": Operation("viewer", query="?q=x"),
     "GET /measures": Operation("viewer"),
     "GET /trends": Operation("viewer", query="?suite=basics"),
     "GET /compare": Operation("viewer", query="?runs={run_id}"),

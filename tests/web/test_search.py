@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import make_project, make_run, make_suite
+from evaluators.model import Event, Transcript
+from runs.warehouse.search_index import entry, facets_of, write_entry
+from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.web.html import parse
 
 ADDRESS = "/p/tools/search/"
@@ -59,7 +61,7 @@ def test_it_finds_nothing_of_another_project(signed_in, run):
 
 def test_it_shows_that_nothing_matches(signed_in, run):
     page = parse(signed_in().get(ADDRESS, {"q": "<b>zebra</b>"}))
-    assert "No run, suite or scenario contains “<b>zebra</b>”." in page
+    assert "No trial, run, suite or scenario contains “<b>zebra</b>”." in page
 
 
 def test_it_asks_what_to_look_for(signed_in):
@@ -72,6 +74,72 @@ def test_the_box_of_every_page_leads_here(signed_in):
 
 def test_it_makes_few_queries(signed_in, run, django_assert_max_num_queries):
     client = signed_in()
-    # Session, user, access, four of the reader, the menu's projects, the untriaged.
-    with django_assert_max_num_queries(9):
+    # Session, user, access, six of the results, the filters, the menu's projects, the untriaged.
+    with django_assert_max_num_queries(12):
         client.get(ADDRESS, {"q": "basics"})
+
+
+def stored(run, outcome="fail", **texts):
+    """Return a trial of a run with its search entry."""
+    trial = make_trial(run, "create", outcome=outcome)
+    events = tuple(Event("tool_call", command=line) for line in texts.pop("commands", ()))
+    facets = facets_of(run.pk, outcome)
+    write_entry(
+        entry(
+            trial.pk,
+            facets,
+            transcript=Transcript(events=events),
+            judgings=[],
+            answer=texts.get("answer", ""),
+        )
+    )
+    return trial
+
+
+def test_trials_are_found_with_their_passage(signed_in, run):
+    trial = stored(run, commands=["taskmgr deploy --env <prod>"])
+    page = parse(signed_in("viewer").get(ADDRESS, {"q": "deploy"}))
+    section = page.region("Trials")
+    assert section.link("create").address == f"/p/tools/trials/{trial.pk}/"
+    assert "Basics on local, run" in section.text
+    assert "taskmgr deploy --env <prod>" in section.text
+
+
+def test_filters_leave_trials_only(signed_in, run):
+    stored(run, commands=["taskmgr deploy nightly"])
+    page = parse(signed_in("viewer").get(ADDRESS, {"q": "nightly", "outcome": "fail"}))
+    assert page.headings == ["Search", "Trials"]
+    page = parse(signed_in("viewer").get(ADDRESS, {"q": "nightly", "outcome": "error"}))
+    assert "No trial contains “nightly” and matches these filters." in page.text
+
+
+def test_many_trials_are_shown_in_pages(signed_in, run):
+    for number in range(25):
+        stored(run, commands=[f"taskmgr deploy {number}"])
+    client = signed_in("viewer")
+    first = parse(client.get(ADDRESS, {"q": "deploy"}))
+    second = parse(client.get(first.link("More matches").address.replace("?", f"{ADDRESS}?", 1)))
+    assert second.region("Trials").count("taskmgr deploy") == 5
+    assert "page=1" in second.link("Better matches").address
+
+
+@pytest.mark.parametrize("page", ["0", "-1", "x", "９", "99999999999999999999"])
+def test_an_odd_page_number_is_no_error(signed_in, run, page):
+    stored(run, commands=["taskmgr deploy"])
+    assert signed_in("viewer").get(ADDRESS, {"q": "deploy", "page": page}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "q", ['"', "-", "***", "AND OR NOT NEAR", "a" * 900, "'; --", "{commands} : x", "col:x"]
+)
+def test_an_odd_query_is_no_error(signed_in, run, q):
+    assert signed_in("viewer").get(ADDRESS, {"q": q}).status_code == 200
+
+
+def test_found_trials_are_a_table_as_csv(signed_in, run):
+    trial = stored(run, commands=["taskmgr deploy"])
+    response = signed_in("viewer").get(ADDRESS, {"q": "deploy", "format": "csv"})
+    lines = b"".join(response.streaming_content).decode().splitlines()
+    assert lines[0].startswith("trial,run,suite,scenario,index,outcome")
+    assert lines[1].startswith(f"{trial.pk},{run.pk},basics,create,0,fail,local,")
+    assert "commands,taskmgr deploy" in lines[1]

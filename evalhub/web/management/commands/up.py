@@ -92,7 +92,8 @@ class Command(HelpfulCommand):
 
     def _migrate(self) -> None:
         call_command("migrate", verbosity=0, interactive=False)
-        call_command("compare_again", "--old", stdout=io.StringIO())
+        for name, *words in (("compare_again", "--old"), ("index_search",)):
+            call_command(name, *words, stdout=io.StringIO())
         connections.close_all()
 
     def _wait(self, supervisor: Supervisor, ready: Any, name: str, logs: Path) -> None:
