@@ -19,7 +19,8 @@ from runs.pages.prices.views import price_list, price_remove
 from runs.pages.regressions.views import alert_triage, regressions
 from runs.pages.results.views import run_download, run_import
 from runs.pages.run.baseline_views import baseline_set, baseline_unset
-from runs.pages.run.views import run_cancel, run_detail, run_list, run_progress, short_run, short_trial
+from runs.pages.run.views import run_cancel, run_detail, run_progress, short_run, short_trial
+from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
 from runs.pages.suites.upload_views import suite_upload
 from runs.pages.suites.views import suite_detail, suite_difference, suite_list, suite_prove
@@ -44,9 +45,12 @@ project_urls = [
     path("suites/<slug:suite>/difference/", suite_difference, name="suite-difference"),
     path("suites/<slug:suite>/prove/", suite_prove, name="suite-prove"),
     path("runs/", run_list, name="run-list"),
+    path("runs/views/", view_save, name="view-save"),
+    path("runs/views/<int:pk>/delete/", view_delete, name="view-delete"),
     path("runs/new/", run_new, name="run-new"),
     path("runs/import/", run_import, name="run-import"),
     path("runs/<int:pk>/", run_detail, name="run-detail"),
+    path("runs/<int:pk>/tags/", run_tags, name="run-tags"),
     path("runs/<int:pk>/baseline/", baseline_set, name="baseline-set"),
     path("runs/<int:pk>/download/<slug:name>/", run_download, name="run-download"),
     path("baselines/<int:pk>/unset/", baseline_unset, name="baseline-unset"),

@@ -29,6 +29,7 @@ ACTIONS = {
     "review": "reviewed",
     "run.cancel": "cancelled",
     "run.request": "started",
+    "run.tags": "changed the tags of",
     "sign-in.link": "signed in with a link",
     "suite.prove": "proved the suite",
     "suite.upload": "uploaded the suite",
@@ -37,6 +38,8 @@ ACTIONS = {
     "target.check": "checked the target",
     "target.reject": "rejected the target",
     "target.remove": "removed the target",
+    "view.delete": "removed the team's view",
+    "view.save": "saved the team's view",
     "token.create": "created the token",
     "token.revoke": "revoked the token",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from ninja import Path, Query, Router, Status
@@ -15,6 +16,7 @@ from evalhub.web.rest.errors import ApiError, answers, not_found
 from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
 from evalhub.web.timestamps import moment
+from evaluators.regression import ChangeVerdict
 from runs.api.lookup import find_run
 from runs.api.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
 from runs.errors import RequestError
@@ -26,29 +28,54 @@ from runs.planning.inputs import newest_version
 from runs.planning.request import Request, request_runs
 from runs.reports.document import run_document, run_json
 from runs.sources.reading import registry_from
+from runs.warehouse.address_filters import MOST_VALUES
 from runs.warehouse.baselines import check_choice
 from runs.warehouse.run_filters import RunListFilters
 from runs.warehouse.run_list import page_of_runs
+from runs.warehouse.run_tags import checked_tags, set_tags
 from scenarios.models import Guidance, SuiteVersion
 
 router = Router(tags=["runs"])
 
 
+Several = Annotated[list[Text], Field(max_length=MOST_VALUES)]
+RunStates = list[Literal["pass", "fail", "error", "open", "cancelled"]]
+
+
 class RunFilters(Cursor):
-    """Filters of the list of runs; omitted ones match every run."""
+    """Filters of the list of runs; omitted ones match every run. Repeat one to match any of several values."""
 
     q: Text = ""
-    suite: Text = ""
-    target: Text = ""
-    model: Text = ""
-    tool_version: Text = ""
-    guidance: Key | None = None
-    tag: Text = ""
-    state: Literal["", "pass", "fail", "error", "open", "cancelled"] = ""
+    suite: Several = []
+    target: Several = []
+    model: Several = []
+    tool_version: Several = []
+    guidance: Annotated[list[Key], Field(max_length=MOST_VALUES)] = []
+    tag: Several = []
+    verdict: list[ChangeVerdict] = []
+    state: RunStates = []
+    by: Several = []
+    """Names of the people who started it."""
+    since: date | None = None
+    """First day of the request, in UTC."""
+    until: date | None = None
+    """Last day."""
 
     def filters(self) -> RunListFilters:
-        given = self.model_dump(exclude={"cursor", "limit", "guidance"})
-        return RunListFilters(**given, guidance=str(self.guidance or ""))
+        return RunListFilters(
+            q=self.q,
+            suite=tuple(self.suite),
+            target=tuple(self.target),
+            model=tuple(self.model),
+            tool_version=tuple(self.tool_version),
+            guidance=tuple(map(str, self.guidance)),
+            tag=tuple(self.tag),
+            verdict=tuple(verdict.value for verdict in self.verdict),
+            state=tuple(self.state),
+            by=tuple(self.by),
+            since=self.since.isoformat() if self.since else "",
+            until=self.until.isoformat() if self.until else "",
+        )
 
 
 class SuiteChoice(Given):
@@ -136,6 +163,21 @@ def get_run(request: ApiRequest, run_id: Path[Key], query: Query[Expand]) -> dic
     """Get one run; with `expand=trials` also its trials, with the scores of every layer."""
     run = find_run(request, run_id)
     return run_document(run.pk) if query.expand else {"run": run_json(run)}
+
+
+class TagsIn(Given):
+    """A run's new tags; with `was`, only if its tags are still these."""
+
+    tags: Names
+    was: Names | None = None
+
+
+@router.patch("/runs/{run_id}", auth=Bearer("run"), response=answers(RunOut))
+def change_run(request: ApiRequest, run_id: Path[Key], given: TagsIn) -> dict[str, Any]:
+    """Change a run's tags. With `was`, tags that somebody changed in between are refused."""
+    run = find_run(request, run_id)
+    set_tags(run, checked_tags(given.tags), was=given.was, by=request.access.user)
+    return run_json(find_run(request, run_id))
 
 
 @router.post("/runs/{run_id}/cancel", auth=Bearer("run"), response=answers(RunOut))

@@ -10,6 +10,7 @@ from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
 from runs.models.proof import ScenarioProof, SuiteProof
 from runs.models.run import Launch, Run, RunSlot
+from runs.models.saved_view import SavedView
 from runs.models.search import SearchEntry
 from runs.models.target import Target, TargetSlot, TargetVersion
 from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial
@@ -36,6 +37,7 @@ __all__ = [
     "RunDigest",
     "RunMeasure",
     "RunSlot",
+    "SavedView",
     "ScenarioProof",
     "SearchEntry",
     "SubcommandMeasure",

@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Self
+from dataclasses import MISSING, Field, dataclass, fields, replace
+from typing import Any, Self
 
 from django.http import QueryDict
 
 LONGEST = 200
 """Maximum characters of a filter."""
+MOST_VALUES = 50
+"""Maximum values of one filter."""
 
 
 @dataclass(frozen=True)
 class AddressFilters:
-    """A list's filters by query parameter; an empty text is no filter."""
+    """A list's filters by query parameter; an empty text or tuple is no filter.
+
+    A field that is a tuple takes several values, of which any may match.
+    """
 
     @classmethod
     def of(cls, query: QueryDict) -> Self:
         """Read the filters of a query string; ignore everything else."""
-        return cls(**{each.name: query.get(each.name, "").strip()[:LONGEST] for each in fields(cls)})
+        return cls(**{each.name: _value(each, query) for each in fields(cls)})
 
     @property
     def in_force(self) -> list[tuple[str, str]]:
-        """Return name and value of the active filters, in the form's order."""
-        return [(each.name, getattr(self, each.name)) for each in fields(self) if getattr(self, each.name)]
+        """Return name and value of the active filters, in the form's order; each of several values by itself."""
+        found: list[tuple[str, str]] = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            found += [(each.name, one) for one in ((value,) if isinstance(value, str) else value) if one]
+        return found
 
-    def without(self, name: str) -> Self:
-        """Return the filters without one of them."""
-        return replace(self, **{name: ""})
+    def without(self, name: str, value: str | None = None) -> Self:
+        """Return the filters without one of them, or without one of its values."""
+        current = getattr(self, name)
+        if isinstance(current, str):
+            return replace(self, **{name: ""})
+        left = () if value is None else tuple(one for one in current if one != value)
+        return replace(self, **{name: left})
+
+
+def _value(field: Field[Any], query: QueryDict) -> str | tuple[str, ...]:
+    if field.default is MISSING or not isinstance(field.default, tuple):
+        return query.get(field.name, "").strip()[:LONGEST]
+    given = (value.strip()[:LONGEST] for value in query.getlist(field.name))
+    return tuple(dict.fromkeys(filter(None, given)))[:MOST_VALUES]

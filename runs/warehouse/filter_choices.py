@@ -12,8 +12,9 @@ from runs.models import Run, Target
 from scenarios.models import Guidance, Suite
 
 RECENT = 100
-"""Recent runs whose models, tool versions and tags are offered."""
+"""Recent runs whose models, tool versions, tags and people are offered."""
 MOST_GUIDANCE = 100
+MOST_TAGS = 30
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,13 @@ class Choices:
     """Newest runs first."""
     guidance: list[tuple[int, str]]
     tags: list[tuple[str, int]]
+    """The most frequent first."""
+    people: list[str]
+
+    @property
+    def tag_names(self) -> list[str]:
+        """Return the tags by name."""
+        return sorted(tag for tag, _ in self.tags)
 
 
 def choices(project: Project) -> Choices:
@@ -35,20 +43,21 @@ def choices(project: Project) -> Choices:
     Models, tool versions and tags come from its recent runs, so the cost stays constant.
     """
     recent = list(_recent(project.pk))
-    tags = Counter(tag for _, _, tags in recent for tag in tags)
+    tags = Counter(tag for _, _, tags, _ in recent for tag in tags)
     return Choices(
         list(_suites(project.pk)),
         list(target_names(project.pk)),
-        sorted({model for model, _, _ in recent if model}),
-        list(dict.fromkeys(version for _, version, _ in recent if version)),
+        sorted({model for model, *_ in recent if model}),
+        list(dict.fromkeys(version for _, version, *_ in recent if version)),
         [(pk, name or f"guidance {number}") for pk, name, number in _guidance(project.pk)],
-        tags.most_common(8),
+        tags.most_common(MOST_TAGS),
+        sorted({name for *_, name in recent if name}),
     )
 
 
-def _recent(project: int) -> QuerySet[Run, tuple[str, str, list[str]]]:
+def _recent(project: int) -> QuerySet[Run, tuple[str, str, list[str], str | None]]:
     runs = Run.objects.filter(project=project).order_by("-pk")
-    return runs.values_list("model", "tool_version", "tags")[:RECENT]
+    return runs.values_list("model", "tool_version", "tags", "by__username")[:RECENT]
 
 
 def _suites(project: int) -> QuerySet[Suite, tuple[str, str]]:

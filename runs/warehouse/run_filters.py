@@ -55,69 +55,93 @@ STATES = (
 )
 VERDICTS = [(verdict.value, verdict.label) for verdict in ChangeVerdict]
 OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
-WORDS = {"q": "text", "tool_version": "tool version"}
+DAYS = ("since", "until")
+WORDS = {"q": "text", "tool_version": "tool version", "by": "started by"}
 """Filters whose labels differ from their query parameters."""
 
 
 @dataclass(frozen=True)
 class RunListFilters(AddressFilters):
-    """Filters of a query string; an empty text is no filter."""
+    """Filters of a query string; an empty one matches every run, and any of several values may match."""
 
     q: str = ""
-    suite: str = ""
-    target: str = ""
-    model: str = ""
-    tool_version: str = ""
-    guidance: str = ""
-    tag: str = ""
-    verdict: str = ""
-    """A `ChangeVerdict` against the baseline."""
-    state: str = ""
-    """An outcome, or `open`, or `cancelled`."""
+    suite: tuple[str, ...] = ()
+    target: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    tool_version: tuple[str, ...] = ()
+    guidance: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    verdict: tuple[str, ...] = ()
+    """`ChangeVerdict` against the baseline."""
+    state: tuple[str, ...] = ()
+    """Outcomes, `open` and `cancelled`."""
+    by: tuple[str, ...] = ()
+    """Names of the people who started it."""
     since: str = ""
     """Earliest day of the request, as 2026-11-09, in UTC."""
+    until: str = ""
+    """Latest day."""
+    col: tuple[str, ...] = ()
+    """Shown columns; no filter, but a part of the address."""
 
     @classmethod
     def of(cls, query: QueryDict) -> Self:
         """Read the filters of a query string; ignore everything else and invalid days."""
         found = super().of(query)
-        day = _day(found.since)
-        return replace(found, since=day.isoformat() if day else "")
+        days = (_day(found.since), _day(found.until))
+        since, until = (day.isoformat() if day else "" for day in days)
+        return replace(found, since=since, until=until)
+
+    @property
+    def in_force(self) -> list[tuple[str, str]]:
+        """Return name and value of the active filters."""
+        return [(name, value) for name, value in super().in_force if name != "col"]
 
     @property
     def query(self) -> str:
-        """Return the filters as a query string."""
-        return urlencode(self.in_force)
+        """Return filters and columns as a query string."""
+        return urlencode([*self.in_force, *(("col", each) for each in self.col)])
+
+    @property
+    def columns_query(self) -> str:
+        """Return the columns alone as a query string."""
+        return urlencode([("col", each) for each in self.col])
 
     def condition(self) -> Q:
         """Return the filters as one condition on runs annotated with `tag_lines`."""
         found = Q()
-        for column, value in (
+        for column, values in (
             ("suite__slug", self.suite),
             ("target__name", self.target),
             ("model", self.model),
             ("tool_version", self.tool_version),
             ("verdict", self.verdict),
+            ("by__username", self.by),
         ):
-            if value:
-                found &= Q(**{column: value})
+            if values:
+                found &= Q(**{f"{column}__in": values})
         if self.guidance:
-            found &= Q(guidance=key_of(self.guidance) or 0)
-        if self.tag:
+            found &= Q(guidance__in=[key_of(text) or 0 for text in self.guidance])
+        tags = Q()
+        for tag in self.tag:
             # Whole lines, so that `night` does not find `nightly`.
-            found &= Q(tag_lines__contains=f"\n{self.tag}\n")
-        return found & self._state() & self._since() & self._text()
+            tags |= Q(tag_lines__contains=f"\n{tag}\n")
+        return found & tags & self._state() & self._days() & self._text()
 
     def _state(self) -> Q:
-        if self.state == "open":
-            return Q(state__in=OPEN)
-        if self.state in OUTCOMES:
-            return Q(outcome=self.state)
-        return Q(state=self.state) if self.state else Q()
+        found = Q()
+        for state in self.state:
+            if state == "open":
+                found |= Q(state__in=OPEN)
+            else:
+                found |= Q(outcome=state) if state in OUTCOMES else Q(state=state)
+        return found
 
-    def _since(self) -> Q:
-        day = _day(self.since)
-        return Q(created__gte=datetime.combine(day, time(), UTC)) if day else Q()
+    def _days(self) -> Q:
+        first, last = _day(self.since), _day(self.until)
+        found = Q(created__gte=datetime.combine(first, time(), UTC)) if first else Q()
+        # The whole last day counts.
+        return found & Q(created__lte=datetime.combine(last, time.max, UTC)) if last else found
 
     def _text(self) -> Q:
         if not self.q:
@@ -158,7 +182,7 @@ def in_force(filters: RunListFilters, choices: Choices, left: dict[str, int] | N
         InForce(
             WORDS.get(name, name),
             _value_label(name, value, choices),
-            filters.without(name).query,
+            filters.without(name, value).query,
             left[name] if left else None,
         )
         for name, value in filters.in_force
@@ -166,7 +190,7 @@ def in_force(filters: RunListFilters, choices: Choices, left: dict[str, int] | N
 
 
 def _value_label(name: str, value: str, choices: Choices) -> str:
-    if name == "since":
+    if name in DAYS:
         day = date.fromisoformat(value)
         return f"{day.day} {day:%b %Y}"
     known = {
@@ -188,7 +212,7 @@ def left_without(project: Project, filters: RunListFilters) -> dict[str, int]:
     runs = tagged(Run.objects.filter(project=project).order_by(), filters)
     counts = {
         name: Count("pk", filter=Q(pk__gt=0) & filters.without(name).condition())
-        for name, _ in filters.in_force
+        for name in dict(filters.in_force)
     }
     found = runs.aggregate(**{f"without_{name}": count for name, count in counts.items()})
     return {name: found[f"without_{name}"] for name in counts}

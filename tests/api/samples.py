@@ -16,6 +16,7 @@ from runs.models import (
     Measure,
     ModelPrice,
     Notification,
+    SavedView,
     SuiteProof,
 )
 from runs.warehouse import artifacts
@@ -61,6 +62,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "name": run.target.name,
         "baseline_id": Baseline.objects.create(suite=version.suite, target=run.target, run=before).pk,
         "run_id": run.pk,
+        "view_id": SavedView.objects.create(project=project, name="Failures", query="state=fail").pk,
         "member_id": member.memberships.get().pk,
         "price_id": ModelPrice.objects.create(
             project=project, model="gpt-5", input_per_million=1.0, output_per_million=2.0

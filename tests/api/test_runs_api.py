@@ -254,3 +254,32 @@ def test_changes_are_of_one_run_if_asked(api, keys):
 def test_a_targets_definition_is_for_admins(api, suite, role, whole):
     found = api(role).get("/targets/local").json()
     assert (found["definition"] is not None) is whole
+
+
+def test_runs_are_filtered_by_several_values_author_and_days(api, project):
+    version = make_suite(project)
+    grace = make_member(project, "runner", "grace")
+    first = make_run(version, tags=["a"], by=grace, outcome="fail")
+    second = make_run(version, tags=["b"], outcome="pass")
+    make_run(version, tags=["c"], outcome="error")
+
+    def found(query: str) -> list[int]:
+        return [run["id"] for run in api("viewer").get(f"/runs?{query}").json()["items"]]
+
+    assert found("tag=a&tag=b") == [second.pk, first.pk]
+    assert found("by=grace") == [first.pk]
+    assert found("state=pass&state=fail&tag=b&tag=c") == [second.pk]
+    assert found("until=2000-01-01") == []
+    assert len(found("since=2000-01-01")) == 3
+    assert api("viewer").get("/runs?since=soon").status_code == 422
+
+
+def test_tags_are_changed_unless_somebody_changed_them(api, project):
+    run = make_run(make_suite(project), tags=["a"])
+    changed = api("runner").patch(f"/runs/{run.pk}", {"tags": ["b", "c"], "was": ["a"]})
+    assert changed.json()["tags"] == ["b", "c"]
+    refused = api("runner").patch(f"/runs/{run.pk}", {"tags": ["mine"], "was": ["a"]})
+    assert (refused.status_code, refused.json()["id"]) == (422, "run/tags-changed")
+    assert "They are now: b, c." in refused.json()["detail"]
+    assert api("runner").patch(f"/runs/{run.pk}", {"tags": ["x" * 51]}).status_code == 422
+    assert api("viewer").patch(f"/runs/{run.pk}", {"tags": []}).status_code == 403

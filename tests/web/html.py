@@ -214,6 +214,14 @@ class Part:
         found = [Field(each.node).label for each in self.all("input, select, textarea")]
         raise AssertionError(f"no field is called “{label}”; there are {found}")
 
+    def choices(self, legend: str) -> dict[str, bool]:
+        """Return the checkboxes of a fieldset by their labels, and whether each is checked."""
+        for each in self.all("fieldset"):
+            if (title := each.node.find("legend")) and text_of(title) == legend:
+                boxes = [Field(box.node) for box in each.all("input[type=checkbox]")]
+                return {box.label: box.is_checked for box in boxes}
+        raise AssertionError(f"no fieldset is called “{legend}”")
+
     @property
     def tables(self) -> list[str]:
         return [Table(each.node).title for each in self.all("table")]

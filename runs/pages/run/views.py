@@ -11,10 +11,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
+from evalhub.web.csv_export import chosen_table, wants_csv
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
-from runs.charts.recent_runs import recent_figures
 from runs.execution.recording import cancel_run
 from runs.labels import waits_for
 from runs.models import Run, Trial
@@ -27,19 +26,14 @@ from runs.pages.run.progress import progress_of
 from runs.pages.run.rerun_links import again, parts_again
 from runs.pages.run.scenarios import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.pages.run.subcommands import call_columns, subcommands, total_row
-from runs.pages.run.tables import run_list_table, scenario_table, subcommand_table
+from runs.pages.run.tables import scenario_table, subcommand_table
 from runs.pages.run.verdicts import against_baseline, pins_of
 from runs.queue.worker_registry import workers_online
 from runs.reports.exports import EXPORTS
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.differences import fingerprint_parts
-from runs.warehouse.filter_choices import choices
 from runs.warehouse.measure_changes import stored_changes
-from runs.warehouse.no_match import no_match
 from runs.warehouse.outcome_history import recent_runs
-from runs.warehouse.run_filters import STATES, VERDICTS, RunListFilters, in_force, left_without
-from runs.warehouse.run_list import page_of_runs
-from runs.warehouse.run_list import rows as rows_of
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.seals import passing_without_agent
 
@@ -50,36 +44,6 @@ def find_run(request: ProjectRequest, pk: int) -> Run:
     if run is None:
         raise Http404
     return run
-
-
-@require_safe
-@project_page()
-def run_list(request: ProjectRequest) -> HttpResponseBase:
-    """List the runs that match the filters."""
-    project, filters = request.access.project, RunListFilters.of(request.GET)
-    if wants_csv(request):
-        return csv_response(run_list_table(project, filters))
-    page = page_of_runs(project, filters, request.GET.get("before", ""))
-    rows = rows_of(page.rows)
-    available = choices(project)
-    left = left_without(project, filters) if filters.in_force and not rows else None
-    chips = in_force(filters, available, left)
-    context = {
-        "rows": rows,
-        "page": page,
-        "figures": recent_figures(rows) if page.first else None,
-        "older": page.older(request.GET) if page.before else "",
-        "filters": filters,
-        "in_force": chips,
-        "no_match": no_match(
-            "run", [(each.name, each.value, each.left) for each in chips], older=not page.first
-        ),
-        "choices": available,
-        "states": STATES,
-        "verdicts": VERDICTS,
-        "may_upload": request.access.may("upload"),
-    }
-    return page_or_fragment(request, "runs/runs.html", "runs/_run_table.html", context)
 
 
 @require_safe

@@ -1,0 +1,85 @@
+"""The list of runs by keyboard and mouse: selection, tags in place, views."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from runs.models import Run, SavedView
+from tests.builders import make_run, make_suite
+
+
+@pytest.fixture
+def runs(project: Any) -> list[Run]:
+    version = make_suite(project, name="Basics")
+    return [make_run(version, tags=["nightly"]) for _ in range(12)]
+
+
+@pytest.fixture
+def page_of_runs(as_admin: Page, live_server: Any, runs: list[Run]) -> Page:
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    return as_admin
+
+
+def test_selected_runs_are_compared_from_a_bar(page_of_runs: Page, runs: list[Run]) -> None:
+    compare = page_of_runs.get_by_role("button", name="Compare selected")
+    newest, older = runs[-1].pk, runs[-3].pk
+    page_of_runs.get_by_label(f"Select run {newest}").check()
+    expect(compare).to_be_disabled()
+    page_of_runs.get_by_label(f"Select run {older}").check()
+    status = page_of_runs.get_by_text("2 of at most 10 runs selected")
+    expect(status).to_be_in_viewport()
+    compare.click()
+    page_of_runs.wait_for_url(re.compile("/compare/"))
+    for number in (newest, older):
+        expect(page_of_runs.get_by_role("link", name=str(number)).first).to_be_visible()
+
+
+def test_more_than_ten_runs_cannot_be_selected(page_of_runs: Page, runs: list[Run]) -> None:
+    for run in runs[:10]:
+        page_of_runs.get_by_label(f"Select run {run.pk}", exact=True).check()
+    expect(page_of_runs.get_by_label(f"Select run {runs[11].pk}")).to_be_disabled()
+    page_of_runs.get_by_role("button", name="Clear").click()
+    expect(page_of_runs.get_by_label(f"Select run {runs[11].pk}")).to_be_enabled()
+
+
+def test_keys_move_select_compare_and_open(page_of_runs: Page, runs: list[Run]) -> None:
+    keyboard = page_of_runs.keyboard
+    keyboard.press("j")
+    keyboard.press("j")
+    expect(page_of_runs.get_by_role("link", name=f"Run {runs[-2].pk}", exact=True)).to_be_focused()
+    keyboard.press("x")
+    expect(page_of_runs.get_by_label(f"Select run {runs[-2].pk}")).to_be_checked()
+    keyboard.press("?")
+    expect(page_of_runs.get_by_text("compare the selected runs")).to_be_visible()
+    keyboard.press("k")
+    keyboard.press("Enter")
+    page_of_runs.wait_for_url(f"**/runs/{runs[-1].pk}/")
+
+
+def test_tags_are_edited_in_place(page_of_runs: Page, runs: list[Run]) -> None:
+    page_of_runs.get_by_label(f"Edit the tags of run {runs[-1].pk}").click()
+    field = page_of_runs.get_by_label(f"Tags of run {runs[-1].pk}, comma-separated")
+    expect(field).to_be_focused()
+    field.fill("nightly, release")
+    field.press("Enter")
+    row = page_of_runs.get_by_role("row").filter(has=page_of_runs.get_by_label(f"Select run {runs[-1].pk}"))
+    expect(row.get_by_text("release")).to_be_visible()
+    assert Run.objects.get(pk=runs[-1].pk).tags == ["nightly", "release"]
+
+
+def test_several_values_filter_and_become_a_view(page_of_runs: Page, runs: list[Run]) -> None:
+    Run.objects.filter(pk=runs[0].pk).update(outcome="error")
+    page_of_runs.get_by_text("State", exact=True).first.click()
+    page_of_runs.get_by_label("error", exact=True).check()
+    expect(page_of_runs.get_by_label(f"Select run {runs[1].pk}", exact=True)).to_have_count(0)
+    page_of_runs.get_by_label("failed", exact=True).check()
+    expect(page_of_runs.get_by_text("state error")).to_be_visible()
+    page_of_runs.get_by_text("Views", exact=True).click()
+    page_of_runs.get_by_label("Save these filters as").fill("Broken")
+    page_of_runs.get_by_role("button", name="Save view").click()
+    expect(page_of_runs.get_by_text("Saved the view Broken.")).to_be_visible()
+    assert SavedView.objects.get().query.startswith("state=fail&state=error&col=")
