@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import fairness, formats, pages, soak, transcripts, trials, workers
+from tests.bench import fairness, formats, pages, search, soak, transcripts, trials, workers
 from tests.bench.figures import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -20,10 +20,11 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "agentv": formats.agentv,
     "endpoint": formats.endpoint,
     "pages": pages.pages,
+    "search": search.search,
     "soak": soak.soak,
 }
-LONG = frozenset({"soak"})
-"""Run only when named, because they take hours."""
+LONG = frozenset({"search", "soak"})
+"""Run only when named, because they take hours or gigabytes."""
 
 
 def chosen(names: list[str]) -> list[str]:
