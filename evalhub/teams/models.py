@@ -47,6 +47,17 @@ class Project(models.Model):
     seed_manifest = models.JSONField(
         null=True, blank=True, help_text="Values of {{seed:…}} where neither a run nor a suite has its own."
     )
+    confirm_alerts = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Run suspected regressions again, and notify of confirmed ones only.",
+    )
+    confirm_trials = models.PositiveIntegerField(
+        default=60, db_default=60, help_text="Most trials of one confirmation, over both configurations."
+    )
+    confirm_usd = models.FloatField(
+        null=True, blank=True, help_text="Budget of one confirmation in US dollars; empty for no limit."
+    )
     created = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

@@ -114,6 +114,8 @@ class Run(models.Model):
     errors = models.PositiveIntegerField(default=0)
     cancelled = models.PositiveIntegerField(default=0)
     cost_usd = models.FloatField(null=True)
+    max_usd = models.FloatField(null=True)
+    """The budget of its launch in USD; None for no limit."""
     tokens_in = models.BigIntegerField(default=0)
     tokens_out = models.BigIntegerField(default=0)
 

@@ -12,11 +12,10 @@ from django.db.models import Count, F, OuterRef, Q, Subquery
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs.models import Alert, Target, TargetCheck
-from runs.models.comparison import AlertState
+from runs.models.comparison import OPEN_ALERTS, AlertState
 from runs.models.run import RunState
 from runs.warehouse.run_list import RunRow
 
-OPEN_ALERTS = (AlertState.UNTRIAGED, AlertState.ACKNOWLEDGED, AlertState.INVESTIGATING)
 MOST_ALERTS = 100
 """Most alerts read; at this number there may be more."""
 SHOWN_ALERTS = 5
