@@ -45,6 +45,20 @@ class ProjectForm(ProjectModelForm):
         error_messages={"invalid": "Enter a whole number, such as 20, or leave it empty for no limit."},
     )
     smallest_effects = forms.CharField(required=False, max_length=2_000)
+    confirm_alerts = forms.BooleanField(required=False, label="Confirm regressions automatically")
+    confirm_trials = forms.IntegerField(
+        min_value=2,
+        max_value=100_000,
+        error_messages={"invalid": "Enter a whole number, such as 60."},
+    )
+    confirm_usd = forms.FloatField(
+        min_value=0.0001,
+        max_value=1_000_000,
+        required=False,
+        error_messages={
+            "invalid": "Enter an amount in US dollars, such as 2.50, or leave it empty for no limit."
+        },
+    )
     priority = forms.TypedChoiceField(choices=Priority.choices, coerce=int)
 
     class Meta:
@@ -57,6 +71,9 @@ class ProjectForm(ProjectModelForm):
             "smallest_effects",
             "most_trials",
             "priority",
+            "confirm_alerts",
+            "confirm_trials",
+            "confirm_usd",
         ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -68,6 +85,8 @@ class ProjectForm(ProjectModelForm):
             "smallest_effects",
             "most_trials",
             "command_pattern",
+            "confirm_trials",
+            "confirm_usd",
         ):
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
         effects = self.instance.smallest_effects

@@ -161,10 +161,8 @@ def _store(launch: Launch, of: Run, planned: PlannedRun, alerted: Run) -> Run:
         "baseline": str(alerted.baseline_id),
     }
     options = RunOptions.model_validate(of.options).model_copy(update=own)
-    # A version that was given by hand can't be checked; it is the worker's as long as both sides gave the same.
-    given = (
-        of.tool_version if alerted.baseline and alerted.baseline.tool_version == alerted.tool_version else ""
-    )
+    # A version that no command reports can't be checked: the worker's is taken to be that of the newer run.
+    given = of.tool_version if of.tool_version == alerted.tool_version else ""
     request = Request((planned.suite_version,), options=options, tool_version=given, branch=of.branch)
     run = store_run(launch, planned, request)
     run.target_version = of.target_version

@@ -20,6 +20,7 @@ from runs.pages.changes import ShownChange
 from runs.warehouse.alert_filters import AlertListFilters
 from runs.warehouse.differences import Difference, fingerprint_differences
 from runs.warehouse.digests import Digest, DigestedTrial, digests_of
+from runs.warehouse.layer_totals import LostGate
 from runs.warehouse.measure_changes import HEADLINE, change_from_json
 
 SIZE = 10
@@ -73,8 +74,8 @@ class AlertCard:
     """The headline measures that regressed."""
     lost: tuple[Lost, ...]
     differences: tuple[Difference, ...]
-    gate: str = ""
-    """The gate that failed most often, with its trials."""
+    gate: LostGate | None = None
+    """The gate that failed most often."""
     fresh: Fresh | None = None
     """None without a confirmation."""
 
@@ -82,11 +83,6 @@ class AlertCard:
     def since(self) -> int | None:
         """Return the first run in which one of the scenarios failed."""
         return min((each.since for each in self.lost if each.since), default=None)
-
-    @property
-    def reason(self) -> str:
-        """Return why trials of the first affected scenario fail."""
-        return next((each.reason for each in self.lost if each.reason), "")
 
     def due_text(self, today: date) -> str:
         """Return the countdown to the due date; empty without one."""
@@ -177,12 +173,7 @@ def _card(alert: Alert, changes: Iterable[Change], digest: Digest, fresh: Mappin
     lost = tuple(_lost(each, trials.get(each.scenario_id, ())) for each in changes if each.scenario_id)
     baseline = alert.run.baseline
     differences = fingerprint_differences(baseline, alert.run) if baseline else []
-    failing = next((each for each in digest.gates if each.passed < each.total), None)
-    gate = (
-        f"{failing.name} failed in {failing.total - failing.passed} of {failing.total} trials"
-        if failing
-        else ""
-    )
+    gate = digest.layers.lost if digest.layers else None
     return AlertCard(alert, regressed, lost, tuple(differences), gate, fresh.get(alert.confirmation_id or 0))
 
 
