@@ -18,7 +18,7 @@ from evalhub.web.timestamps import moment
 from evaluators.regression import ChangeVerdict
 from runs.api.lookup import find_run
 from runs.models import Alert, Change
-from runs.models.comparison import AlertState, Evidence
+from runs.models.comparison import OPEN_ALERTS, AlertState, Evidence
 from runs.planning.confirmation import plan_confirmation, start_confirmation
 from runs.warehouse.alert_filters import NOBODY, AlertListFilters
 from runs.warehouse.triage import LONGEST_TAG, MOST_TAGS, StaleChange, triage, triage_all
@@ -87,6 +87,8 @@ class AlertFilters(Cursor):
     """Filters of the list of alerts."""
 
     state: AlertState | None = None
+    open: bool = False
+    """Only those that still need work: untriaged, acknowledged or investigating."""
     q: Text = Field("", description="Part of a suite's or target's name, or of a regressed scenario's key.")
     assignee: Text = Field("", description=f"A user's name, or {NOBODY}.")
     tag: Text = ""
@@ -181,6 +183,8 @@ def list_alerts(request: ApiRequest, filters: Query[AlertFilters]) -> dict[str, 
     starred = "yes" if filters.starred else ""
     chosen = AlertListFilters(filters.q, filters.assignee, filters.tag, filters.evidence or "", starred)
     rows = rows.filter(chosen.condition())
+    if filters.open:
+        rows = rows.filter(state__in=OPEN_ALERTS)
     if filters.state is not None:
         rows = rows.filter(state=filters.state)
     return page_of(request, rows, filters, lambda alerts: [_alert(each) for each in alerts])

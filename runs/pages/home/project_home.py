@@ -12,9 +12,8 @@ from django.db.models import Count, OuterRef, Q, Subquery, Sum
 from evalhub.teams import audit
 from evalhub.teams.models import AuditEvent, Project
 from runs.models import Run, Trial
-from runs.models.comparison import AlertState
 from runs.models.trial import TrialState
-from runs.pages.home.attention import MOST_ALERTS, Attention, OpenAlert, attention, open_alerts
+from runs.pages.home.attention import Attention, OpenAlert, attention, open_alerts
 from runs.pages.run.progress import Progress, progress
 from runs.warehouse.rates import Rate
 from runs.warehouse.run_filters import OPEN
@@ -108,14 +107,14 @@ class ProjectSummary:
     events: list[RecentEvent]
 
     @property
-    def untriaged(self) -> int:
-        """Return the number of untriaged regressions."""
-        return sum(each.state == AlertState.UNTRIAGED for each in self.alerts)
+    def open_alerts(self) -> int:
+        """Return the number of open regressions."""
+        return self.alerts[0].open if self.alerts else 0
 
     @property
-    def has_more_alerts(self) -> bool:
-        """Return whether there may be more open regressions than were read."""
-        return len(self.alerts) == MOST_ALERTS
+    def untriaged(self) -> int:
+        """Return the number of untriaged regressions."""
+        return self.alerts[0].untriaged if self.alerts else 0
 
 
 def week_of(project: Project, *, now: datetime) -> Week:
