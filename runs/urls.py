@@ -17,7 +17,13 @@ from runs.pages.notifications.views import (
 )
 from runs.pages.prices.views import price_list, price_remove
 from runs.pages.regressions.confirm_views import alert_confirm, alert_evidence
-from runs.pages.regressions.views import alert_markdown, alert_triage, regressions, triage_selected
+from runs.pages.regressions.views import (
+    alert_details,
+    alert_markdown,
+    alert_triage,
+    regressions,
+    triage_selected,
+)
 from runs.pages.results.views import run_download, run_import
 from runs.pages.run.baseline_views import baseline_set, baseline_unset
 from runs.pages.run.views import run_cancel, run_detail, run_progress, short_run, short_trial
@@ -74,6 +80,7 @@ project_urls = [
     path("regressions/<int:pk>/", alert_triage, name="alert-triage"),
     path("regressions/<int:pk>/confirm/", alert_confirm, name="alert-confirm"),
     path("regressions/<int:pk>/evidence/", alert_evidence, name="alert-evidence"),
+    path("regressions/<int:pk>/details/", alert_details, name="alert-details"),
     path("regressions/<int:pk>/markdown/", alert_markdown, name="alert-markdown"),
     path("compare/", compare, name="compare"),
     path("settings/notifications/", channel_list, name="channel-list"),

@@ -30,6 +30,12 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+/* A card that is open stays open when it is swapped. */
+document.addEventListener("htmx:configRequest", (event) => {
+  const more = event.detail.elt.closest("[data-alert]")?.querySelector("details.more");
+  if (more && event.detail.verb === "post") event.detail.parameters.open = more.open ? "yes" : "";
+});
+
 const boxes = () => [...document.querySelectorAll("[name=alert][form=selected]")];
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-all]")) for (const box of boxes()) box.checked = event.target.checked;

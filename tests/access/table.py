@@ -68,6 +68,7 @@ PAGES: dict[str, Page] = {
     "triage-selected": Page("/p/tools/regressions/selected/", "runner", "POST", answers=(302,)),
     "alert-confirm": Page("/p/tools/regressions/{alert_id}/confirm/", "runner"),
     "alert-evidence": Page("/p/tools/regressions/{alert_id}/evidence/", "viewer", answers=(286,)),
+    "alert-details": Page("/p/tools/regressions/{alert_id}/details/", "viewer"),
     "alert-markdown": Page("/p/tools/regressions/{alert_id}/markdown/", "viewer"),
     "compare": Page("/p/tools/compare/?runs={before_id},{run_id}", "viewer"),
     "project-settings": Page("/p/tools/settings/", "viewer"),

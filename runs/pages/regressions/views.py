@@ -18,6 +18,7 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.numbers import counted
+from evalhub.web.paging import key_of
 from runs.models import Alert
 from runs.models.comparison import AlertState, Evidence
 from runs.pages.forms import AlertForm, BulkForm
@@ -49,10 +50,14 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
     counts = alert_counts(project, filters)
     members = members_of(project)
     page, cards = alert_page(project, state, filters, request.GET.get("before", ""))
+    # Only one card is drawn with its details, by default the first; the others load theirs.
+    opened = key_of(request.GET.get("open", "")) or next((card.alert.pk for card in cards), None)
     chips = in_force(filters, state, counts)
     context = {
         **_tabs(project, request.GET, counts),
-        "cards": [(card, AlertForm(members, card.alert)) for card in cards],
+        "cards": [
+            (card, AlertForm(members, card.alert) if card.alert.pk == opened else None) for card in cards
+        ],
         "page": page,
         "filters": filters,
         "in_force": chips,
@@ -132,9 +137,10 @@ def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
         triage(card.alert, by=request.user, **changes)
     if request.htmx:
         # Render the card with the stored alert.
-        shown = AlertForm(members, card.alert) if form.is_valid() else form
+        is_open = "note" in request.POST or bool(request.POST.get("open"))
+        shown = (AlertForm(members, card.alert) if is_open else None) if form.is_valid() else form
         context = {
-            **{"card": card, "form": shown, "saved": bool(changes), "swapped": True, "is_open": True},
+            **{"card": card, "form": shown, "saved": bool(changes), "swapped": True},
             **_rights(request),
             **_tabs(project, QueryDict(urlsplit(request.htmx.current_url or "").query)),
         }
@@ -174,6 +180,16 @@ def _selected(values: Sequence[str]) -> dict[int, int]:
     """Return the selected alerts with the revision that was drawn, from values such as `12:3`."""
     pairs = (value.partition(":") for value in values)
     return {int(pk): int(seen) for pk, _, seen in pairs if pk.isdecimal() and seen.isdecimal()}
+
+
+@require_safe
+@project_page()
+def alert_details(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Return what a card shows once it is opened."""
+    project = request.access.project
+    card = find_card(project, pk)
+    context = {"card": card, "form": AlertForm(members_of(project), card.alert), **_rights(request)}
+    return render(request, "regressions/_alert_details.html", context)
 
 
 @require_safe
