@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.utils import timezone
 
-from evalhub.teams.models import Project
+from evalhub.teams.models import MOST_CONFIRM_TRIALS, Project
 from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
 from evaluators.patterns import PatternError, compile_pattern
@@ -49,6 +49,7 @@ class ProjectForm(ProjectModelForm):
     confirm_trials = forms.IntegerField(
         min_value=2,
         max_value=100_000,
+        required=False,
         error_messages={"invalid": "Enter a whole number, such as 60."},
     )
     confirm_usd = forms.FloatField(
@@ -103,6 +104,10 @@ class ProjectForm(ProjectModelForm):
                 )
             effects[match[1]] = float(match[2])
         return effects
+
+    def clean_confirm_trials(self) -> int:
+        """Return the most trials of a confirmation, the default where none are given."""
+        return int(self.cleaned_data["confirm_trials"] or MOST_CONFIRM_TRIALS)
 
     def clean_command_pattern(self) -> str:
         """Return the pattern. Raises for a text that is no regular expression."""
