@@ -26,6 +26,8 @@ class Trigger(models.TextChoices):
 
 MAINLINE = ("", "main", "master")
 """Branches that count as mainline: no branch, or the one that others are merged into."""
+NOT_CONFIRMING = ~models.Q(trigger=Trigger.CONFIRM)
+"""Runs of a line: a confirmation runs some scenarios only, and half of it on an older configuration."""
 STALE = models.F("fingerprint__staleness__stale")
 """Whether a run's eval cases were generated for another tool description; `is_stale` in queries."""
 

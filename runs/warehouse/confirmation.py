@@ -121,7 +121,11 @@ def _result(alert: Alert, new: Run, old: Run | None) -> tuple[Evidence, str, Seq
             "No fresh trial could be compared: they ended as errors or were cancelled.",
             (),
         )
-    evidence = Evidence.CONFIRMED if any(each.confirms for each in tests) else Evidence.NOT_CONFIRMED
+    confirmed = any(each.confirms for each in tests)
+    if not confirmed and any(each.cancelled for each in (new, old) if each):
+        # Without its tests, so that it can be confirmed again.
+        return Evidence.NOT_CONFIRMED, "The budget was reached before the fresh trials could decide.", ()
+    evidence = Evidence.CONFIRMED if confirmed else Evidence.NOT_CONFIRMED
     return evidence, f"Fresh trials against {against}: {'; '.join(map(_sentence, tests))}.", tests
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from evalhub.teams.models import Project
 from runs.errors import RequestError, Unconfirmable
@@ -11,10 +12,12 @@ from runs.execution.reaper import reap
 from runs.execution.run_here import run_here
 from runs.models import Alert, Channel, Notification, Run, Trial
 from runs.notifications.messages import compose
+from runs.pages.home.project_home import project_summary
 from runs.planning.confirmation import plan_confirmation, start_confirmation
 from runs.warehouse.baselines import set_baseline
 from runs.warehouse.comparison import compare_with_baseline
 from runs.warehouse.confirmation import TOO_THIN
+from runs.warehouse.trend_runs import TrendFilters, newest_runs
 from tests.builders import make_project
 from tests.runs.carrying import suite_of
 from tests.runs.confirming import WANTED, answers, carried, confirmed, regressed
@@ -196,6 +199,16 @@ def test_another_model_or_judge_is_a_changed_configuration(project, part):
 
 def test_a_budget_stops_both_sides(project):
     Project.objects.update(confirm_usd=0.5)
-    _, launch = confirmed(regressed(project, cost_usd=0.25))
+    alert, launch = confirmed(regressed(project, cost_usd=0.25))
     assert sum(run.cost_usd or 0 for run in arms(launch)) <= 0.75
     assert Trial.objects.filter(run__launch=launch, error="The budget of $0.500 was reached.").count() >= 5
+    sentence = "The budget was reached before the fresh trials could decide."
+    assert (alert.evidence, alert.reason, alert.fresh) == ("not_confirmed", sentence, [])
+
+
+def test_confirmations_are_no_part_of_a_trend_or_the_home(project):
+    alert, launch = confirmed(regressed(project))
+    runs = {run.pk for run in arms(launch)}
+    lines = project_summary(project, now=timezone.now()).lines
+    assert [line.latest.run.id for line in lines] == [alert.run_id]
+    assert not runs & {run.pk for run in newest_runs(alert.run.suite_id, TrendFilters())}

@@ -12,6 +12,7 @@ from django.db.models import Count, OuterRef, Q, Subquery, Sum
 from evalhub.teams import audit
 from evalhub.teams.models import AuditEvent, Project
 from runs.models import Run, Trial
+from runs.models.run import NOT_CONFIRMING
 from runs.models.trial import TrialState
 from runs.pages.home.attention import Attention, OpenAlert, attention, open_alerts
 from runs.pages.run.progress import Progress, progress
@@ -152,7 +153,9 @@ def project_summary(project: Project, *, now: datetime) -> ProjectSummary:
 
 def _lines(project: Project) -> list[Line]:
     """Return the lines of every suite and target of the newest runs. Four queries."""
-    recent = Run.objects.filter(project=project).exclude(state__in=OPEN).order_by("-pk")[:RECENT]
+    recent = (
+        Run.objects.filter(NOT_CONFIRMING, project=project).exclude(state__in=OPEN).order_by("-pk")[:RECENT]
+    )
     rates: dict[tuple[int, int], list[Rate]] = {}
     newest: dict[tuple[int, int], int] = {}
     for pk, suite, target, passed, failed in recent.values_list(
