@@ -30,10 +30,14 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-/* A card that is open stays open when it is swapped. */
+/* A card's buttons also save what was typed into its details, and an open card stays open. */
 document.addEventListener("htmx:configRequest", (event) => {
   const more = event.detail.elt.closest("[data-alert]")?.querySelector("details.more");
-  if (more && event.detail.verb === "post") event.detail.parameters.open = more.open ? "yes" : "";
+  if (!more || event.detail.verb !== "post") return;
+  const sent = event.detail.parameters;
+  const typed = more.querySelector("form");
+  for (const [name, value] of typed ? new FormData(typed) : []) if (sent[name] === undefined) sent[name] = value;
+  sent.open = more.open ? "yes" : "";
 });
 
 const boxes = () => [...document.querySelectorAll("[name=alert][form=selected]")];

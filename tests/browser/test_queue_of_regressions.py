@@ -87,6 +87,16 @@ def test_a_star_and_tags_follow_at_once(queue: Page, alerts: list[Alert]) -> Non
     assert (alerts[0].starred, alerts[0].tags, alerts[0].first_triaged) == (True, ["night", "flaky"], None)
 
 
+def test_acknowledging_saves_what_was_typed(queue: Page, alerts: list[Alert]) -> None:
+    own = card(queue, alerts[0])
+    own.get_by_label("Note").fill("A new flag.")
+    own.get_by_role("button", name="Acknowledge").click()
+    expect(own.locator("header")).to_contain_text("acknowledged")
+    expect(own.get_by_label("Note")).to_have_value("A new flag.")
+    alerts[0].refresh_from_db()
+    assert (alerts[0].state, alerts[0].note) == ("acknowledged", "A new flag.")
+
+
 def test_the_selected_change_together(queue: Page, alerts: list[Alert]) -> None:
     for alert in alerts[:2]:
         card(queue, alert).get_by_role("checkbox").check()

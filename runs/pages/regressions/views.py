@@ -137,7 +137,7 @@ def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
         triage(card.alert, by=request.user, **changes)
     if request.htmx:
         # Render the card with the stored alert.
-        is_open = "note" in request.POST or bool(request.POST.get("open"))
+        is_open = bool(request.POST.get("open", "note" in request.POST))
         shown = (AlertForm(members, card.alert) if is_open else None) if form.is_valid() else form
         context = {
             **{"card": card, "form": shown, "saved": bool(changes), "swapped": True},
