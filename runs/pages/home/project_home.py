@@ -71,7 +71,7 @@ class Line:
         return [(rate.low, rate.high) for rate in self.rates]
 
 
-OF_RUNS = ("alert.triage", "baseline.set", "baseline.unset", "run.cancel", "run.request")
+OF_RUNS = ("alert.confirm", "alert.triage", "baseline.set", "baseline.unset", "run.cancel", "run.request")
 """Actions of the audit log whose subjects name runs."""
 
 
