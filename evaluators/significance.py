@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import comb, lcm, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,9 +25,12 @@ _LONGEST_LATTICE = 200_000
 _TOLERANCE = 1e-9
 """Two statistics closer than this are equal, because sums of floats depend on their order."""
 
+Tail = Literal["both", "lower"]
+"""The alternative of a test: another mean, or a lower one."""
 
-def sign_flip_p(differences: Sequence[float]) -> float:
-    """Return the two-sided p of paired differences by flipping their signs, testing a mean of 0.
+
+def sign_flip_p(differences: Sequence[float], tail: Tail = "both") -> float:
+    """Return the p of paired differences by flipping their signs, testing a mean of 0, or of 0 or more.
 
     Differences of 0 have no sign and are left out. All flips are counted up to `EXACT_DIFFERENCES`, above it
     `DRAWS` are drawn and the observed one counts among them (Phipson and Smyth 2010). Returns 1 without differences.
@@ -37,12 +40,19 @@ def sign_flip_p(differences: Sequence[float]) -> float:
     moved = np.array([each for each in differences if each != 0.0])
     if not moved.size:
         return 1.0
-    observed = abs(moved.sum())
-    sums = np.abs(_signs(moved.size) @ moved)
-    extreme = int(np.count_nonzero(sums >= observed * (1 - _TOLERANCE)))
+    extreme = _extreme(_signs(moved.size) @ moved, float(moved.sum()), tail)
     if moved.size <= EXACT_DIFFERENCES:
         return extreme / float(2**moved.size)
     return (extreme + 1) / (DRAWS + 1)
+
+
+def _extreme(sums: NDArray[np.floating], observed: float, tail: Tail) -> int:
+    """Return how many sums are at least as extreme as the observed one."""
+    import numpy as np
+
+    slack = _TOLERANCE * max(1.0, abs(observed))
+    far = sums <= observed + slack if tail == "lower" else np.abs(sums) >= abs(observed) - slack
+    return int(np.count_nonzero(far))
 
 
 def _signs(n: int) -> NDArray[np.floating]:
@@ -84,8 +94,8 @@ class Arms:
         return passes * (n - passes) * n / (n - 1) / (a * b) / n
 
 
-def within_scenario_p(scenarios: Sequence[Arms]) -> float:
-    """Return the two-sided p of the mean difference by permuting trials between the arms within each scenario.
+def within_scenario_p(scenarios: Sequence[Arms], tail: Tail = "both") -> float:
+    """Return the p of the mean difference by permuting trials between the arms within each scenario.
 
     The passes of the second arm then follow the hypergeometric distribution (Fisher 1935), and the sum over
     scenarios its convolution, counted exactly. Tests these scenarios only, because nothing varies between them.
@@ -97,7 +107,7 @@ def within_scenario_p(scenarios: Sequence[Arms]) -> float:
         return 1.0
     scale = lcm(*(n for each in scenarios for n in (each.trials_before, each.trials_after)))
     if 2 * scale * len(scenarios) > _LONGEST_LATTICE:
-        return _drawn_within_p(scenarios)
+        return _drawn_within_p(scenarios, tail)
     distribution, lowest, observed = np.ones(1), 0, 0
     for each in scenarios:
         steps, chances = _hypergeometric(each, scale)
@@ -105,8 +115,9 @@ def within_scenario_p(scenarios: Sequence[Arms]) -> float:
         one[np.array(steps) - steps[0]] = chances
         distribution, lowest = np.convolve(distribution, one), lowest + steps[0]
         observed += _step(each, each.after, scale)
-    sums = np.abs(np.arange(distribution.size) + lowest)
-    return min(1.0, float(distribution[sums >= abs(observed)].sum()))
+    sums = np.arange(distribution.size) + lowest
+    far = sums <= observed if tail == "lower" else np.abs(sums) >= abs(observed)
+    return min(1.0, float(distribution[far].sum()))
 
 
 def _hypergeometric(arms: Arms, scale: int) -> tuple[list[int], list[float]]:
@@ -124,7 +135,26 @@ def _step(arms: Arms, after: int, scale: int) -> int:
     return after * (scale // arms.trials_after) - before * (scale // arms.trials_before)
 
 
-def _drawn_within_p(scenarios: Sequence[Arms]) -> float:
+def within_values_p(
+    scenarios: Sequence[tuple[Sequence[float], Sequence[float]]], tail: Tail = "both"
+) -> float:
+    """Return the p of the mean difference of values by permuting trials between the arms within each scenario.
+
+    Takes each scenario's values before and after. `DRAWS` permutations are drawn (Phipson and Smyth 2010). Returns 1
+    without scenarios.
+    """
+    import numpy as np
+
+    generator, sums, observed = np.random.default_rng(SEED), np.zeros(DRAWS), 0.0
+    for before, after in scenarios:
+        pooled = np.array([*before, *after])
+        drawn = generator.permuted(np.broadcast_to(pooled, (DRAWS, pooled.size)), axis=1)
+        sums += drawn[:, len(before) :].mean(axis=1) - drawn[:, : len(before)].mean(axis=1)
+        observed += sum(after) / len(after) - sum(before) / len(before)
+    return (_extreme(sums, observed, tail) + 1) / (DRAWS + 1)
+
+
+def _drawn_within_p(scenarios: Sequence[Arms], tail: Tail) -> float:
     import numpy as np
 
     generator = np.random.default_rng(SEED)
@@ -133,9 +163,8 @@ def _drawn_within_p(scenarios: Sequence[Arms]) -> float:
         passes, n = each.before + each.after, each.trials_before + each.trials_after
         after = generator.hypergeometric(passes, n - passes, each.trials_after, DRAWS)
         sums += after / each.trials_after - (passes - after) / each.trials_before
-    observed = abs(sum(each.difference for each in scenarios))
-    extreme = int(np.count_nonzero(np.abs(sums) >= observed - _TOLERANCE))
-    return (extreme + 1) / (DRAWS + 1)
+    observed = sum(each.difference for each in scenarios)
+    return (_extreme(sums, observed, tail) + 1) / (DRAWS + 1)
 
 
 def mcnemar_p(worse: int, better: int) -> float:

@@ -4,6 +4,7 @@ RequestError             the request can't be executed; the message says what to
 ├── NothingToRun         no scenario matches the selection
 ├── UnknownTarget        the project has no target of this name
 ├── MissingLabels        this process does not have a target's labels
+├── Unconfirmable        an alert can't be confirmed by fresh trials
 ├── NoWorker             no worker is online to run it
 └── NotWritable          an output file can't be written
 
@@ -33,6 +34,12 @@ class MissingLabels(RequestError):
     """This process is to carry out a run, and lacks labels of its target."""
 
     id = "request/missing-labels"
+
+
+class Unconfirmable(RequestError):
+    """An alert can't be confirmed by fresh trials, or not now."""
+
+    id = "alert/unconfirmable"
 
 
 class NoWorker(RequestError):

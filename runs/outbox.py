@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from runs.models import Alert, Channel, Delivery, Notification, Run
 from runs.models.notification import ChannelKind, NotificationEvent
-from runs.models.run import RunState
+from runs.models.run import RunState, Trigger
 
 RECENT = timedelta(days=1)
 """Imported or recomputed results of runs that finished earlier are no news."""
@@ -19,14 +19,23 @@ RECENT = timedelta(days=1)
 
 def record_regression(alert: Alert, run: Run) -> None:
     """Store that a run raised an alert. Requires a transaction."""
-    if _is_recent(run):
+    if is_recent(run):
         event = NotificationEvent.REGRESSION
         record_event(run.project_id, event, f"regression:{run.pk}", run_id=run.pk, alert=alert)
 
 
+def record_confirmation(alert: Alert) -> None:
+    """Store that fresh trials confirmed an alert; nothing if its suspicion was notified. Requires a transaction."""
+    event = NotificationEvent.REGRESSION
+    record_event(alert.project_id, event, f"regression:{alert.run_id}", run_id=alert.run_id, alert=alert)
+
+
 def record_failure(run: Run) -> None:
     """Store that a run ended as an error; nothing for other runs. Requires a transaction."""
-    if run.state == RunState.FINISHED and run.outcome == "error" and _is_recent(run):
+    if run.trigger == Trigger.CONFIRM:
+        # Its alert says what became of it.
+        return
+    if run.state == RunState.FINISHED and run.outcome == "error" and is_recent(run):
         record_event(run.project_id, NotificationEvent.RUN_FAILED, f"run-failed:{run.pk}", run_id=run.pk)
 
 
@@ -38,7 +47,8 @@ def record_assignment(alert: Alert, *, by: User | None) -> None:
         record_event(alert.project_id, event, key, run_id=alert.run_id, alert=alert, to=alert.assignee, by=by)
 
 
-def _is_recent(run: Run) -> bool:
+def is_recent(run: Run) -> bool:
+    """Return whether a closed run is news."""
     return run.finished is not None and timezone.now() - run.finished < RECENT
 
 

@@ -16,7 +16,14 @@ from runs.pages.notifications.views import (
     delivery_again,
 )
 from runs.pages.prices.views import price_list, price_remove
-from runs.pages.regressions.views import alert_triage, regressions
+from runs.pages.regressions.confirm_views import alert_confirm, alert_evidence
+from runs.pages.regressions.views import (
+    alert_details,
+    alert_markdown,
+    alert_triage,
+    regressions,
+    triage_selected,
+)
 from runs.pages.results.views import run_download, run_import
 from runs.pages.run.baseline_views import baseline_set, baseline_unset
 from runs.pages.run.views import run_cancel, run_detail, run_progress, short_run, short_trial
@@ -69,7 +76,12 @@ project_urls = [
     path("targets/<int:pk>/remove/", target_remove, name="target-remove"),
     path("suites/<slug:suite>/targets/", suite_targets, name="suite-targets"),
     path("regressions/", regressions, name="regressions"),
+    path("regressions/selected/", triage_selected, name="triage-selected"),
     path("regressions/<int:pk>/", alert_triage, name="alert-triage"),
+    path("regressions/<int:pk>/confirm/", alert_confirm, name="alert-confirm"),
+    path("regressions/<int:pk>/evidence/", alert_evidence, name="alert-evidence"),
+    path("regressions/<int:pk>/details/", alert_details, name="alert-details"),
+    path("regressions/<int:pk>/markdown/", alert_markdown, name="alert-markdown"),
     path("compare/", compare, name="compare"),
     path("settings/notifications/", channel_list, name="channel-list"),
     path("settings/notifications/new/<str:kind>/", channel_new, name="channel-new"),

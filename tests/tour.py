@@ -57,6 +57,7 @@ MORE_PAGES = {
     "password": "/password/",
     "search": "/p/default/search/?q=git",
     "run-import": "/p/default/runs/import/",
+    "regression-confirm": "/p/default/regressions/1/confirm/",
     "suite-difference": "/p/default/suites/stock/difference/",
     "runs-nothing": "/p/default/runs/?q=nowhere",
     "trial-against": "/p/default/trials/19/against/13/",

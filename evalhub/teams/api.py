@@ -37,6 +37,12 @@ class ProjectOut(Schema):
     """Most trials at once over all of its runs; null for no limit."""
     priority: str
     """low, normal or high: which projects get free lanes first."""
+    confirm_alerts: bool
+    """Whether suspected regressions are run again automatically, and only confirmed ones notify."""
+    confirm_trials: int
+    """Most trials of one confirmation."""
+    confirm_usd: float | None
+    """Budget of one confirmation; null for no limit."""
     role: str
     """What the token may do in it."""
     url: str
@@ -77,6 +83,9 @@ def project_json(project: Project, role: str) -> dict[str, Any]:
         "smallest_effects": project.smallest_effects,
         "most_trials": project.most_trials,
         "priority": Priority(project.priority).label,
+        "confirm_alerts": project.confirm_alerts,
+        "confirm_trials": project.confirm_trials,
+        "confirm_usd": project.confirm_usd,
         "role": role,
         "url": project.get_absolute_url(),
     }

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from evalhub.teams.models import AuditEvent, Project
 
 ACTIONS = {
+    "alert.confirm": "asked to confirm the regression of",
     "alert.triage": "triaged the regression of",
     "channel.change": "changed the notification channel",
     "channel.create": "added the notification channel",

@@ -16,6 +16,9 @@ from django.utils import timezone
 from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
 
+MOST_CONFIRM_TRIALS = 60
+"""Most trials of one confirmation, unless the project says otherwise."""
+
 
 class Project(models.Model):
     """The owner of all data; only its members see it."""
@@ -46,6 +49,19 @@ class Project(models.Model):
     )
     seed_manifest = models.JSONField(
         null=True, blank=True, help_text="Values of {{seed:…}} where neither a run nor a suite has its own."
+    )
+    confirm_alerts = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Run suspected regressions again, and notify of confirmed ones only.",
+    )
+    confirm_trials = models.PositiveIntegerField(
+        default=MOST_CONFIRM_TRIALS,
+        db_default=MOST_CONFIRM_TRIALS,
+        help_text="Most trials of one confirmation, over both configurations.",
+    )
+    confirm_usd = models.FloatField(
+        null=True, blank=True, help_text="Budget of one confirmation in US dollars; empty for no limit."
     )
     created = models.DateTimeField(default=timezone.now)
 

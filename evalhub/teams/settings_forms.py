@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.utils import timezone
 
-from evalhub.teams.models import Project
+from evalhub.teams.models import MOST_CONFIRM_TRIALS, Project
 from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
 from evaluators.patterns import PatternError, compile_pattern
@@ -45,6 +45,21 @@ class ProjectForm(ProjectModelForm):
         error_messages={"invalid": "Enter a whole number, such as 20, or leave it empty for no limit."},
     )
     smallest_effects = forms.CharField(required=False, max_length=2_000)
+    confirm_alerts = forms.BooleanField(required=False, label="Confirm regressions automatically")
+    confirm_trials = forms.IntegerField(
+        min_value=2,
+        max_value=100_000,
+        required=False,
+        error_messages={"invalid": "Enter a whole number, such as 60."},
+    )
+    confirm_usd = forms.FloatField(
+        min_value=0.0001,
+        max_value=1_000_000,
+        required=False,
+        error_messages={
+            "invalid": "Enter an amount in US dollars, such as 2.50, or leave it empty for no limit."
+        },
+    )
     priority = forms.TypedChoiceField(choices=Priority.choices, coerce=int)
 
     class Meta:
@@ -57,6 +72,9 @@ class ProjectForm(ProjectModelForm):
             "smallest_effects",
             "most_trials",
             "priority",
+            "confirm_alerts",
+            "confirm_trials",
+            "confirm_usd",
         ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -68,6 +86,8 @@ class ProjectForm(ProjectModelForm):
             "smallest_effects",
             "most_trials",
             "command_pattern",
+            "confirm_trials",
+            "confirm_usd",
         ):
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
         effects = self.instance.smallest_effects
@@ -84,6 +104,10 @@ class ProjectForm(ProjectModelForm):
                 )
             effects[match[1]] = float(match[2])
         return effects
+
+    def clean_confirm_trials(self) -> int:
+        """Return the most trials of a confirmation, the default where none are given."""
+        return int(self.cleaned_data["confirm_trials"] or MOST_CONFIRM_TRIALS)
 
     def clean_command_pattern(self) -> str:
         """Return the pattern. Raises for a text that is no regular expression."""

@@ -104,6 +104,8 @@ class RunsIn(Given):
     timeout_seconds: Annotated[float, Field(gt=0, le=86_400)] | None = None
     judge: bool = True
     judge_model: Annotated[Text, Field(max_length=200)] = ""
+    max_usd: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    """Budget of the launch: once its runs cost this much, no further trial starts."""
     baseline: Annotated[Text, Field(max_length=30)] = ""
     """A run's number, or last-pass. Default: the pinned baseline."""
     seed: JsonValue = None
@@ -127,6 +129,7 @@ _OPTIONS = {
     "judge",
     "judge_model",
     "baseline",
+    "max_usd",
     "seed",
     "snapshot",
 }

@@ -21,6 +21,7 @@ LONGEST_NAME = 200
 def fingerprint(context: RunContext, tool_version: str, provider_version: str) -> dict[str, Any]:
     """Return the run's fingerprint; hashes are SHA-256, empty where there is nothing to hash."""
     run = context.run
+    definition = (run.target_version or run.target).definition
     rows = list(
         run.suite_version.entries.values_list(
             "scenario_version__fixture__sha256",
@@ -40,8 +41,8 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "tool_version": tool_version,
         "tool_files": context.tool_files_hash,
         "target": run.target.name,
-        "target_sha256": definition_hash(run.target.definition),
-        "endpoint": str(run.target.definition.get("url") or ""),
+        "target_sha256": definition_hash(definition),
+        "endpoint": str(definition.get("url") or ""),
         "provider": run.target.provider,
         "provider_version": provider_version,
         "model": context.model,

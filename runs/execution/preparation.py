@@ -110,16 +110,24 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     """Return the tool's and the provider's version. Raises `NotReady`."""
     availability = context.provider.check()
     availability = replace(availability, sentence=mask_values(availability.sentence, context.target.secrets))
-    store_availability(context.run.target, availability)
+    if context.run.target_version_id is None:
+        # A confirmation may run an older definition, which says nothing of the current one.
+        store_availability(context.run.target, availability)
     if not availability.available:
         raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
     _check_registry(context)
-    tool_version = context.run.tool_version
+    reported = ""
     for tool, files in context.tools:
         version = _check_tool(context, tool, files, warnings)
-        tool_version = tool_version or version
-    files_version = context.tool_files_hash[:SHORT_HASH]
-    return tool_version or (f"files {files_version}" if files_version else ""), availability.version
+        reported = reported or version
+    if not reported and (files_version := context.tool_files_hash[:SHORT_HASH]):
+        reported = f"files {files_version}"
+    given, expected = context.run.tool_version, context.options.expected_tool
+    if expected is not None and (reported or given) != expected:
+        raise NotReady(
+            f"This needs the tool version “{expected or 'unknown'}”, and the worker has “{reported or 'unknown'}”."
+        )
+    return given or reported, availability.version
 
 
 def _check_registry(context: RunContext) -> None:
@@ -186,21 +194,24 @@ def _start(
     values = fingerprint(context, tool_version, provider_version)
     stale = values["staleness"].get("warnings", [])
     with write_transaction():
+        # A budget may have been spent by other runs of the launch meanwhile.
+        kept = Run.objects.values_list("warnings", flat=True).get(pk=run_id)
         changed = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
             state=Case(
                 When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.RUNNING)
             ),
             tool_version=tool_version,
             fingerprint=values,
-            target_version=version_of(context.run.target),
-            warnings=[*warnings, *stale, *context.warnings],
+            target_version=context.run.target_version or version_of(context.run.target),
+            warnings=[*kept, *warnings, *stale, *context.warnings],
             token="",
             started=timezone.now(),
             finished=Case(When(cancel_requested=True, then=Value(timezone.now())), default=None),
         )
         if changed != 1:
             return False
-        context.run.judge_versions.set([version_of(target) for target in _judges(context)])
+        if not context.run.judge_versions.exists():
+            context.run.judge_versions.set([version_of(target) for target in _judges(context)])
         claims.make_slots(context.run)
     return _is_started(run_id)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from runs.execution import recording
 from runs.models import Run
 from runs.models.run import RunState
+from runs.planning.confirmation import start_waiting
 from runs.queue import claims, worker_registry
+from runs.queue.transactions import write_transaction
+from runs.warehouse.confirmation import conclude, overdue_confirmations, waiting_alerts
 
 LOST_PREPARATION = (
     f"The worker was lost {claims.MOST_STARTS} times while it prepared this run. Look in the workers' logs at what ends "
@@ -28,3 +31,8 @@ def reap() -> None:
     claims.remove_slots_of_closed_runs()
     for run_id in Run.objects.filter(state=RunState.RUNNING, open=0).values_list("pk", flat=True):
         recording.close_if_done(run_id)
+    for launch_id in overdue_confirmations():
+        with write_transaction():
+            conclude(launch_id)
+    for alert in waiting_alerts():
+        start_waiting(alert)

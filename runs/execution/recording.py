@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Case, F, Value, When
 from django.utils import timezone
 
+from evalhub.web.numbers import counted
 from runs import outbox
+from runs.execution import budget
 from runs.execution.trial_result import TrialResult, columns, command_row, judging_row, total_cost
-from runs.models import Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
-from runs.models.run import RunState
+from runs.models import Alert, Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
+from runs.models.comparison import Evidence
+from runs.models.run import RunState, Trigger
 from runs.models.trial import TrialState
+from runs.planning.confirmation import start_waiting
 from runs.queue import claims, statements
 from runs.queue.claims import Claim
 from runs.queue.retry import retry_when_lost
 from runs.queue.transactions import write_transaction
 from runs.warehouse import comparison
+from runs.warehouse.confirmation import conclude
 from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import entry, facets_of, write_entry
 
@@ -45,9 +50,11 @@ def _record(claim: Claim, result: TrialResult, *, following: str) -> tuple[bool,
 
     def store() -> tuple[bool, bool, Claim | None]:
         with write_transaction():
-            open_trials = _store(claim, result, values)
-            claimed = claims.claim_next(claim.run_id, following) if following and open_trials else None
-        return open_trials is not None, open_trials == 0, claimed
+            after = _store(claim, result, values)
+            claimed = (
+                claims.claim_next(claim.run_id, following) if following and after and after.open else None
+            )
+        return after is not None, after is not None and (after.open == 0 or after.is_spent), claimed
 
     def stored() -> tuple[bool, bool, Claim | None] | None:
         # The timestamp is unique to this attempt: the row shows whether it was committed.
@@ -58,12 +65,30 @@ def _record(claim: Claim, result: TrialResult, *, following: str) -> tuple[bool,
 
     recorded, may_close, claimed = retry_when_lost(store, committed=stored)
     if may_close:
-        retry_when_lost(lambda: close_if_done(claim.run_id))
+        retry_when_lost(lambda: _close_or_stop(claim.run_id))
     return recorded, claimed
 
 
-def _store(claim: Claim, result: TrialResult, values: Mapping[str, Any]) -> int | None:
-    """Store a result; return the number of open trials of the run, None if the claim was lost."""
+def _close_or_stop(run_id: int) -> None:
+    """Close a run whose trials have ended, after stopping the other runs of a launch that spent its budget."""
+    for sibling in budget.siblings_to_stop(run_id):
+        with write_transaction():
+            _stop_at_budget(sibling)
+        close_if_done(sibling)
+    close_if_done(run_id)
+
+
+class _After(NamedTuple):
+    """A run after a result was stored."""
+
+    open: int
+    """Trials that have not ended."""
+    is_spent: bool
+    """Whether the budget of its launch is spent."""
+
+
+def _store(claim: Claim, result: TrialResult, values: Mapping[str, Any]) -> _After | None:
+    """Store a result; return what is left of its run, None if the claim was lost."""
     if not statements.write_trial(claim.trial_id, claim.token, values):
         return None
     if not result.cancelled:
@@ -98,17 +123,32 @@ def _store_parts(claim: Claim, result: TrialResult) -> None:
     )
 
 
-def _count(run_id: int, result: TrialResult) -> int:
-    """Count the result on the run; return the number of its open trials."""
+def _count(run_id: int, result: TrialResult) -> _After:
+    """Count the result on the run, and cancel its queued trials if the budget is spent."""
     outcomes = {"pass": "passed", "fail": "failed", "error": "errors"}
     usage = result.usage
-    return statements.count_result(
+    after = statements.count_result(
         run_id,
         "cancelled" if result.cancelled else outcomes[result.outcome],
         tokens_in=usage.input if usage else 0,
         tokens_out=usage.output if usage else 0,
         cost_usd=total_cost(result),
     )
+    if after.max_usd is None or not budget.is_spent(after.launch, after.max_usd):
+        return _After(after.open, is_spent=False)
+    return _After(after.open - _stop_at_budget(run_id), is_spent=True)
+
+
+def _stop_at_budget(run_id: int) -> int:
+    """Cancel a run's queued trials because its launch's budget is spent; return their number."""
+    run = Run.objects.get(pk=run_id)
+    sentence = budget.reason(run)
+    cancelled = cancel_queued(run_id, sentence)
+    if cancelled:
+        Run.objects.filter(pk=run_id).update(
+            warnings=[*run.warnings, f"{sentence} {counted(cancelled, 'trial')} did not run."]
+        )
+    return cancelled
 
 
 def close_if_done(run_id: int) -> bool:
@@ -136,7 +176,17 @@ def close_if_done(run_id: int) -> bool:
     # Not in the same transaction: two runs that close at once would not see each other.
     with write_transaction():
         comparison.compare_siblings(run)
+    _confirm(run)
     return True
+
+
+def _confirm(run: Run) -> None:
+    """Conclude the confirmation that a closed run belongs to, or start that of its alert."""
+    if run.trigger == Trigger.CONFIRM:
+        with write_transaction():
+            conclude(run.launch_id)
+    elif waiting := Alert.objects.filter(run=run, evidence=Evidence.CONFIRMING, confirmation=None).first():
+        start_waiting(waiting)
 
 
 def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> bool:
@@ -153,14 +203,17 @@ def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> boo
         if won == 1:
             cancel_queued(run_id)
             claims.remove_slots(run_id)
-            outbox.record_failure(Run.objects.get(pk=run_id))
+            run = Run.objects.get(pk=run_id)
+            outbox.record_failure(run)
+    if won == 1:
+        _confirm(run)
     return won == 1
 
 
-def cancel_queued(run_id: int) -> int:
-    """Cancel queued trials; return their number. Call it in a transaction."""
+def cancel_queued(run_id: int, reason: str = "") -> int:
+    """Cancel queued trials, with the reason as their error; return their number. Call it in a transaction."""
     cancelled = Trial.objects.filter(run=run_id, state=TrialState.QUEUED).update(
-        state=TrialState.CANCELLED, finished=timezone.now()
+        state=TrialState.CANCELLED, finished=timezone.now(), error=reason
     )
     Run.objects.filter(pk=run_id).update(open=F("open") - cancelled, cancelled=F("cancelled") + cancelled)
     return cancelled
@@ -175,9 +228,11 @@ def cancel_run(run_id: int) -> bool:
         if updated != 1:
             return False
         cancel_queued(run_id)
-        Run.objects.filter(pk=run_id, state=RunState.QUEUED).update(
+        at_once = Run.objects.filter(pk=run_id, state=RunState.QUEUED).update(
             state=RunState.CANCELLED, finished=timezone.now()
         )
+    if at_once:
+        _confirm(Run.objects.get(pk=run_id))
     close_if_done(run_id)
     return True
 

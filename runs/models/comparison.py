@@ -9,7 +9,7 @@ from django.utils import timezone
 from evalhub.teams.models import Project
 from evaluators.regression import ChangeVerdict
 from runs.models.measure import Measure
-from runs.models.run import Run
+from runs.models.run import Launch, Run
 from runs.models.target import Target
 
 VERDICTS = [(verdict.value, verdict.label) for verdict in ChangeVerdict]
@@ -66,6 +66,24 @@ class AlertState(models.TextChoices):
     INVALID = "invalid"
 
 
+OPEN_ALERTS = (AlertState.UNTRIAGED, AlertState.ACKNOWLEDGED, AlertState.INVESTIGATING)
+"""States in which an alert still needs work: the regressions that count as open everywhere."""
+
+
+class Evidence(models.TextChoices):
+    """How far an alert's regressions are proved.
+
+    suspected ──Confirm, or by itself──▶ confirming ──fresh trials──▶ confirmed or not confirmed
+        ▲                                    │
+        └──── its runs were cancelled ───────┘
+    """
+
+    SUSPECTED = "suspected"
+    CONFIRMING = "confirming"
+    CONFIRMED = "confirmed"
+    NOT_CONFIRMED = "not_confirmed", "Not confirmed"
+
+
 class Alert(models.Model):
     """The regressions of one run, to triage."""
 
@@ -80,10 +98,31 @@ class Alert(models.Model):
     due = models.DateField(null=True)
     created = models.DateTimeField(default=timezone.now)
     first_triaged = models.DateTimeField(null=True)
+    """When a person first changed it; a confirmation doesn't."""
+    starred = models.BooleanField(default=False, db_default=False)
+    tags = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    revision = models.PositiveIntegerField(default=0, db_default=0)
+    """Number of changes by people; a change that names an older one is refused."""
+    evidence = models.CharField(
+        max_length=13, choices=Evidence.choices, default=Evidence.SUSPECTED, db_default=Evidence.SUSPECTED
+    )
+    confirmation = models.ForeignKey(
+        Launch, on_delete=models.SET_NULL, null=True, related_name="confirms", db_index=True
+    )
+    """The launch of its fresh trials; None before it starts."""
+    reason = models.TextField(blank=True, default="", db_default="")
+    """What the fresh trials showed, or why they could not."""
+    fresh = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """The fresh trials' tests, as `runs.warehouse.confirmation.test_json`."""
 
     class Meta:
         ordering = ["-pk"]
-        indexes = [models.Index(fields=["project", "state", "-id"], name="alert_by_state")]
+        indexes = [
+            models.Index(fields=["project", "state", "-id"], name="alert_by_state"),
+            models.Index(
+                fields=["evidence"], name="alert_confirming", condition=models.Q(evidence="confirming")
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"alert {self.pk}"

@@ -26,7 +26,7 @@ class ChannelKind(models.TextChoices):
 class NotificationEvent(models.TextChoices):
     """What a message is about."""
 
-    REGRESSION = "regression", "Suspected regression"
+    REGRESSION = "regression", "Regression"
     RUN_FAILED = "run_failed", "Run failed"
     ASSIGNED = "assigned", "Alert assigned"
     DIGEST = "digest", "Weekly digest"

@@ -26,6 +26,8 @@ class Trigger(models.TextChoices):
 
 MAINLINE = ("", "main", "master")
 """Branches that count as mainline: no branch, or the one that others are merged into."""
+NOT_CONFIRMING = ~models.Q(trigger=Trigger.CONFIRM)
+"""Runs of a line: a confirmation runs some scenarios only, and half of it on an older configuration."""
 STALE = models.F("fingerprint__staleness__stale")
 """Whether a run's eval cases were generated for another tool description; `is_stale` in queries."""
 
@@ -114,6 +116,8 @@ class Run(models.Model):
     errors = models.PositiveIntegerField(default=0)
     cancelled = models.PositiveIntegerField(default=0)
     cost_usd = models.FloatField(null=True)
+    max_usd = models.FloatField(null=True)
+    """The budget of its launch in USD; None for no limit."""
     tokens_in = models.BigIntegerField(default=0)
     tokens_out = models.BigIntegerField(default=0)
 

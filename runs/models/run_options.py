@@ -29,6 +29,10 @@ class RunOptions(BaseModel):
     """A run's number, `last-pass`, or empty for the pinned baseline."""
     experiment: bool = False
     """Compared like others, but never a baseline and never an alert."""
+    max_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The launch's budget: once its runs cost this much, no further trial starts."""
+    expected_tool: str | None = None
+    """The only tool version that the run accepts; None accepts any."""
     seed: Json = None
     snapshot: Json = None
     registry: Json = None

@@ -11,6 +11,7 @@ from evaluators.redaction import redact_patterns
 from evaluators.regression import ChangeVerdict, MeasureChange
 from evaluators.verdict_sentences import explanation, interval, scenarios_worse, size
 from runs.models import Alert, Notification, Run
+from runs.models.comparison import Evidence
 from runs.models.notification import NotificationEvent
 from runs.warehouse.measure_changes import HEADLINE, stored_changes
 from runs.warehouse.measures import label_of_key
@@ -52,7 +53,7 @@ def compose(notification: Notification) -> Message:
         raise NothingToSay("The regression was taken back before this was sent.")
     if notification.event == NotificationEvent.ASSIGNED:
         return _assigned(notification, notification.alert, run)
-    return _regression(run)
+    return _regression(notification.alert, run)
 
 
 def absolute(path: str) -> str:
@@ -94,7 +95,7 @@ def _data(run: Run) -> dict[str, Any]:
     }
 
 
-def _regression(run: Run) -> Message:
+def _regression(alert: Alert, run: Run) -> Message:
     changes = _regressed(run)
     measures = [
         {
@@ -106,12 +107,20 @@ def _regression(run: Run) -> Message:
         }
         for change in changes
     ]
-    title = f"Suspected regression: {run.suite.name} on {run.target.name}, run {run.pk}"
-    lines = [
-        *map(verdict_sentence, changes),
-        f"Compared with run {run.baseline_id}; not confirmed by more trials yet.",
-    ]
-    data = {**_data(run), "suspected": True, "measures": measures}
+    confirmed = alert.evidence == Evidence.CONFIRMED
+    title = f"{'Confirmed' if confirmed else 'Suspected'} regression: {run.suite.name} on {run.target.name}, run {run.pk}"
+    proof = "confirmed by fresh trials" if confirmed else "not confirmed by more trials yet"
+    lines = [*map(verdict_sentence, changes), f"Compared with run {run.baseline_id}; {proof}."]
+    if confirmed:
+        lines.append(alert.reason)
+    data = {
+        **_data(run),
+        "alert": alert.pk,
+        "suspected": not confirmed,
+        "evidence": alert.evidence,
+        "measures": measures,
+        "fresh": alert.fresh,
+    }
     return Message(title, lines, absolute(run.get_absolute_url()), _facts(run), data)
 
 
@@ -147,7 +156,8 @@ def _assigned(notification: Notification, alert: Alert, run: Run) -> Message:
     by = notification.by.get_username() if notification.by else "Somebody"
     name = person.get_username()
     title = f"Assigned to {name}: regression of {run.suite.name} on {run.target.name}, run {run.pk}"
-    lines = [f"{by} assigned the suspected regression of run {run.pk} to {name}."]
+    proof = "confirmed" if alert.evidence == Evidence.CONFIRMED else "suspected"
+    lines = [f"{by} assigned the {proof} regression of run {run.pk} to {name}."]
     if alert.due:
         lines.append(f"Due on {alert.due:%-d %b %Y}.")
     if alert.note:

@@ -12,6 +12,8 @@ from django.http import QueryDict
 from evalhub.teams.models import Project
 from runs.models import Alert, ModelPrice
 from runs.models.comparison import AlertState
+from runs.warehouse.alert_filters import NOBODY
+from runs.warehouse.triage import LONGEST_TAG, tags_of
 
 
 class TargetsFileForm(forms.Form):
@@ -52,6 +54,10 @@ class AlertForm(forms.Form):
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         error_messages={"invalid": "Enter a date as YYYY-MM-DD, such as 2026-11-30."},
     )
+    tags = forms.CharField(
+        required=False, max_length=500, widget=forms.TextInput(attrs={"placeholder": "Comma-separated"})
+    )
+    starred = forms.CharField(required=False, max_length=5)
     note = forms.CharField(required=False, max_length=5000, widget=forms.Textarea(attrs={"rows": 2}))
     link = forms.URLField(
         required=False,
@@ -65,6 +71,7 @@ class AlertForm(forms.Form):
         self.alert, self.members = alert, members
         initial = {name: getattr(alert, name) for name in ("state", "due", "note", "link")}
         initial["assignee"] = alert.assignee.get_username() if alert.assignee else ""
+        initial |= {"tags": ", ".join(alert.tags), "starred": "yes" if alert.starred else "no"}
         self.drawn = {name: _written(value) for name, value in initial.items()}
         """Stored values that the form sends back, to detect concurrent edits."""
         super().__init__(data, initial=initial, auto_id=f"alert-{alert.pk}-%s")
@@ -77,6 +84,14 @@ class AlertForm(forms.Form):
     def clean_assignee(self) -> Any:
         """Return the member, None for unassigned."""
         return self.members.get(self.cleaned_data["assignee"])
+
+    def clean_tags(self) -> list[str]:
+        """Return the tags, each once."""
+        return tags_of(self.cleaned_data["tags"])
+
+    def clean_starred(self) -> bool:
+        """Return whether the star is set."""
+        return bool(self.cleaned_data["starred"] == "yes")
 
     def clean_link(self) -> str:
         """Return the link. Raises `ValidationError` unless it is a web URL."""
@@ -99,9 +114,13 @@ class AlertForm(forms.Form):
         return _written(self.data.get(f"was-{name}", self.drawn[name]))
 
     def _is_touched(self, name: str) -> bool:
-        """Return whether a field was edited; without a button the state was not."""
+        """Return whether a field was edited; without their buttons state and star were not."""
         sent = self.data.get(name)
-        return sent is not None and (sent != "" or name != "state") and _written(sent) != self._was(name)
+        return (
+            sent is not None
+            and (sent != "" or name not in ("state", "starred"))
+            and _written(sent) != self._was(name)
+        )
 
     def changes(self) -> dict[str, Any]:
         """Return the edited fields that differ from the stored ones. Requires a valid form."""
@@ -112,6 +131,30 @@ class AlertForm(forms.Form):
 def _written(value: Any) -> str:
     """Return a value as a form sends it, with normalised line ends."""
     return "" if value is None else str(value).replace("\r\n", "\n").strip()
+
+
+class BulkForm(forms.Form):
+    """A change of several alerts; empty fields stay as they are."""
+
+    state = forms.ChoiceField(choices=[("", "Keep state"), *AlertState.choices], required=False)
+    assignee = forms.ChoiceField(required=False)
+    tag = forms.CharField(
+        required=False, max_length=LONGEST_TAG, widget=forms.TextInput(attrs={"placeholder": "Add tag"})
+    )
+
+    def __init__(self, members: Mapping[str, Any], data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="bulk-%s")
+        self.members = members
+        field = self.fields["assignee"]
+        if isinstance(field, forms.ChoiceField):
+            field.choices = [("", "Keep assignee"), (NOBODY, "Nobody"), *((name, name) for name in members)]
+
+    def changes(self) -> dict[str, Any]:
+        """Return what to change, with `tag` to add. Requires a valid form."""
+        given = {name: value for name, value in self.cleaned_data.items() if value}
+        if "assignee" in given:
+            given["assignee"] = self.members.get(given["assignee"])
+        return given
 
 
 class ResultsFileForm(forms.Form):

@@ -34,6 +34,7 @@ def _arguments(request: Request, guidance: Sequence[Guidance], document: str) ->
         ("--trials", [str(request.options.trials)]),
         ("--concurrency", _known(request.options.concurrency)),
         ("--timeout-seconds", _seconds(request.options.timeout_seconds)),
+        ("--max-usd", _seconds(request.options.max_usd)),
         ("--baseline", [request.options.baseline]),
         ("--run-tag", request.tags),
         ("--priority", [request.priority.label] if request.priority else []),

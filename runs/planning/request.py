@@ -130,7 +130,7 @@ def request_runs(
             "options": request.options.model_dump(mode="json", exclude={"seed", "snapshot", "registry"}),
         },
     )
-    runs = [_store(launch, each, request) for each in planned]
+    runs = [store_run(launch, each, request) for each in planned]
     keys = [run.pk for run in runs]
     audit.record(project, by, "run.request", _named(keys), launch=launch.pk, runs=keys)
     if wake:
@@ -167,7 +167,8 @@ def _is_experiment(planned: PlannedRun, request: Request) -> bool:
     return planned.guidance is not None and planned.guidance.pk not in adopted
 
 
-def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
+def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
+    """Store a planned run of a launch with its queued trials. Requires a transaction."""
     trials = planned.trial_count
     run = Run.objects.create(
         project=launch.project,
@@ -183,6 +184,7 @@ def _store(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         concurrency=planned.concurrency,
         trials=trials,
         open=trials,
+        max_usd=request.options.max_usd,
         branch=request.branch,
         commit=request.commit,
         tags=list(request.tags),

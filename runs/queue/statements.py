@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from django.db import connection, models
@@ -115,13 +115,22 @@ def _insert_sql(vendor: str, model: type[models.Model], names: tuple[str, ...]) 
     return f"INSERT INTO {table} ({columns}) VALUES ({places})"  # noqa: S608 (quoted names)
 
 
+class Counted(NamedTuple):
+    """A run after a result was counted on it."""
+
+    open: int
+    """Trials that have not ended."""
+    launch: int
+    max_usd: float | None
+
+
 def count_result(
     run_id: int, counter: str, *, tokens_in: int, tokens_out: int, cost_usd: float | None
-) -> int:
-    """Count a trial's result on its run; return the number of open trials."""
+) -> Counted:
+    """Count a trial's result on its run."""
     parameters = [tokens_in, tokens_out, cost_usd, cost_usd, run_id]
-    ((open_trials,),) = _rows(_count_sql(connection.vendor, counter), parameters)
-    return int(open_trials)
+    (row,) = _rows(_count_sql(connection.vendor, counter), parameters)
+    return Counted(*row)
 
 
 @cache
@@ -133,7 +142,7 @@ def _count_sql(vendor: str, counter: str) -> str:
     return (
         f"UPDATE {table} SET open = open - 1, {column} = {column} + 1, "  # noqa: S608 (quoted names)
         f"tokens_in = tokens_in + %s, tokens_out = tokens_out + %s, cost_usd = {cost} "
-        "WHERE id = %s RETURNING open"
+        "WHERE id = %s RETURNING open, launch_id, max_usd"
     )
 
 

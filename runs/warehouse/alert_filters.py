@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from evalhub.teams.models import Project
 from runs.models import Alert, Change
 from runs.warehouse.address_filters import AddressFilters
-from runs.warehouse.run_filters import WORDS, InForce
+from runs.warehouse.run_filters import WORDS, InForce, TagLines
 
 NOBODY = "(nobody)"
 """Means no assignee; user names have no brackets."""
@@ -25,6 +25,11 @@ class AlertListFilters(AddressFilters):
     """Part of a suite's or target's name, or of a regressed scenario's key."""
     assignee: str = ""
     """A user's name, or `NOBODY`."""
+    tag: str = ""
+    evidence: str = ""
+    """A value of `Evidence`."""
+    starred: str = ""
+    """`yes` for starred alerts only."""
 
     def query(self, state: str) -> str:
         """Return the query string of a state with these filters."""
@@ -32,7 +37,12 @@ class AlertListFilters(AddressFilters):
 
     def condition(self) -> Q:
         """Return the filters as one condition on alerts."""
-        condition = Q()
+        condition = Q(starred=True) if self.starred else Q()
+        if self.evidence:
+            condition &= Q(evidence=self.evidence)
+        if self.tag:
+            tagged = Alert.objects.annotate(tag_lines=TagLines("tags"))
+            condition &= Q(pk__in=tagged.filter(tag_lines__contains=f"\n{self.tag}\n").values("pk"))
         if self.assignee:
             condition &= Q(assignee=None) if self.assignee == NOBODY else Q(assignee__username=self.assignee)
         if self.q:
@@ -75,7 +85,7 @@ def in_force(filters: AlertListFilters, state: str, counts: Counts) -> list[InFo
     return [
         InForce(
             WORDS.get(name, name),
-            "nobody" if (name, value) == ("assignee", NOBODY) else value,
+            "nobody" if (name, value) == ("assignee", NOBODY) else value.replace("_", " "),
             filters.without(name).query(state),
             counts.left[name][state],
         )

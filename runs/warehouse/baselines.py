@@ -9,7 +9,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from evalhub.teams import audit
 from runs.errors import RequestError
 from runs.models import Baseline, Run, RunMeasure
-from runs.models.run import RunState
+from runs.models.run import RunState, Trigger
 
 LAST_PASS = "last-pass"  # noqa: S105 (a word of the command line, not a password)
 """Selects the newest earlier run in which everything passed."""
@@ -23,6 +23,10 @@ def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
     if run.state != RunState.FINISHED or run.error:
         raise RequestError(
             f"Run {run.pk} can't be a baseline because it did not finish. Choose a finished run."
+        )
+    if run.trigger == Trigger.CONFIRM:
+        raise RequestError(
+            f"Run {run.pk} can't be a baseline because it only confirms another. Choose a run of the whole suite."
         )
     baseline, _ = Baseline.objects.update_or_create(
         suite=run.suite,

@@ -9,11 +9,13 @@ from evaluators.regression import ChangeVerdict, MeasureChange
 from evaluators.suite_result import Comparison, compare_passes
 from runs import outbox
 from runs.models import Alert, Change, Run, Trial
-from runs.models.run import RunState
+from runs.models.comparison import Evidence
+from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.warehouse.baselines import baseline_of
 from runs.warehouse.comparability import changed_parts
+from runs.warehouse.failing_since import failing_since
 from runs.warehouse.measure_changes import PASS, RunComparison, change_json, compare_run_measures
 from runs.warehouse.measures import measure_ids
 from scenarios.models import Scenario
@@ -64,7 +66,7 @@ def compare_with_baseline(run: Run) -> None:
     Change.objects.filter(run=run).delete()
     if baseline is not None:
         comparison = compare_run_measures(baseline, run)
-        run.configuration_changed = not run.is_experiment and baseline.guidance_id != run.guidance_id
+        run.configuration_changed = not run.is_experiment and _has_changed(baseline, run)
         if comparison.pass_rate is not None:
             run.verdict = comparison.verdict.value
             Change.objects.bulk_create(_changes(run, baseline, comparison))
@@ -83,12 +85,28 @@ def compare_siblings(run: Run) -> None:
         compare_with_baseline(sibling)
 
 
+def _has_changed(baseline: Run, run: Run) -> bool:
+    """Return whether guidance, model or judge differ, so that a difference is no regression of the tool.
+
+    Runs of older releases don't know their model and judge.
+    """
+    known = [
+        (baseline.fingerprint.get(name), run.fingerprint.get(name))
+        for name in ("model", "judge", "judge_sha256")
+    ]
+    return baseline.guidance_id != run.guidance_id or any(old and new and old != new for old, new in known)
+
+
 def _keep_alert(run: Run) -> None:
     """Raise an alert for a regression of the line; take back one that nobody has triaged otherwise."""
     is_alarm = run.verdict == ChangeVerdict.REGRESSED
     if is_alarm and not run.is_experiment and not run.configuration_changed:
-        alert, is_new = Alert.objects.get_or_create(run=run, defaults={"project_id": run.project_id})
-        if is_new:
+        # A project that confirms by itself notifies of what is confirmed; see `runs.planning.confirmation`.
+        confirms = run.project.confirm_alerts and outbox.is_recent(run) and run.trigger != Trigger.IMPORT
+        evidence = Evidence.CONFIRMING if confirms else Evidence.SUSPECTED
+        defaults = {"project_id": run.project_id, "evidence": evidence}
+        alert, is_new = Alert.objects.get_or_create(run=run, defaults=defaults)
+        if is_new and not confirms:
             outbox.record_regression(alert, run)
     else:
         Alert.objects.filter(run=run, first_triaged=None).delete()
@@ -109,9 +127,15 @@ def _changes(run: Run, baseline: Run, comparison: RunComparison) -> list[Change]
             row.detail["not_comparable"] = left_out
     moved = {key: change for key, change in comparison.scenarios.items() if change.effect}
     keys = dict(Scenario.objects.filter(suite=run.suite_id, key__in=list(moved)).values_list("key", "pk"))
-    return rows + [
+    own = [
         _row(run, baseline, ids[PASS_KEY], change, keys[key]) for key, change in moved.items() if key in keys
     ]
+    lost = [row for row in own if (row.after or 0.0) < (row.before or 0.0) and row.scenario_id]
+    if run.verdict == ChangeVerdict.REGRESSED and lost:
+        since = failing_since(run, {row.scenario_id for row in lost if row.scenario_id})
+        for row in lost:
+            row.detail["since"] = since.get(row.scenario_id or 0)
+    return rows + own
 
 
 def _row(run: Run, baseline: Run, measure: int, change: MeasureChange, scenario: int | None = None) -> Change:

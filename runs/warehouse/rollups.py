@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -119,6 +119,17 @@ def over_scenarios(series: dict[tuple[int, Key], Series]) -> dict[Key, Series]:
 def so_far(run: int) -> dict[Key, Series]:
     """Return an open run's overall rollups so far. One query."""
     return over_scenarios(by_scenario(MeasuredTrial(*row) for row in _rows(run)))
+
+
+def trial_values(runs: Sequence[int], keys: Iterable[Key]) -> dict[Key, dict[int, list[float]]]:
+    """Return each measure's value in every trial of these runs, by scenario. A query for each run."""
+    found: dict[Key, dict[int, list[float]]] = {key: defaultdict(list) for key in keys}
+    for row in (row for run in runs for row in _rows(run)):
+        trial = MeasuredTrial(*row)
+        for key, value, _ in values_of(trial):
+            if key in found:
+                found[key][trial.scenario].append(value)
+    return found
 
 
 def write_rollups(run: Run) -> None:

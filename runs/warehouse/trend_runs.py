@@ -15,7 +15,7 @@ from django.http import QueryDict
 from evalhub.web.paging import key_of
 from evaluators.regression import ChangeVerdict
 from runs.models import Run
-from runs.models.run import MAINLINE, RunState
+from runs.models.run import MAINLINE, NOT_CONFIRMING, RunState
 from runs.warehouse.address_filters import AddressFilters
 
 MOST_RUNS = 100
@@ -122,7 +122,11 @@ def newest_runs(suite: int, filters: TrendFilters) -> list[TrendRun]:
 
 
 def _rows(suite: int, filters: TrendFilters) -> QuerySet[Run, Any]:
-    runs = Run.objects.filter(filters.condition(), suite=suite).exclude(state__in=_OPEN).order_by("-pk")
+    runs = (
+        Run.objects.filter(filters.condition(), NOT_CONFIRMING, suite=suite)
+        .exclude(state__in=_OPEN)
+        .order_by("-pk")
+    )
     return runs.annotate(at=Coalesce("finished", "created")).values_list(*_COLUMNS)[:MOST_RUNS]
 
 

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 
 from evaluators.statistics import Z_95
 from runs.models import Measure, Run, RunMeasure
-from runs.models.run import RunState
+from runs.models.run import NOT_CONFIRMING, RunState
 from scenarios.models import Suite
 
 MOST_RUNS = 100
@@ -82,7 +82,7 @@ def trend(suite: Suite, name: str, *, target: str = "") -> Trend:
 
 
 def _closed(suite: int, target: str) -> QuerySet[Run, Any]:
-    closed = Run.objects.filter(suite=suite).exclude(state__in=OPEN).order_by("-pk")
+    closed = Run.objects.filter(NOT_CONFIRMING, suite=suite).exclude(state__in=OPEN).order_by("-pk")
     if target:
         closed = closed.filter(target__name=target)
     return closed.annotate(at=Coalesce("finished", "created")).values_list(*_OF_A_RUN)[:MOST_RUNS]

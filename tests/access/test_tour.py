@@ -9,6 +9,8 @@ from tests.access import table
 
 NO_PAGE_OF_ITS_OWN = {
     "home": "leads to a project",
+    "alert-details": "is a part of a page",
+    "alert-markdown": "is a file",
     "healthz": "is for programs",
     "metrics": "is for programs",
     "channel-detail": "needs a channel, and the examples have none",

@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page
 
+from runs.models import Alert
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.history import HOSTILE, fill
 
@@ -41,6 +42,7 @@ PAGES = {
     "targets": "/p/tools/targets/",
     "target-edit": "/p/tools/targets/{target}/",
     "regressions": "/p/tools/regressions/",
+    "regression-confirm": "/p/tools/regressions/{alert}/confirm/",
     "regressions-none": "/p/tools/regressions/?state=fixed",
     "regressions-nothing": "/p/tools/regressions/?q=nowhere&assignee=grace",
     "regressions-filtered": "/p/tools/regressions/?q=task",
@@ -85,6 +87,7 @@ def numbers(project: Any) -> dict[str, int]:
         "before": filled["runs"][0].trial_set.get(scenario=filled["trial"].scenario, index=0).pk,
         "target": filled["runs"][0].target_id,
         "channel": filled["channel"].pk,
+        "alert": Alert.objects.get().pk,
     }
 
 

@@ -42,7 +42,7 @@ def test_a_webhook_is_added(signed_in: Any) -> None:
     assert channel.events == ["regression", "digest"]
     assert page.facts["Sends to"] == "https://hooks.example.org/…"
     row = main_of(client.get(ADDRESS)).table("Channels").row("CI bot")
-    assert row.cell("Events").text == "Suspected regression, Weekly digest"
+    assert row.cell("Events").text == "Regression, Weekly digest"
     assert AuditEvent.objects.get().action == "channel.create"
 
 

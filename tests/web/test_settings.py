@@ -19,6 +19,7 @@ from tests.web.html import parse
 
 ADDRESS = "/p/tools/settings/"
 SETTINGS = {
+    "confirm_trials": "60",
     "name": "Tools",
     "command_pattern": r"(?P<sub>\w+)",
     "judge": "judge",
@@ -79,6 +80,16 @@ def test_an_admin_limits_the_project_and_sets_its_priority(signed_in, project):
     page = parse(signed_in("viewer").get(ADDRESS))
     assert "Most trials at once 20" in page
     assert "Priority low" in page
+
+
+def test_an_admin_has_regressions_confirmed_automatically(signed_in, project):
+    given = {"confirm_alerts": "on", "confirm_trials": "24", "confirm_usd": "1.5"}
+    assert signed_in().post(ADDRESS, {**SETTINGS, **given}).url == ADDRESS
+    project.refresh_from_db()
+    assert (project.confirm_alerts, project.confirm_trials, project.confirm_usd) == (True, 24, 1.5)
+    assert "automatic, at most 24 trials and $1.50" in parse(signed_in("viewer").get(ADDRESS))
+    wrong = parse(signed_in().post(ADDRESS, {**SETTINGS, "confirm_usd": "cheap"}))
+    assert "Enter an amount in US dollars" in wrong
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.planning import inputs
+from runs.planning.budgets import over_budget
 from runs.planning.option_files import apply_config, given_sources
 from runs.planning.request import PlannedRun, Request, plan, request_runs
 from runs.reports.console import MOST_TRIALS
@@ -94,6 +95,8 @@ class Command(EvalhubCommand):
             request = _request(project, options)
             if options["fail_on_regression"]:
                 self._warn(plan(project, request), options["regression_rule"])
+            if warning := over_budget(project, plan(project, request), request.options):
+                self.stderr.write(warning)
             here = options["now"]
             launch = request_runs(project, request, by=acting_user(), trigger=Trigger.CLI, wake=not here)
             return self._execute(launch, options)
@@ -218,6 +221,9 @@ def _add_amount(group: Arguments) -> None:
     )
     group.add_argument("--timeout-seconds", type=float, help="time limit of scenarios without one")
     group.add_argument(
+        "--max-usd", type=float, metavar="USD", help="start no further trial once the runs cost this much"
+    )
+    group.add_argument(
         "--wait-limit",
         type=_seconds,
         default=wait.WAIT_LIMIT_SECONDS,
@@ -333,6 +339,7 @@ def _selection_and_options(options: dict[str, Any]) -> tuple[Selection, RunOptio
             threshold=options["threshold"],
             baseline=options["baseline"],
             experiment=options["experiment"],
+            max_usd=options["max_usd"],
             **given_sources(options),
         )
     except ValidationError as error:

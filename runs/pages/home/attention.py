@@ -8,15 +8,15 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs.models import Alert, Target, TargetCheck
-from runs.models.comparison import AlertState
+from runs.models.comparison import OPEN_ALERTS, AlertState
 from runs.models.run import RunState
 from runs.warehouse.run_list import RunRow
 
-OPEN_ALERTS = (AlertState.UNTRIAGED, AlertState.ACKNOWLEDGED, AlertState.INVESTIGATING)
 MOST_ALERTS = 100
 """Most alerts read; at this number there may be more."""
 SHOWN_ALERTS = 5
@@ -35,6 +35,10 @@ class OpenAlert(NamedTuple):
     run: int
     suite: str
     target: str
+    open: int
+    """Open regressions of the project, this one and all others."""
+    untriaged: int
+    """Untriaged ones of the project."""
     lost: int
     """Scenarios that no longer pass."""
 
@@ -68,8 +72,17 @@ def open_alerts(project: Project) -> list[OpenAlert]:
     newest = Alert.objects.filter(project=project, state__in=OPEN_ALERTS).order_by("-pk").values("pk")
     # Select the newest hundred first, to avoid joining all.
     found = Alert.objects.filter(pk__in=newest[:MOST_ALERTS]).order_by("-pk")
-    rows = found.values_list(*columns, *of_the_run).annotate(lost=Count("run__changes", filter=is_lost))
+    totals = {"open": _count(project, OPEN_ALERTS), "untriaged": _count(project, [AlertState.UNTRIAGED])}
+    rows = found.values_list(*columns, *of_the_run).annotate(
+        **totals, lost=Count("run__changes", filter=is_lost)
+    )
     return [OpenAlert(*row) for row in rows]
+
+
+def _count(project: Project, states: Sequence[str]) -> Coalesce:
+    """Return the number of a project's alerts in these states, as an expression."""
+    alerts = Alert.objects.filter(project=project, state__in=states).order_by()
+    return Coalesce(Subquery(alerts.values("project").annotate(n=Count("pk")).values("n")), 0)
 
 
 def attention(

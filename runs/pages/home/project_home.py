@@ -12,9 +12,9 @@ from django.db.models import Count, OuterRef, Q, Subquery, Sum
 from evalhub.teams import audit
 from evalhub.teams.models import AuditEvent, Project
 from runs.models import Run, Trial
-from runs.models.comparison import AlertState
+from runs.models.run import NOT_CONFIRMING
 from runs.models.trial import TrialState
-from runs.pages.home.attention import MOST_ALERTS, Attention, OpenAlert, attention, open_alerts
+from runs.pages.home.attention import Attention, OpenAlert, attention, open_alerts
 from runs.pages.run.progress import Progress, progress
 from runs.warehouse.rates import Rate
 from runs.warehouse.run_filters import OPEN
@@ -71,7 +71,7 @@ class Line:
         return [(rate.low, rate.high) for rate in self.rates]
 
 
-OF_RUNS = ("alert.triage", "baseline.set", "baseline.unset", "run.cancel", "run.request")
+OF_RUNS = ("alert.confirm", "alert.triage", "baseline.set", "baseline.unset", "run.cancel", "run.request")
 """Actions of the audit log whose subjects name runs."""
 
 
@@ -108,14 +108,14 @@ class ProjectSummary:
     events: list[RecentEvent]
 
     @property
-    def untriaged(self) -> int:
-        """Return the number of untriaged regressions."""
-        return sum(each.state == AlertState.UNTRIAGED for each in self.alerts)
+    def open_alerts(self) -> int:
+        """Return the number of open regressions."""
+        return self.alerts[0].open if self.alerts else 0
 
     @property
-    def has_more_alerts(self) -> bool:
-        """Return whether there may be more open regressions than were read."""
-        return len(self.alerts) == MOST_ALERTS
+    def untriaged(self) -> int:
+        """Return the number of untriaged regressions."""
+        return self.alerts[0].untriaged if self.alerts else 0
 
 
 def week_of(project: Project, *, now: datetime) -> Week:
@@ -153,7 +153,9 @@ def project_summary(project: Project, *, now: datetime) -> ProjectSummary:
 
 def _lines(project: Project) -> list[Line]:
     """Return the lines of every suite and target of the newest runs. Four queries."""
-    recent = Run.objects.filter(project=project).exclude(state__in=OPEN).order_by("-pk")[:RECENT]
+    recent = (
+        Run.objects.filter(NOT_CONFIRMING, project=project).exclude(state__in=OPEN).order_by("-pk")[:RECENT]
+    )
     rates: dict[tuple[int, int], list[Rate]] = {}
     newest: dict[tuple[int, int], int] = {}
     for pk, suite, target, passed, failed in recent.values_list(

@@ -98,6 +98,14 @@ class RunForm(forms.Form):
         error_messages={**NUMBER, "invalid": "Enter a number of seconds, such as 120."},
         help_text="For scenarios without their own limit.",
     )
+    max_usd = forms.FloatField(
+        label="Budget, USD",
+        min_value=0.0001,
+        max_value=1_000_000,
+        required=False,
+        error_messages={**NUMBER, "invalid": "Enter an amount in US dollars, such as 2.50."},
+        help_text="No further trial starts once the runs cost this much.",
+    )
     priority = forms.ChoiceField(
         required=False,
         error_messages={"invalid_choice": RAISED_BY_OTHERS},
@@ -216,6 +224,7 @@ class RunForm(forms.Form):
                 concurrency=given["concurrency"],
                 timeout_seconds=given["timeout_seconds"],
                 baseline=given["baseline"],
+                max_usd=given["max_usd"],
                 judge=given["judge"],
             ),
             tags=words(given["run_tags"]),

@@ -24,6 +24,7 @@ from runs.models.run import Trigger
 from runs.pages.new_run.forms import RunForm
 from runs.pages.new_run.narrowing import FAILED_LAST, chips, failed_keys
 from runs.pages.new_run.run_choices import RunChoices, run_choices
+from runs.planning.budgets import budget_warning
 from runs.planning.command_line import as_command
 from runs.planning.estimate import PlanEstimate, estimate_plan
 from runs.planning.request import PlannedRun, plan, request_runs
@@ -40,6 +41,8 @@ class Plan:
     command: str = ""
     problem: str = ""
     id: str = ""
+    warning: str = ""
+    """About the budget; empty if the plan fits it."""
 
     @property
     def trials(self) -> int:
@@ -70,7 +73,10 @@ class NewRunPage:
             return Plan(problem=str(error), id=error.id)
         estimate = estimate_plan(planned, self.past, judged=request.options.judge)
         guidance = self.offer.guidance_of(self.form.version.suite)
-        return Plan(planned, estimate, as_command(request, guidance, self.form.document_argument))
+        cost = estimate.chosen.cost
+        warning = budget_warning(cost.expected if cost else None, request.options.max_usd)
+        command = as_command(request, guidance, self.form.document_argument)
+        return Plan(planned, estimate, command, warning=warning)
 
 
 def _new_run_page(

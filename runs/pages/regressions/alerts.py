@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from statistics import median
 
-from django.db.models import F, IntegerField, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import F, Q, QuerySet
 
 from evalhub.teams.models import Project
+from evalhub.web.numbers import counted
 from evalhub.web.paging import Page, page_below
 from evaluators.regression import ChangeVerdict
-from runs.models import Alert, Change, RunMeasure, Trial
+from runs.models import Alert, Change, Run
 from runs.models.comparison import AlertState
-from runs.models.trial import TrialState
 from runs.pages.changes import ShownChange
 from runs.warehouse.alert_filters import AlertListFilters
 from runs.warehouse.differences import Difference, fingerprint_differences
+from runs.warehouse.digests import Digest, DigestedTrial, digests_of
+from runs.warehouse.layer_totals import LostGate
 from runs.warehouse.measure_changes import HEADLINE, change_from_json
 
 SIZE = 10
@@ -24,6 +28,8 @@ MOST_TRIALS = 5
 """Trials linked per scenario of a card."""
 MOST_COUNTED = 100
 """Largest number of alerts shown in the navigation."""
+MOST_TRIAGED = 200
+"""Triaged alerts of which the median time is taken, the newest."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,8 @@ class Lost:
     """The first run of the current series of failures."""
     trials: tuple[tuple[int, str], ...]
     """Key and outcome."""
+    reason: str = ""
+    """The failed trials' most frequent reason, such as a gate's message."""
 
     @property
     def outcomes(self) -> list[str]:
@@ -49,6 +57,15 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class Fresh:
+    """The fresh trials of an alert's confirmation so far."""
+
+    runs: tuple[int, ...]
+    done: int
+    trials: int
+
+
+@dataclass(frozen=True)
 class AlertCard:
     """Content of an alert's card."""
 
@@ -57,11 +74,24 @@ class AlertCard:
     """The headline measures that regressed."""
     lost: tuple[Lost, ...]
     differences: tuple[Difference, ...]
+    gate: LostGate | None = None
+    """The gate that failed most often."""
+    fresh: Fresh | None = None
+    """None without a confirmation."""
 
     @property
     def since(self) -> int | None:
         """Return the first run in which one of the scenarios failed."""
         return min((each.since for each in self.lost if each.since), default=None)
+
+    def due_text(self, today: date) -> str:
+        """Return the countdown to the due date; empty without one."""
+        if self.alert.due is None:
+            return ""
+        days = (self.alert.due - today).days
+        if days == 0:
+            return "due today"
+        return f"due in {counted(days, 'day')}" if days > 0 else f"overdue by {counted(-days, 'day')}"
 
 
 def untriaged(project: Project) -> int:
@@ -83,87 +113,90 @@ def _with_runs() -> QuerySet[Alert]:
 def alert_page(
     project: Project, state: str, filters: AlertListFilters, before: str
 ) -> tuple[Page[Alert], list[AlertCard]]:
-    """Return one page of the matching alerts in a state, newest first. Four queries."""
+    """Return one page of the matching alerts in a state, newest first. Three or four queries."""
     alerts = _with_runs().filter(filters.condition(), project=project, state=state)
     page = page_below(alerts, before, size=SIZE)
     return page, cards(page.rows)
 
 
 def alert_card(project: Project, pk: int) -> AlertCard | None:
-    """Return one alert of a project, None if missing. Four queries."""
+    """Return one alert of a project, None if missing. Three or four queries."""
     alerts = list(_with_runs().filter(project=project, pk=pk))
     return cards(alerts)[0] if alerts else None
 
 
 def cards(alerts: Sequence[Alert]) -> list[AlertCard]:
-    """Return the alerts with what regressed in them. Three queries."""
+    """Return the alerts with what regressed in them. Two queries, and one more where alerts were confirmed."""
     keys = [alert.run_id for alert in alerts]
-    changes, headline = _regressions(keys), _headline(keys)
-    trials = _trials(changes)
+    changes: dict[int, list[Change]] = {}
+    for change in _changes(keys):
+        changes.setdefault(change.run_id, []).append(change)
+    digests, fresh = (
+        digests_of(keys),
+        _fresh([each.confirmation_id for each in alerts if each.confirmation_id]),
+    )
     return [
-        _card(
-            alert,
-            headline.get(alert.run_id, ()),
-            [each for each in changes if each.run_id == alert.run_id],
-            trials,
-        )
-        for alert in alerts
+        _card(each, changes.get(each.run_id, ()), digests.get(each.run_id, Digest()), fresh)
+        for each in alerts
     ]
 
 
-def _headline(runs: Sequence[int]) -> dict[int, tuple[ShownChange, ...]]:
-    """Return the headline measures that regressed in each of these runs."""
-    rows = Change.objects.filter(run__in=runs, scenario=None, verdict=ChangeVerdict.REGRESSED)
-    found: dict[int, dict[str, ShownChange]] = {}
-    for run, detail in rows.values_list("run", "detail"):
-        if detail.get("measure") in HEADLINE:
-            found.setdefault(run, {})[detail["measure"]] = ShownChange(change_from_json(detail))
-    return {run: tuple(by[name] for name in HEADLINE if name in by) for run, by in found.items()}
-
-
-def _regressions(runs: Sequence[int]) -> list[Change]:
-    """Return these runs' regressions, each with the first run (`since`) of its series of failures."""
-    same = RunMeasure.objects.filter(
-        scenario=OuterRef("scenario"),
-        measure=OuterRef("measure"),
-        run__target=OuterRef("run__target"),
-        run__model=OuterRef("run__model"),
+def _changes(runs: Sequence[int]) -> QuerySet[Change]:
+    """Return these runs' regressed measures, and the scenarios that pass less often."""
+    whole = Q(scenario=None, verdict=ChangeVerdict.REGRESSED)
+    lost = Q(scenario__isnull=False, after__lt=F("before"))
+    return (
+        Change.objects.filter(whole | lost, run__in=runs).select_related("scenario").order_by("scenario__key")
     )
-    good = same.filter(run__lt=OuterRef("run"), mean__gte=1.0).order_by("-run").values("run")[:1]
-    failing = same.filter(run__gt=OuterRef("last_good"), mean__lt=1.0).order_by("run").values("run")[:1]
-    lost = Change.objects.filter(run__in=runs, after__lt=F("before")).exclude(scenario=None)
-    lost = lost.annotate(last_good=Coalesce(Subquery(good, output_field=IntegerField()), 0))
-    lost = lost.annotate(since=Subquery(failing, output_field=IntegerField()))
-    return list(lost.select_related("scenario").order_by("scenario__key"))
 
 
-def _trials(changes: Iterable[Change]) -> dict[tuple[int, int], list[tuple[int, str]]]:
-    pairs = {(each.run_id, each.scenario_id) for each in changes}
-    rows = Trial.objects.filter(
-        run__in={run for run, _ in pairs},
-        scenario__in={scenario for _, scenario in pairs},
-        state=TrialState.FINISHED,
-    )
-    trials: dict[tuple[int, int], list[tuple[int, str]]] = {}
-    for run, scenario, pk, outcome in rows.order_by("pk").values_list("run", "scenario", "pk", "outcome"):
-        trials.setdefault((run, scenario), []).append((pk, outcome))
-    return trials
+def _fresh(launches: Sequence[int]) -> dict[int, Fresh]:
+    """Return the progress of confirmations by launch. One query, none without any."""
+    if not launches:
+        return {}
+    rows: dict[int, list[tuple[int, int, int]]] = {}
+    runs = Run.objects.filter(launch__in=launches).order_by("pk")
+    for launch, pk, trials, still_open in runs.values_list("launch", "pk", "trials", "open"):
+        rows.setdefault(launch, []).append((pk, trials - still_open, trials))
+    return {
+        launch: Fresh(tuple(pk for pk, _, _ in own), sum(n for _, n, _ in own), sum(n for _, _, n in own))
+        for launch, own in rows.items()
+    }
 
 
-def _card(
-    alert: Alert,
-    regressed: tuple[ShownChange, ...],
-    changes: Iterable[Change],
-    trials: dict[tuple[int, int], list[tuple[int, str]]],
-) -> AlertCard:
-    lost = tuple(_lost(each, trials) for each in changes)
+def _card(alert: Alert, changes: Iterable[Change], digest: Digest, fresh: Mapping[int, Fresh]) -> AlertCard:
+    trials: dict[int, list[DigestedTrial]] = {}
+    for trial in sorted(digest.ended, key=lambda each: each.pk):
+        trials.setdefault(trial.scenario, []).append(trial)
+    details = {each.detail.get("measure"): each.detail for each in changes if each.scenario_id is None}
+    regressed = tuple(ShownChange(change_from_json(details[name])) for name in HEADLINE if name in details)
+    lost = tuple(_lost(each, trials.get(each.scenario_id, ())) for each in changes if each.scenario_id)
     baseline = alert.run.baseline
     differences = fingerprint_differences(baseline, alert.run) if baseline else []
-    return AlertCard(alert, regressed, lost, tuple(differences))
+    gate = digest.layers.lost if digest.layers else None
+    return AlertCard(alert, regressed, lost, tuple(differences), gate, fresh.get(alert.confirmation_id or 0))
 
 
-def _lost(change: Change, trials: dict[tuple[int, int], list[tuple[int, str]]]) -> Lost:
+def _lost(change: Change, trials: Sequence[DigestedTrial]) -> Lost:
     key = change.scenario.key if change.scenario else ""
-    own = trials.get((change.run_id, change.scenario_id or 0), [])
-    since: int | None = change.since  # type: ignore[attr-defined]  # annotated by `_regressions`
-    return Lost(key, change.before or 0.0, change.after or 0.0, since, tuple(own))
+    reasons = Counter(each.lost[0] for each in trials if each.outcome != "pass" and each.lost)
+    reason = reasons.most_common(1)[0][0] if reasons else ""
+    own = tuple((each.pk, each.outcome) for each in trials)
+    return Lost(key, change.before or 0.0, change.after or 0.0, change.detail.get("since"), own, reason)
+
+
+@dataclass(frozen=True)
+class TriageTime:
+    """How long a project's regressions wait for the first person."""
+
+    seconds: float
+    """The median."""
+    n: int
+
+
+def triage_time(project: Project) -> TriageTime | None:
+    """Return the median time to first triage of the newest triaged alerts; None without any. One query."""
+    triaged = Alert.objects.filter(project=project, first_triaged__isnull=False).order_by("-pk")
+    rows = triaged.values_list("created", "first_triaged")[:MOST_TRIAGED]
+    waited = [(at - created).total_seconds() for created, at in rows if at]
+    return TriageTime(max(0.0, median(waited)), len(waited)) if waited else None

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
-from runs.models.comparison import AlertState
-from runs.pages.forms import AlertForm
-from runs.pages.regressions.alerts import AlertCard, alert_card, alert_page
+from evalhub.web.numbers import counted
+from evalhub.web.paging import key_of
+from runs.models import Alert
+from runs.models.comparison import AlertState, Evidence
+from runs.pages.forms import AlertForm, BulkForm
+from runs.pages.regressions.alerts import AlertCard, alert_card, alert_page, triage_time
+from runs.pages.regressions.markdown import alert_as_markdown
 from runs.pages.regressions.tables import regression_table
-from runs.warehouse.alert_filters import NOBODY, AlertListFilters, alert_counts, in_force
+from runs.warehouse.alert_filters import NOBODY, AlertListFilters, Counts, alert_counts, in_force
 from runs.warehouse.no_match import no_match
-from runs.warehouse.triage import triage
+from runs.warehouse.triage import triage, triage_all
 
 TITLES = {
     AlertState.UNTRIAGED: "Untriaged",
@@ -38,21 +44,20 @@ TITLES = {
 def regressions(request: ProjectRequest) -> HttpResponseBase:
     """List the matching alerts of one state, by default the untriaged ones."""
     project, filters = request.access.project, AlertListFilters.of(request.GET)
-    requested = request.GET.get("state", "")
-    state = requested if requested in AlertState.values else AlertState.UNTRIAGED.value
+    state = _state(request.GET)
     if wants_csv(request):
         return csv_response(regression_table(project, state, filters))
     counts = alert_counts(project, filters)
     members = members_of(project)
     page, cards = alert_page(project, state, filters, request.GET.get("before", ""))
+    # Only one card is drawn with its details, by default the first; the others load theirs.
+    opened = key_of(request.GET.get("open", "")) or next((card.alert.pk for card in cards), None)
     chips = in_force(filters, state, counts)
     context = {
-        "state": state,
-        "tabs": [
-            (each.value, title, counts.matching[each], filters.query(each.value))
-            for each, title in TITLES.items()
+        **_tabs(project, request.GET, counts),
+        "cards": [
+            (card, AlertForm(members, card.alert) if card.alert.pk == opened else None) for card in cards
         ],
-        "cards": [(card, AlertForm(members, card.alert)) for card in cards],
         "page": page,
         "filters": filters,
         "in_force": chips,
@@ -63,12 +68,40 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
         "found": counts.matching[state],
         "elsewhere": counts.matching.total() - counts.matching[state],
         "older": page.older(request.GET) if page.before else "",
-        "may_triage": request.access.may("triage"),
+        **_rights(request),
+        "bulk": BulkForm(members),
+        "triage_time": triage_time(project),
+        "evidences": [(each.value, each.label) for each in Evidence],
+        "query": request.GET.urlencode(),
         "total": counts.all.total(),
     }
     return page_or_fragment(
         request, "regressions/regressions.html", "regressions/_alerts_swapped.html", context
     )
+
+
+def _state(query: QueryDict) -> str:
+    requested = query.get("state", "")
+    return requested if requested in AlertState.values else AlertState.UNTRIAGED.value
+
+
+def _tabs(project: Project, query: QueryDict, counts: Counts | None = None) -> dict[str, Any]:
+    """Return the tabs with their numbers of matching alerts, and the one that is shown."""
+    filters = AlertListFilters.of(query)
+    counts = counts or alert_counts(project, filters)
+    tabs = [
+        (each.value, title, counts.matching[each], filters.query(each.value))
+        for each, title in TITLES.items()
+    ]
+    return {"tabs": tabs, "state": _state(query)}
+
+
+def _rights(request: ProjectRequest) -> dict[str, Any]:
+    return {
+        "may_triage": request.access.may("triage"),
+        "may_run": request.access.may("run"),
+        "today": timezone.now().date(),
+    }
 
 
 def _assignees(members: Mapping[str, Any], selected: str) -> list[tuple[str, str]]:
@@ -83,7 +116,8 @@ def members_of(project: Project) -> dict[str, Any]:
     return {each.user.get_username(): each.user for each in memberships}
 
 
-def _card(project: Project, pk: int) -> AlertCard:
+def find_card(project: Project, pk: int) -> AlertCard:
+    """Return an alert of the project. Raises `Http404`."""
     card = alert_card(project, pk)
     if card is None:
         raise Http404
@@ -95,7 +129,7 @@ def _card(project: Project, pk: int) -> AlertCard:
 def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
     """Save an alert's triage."""
     project = request.access.project
-    card = _card(project, pk)
+    card = find_card(project, pk)
     members = members_of(project)
     form = AlertForm(members, card.alert, request.POST)
     changes = form.changes() if form.is_valid() else {}
@@ -103,8 +137,13 @@ def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
         triage(card.alert, by=request.user, **changes)
     if request.htmx:
         # Render the card with the stored alert.
-        shown = AlertForm(members, card.alert) if form.is_valid() else form
-        context = {"card": card, "form": shown, "saved": bool(changes), "swapped": True, "may_triage": True}
+        is_open = bool(request.POST.get("open", "note" in request.POST))
+        shown = (AlertForm(members, card.alert) if is_open else None) if form.is_valid() else form
+        context = {
+            **{"card": card, "form": shown, "saved": bool(changes), "swapped": True},
+            **_rights(request),
+            **_tabs(project, QueryDict(urlsplit(request.htmx.current_url or "").query)),
+        }
         return render(request, "regressions/_alert.html", context, status=200 if form.is_valid() else 422)
     if form.is_valid():
         messages.success(request, f"Alert {pk} is {card.alert.get_state_display().lower()}.")
@@ -112,3 +151,51 @@ def alert_triage(request: ProjectRequest, pk: int) -> HttpResponse:
         for error in errors:
             messages.error(request, str(error))
     return redirect(f"{reverse('regressions', args=[project.slug])}?state={card.alert.state}#alert-{pk}")
+
+
+@require_POST
+@project_page("triage")
+def triage_selected(request: ProjectRequest) -> HttpResponse:
+    """Change the selected alerts; those that somebody else changed since the page was drawn are left."""
+    project = request.access.project
+    form = BulkForm(members_of(project), request.POST)
+    selected = _selected(request.POST.getlist("alert"))
+    if not form.is_valid():
+        for errors in form.errors.values():
+            messages.error(request, str(errors[0]))
+    elif not selected or not form.changes():
+        messages.error(request, "Nothing changed. Select regressions, and a state, an assignee or a tag.")
+    else:
+        alerts = Alert.objects.filter(project=project, pk__in=selected).select_related("assignee", "project")
+        chosen = [(alert, selected[alert.pk]) for alert in alerts]
+        changed, left = triage_all(chosen, by=request.user, **form.changes())
+        messages.success(request, f"Changed {counted(changed, 'regression')}.")
+        for sentence in left:
+            messages.error(request, sentence)
+    query = QueryDict(request.POST.get("query", "")).urlencode()
+    return redirect(f"{reverse('regressions', args=[project.slug])}{f'?{query}' if query else ''}")
+
+
+def _selected(values: Sequence[str]) -> dict[int, int]:
+    """Return the selected alerts with the revision that was drawn, from values such as `12:3`."""
+    pairs = (value.partition(":") for value in values)
+    return {int(pk): int(seen) for pk, _, seen in pairs if pk.isdecimal() and seen.isdecimal()}
+
+
+@require_safe
+@project_page()
+def alert_details(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Return what a card shows once it is opened."""
+    project = request.access.project
+    card = find_card(project, pk)
+    context = {"card": card, "form": AlertForm(members_of(project), card.alert), **_rights(request)}
+    return render(request, "regressions/_alert_details.html", context)
+
+
+@require_safe
+@project_page()
+def alert_markdown(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Return an alert as Markdown, to paste into an issue."""
+    card = find_card(request.access.project, pk)
+    text = alert_as_markdown(card, request.build_absolute_uri("/").rstrip("/"))
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")

@@ -9,7 +9,7 @@ from runs.models import Baseline, Run
 from runs.models.run import STALE
 from runs.warehouse.run_list import HEAVY
 
-RELATED = ("suite", "target", "guidance", "by", "launch", "suite_version", "baseline__guidance")
+RELATED = ("suite", "target", "guidance", "by", "launch", "suite_version", "baseline__guidance", "alert")
 _OF_BASELINE = ("fingerprint", "guidance", "suite_version")
 """Relations needed to compare a run with its baseline."""
 UNSHOWN = (

@@ -16,7 +16,8 @@ from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from runs.execution.recording import cancel_run
 from runs.labels import waits_for
-from runs.models import Run, Trial
+from runs.models import Alert, Run, Trial
+from runs.models.run import Trigger
 from runs.pages.changes import ShownVerdict, shown_verdict
 from runs.pages.run import get_run
 from runs.pages.run.diagnosis import shown_findings
@@ -79,6 +80,9 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "exports": EXPORTS,
         "passing_without_agent": passing_without_agent(run),
         "may_triage": request.access.may("triage"),
+        "may_confirm": request.access.may("run"),
+        "alert": getattr(run, "alert", None),
+        "confirms": confirmed_run(run),
         **(_again(run, rows) if request.access.may("run") else {}),
     }
     return render(request, "run/run.html", context)
@@ -94,6 +98,13 @@ def _csv(
         "subcommands": lambda: subcommand_table(run, subcommands(run, read)),
     }
     return chosen_table(request, tables)
+
+
+def confirmed_run(run: Run) -> int | None:
+    """Return the run whose regression a run confirms. One query for a confirmation, else none."""
+    if run.trigger != Trigger.CONFIRM:
+        return None
+    return Alert.objects.filter(pk=run.launch.request.get("alert") or 0).values_list("run", flat=True).first()
 
 
 def _verdict(run: Run) -> ShownVerdict | None:

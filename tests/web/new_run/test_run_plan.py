@@ -37,6 +37,13 @@ def test_the_plan_shows_cost_time_and_detectable_change(signed_in, large):
     assert "Based on 6 scenarios and their spread in the last 3 runs; 80 % power, 5 % two-sided" in text
 
 
+def test_the_plan_warns_of_a_cost_above_the_budget(signed_in, large):
+    sentence = "The estimated cost of $1.80 is above the budget of $1.50: the last trials may not run."
+    assert sentence in plan_of(signed_in(), suite="large", max_usd="1.5")
+    assert sentence not in plan_of(signed_in(), suite="large", max_usd="2")
+    assert "--max-usd 2 " in f"{plan_of(signed_in(), suite='large', max_usd='2')} "
+
+
 def test_the_page_has_its_plan_at_once(signed_in, large):
     text = parse(signed_in().get(f"{ADDRESS}?suite=large&targets=local&trials=3")).text
     assert "Start 18 trials" in text

@@ -1,0 +1,46 @@
+"""Compares a plan's estimated cost with its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalhub.teams.models import Project
+from evalhub.web.numbers import money
+from evaluators.estimates import sum_of_estimates
+from runs.models.run_options import RunOptions
+from runs.planning.estimate import PlanEstimate, estimate_plan
+from runs.planning.request import PlannedRun
+from runs.planning.run_history import read_history
+
+
+def estimates_of(project: Project, planned: Sequence[PlannedRun], *, judged: bool) -> list[PlanEstimate]:
+    """Return the estimate of each suite's runs of a plan. Three queries for each suite."""
+    suites = dict.fromkeys(each.suite_version.suite_id for each in planned)
+    of_suites = [[each for each in planned if each.suite_version.suite_id == suite] for suite in suites]
+    return [_estimate(project, runs, judged=judged) for runs in of_suites]
+
+
+def _estimate(project: Project, planned: Sequence[PlannedRun], *, judged: bool) -> PlanEstimate:
+    scenarios = sorted({each.scenario_id for run in planned for each in run.scenarios})
+    targets = {each.target.pk for each in planned}
+    history = read_history(project.pk, planned[0].suite_version.suite_id, scenarios, targets)
+    return estimate_plan(planned, history, judged=judged)
+
+
+def over_budget(project: Project, planned: Sequence[PlannedRun], options: RunOptions) -> str:
+    """Return a warning if the plan's estimated cost is above its budget, else an empty text."""
+    if options.max_usd is None:
+        return ""
+    estimates = estimates_of(project, planned, judged=options.judge)
+    costs = [each.chosen.cost for each in estimates if each.chosen.cost]
+    return budget_warning(sum_of_estimates(costs).expected if costs else None, options.max_usd)
+
+
+def budget_warning(expected: float | None, max_usd: float | None) -> str:
+    """Return a warning if an expected cost is above a budget, else an empty text."""
+    if max_usd is None or expected is None or expected <= max_usd:
+        return ""
+    return (
+        f"The estimated cost of {money(expected)} is above the budget of {money(max_usd)}: "
+        "the last trials may not run."
+    )

@@ -1,0 +1,213 @@
+"""Confirm alerts: which scenarios are affected, and what the fresh trials say once their runs are closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from evaluators.comparability import parts_of
+from evaluators.confirmation import FreshTest, Values, confirm_measures
+from evaluators.regression import ChangeVerdict, MeasureChange, MeasureRule
+from runs import outbox
+from runs.models import Alert, Launch, Run, RunMeasure
+from runs.models.comparison import Evidence
+from runs.models.run import RunState
+from runs.warehouse.comparability import changed_parts
+from runs.warehouse.measure_changes import HEADLINE, stored_changes
+from runs.warehouse.measures import label_of_key
+from runs.warehouse.rollups import trial_values
+from scenarios.models import Scenario
+
+RECENT = 20
+"""Earlier runs of the line that the fresh trials are compared with at most."""
+TOO_THIN = "Baseline too thin: the line has no earlier comparable run beside the baseline itself."
+_OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """What an alert's regression is about."""
+
+    changes: tuple[MeasureChange, ...]
+    """The headline measures that regressed, the pass rate first."""
+    before: Mapping[str, tuple[float, int]]
+    """The first measure's mean and trials in the baseline, by the key of each scenario that got worse."""
+    drop: float
+    """By how much it got worse over these scenarios, 0 to 1."""
+
+
+def suspicion_of(run: Run) -> Suspicion:
+    """Return what regressed in a run with an alert. Two queries."""
+    changes = tuple(
+        each
+        for each in stored_changes(run.pk)
+        if each.rule.name in HEADLINE and each.verdict is ChangeVerdict.REGRESSED
+    )
+    means = _means(run, [each.rule.name for each in changes])
+    worse = [key for key, each in means.items() if any(_is_worse(change, *each) for change in changes)]
+    first = changes[0].rule.name if changes else ""
+    before = {key: means[key][0].get(first, (1.0, 1)) for key in worse}
+    drops = [abs(before[key][0] - means[key][1].get(first, before[key])[0]) for key in worse]
+    return Suspicion(changes, before, sum(drops) / len(drops) if drops else 0.0)
+
+
+_Means = dict[str, tuple[float, int]]
+
+
+def _means(run: Run, names: Sequence[str]) -> dict[str, tuple[_Means, _Means]]:
+    """Return mean and trials of each measure in the baseline and in the run, by scenario key."""
+    rows = RunMeasure.objects.filter(run__in=(run.pk, run.baseline_id or 0)).exclude(scenario=None)
+    found: dict[str, tuple[_Means, _Means]] = {}
+    columns = ("run", "scenario__key", "measure__layer", "measure__name", "mean", "n")
+    for pk, key, layer, name, mean, n in rows.order_by("scenario__key").values_list(*columns):
+        if f"{layer}/{name}" in names:
+            found.setdefault(key, ({}, {}))[pk == run.pk][f"{layer}/{name}"] = (mean, n)
+    return found
+
+
+def _is_worse(change: MeasureChange, before: _Means, after: _Means) -> bool:
+    name = change.rule.name
+    if name not in before or name not in after:
+        return False
+    sign = -1 if change.rule.better == "lower" else 1
+    return sign * (after[name][0] - before[name][0]) < 0
+
+
+def conclude(launch_id: int) -> None:
+    """Store what a confirmation's fresh trials say, once its runs are closed. Requires a transaction."""
+    alerts = Alert.objects.select_for_update().filter(confirmation=launch_id, evidence=Evidence.CONFIRMING)
+    alert = alerts.first()
+    if alert is None or Run.objects.filter(launch=launch_id, state__in=_OPEN).exists():
+        return
+    launch = Launch.objects.get(pk=launch_id)
+    runs = {run.pk: run for run in launch.runs.all()}
+    _store(alert, *_result(alert, runs[launch.request["new"]], runs.get(launch.request["old"] or 0)))
+
+
+def _store(alert: Alert, evidence: Evidence, reason: str, tests: Sequence[FreshTest] = ()) -> None:
+    alert.evidence, alert.reason, alert.fresh = evidence, reason, [test_json(each) for each in tests]
+    alert.save(update_fields=["evidence", "reason", "fresh"])
+    if evidence is Evidence.CONFIRMED:
+        outbox.record_confirmation(alert)
+
+
+def _result(alert: Alert, new: Run, old: Run | None) -> tuple[Evidence, str, Sequence[FreshTest]]:
+    if any(each.state == RunState.CANCELLED for each in (new, old) if each):
+        return Evidence.SUSPECTED, "The confirmation was cancelled.", ()
+    if new.error:
+        return Evidence.NOT_CONFIRMED, f"The new configuration can't run any more: {new.error}", ()
+    run = Run.objects.select_related("project", "baseline").get(pk=alert.run_id)
+    changes = suspicion_of(run).changes
+    rules = [each.rule for each in changes]
+    after = _values([new.pk], rules)
+    if old is not None and not old.error:
+        tests, against = (
+            confirm_measures(_joined(rules, _values([old.pk], rules), after)),
+            "the old configuration",
+        )
+    else:
+        earlier = list(earlier_runs(run))
+        before = _earlier_values(new, earlier, rules)
+        if not any(before.values()):
+            return Evidence.NOT_CONFIRMED, TOO_THIN, ()
+        tests = confirm_measures(_joined(rules, before, after))
+        against = f"{len(earlier)} earlier run{'s' if len(earlier) > 1 else ''}"
+    if not tests:
+        return (
+            Evidence.NOT_CONFIRMED,
+            "No fresh trial could be compared: they ended as errors or were cancelled.",
+            (),
+        )
+    confirmed = any(each.confirms for each in tests)
+    if not confirmed and any(each.cancelled for each in (new, old) if each):
+        # Without its tests, so that it can be confirmed again.
+        return Evidence.NOT_CONFIRMED, "The budget was reached before the fresh trials could decide.", ()
+    evidence = Evidence.CONFIRMED if confirmed else Evidence.NOT_CONFIRMED
+    return evidence, f"Fresh trials against {against}: {'; '.join(map(_sentence, tests))}.", tests
+
+
+def earlier_runs(run: Run) -> QuerySet[Run]:
+    """Return the line's newest runs before this one that raised no alert, without the baseline.
+
+    The baseline itself took part in raising the suspicion.
+    """
+    same = Run.objects.filter(
+        suite=run.suite_id, target=run.target_id, model=run.model, guidance=run.guidance_id
+    )
+    earlier = same.filter(pk__lt=run.pk, is_experiment=False, state=RunState.FINISHED, error="", alert=None)
+    return earlier.exclude(pk=run.baseline_id or 0).order_by("-pk")[:RECENT]
+
+
+_ByMeasure = dict[str, dict[str, list[float]]]
+
+
+def _values(runs: Sequence[int], rules: Sequence[MeasureRule]) -> _ByMeasure:
+    """Return each measure's values by scenario key."""
+    found = trial_values(runs, [_layer_and_name(rule.name) for rule in rules])
+    pks = {pk for scenarios in found.values() for pk in scenarios}
+    keys = dict(Scenario.objects.filter(pk__in=pks).values_list("pk", "key"))
+    return {
+        "/".join(name): {keys[pk]: values for pk, values in scenarios.items()}
+        for name, scenarios in found.items()
+    }
+
+
+def _earlier_values(new: Run, earlier: Iterable[Run], rules: Sequence[MeasureRule]) -> _ByMeasure:
+    """Return the measures' values in earlier runs, of the scenarios that can be compared with the fresh ones."""
+    pooled: _ByMeasure = {rule.name: {} for rule in rules}
+    for each in earlier:
+        why = changed_parts(each, new)
+        for name, scenarios in _values([each.pk], rules).items():
+            parts = parts_of(*_layer_and_name(name))
+            for key, values in scenarios.items():
+                if not parts & set(why.get(key, ())):
+                    pooled[name].setdefault(key, []).extend(values)
+    return pooled
+
+
+def _joined(
+    rules: Sequence[MeasureRule], before: _ByMeasure, after: _ByMeasure
+) -> list[tuple[MeasureRule, Values, Values]]:
+    return [(rule, before.get(rule.name, {}), after.get(rule.name, {})) for rule in rules]
+
+
+def _layer_and_name(full: str) -> tuple[str, str]:
+    layer, _, name = full.partition("/")
+    return layer, name
+
+
+def _sentence(test: FreshTest) -> str:
+    sizes = f"{label_of_key(test.measure)} {test.before * 100:.0f} % → {test.after * 100:.0f} %"
+    return f"{sizes} ({test.trials[0]} and {test.trials[1]} trials, one-sided p = {test.corrected:.2g})"
+
+
+def test_json(test: FreshTest) -> dict[str, Any]:
+    """Return a test as it is stored and as REST answers it; means from 0 to 1."""
+    return {
+        "measure": test.measure,
+        "scenarios": test.scenarios,
+        "trials": list(test.trials),
+        "before": test.before,
+        "after": test.after,
+        "test": test.test.value,
+        "p": test.p,
+        "p_corrected": test.corrected,
+        "confirms": test.confirms,
+    }
+
+
+def overdue_confirmations() -> list[int]:
+    """Return the launches whose runs are closed while their alert is still being confirmed. One query."""
+    confirming = Alert.objects.filter(evidence=Evidence.CONFIRMING).exclude(confirmation=None)
+    still_open = Run.objects.filter(state__in=_OPEN, launch__confirms__evidence=Evidence.CONFIRMING)
+    done = confirming.exclude(confirmation__in=still_open.values("launch"))
+    return [pk for pk in done.values_list("confirmation", flat=True) if pk is not None]
+
+
+def waiting_alerts() -> list[Alert]:
+    """Return the alerts that are to be confirmed by themselves and whose fresh trials were not requested yet."""
+    waiting = Alert.objects.filter(evidence=Evidence.CONFIRMING, confirmation=None)
+    return list(waiting.order_by("pk")[:10])

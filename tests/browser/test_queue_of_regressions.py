@@ -1,0 +1,149 @@
+"""The queue of regressions in a browser: by keys, several at once, stars, tags, copying, confirming."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from runs.execution.run_here import run_here
+from runs.models import Alert
+from tests.builders import make_compared, make_suite
+from tests.runs.confirming import regressed
+
+KEYS = ("create", "export")
+
+
+@pytest.fixture(autouse=True)
+def no_broker(settings: Any) -> None:
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
+
+
+@pytest.fixture
+def alerts(project: Any) -> list[Alert]:
+    """Return three alerts as the page lists them, newest first."""
+    version = make_suite(project, KEYS, name="Basics")
+    make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
+    before = make_compared(version, dict.fromkeys(KEYS, "pass"), trials=6)
+    pinned = {"options": {"baseline": str(before.pk)}}
+    runs = [make_compared(version, dict.fromkeys(KEYS, "fail"), trials=6, **pinned) for _ in range(3)]
+    return [Alert.objects.get(run=run) for run in reversed(runs)]
+
+
+@pytest.fixture
+def queue(as_admin: Page, live_server: Any, alerts: list[Alert]) -> Page:
+    as_admin.goto(f"{live_server.url}/p/tools/regressions/")
+    return as_admin
+
+
+def card(page: Page, alert: Alert) -> Any:
+    return page.locator(f"#alert-{alert.pk}")
+
+
+def test_keys_move_acknowledge_and_lead_to_the_confirmation(
+    queue: Page, alerts: list[Alert], complaints: list[str]
+) -> None:
+    queue.keyboard.press("j")
+    expect(card(queue, alerts[0])).to_be_focused()
+    queue.keyboard.press("j")
+    queue.keyboard.press("j")
+    queue.keyboard.press("k")
+    expect(card(queue, alerts[1])).to_be_focused()
+    queue.keyboard.press("o")
+    expect(card(queue, alerts[1]).get_by_label("Note")).to_be_visible()
+    queue.keyboard.press("a")
+    expect(card(queue, alerts[1]).locator("header")).to_contain_text("acknowledged")
+    expect(queue.locator("#tabs")).to_contain_text(re.compile(r"Untriaged\s+2\s+Acknowledged\s+1"))
+    queue.keyboard.press("j")
+    queue.keyboard.press("c")
+    expect(queue.get_by_role("heading", level=1)).to_contain_text(f"run {alerts[2].run_id}")
+    assert [*complaints, *queue.evaluate("window.violations")] == []
+
+
+def test_a_question_mark_lists_the_keys(queue: Page) -> None:
+    queue.keyboard.press("?")
+    expect(queue.locator("#keys")).to_contain_text("next regression")
+    expect(queue.locator("#keys ul")).to_be_visible()
+    queue.keyboard.press("Escape")
+    expect(queue.locator("#keys ul")).to_be_hidden()
+
+
+def test_letters_that_are_typed_do_nothing_else(queue: Page, alerts: list[Alert]) -> None:
+    queue.get_by_placeholder("Suite, target, scenario").press_sequentially("jac")
+    expect(queue.get_by_placeholder("Suite, target, scenario")).to_be_focused()
+    assert Alert.objects.filter(state="untriaged").count() == 3
+
+
+def test_a_star_and_tags_follow_at_once(queue: Page, alerts: list[Alert]) -> None:
+    own = card(queue, alerts[0])
+    own.get_by_role("button", name="Star").click()
+    expect(own.get_by_role("button", name="Star")).to_have_attribute("aria-pressed", "true")
+    own.get_by_label("Tags").fill("night, flaky")
+    own.get_by_role("button", name="Save").click()
+    expect(own.locator("header .tag")).to_have_text(["night", "flaky"])
+    alerts[0].refresh_from_db()
+    assert (alerts[0].starred, alerts[0].tags, alerts[0].first_triaged) == (True, ["night", "flaky"], None)
+
+
+def test_acknowledging_saves_what_was_typed(queue: Page, alerts: list[Alert]) -> None:
+    own = card(queue, alerts[0])
+    own.get_by_label("Note").fill("A new flag.")
+    own.get_by_role("button", name="Acknowledge").click()
+    expect(own.locator("header")).to_contain_text("acknowledged")
+    expect(own.get_by_label("Note")).to_have_value("A new flag.")
+    alerts[0].refresh_from_db()
+    assert (alerts[0].state, alerts[0].note) == ("acknowledged", "A new flag.")
+
+
+def test_the_selected_change_together(queue: Page, alerts: list[Alert]) -> None:
+    for alert in alerts[:2]:
+        card(queue, alert).get_by_role("checkbox").check()
+    bar = queue.locator("#selected")
+    expect(bar).to_contain_text("2 selected")
+    bar.get_by_label("State").select_option("investigating")
+    bar.get_by_label("Assignee").select_option("ada")
+    bar.get_by_role("button", name="Change selected").click()
+    expect(queue.get_by_text("Changed 2 regressions.")).to_be_visible()
+    assert Alert.objects.filter(state="investigating", assignee__username="ada").count() == 2
+
+
+def test_the_selected_change_without_a_script(
+    without_script: Page, live_server: Any, alerts: list[Alert]
+) -> None:
+    page = without_script
+    page.goto(f"{live_server.url}/p/tools/regressions/")
+    card(page, alerts[0]).get_by_role("checkbox").check()
+    page.locator("#selected").get_by_label("Tag").fill("night")
+    page.get_by_role("button", name="Change selected").click()
+    expect(card(page, alerts[0]).locator(".tag")).to_have_text("night")
+
+
+def test_two_people_at_once_and_the_second_is_told(queue: Page, alerts: list[Alert]) -> None:
+    own = card(queue, alerts[0])
+    Alert.objects.filter(pk=alerts[0].pk).update(state="fixed", revision=1)
+    own.get_by_role("button", name="Acknowledge").first.click()
+    expect(own).to_contain_text("Someone changed the state to “fixed” in the meantime.")
+
+
+def test_a_regression_is_copied(queue: Page, alerts: list[Alert]) -> None:
+    queue.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    card(queue, alerts[0]).get_by_role("link", name="Copy as Markdown").click()
+    expect(card(queue, alerts[0]).get_by_role("link", name="✓ Copied")).to_be_visible()
+    copied = queue.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("## Regression: Basics on local")
+
+
+def test_a_page_follows_its_confirmation(as_admin: Page, project: Any, live_server: Any) -> None:
+    alert = regressed(project)
+    page = as_admin
+    page.goto(f"{live_server.url}/p/tools/regressions/")
+    card(page, alert).get_by_role("link", name="Confirm…").click()
+    page.get_by_role("button", name="Run 8 trials").click()
+    evidence = page.locator(f"#alert-{alert.pk}-evidence")
+    expect(evidence).to_contain_text("0 of 8 fresh trials")
+    alert.refresh_from_db()
+    run_here(alert.confirmation)
+    expect(evidence).to_contain_text("Fresh trials against the old configuration: Pass rate 100 % → 0 %")
+    expect(evidence).to_contain_text("confirmed")
