@@ -32,6 +32,7 @@ from runs.warehouse.layer_totals import (
 )
 from runs.warehouse.repeated_statements import Statement, statements
 from runs.warehouse.subcommand_totals import ReadInteraction, SubcommandTotal, totals
+from runs.warehouse.variance import MeasureVariance, TrialValues, variances
 
 # Cached, because enum lookups add up over a page's trials.
 FINISHED, RUNNING = TrialState.FINISHED.value, TrialState.RUNNING.value
@@ -119,6 +120,8 @@ class Digest(Struct, frozen=True):
     """By name; None in digests of older releases."""
     layers: LayerTotals | None = None
     """None in digests of older releases."""
+    variance: list[MeasureVariance] | None = None
+    """None in digests of older releases."""
 
     @property
     def ended(self) -> list[DigestedTrial]:
@@ -182,7 +185,7 @@ def digest_of(run: int) -> Digest:
 
     JSON columns are read as text and decoded with msgspec, which is ten times as fast.
     """
-    trials, scores, findings, used, totalled = [], [], [], [], []
+    trials, scores, findings, used, totalled, values = [], [], [], [], [], []
     for *own, error, scores_text, detail_text in _rows(run):
         decoded = read_scores(scores_text)
         trial = _trial(own, decoded, _lost(error, decoded, scores_text))
@@ -194,6 +197,7 @@ def digest_of(run: int) -> Digest:
             if trial.outcome != "error":
                 used.append((detail.interaction, detail.attempts))
                 totalled.append(TotalledTrial(trial.pk, decoded, detail.interaction))
+                values.append(TrialValues(trial.scenario, trial.outcome == "pass", decoded))
     issues, highlights, judged = statements([run])
     return Digest(
         trials=trials,
@@ -205,6 +209,7 @@ def digest_of(run: int) -> Digest:
         diagnosis=_diagnosis(findings),
         subcommands=totals(used),
         layers=layer_totals(run, totalled),
+        variance=variances(values),
     )
 
 

@@ -28,6 +28,7 @@ from runs.pages.run.rerun_links import again, parts_again
 from runs.pages.run.scenarios import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.pages.run.subcommands import call_columns, subcommands, total_row
 from runs.pages.run.tables import scenario_table, subcommand_table
+from runs.pages.run.variance import variance_bars
 from runs.pages.run.verdicts import against_baseline, pins_of
 from runs.queue.worker_registry import workers_online
 from runs.reports.exports import EXPORTS
@@ -75,6 +76,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "diagnosis": shown_findings(read.digest.diagnosis, used),
         "verdict": None if run.is_open else _verdict(run),
         "against": None if run.is_open else against_baseline(run, read, rows, left_out),
+        "variance": [] if run.is_open else variance_bars(read.digest.variance or ()),
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],
         "exports": EXPORTS,
