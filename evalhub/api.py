@@ -30,6 +30,7 @@ from runs.api import (
     results,
     runs,
     search,
+    suite_releases,
     targets,
     trials,
     uploads,
@@ -53,6 +54,7 @@ PROJECT_ROUTERS = (
     grading.router,
     search.router,
     proofs.router,
+    suite_releases.router,
     teams.tokens,
 )
 TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-large"))

@@ -21,6 +21,10 @@ class Suite(models.Model):
     slug = models.SlugField(max_length=120)
     name = models.CharField(max_length=200)
     format = models.CharField(max_length=30)
+    release_k = models.PositiveSmallIntegerField(null=True)
+    """Trials of each scenario that a release expects to pass all; None without a release rule."""
+    release_threshold = models.FloatField(null=True)
+    """The least mean chance of that, from 0 to 1."""
     created = models.DateTimeField(default=timezone.now)
 
     class Meta:

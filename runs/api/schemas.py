@@ -48,6 +48,38 @@ class MeasureChangeOut(Schema):
     magnitude: str
 
 
+class ScenarioClassOut(Schema):
+    """A scenario's last comparable trials on one target."""
+
+    scenario: str
+    scenario_class: str
+    """solid, fixed, flaky, broken or new."""
+    passed: int
+    trials: int
+    """Without errors."""
+    k: int
+    """That of the suite's release rule, else 3."""
+    pass_hat_k: float | None
+    """The chance that k trials all pass; null below k trials."""
+    pass_at_k: float | None
+    """The chance that at least one of k trials passes."""
+
+
+class ReleaseResultOut(Schema):
+    """A run by its suite's release rule."""
+
+    k: int
+    threshold: float
+    state: str
+    """met, missed or not_measured."""
+    value: float | None
+    """The mean of pass^k over the scenarios with k trials."""
+    scenarios: int
+    too_few_trials: list[str]
+    """Scenarios with fewer than k trials that passed or failed."""
+    sentence: str
+
+
 class RunRowOut(ListedRun):
     """A run in a list."""
 
@@ -69,6 +101,10 @@ class RunOut(RunRowOut):
     """Scenarios whose task, gates, judge or rubric changed, and which of them; neither regressions nor new passes."""
     measures: list[MeasureChangeOut]
     """Each measure compared with the baseline, the headline ones first; empty without a baseline."""
+    scenarios: list[ScenarioClassOut]
+    """Each scenario's class as of this run."""
+    release_rule: ReleaseResultOut | None
+    """Null if the suite has no release rule or the run is open."""
 
 
 class GateOut(Schema):

@@ -13,6 +13,7 @@ from evalhub.teams.models import Project
 from runs.models import Alert, ModelPrice
 from runs.models.comparison import AlertState
 from runs.warehouse.alert_filters import NOBODY
+from runs.warehouse.release_rule import MOST_TRIALS
 from runs.warehouse.triage import LONGEST_TAG, tags_of
 
 
@@ -187,3 +188,24 @@ class PriceForm(forms.Form):
     def save(self, project: Project) -> ModelPrice:
         """Store the price. Raises IntegrityError if the model has a price from that date."""
         return ModelPrice.objects.create(project=project, **self.cleaned_data)
+
+
+class ReleaseRuleForm(forms.Form):
+    """A suite's release rule: k, and the least mean pass^k in percent."""
+
+    k = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_TRIALS,
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "min_value", "max_value"),
+            f"Trials: enter a number from 1 to {MOST_TRIALS:,}.",
+        ),
+    )
+    percent = forms.FloatField(
+        min_value=0.1,
+        max_value=100,
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "min_value", "max_value"),
+            "Threshold: enter a percentage from 0.1 to 100.",
+        ),
+    )

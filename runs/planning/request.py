@@ -12,6 +12,7 @@ from django.db import transaction
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from evalhub.teams.priorities import Priority
+from evalhub.web.numbers import counted
 from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Trigger
@@ -66,6 +67,17 @@ class PlannedRun:
     def trial_count(self) -> int:
         """Scenarios times trials."""
         return len(self.scenarios) * self.trials
+
+    @property
+    def release_problem(self) -> str:
+        """Say that the suite's release rule can't be measured; empty if it can or there is none."""
+        suite = self.suite_version.suite
+        if suite.release_k is None or suite.release_k <= self.trials:
+            return ""
+        return (
+            f"{suite.name}: the release rule is pass^{suite.release_k}, which {counted(self.trials, 'trial')} of each "
+            f"scenario can't measure. Run {suite.release_k} or more."
+        )
 
 
 def plan(project: Project, request: Request, reader: ProjectReader | None = None) -> tuple[PlannedRun, ...]:

@@ -55,6 +55,8 @@ def summary(document: Mapping[str, Any], *, width: int | None = None, colour: bo
     console.print(Text("  " + totals(run)))
     for line in verdict_lines(run):
         console.print(Text(f"  {line}", style=VERDICT_STYLES.get(run["verdict"], "")))
+    if run["release_rule"]:
+        console.print(Text(f"  {run['release_rule']['sentence']}"))
     for name, word, style in CHANGES:
         if run[name]:
             line = f"  {word}, compared with run {run['baseline']} ({len(run[name])}): {', '.join(run[name])}"

@@ -26,6 +26,7 @@ from runs.warehouse.lost_scenarios import (
 )
 from runs.warehouse.measure_changes import HEADLINE, PASS, compare_run_measures, stored_changes
 from runs.warehouse.measures import label_of_key
+from runs.warehouse.release_rule import release_result
 
 MOST_REASONS = 3
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -191,11 +192,13 @@ def _reasons(reasons: Sequence[str]) -> str:
 
 
 def _foot(run: Run) -> list[str]:
-    """Return the error, the warnings, the totals with the cost, and where the run is found."""
+    """Return the error, the warnings, the release rule, the totals with the cost, and where the run is found."""
     lines = [f"⚠ The run did not start: {code(redact_patterns(run.error), longest=500)}"] if run.error else []
     lines += [f"⚠ {code(redact_patterns(each), longest=500)}" for each in run.warnings[:MOST_WARNINGS]]
     more = len(run.warnings) - MOST_WARNINGS
     lines += [f"⚠ … and {counted(more, 'more warning')}"] if more > 0 else []
+    released = release_result(run)
+    lines += [released.sentence] if released else []
     parts = [f"{run.passed} of {counted(run.trials, 'trial')} passed"]
     totals: list[tuple[str, Any]] = [
         ("failed", run.failed),

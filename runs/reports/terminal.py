@@ -54,6 +54,8 @@ def _further(run: Mapping[str, Any]) -> Iterator[str]:
         yield f"The run did not start: {run['error']}"
     if run["cancelled"]:
         yield f"{run['cancelled']} of {run['trials']} trials were cancelled."
+    if run["release_rule"]:
+        yield run["release_rule"]["sentence"]
     summarised = (run["fingerprint"].get("staleness") or {}).get("warnings") or []
     yield from (f"⚠ {warning}" for warning in run["warnings"] if warning not in summarised)
     yield reference(run)

@@ -42,11 +42,20 @@ def _judge(run: Run) -> str:
 
 def standards_of(versions: Iterable[int]) -> dict[int, dict[str, Standard]]:
     """Return the standards of each suite version's scenarios by key, without a judging target. One query."""
-    columns = (f"scenario_version__{name}" for name in ("scenario__key", *PARTS))
-    found: dict[int, dict[str, Standard]] = {version: {} for version in versions}
+    return _read(versions, "key")
+
+
+def scenario_standards(versions: Iterable[int]) -> dict[int, dict[int, Standard]]:
+    """Return them by the scenario's primary key."""
+    return _read(versions, "pk")
+
+
+def _read(versions: Iterable[int], name: str) -> dict[int, dict[Any, Standard]]:
+    columns = (f"scenario_version__{each}" for each in (f"scenario__{name}", *PARTS))
+    found: dict[int, dict[Any, Standard]] = {version: {} for version in versions}
     entries = SuiteEntry.objects.filter(suite_version__in=found).order_by("position")
-    for version, key, *hashes in entries.values_list("suite_version_id", *columns):
-        found[version][key] = standard(hashes)
+    for version, scenario, *hashes in entries.values_list("suite_version_id", *columns):
+        found[version][scenario] = standard(hashes)
     return found
 
 

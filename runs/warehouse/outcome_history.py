@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
+from evaluators.comparability import outcome_parts
+from evaluators.scenario_classes import GAP, ScenarioClass, classify
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
+from runs.warehouse.comparability import scenario_standards, with_judge
 from runs.warehouse.digests import Digest, by_scenario, digests_of
 from runs.warehouse.rates import Rate
 from scenarios.models import Suite
@@ -32,6 +35,11 @@ class Strip:
     @property
     def newest(self) -> int | None:
         return self.trials[-1] if self.trials else None
+
+    @property
+    def kind(self) -> ScenarioClass:
+        """Return the scenario's class."""
+        return classify(self.outcomes)
 
     @property
     def rate(self) -> Rate:
@@ -57,36 +65,79 @@ class Around(NamedTuple):
     """The baseline's trial to compare with; None if none finished."""
 
 
-Version = tuple[str, int | None]
-"""Version of the tool, and key of the guidance."""
+class RecentRun(NamedTuple):
+    """What a strip needs of a run."""
+
+    tool: str
+    guidance: int | None
+    suite_version: int
+    judge: str
+    """The judge's target with its definition's hash; empty if unknown."""
 
 
-def strips(suite: Suite, *, target: int | None = None, up_to: int | None = None) -> dict[int, Strip]:
-    """Return a strip for each recently run scenario of a suite. At most three queries."""
+def strips(
+    suite: Suite, *, target: int | None = None, up_to: int | None = None, version: int | None = None
+) -> dict[int, Strip]:
+    """Return a strip for each recently run scenario of a suite. At most four queries.
+
+    Trials count if they can be compared with `version` of the suite, by default that of the newest run.
+    """
     recent = recent_runs(suite.pk, target=target, up_to=up_to)
-    return strips_of(recent, digests_of(recent))
+    return strips_of(recent, digests_of(recent), version)
 
 
-def recent_runs(suite: int, *, target: int | None = None, up_to: int | None = None) -> dict[int, Version]:
-    """Return the versions of the newest runs, as many as fill the strips, newest first. One query.
+def recent_runs(
+    suite: int, *, target: int | None = None, up_to: int | None = None, experiments: bool = False
+) -> dict[int, RecentRun]:
+    """Return the newest runs, as many as fill the strips, newest first. One query.
 
     A run of a hundred trials fills them several times over, so reading twenty such runs would dominate the page.
     """
-    found: dict[int, Version] = {}
+    found: dict[int, RecentRun] = {}
     trials = 0
-    for pk, tool, guidance, own in _runs(suite, target, up_to):
+    for pk, tool, guidance, version, judge, sha256, own in _runs(suite, target, up_to, experiments):
         if trials >= MOST_TRIALS:
             break
-        found[pk] = (tool, guidance)
+        found[pk] = RecentRun(tool, guidance, version, f"{judge} {sha256}" if sha256 else "")
         trials += own
     return found
 
 
-def strips_of(recent: Mapping[int, Version], kept: Mapping[int, Digest]) -> dict[int, Strip]:
-    """Return the strips of runs: closed ones from digests, open ones from trials. One query."""
+def strips_of(
+    recent: Mapping[int, RecentRun], kept: Mapping[int, Digest], version: int | None = None
+) -> dict[int, Strip]:
+    """Return the strips of runs: closed ones from digests, open ones from trials. At most two queries."""
     ended = {run: kept[run].by_scenario for run in recent if run in kept}
     missing = tuple([run for run in recent if run not in kept])
-    return _strips(recent, {**ended, **_of_trials(_trials(missing))} if missing else ended)
+    return _strips(
+        recent, {**ended, **_of_trials(_trials(missing))} if missing else ended, _left_out(recent, version)
+    )
+
+
+def _left_out(recent: Mapping[int, RecentRun], version: int | None) -> dict[int, frozenset[int]]:
+    """Return the scenarios of each run whose outcomes can't be compared with the newest; one query if any might not."""
+    newest = next(iter(recent.values()), None)
+    if newest is None:
+        return {}
+    # Runs of older releases don't know their judge.
+    like = newest._replace(suite_version=version or newest.suite_version)
+    others = {
+        pk: run._replace(judge=run.judge or like.judge if like.judge else "") for pk, run in recent.items()
+    }
+    others = {pk: run for pk, run in others.items() if run[2:] != like[2:]}
+    if not others:
+        return {}
+    standards = scenario_standards({like.suite_version, *(run.suite_version for run in others.values())})
+    wanted = standards[like.suite_version]
+    return {
+        pk: frozenset(
+            scenario
+            for scenario, own in standards[run.suite_version].items()
+            if scenario in wanted
+            and outcome_parts(with_judge(own, run.judge), with_judge(wanted[scenario], like.judge))
+        )
+        for pk, run in others.items()
+    }
 
 
 def strip_around(trial: Trial) -> Around:
@@ -95,7 +146,7 @@ def strip_around(trial: Trial) -> Around:
     Two queries; expects the trial's run to be loaded.
     """
     run, scenario = trial.run, trial.scenario_id
-    recent = recent_runs(run.suite_id, target=run.target_id)
+    recent = recent_runs(run.suite_id, target=run.target_id, experiments=True)
     runs = {*recent, run.pk, *([run.baseline_id] if run.baseline_id else [])}
     trials = list(_of_scenario(tuple(runs), scenario))
     siblings = sorted([Sibling(index, pk) for owner, pk, index, _, _ in trials if owner == run.pk])
@@ -114,15 +165,18 @@ def strip_around(trial: Trial) -> Around:
     return Around(_strip(scenario, _of_trials(ended), recent), siblings, baseline)
 
 
-def _runs(
-    suite: int, target: int | None, up_to: int | None
-) -> QuerySet[Run, tuple[int, str, int | None, int]]:
+def _runs(suite: int, target: int | None, up_to: int | None, experiments: bool) -> QuerySet[Run, Any]:
     runs = Run.objects.filter(suite=suite).order_by("-pk")
+    if not experiments:
+        runs = runs.filter(is_experiment=False)
     if up_to is not None:
         runs = runs.filter(pk__lte=up_to)
     if target is not None:
         runs = runs.filter(target=target)
-    return runs.values_list("pk", "tool_version", "guidance_id", "trials")[:LENGTH]
+    judge = ("fingerprint__judge", "fingerprint__judge_sha256")
+    return runs.values_list("pk", "tool_version", "guidance_id", "suite_version_id", *judge, "trials")[
+        :LENGTH
+    ]
 
 
 Ended = Mapping[int, Mapping[int, Sequence[tuple[int, str]]]]
@@ -147,23 +201,30 @@ def _of_scenario(runs: tuple[int, ...], scenario: int) -> QuerySet[Trial, tuple[
     return trials.values_list("run_id", "pk", "index", "state", "outcome")
 
 
-def _strips(recent: Mapping[int, Version], ended: Ended) -> dict[int, Strip]:
+def _strips(
+    recent: Mapping[int, RecentRun], ended: Ended, left_out: Mapping[int, frozenset[int]]
+) -> dict[int, Strip]:
     scenarios = dict.fromkeys(key for run in recent if run in ended for key in ended[run])
-    return {key: _strip(key, ended, recent) for key in scenarios}
+    return {key: _strip(key, ended, recent, left_out) for key in scenarios}
 
 
-def _strip(scenario: int, ended: Ended, recent: Mapping[int, Version]) -> Strip:
+def _strip(
+    scenario: int,
+    ended: Ended,
+    recent: Mapping[int, RecentRun],
+    left_out: Mapping[int, frozenset[int]] | None = None,
+) -> Strip:
     """Return a scenario's recent trials from runs ordered newest first."""
     newest: list[tuple[int, str]] = []
-    after: Version | None = None
+    after: tuple[str, int | None] | None = None
     room = LENGTH
     for run, version in recent.items():
         own = ended[run].get(scenario) if run in ended else None
-        if not own:
+        if not own or (left_out and scenario in left_out.get(run, ())):
             continue
-        if after is not None and version != after:
-            newest.append((0, "gap"))
-        after = version
+        if after is not None and version[:2] != after:
+            newest.append((0, GAP))
+        after = version[:2]
         newest += own[: -room - 1 : -1]
         room -= len(own)
         if room <= 0:

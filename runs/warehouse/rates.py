@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from evaluators.statistics import wilson
-
-FEWEST = 3
-"""Fewest trials for a steadiness class."""
+from evaluators.statistics import pass_at_k, pass_hat_k, wilson
 
 
 @dataclass(frozen=True)
@@ -34,19 +30,9 @@ class Rate:
         return wilson(self.passed, self.n).upper
 
     def all_of(self, k: int) -> float | None:
-        """Return the chance that k trials drawn from these all pass (pass^k, Yao et al. 2024); None below k."""
-        return math.comb(self.passed, k) / math.comb(self.n, k) if self.n >= k else None
+        """Return pass^k, the chance that k trials drawn from these all pass; None below k trials."""
+        return pass_hat_k(self.passed, self.n, k)
 
-    @property
-    def all_of_three(self) -> float | None:
-        """Return pass^3, for templates."""
-        return self.all_of(3)
-
-    @property
-    def steadiness(self) -> str:
-        """Return `solid` if all passed, `broken` if at most a quarter did, else `flaky`; `few` below three trials."""
-        if self.n < FEWEST:
-            return "few"
-        if self.passed == self.n:
-            return "solid"
-        return "broken" if self.share <= 0.25 else "flaky"
+    def any_of(self, k: int) -> float | None:
+        """Return pass@k, the chance that at least one of k trials drawn from these passes; None below k trials."""
+        return pass_at_k(self.passed, self.n, k)

@@ -237,3 +237,27 @@ def test_one_trial_from_the_command_line_imports_nothing_heavy(tmp_path, files):
     )
     assert done.returncode == 0, done.stderr + done.stdout
     assert "1/1 passed" in done.stdout
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("threshold", "trials", "code"), [(0.2, 2, 0), (0.9, 2, 1), (0.2, 1, 1)])
+def test_the_exit_code_follows_the_release_rule(tmp_path, threshold, trials, code):
+    (tmp_path / "targets.yaml").write_text(TARGETS)
+    (tmp_path / "good.yaml").write_text(GOOD)
+    (tmp_path / "bad.yaml").write_text(
+        GOOD.replace("name: good", "name: bad").replace("path: out.txt", "path: no")
+    )
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    for name in ("good", "bad"):
+        (tmp_path / f"{name}.yaml").rename(folder / f"{name}.yaml")
+    assert call("import_scenarios", str(folder)).code == 0
+    target = ("--targets", str(tmp_path / "targets.yaml"), "--target", "shell", "--now")
+    words = ("run_scenarios", "suite", *target, "--trials", str(trials), "--fail-on-release-rule")
+    refused = call(*words)
+    assert (refused.code, "suite has no release rule" in refused.err) == (2, True)
+    Suite.objects.update(release_k=2, release_threshold=threshold)
+    called = call(*words)
+    assert called.code == code
+    assert "Release rule: pass^2" in called.out
+    assert ("1 trial of each scenario can't measure" in called.err) is (trials == 1)

@@ -134,9 +134,9 @@ def test_the_list_shows_the_layers_of_each_suite(signed_in, project, criteria, l
 
 @pytest.fixture
 def tried(project):
-    """A suite with a solid, a flaky, a broken scenario, and one of too few trials."""
+    """A suite with a solid, a flaky, a broken scenario, and a new one."""
     version = make_suite(
-        project, ("solid-one", "flaky-one", "broken-one", "few-one"), name="Basics", tags=["smoke"]
+        project, ("solid-one", "flaky-one", "broken-one", "new-one"), name="Basics", tags=["smoke"]
     )
     for number in range(4):
         run = make_run(version)
@@ -162,19 +162,19 @@ def test_a_suite_counts_its_checks_in_every_format(signed_in, project, criteria,
     assert (line.checks, line.judged) == (checks, judged)
 
 
-@pytest.mark.parametrize("kind", ["solid", "flaky", "broken", "few"])
-def test_a_suite_classifies_its_scenarios_by_steadiness(signed_in, tried, kind):
+@pytest.mark.parametrize("kind", ["solid", "flaky", "broken", "new"])
+def test_a_suite_classifies_its_scenarios(signed_in, tried, kind):
     response = signed_in().get(f"/p/tools/suites/basics/?show={kind}")
     assert [line.scenario.key for line in response.context["lines"]] == [f"{kind}-one"]
 
 
-def test_two_trials_are_too_few_to_tell(signed_in, project):
+def test_a_scenario_of_two_trials_is_new(signed_in, project):
     run = make_run(make_suite(project, ("one",), name="Basics"))
     make_trial(run, "one")
     make_trial(run, "one", outcome="fail")
     text = parse(signed_in().get("/p/tools/suites/basics/"))
-    assert "too few trials" in text.badges
-    assert "Too few trials 1" in text.links
+    assert "new" in text.badges
+    assert "New 1" in text.links
     assert "not run yet" not in text
 
 
@@ -202,9 +202,11 @@ def test_a_suite_shows_versions_guidance_and_hints(signed_in, project):
         assert expected in text
 
 
-def test_a_suite_can_be_narrowed_to_a_target(signed_in, tried, project):
+def test_a_suite_opens_with_the_newest_runs_target(signed_in, tried, project):
     run = make_run(tried, target=make_target(project, "codex"))
-    make_trial(run, "few-one")
-    lines = signed_in().get("/p/tools/suites/basics/?target=codex").context["lines"]
-    assert {line.scenario.key: line.strip.outcomes for line in lines}["few-one"] == ("pass",)
+    make_trial(run, "new-one")
+    lines = signed_in().get("/p/tools/suites/basics/?target=local").context["lines"]
+    assert {line.scenario.key: line.kind for line in lines}["solid-one"] == "solid"
+    lines = signed_in().get("/p/tools/suites/basics/").context["lines"]
+    assert {line.scenario.key: line.strip.outcomes for line in lines}["new-one"] == ("pass",)
     assert {line.scenario.key: line.strip.outcomes for line in lines}["solid-one"] == ()

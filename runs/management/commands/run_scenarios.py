@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,10 @@ from runs.reports.suite_result import suite_run
 from runs.reports.summary_markdown import run_summaries
 from runs.reports.terminal import printed, terminal_of
 from runs.warehouse.baselines import check_choice
+from runs.warehouse.release_rule import MET
 from scenarios.commands import (
+    FAILED,
+    PASSED,
     REGRESSED,
     Arguments,
     EvalhubCommand,
@@ -93,8 +97,8 @@ class Command(EvalhubCommand):
             _refuse_without_results(options)
             check_places(options)
             request = _request(project, options)
-            if options["fail_on_regression"]:
-                self._warn(plan(project, request), options["regression_rule"])
+            if options["fail_on_regression"] or options["fail_on_release_rule"]:
+                self._warn(plan(project, request), options)
             if warning := over_budget(project, plan(project, request), request.options):
                 self.stderr.write(warning)
             here = options["now"]
@@ -103,10 +107,23 @@ class Command(EvalhubCommand):
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
 
-    def _warn(self, planned: tuple[PlannedRun, ...], rule: str | None) -> None:
-        """Say on stderr which of the planned runs are too small for any verdict."""
+    def _warn(self, planned: tuple[PlannedRun, ...], options: Mapping[str, Any]) -> None:
+        """Say on stderr which of the planned runs are too small for a verdict or for their release rule.
+
+        Raises `Refused` for a suite without the release rule that the exit code needs.
+        """
+        rule = options["regression_rule"]
         for each in planned:
             scenarios, suite = len(each.scenarios), each.suite_version.suite
+            if options["fail_on_release_rule"] and suite.release_k is None:
+                raise Refused(
+                    f"{suite.slug} has no release rule. Set one on the suite's page or without --fail-on-release-rule.",
+                    id="run/no-release-rule",
+                )
+            if options["fail_on_release_rule"] and each.release_problem:
+                self.stderr.write(each.release_problem)
+            if not options["fail_on_regression"]:
+                continue
             if rule_for(suite.format, rule) == VERDICT and not can_show_regression(scenarios, each.trials):
                 self.stderr.write(
                     f"{suite.slug}: {counted(scenarios, 'scenario')} with {counted(each.trials, 'trial')} each"
@@ -181,6 +198,10 @@ def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str
     regressed = (has_regressed(digest["run"], options["regression_rule"]) for digest in digests)
     if options["fail_on_regression"] and any(regressed):
         return REGRESSED
+    if options["fail_on_release_rule"]:
+        # The rule decides instead of single trials, some of which it lets fail.
+        rules = [digest["run"]["release_rule"] for digest in digests]
+        return PASSED if all(rule and rule["state"] == MET for rule in rules) else FAILED
     return run_here.exit_code(runs)
 
 
@@ -258,6 +279,11 @@ def _add_comparison(group: Arguments) -> None:
         choices=RULES,
         help="verdict: a headline measure regressed; pass-fail: a scenario passed and no longer does"
         " (default: pass-fail for eval files of tool-forge, else verdict)",
+    )
+    group.add_argument(
+        "--fail-on-release-rule",
+        action="store_true",
+        help="exit with 1 unless every run meets its suite's release rule, whatever single trials do",
     )
 
 
@@ -366,6 +392,7 @@ def _planned(planned: tuple[PlannedRun, ...]) -> Result:
             "guidance": str(each.guidance) if each.guidance else None,
             "scenarios": [scenario.key for scenario in each.scenarios],
             "trials": each.trial_count,
+            "release_problem": each.release_problem or None,
         }
         for each in planned
     ]
@@ -374,6 +401,7 @@ def _planned(planned: tuple[PlannedRun, ...]) -> Result:
         + (f", {row['model']}" if row["model"] else "")
         + (f", {row['guidance']}" if row["guidance"] else "")
         + f": {counted(each.trial_count, 'trial')}"
+        + (f"\n  {row['release_problem']}" if row["release_problem"] else "")
         for row, each in zip(rows, planned, strict=True)
     ]
     return Result("\n".join(lines), {"runs": rows})

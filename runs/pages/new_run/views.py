@@ -48,6 +48,11 @@ class Plan:
     def trials(self) -> int:
         return sum(run.trial_count for run in self.runs)
 
+    @property
+    def release_problems(self) -> list[str]:
+        """Why release rules can't be measured, a sentence for each suite."""
+        return list(dict.fromkeys(run.release_problem for run in self.runs if run.release_problem))
+
 
 @dataclass(frozen=True)
 class NewRunPage:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
+from evaluators.scenario_classes import ScenarioClass
 from runs.warehouse.digests import DigestedTrial
-from runs.warehouse.outcome_history import Strip, Version, strips_of
+from runs.warehouse.outcome_history import RecentRun, Strip, strips_of
 from runs.warehouse.rates import Rate
 from runs.warehouse.run_trials import RunTrials
 
@@ -151,27 +153,41 @@ class Facets:
 
 
 Test = Callable[[ScenarioRow], bool]
+
+
+def _is_of(kind: ScenarioClass, row: ScenarioRow) -> bool:
+    return row.strip.kind is kind
+
+
 FACETS: dict[str, tuple[str, str, str, Test]] = {
     "worse": ("Worse than baseline", "▼", "worse", lambda row: row.change == "worse"),
     "better": ("Better", "▲", "better", lambda row: row.change == "better"),
     "failing": ("Any failure", "✕", "worse", lambda row: "fail" in row.marks),
     "errors": ("Errors", "!", "caution", lambda row: "error" in row.marks),
     "not-run": ("Not run", "–", "muted", lambda row: "none" in row.marks),
+    **{
+        kind.value: (kind.value.capitalize(), "", f"is-{kind}", partial(_is_of, kind))
+        for kind in (ScenarioClass.FIXED, ScenarioClass.FLAKY, ScenarioClass.BROKEN)
+    },
     "disagreeing": ("Gates and judge disagree", "", "", lambda row: row.disagrees),
 }
 
 
 def scenario_rows(
-    read: RunTrials, recent: Mapping[int, Version], left_out: Collection[str] = ()
+    read: RunTrials,
+    recent: Mapping[int, RecentRun],
+    left_out: Collection[str] = (),
+    version: int | None = None,
 ) -> list[ScenarioRow]:
     """Return a run's scenarios in their order, with their trials and their strips over `recent` runs.
 
-    Scenarios in `left_out` can't be compared with the baseline. One query if some digests are missing in `read`.
+    Scenarios in `left_out` can't be compared with the baseline; `version` is the run's version of the suite. One query
+    if some digests are missing in `read`, and one if versions differ.
     """
     grouped: dict[int, list[DigestedTrial]] = {}
     for trial in read.trials:
         grouped.setdefault(trial.scenario, []).append(trial)
-    last = strips_of(recent, read.kept)
+    last = strips_of(recent, read.kept, version)
     return [
         _row(tuple(each), _before(read, each[0].key, left_out), last.get(pk, Strip()))
         for pk, each in grouped.items()

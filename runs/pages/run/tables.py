@@ -11,7 +11,18 @@ from runs.pages.run.subcommands import SubcommandRow
 
 SCENARIO_COLUMNS = (
     *("scenario", "trials", "passed", "failed", "errors", "pass_rate", "baseline_passed", "baseline_failed"),
-    *("change", "gates_passed", "gates", "judge", "first_try", "commands", "cost_usd", "seconds", "reasons"),
+    *(
+        "change",
+        "gates_passed",
+        "gates",
+        "judge",
+        "first_try",
+        "commands",
+        "cost_usd",
+        "seconds",
+        "class",
+        "reasons",
+    ),
 )
 
 
@@ -26,7 +37,7 @@ def _scenario(row: ScenarioRow) -> tuple[Cell, ...]:
         *(row.key, len(row.trials), row.rate.passed, row.rate.n - row.rate.passed, row.marks.count("error")),
         *(row.rate.share if row.rate.n else None, row.baseline.count("pass"), row.baseline.count("fail")),
         *(row.change, row.gates.passed, row.gates.n, row.judge, row.first_try, row.commands, row.cost),
-        *(row.seconds, "\n".join(reasons)),
+        *(row.seconds, row.strip.kind, "\n".join(reasons)),
     )
 
 

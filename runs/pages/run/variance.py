@@ -59,9 +59,7 @@ def _bar(measured: MeasureVariance) -> VarianceBar:
     else:
         notes += [ONE_SCENARIO] if split.mix is None else []
         notes += [ONE_JUDGING] if split.judge is None and measured.measure == JUDGE else []
-    notes += [
-        f"{NAMES[name]}: the estimate was negative and counts as 0." for name in split.clipped if found
-    ]
+    notes += [f"{NAMES[name]}: the estimate was negative and counts as 0." for name in split.clipped if found]
     if found and not total:
         return VarianceBar(label, {}, "Every value is the same.", ())
     shares = {name: value / total for name, value in found.items()}

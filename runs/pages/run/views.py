@@ -36,6 +36,7 @@ from runs.warehouse.comparison import incomparable
 from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.measure_changes import stored_changes
 from runs.warehouse.outcome_history import recent_runs
+from runs.warehouse.release_rule import by_rule
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.seals import passing_without_agent
 
@@ -60,7 +61,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     recent = recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
-    rows = scenario_rows(read, recent, left_out)
+    rows = scenario_rows(read, recent, left_out, run.suite_version_id)
     if wants_csv(request):
         return _csv(request, run, read, rows)
     context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
@@ -75,6 +76,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "call_columns": call_columns(used),
         "diagnosis": shown_findings(read.digest.diagnosis, used),
         "verdict": None if run.is_open else _verdict(run),
+        "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
         "against": None if run.is_open else against_baseline(run, read, rows, left_out),
         "variance": [] if run.is_open else variance_bars(read.digest.variance or ()),
         "fingerprint": fingerprint_parts(run),

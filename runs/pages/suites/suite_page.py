@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, Max, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from evalhub.teams.models import Project
 from evalhub.web.chips import Chip
 from evalhub.web.states import FORMATS, look
 from evaluators.criteria import Criteria
+from evaluators.scenario_classes import ScenarioClass
 from runs.models import Target
 from runs.pages.suites.suite_facts import SuiteFacts, entries_of, suite_facts
 from runs.pages.suites.versions import VersionChange, version_change
@@ -21,7 +22,7 @@ from runs.warehouse.outcome_history import Strip, strips
 from runs.warehouse.seals import ScenarioSeal, sealed, seals_of
 from scenarios.models import Guidance, Scenario, Suite, SuiteEntry, SuiteVersion, Upload
 
-CLASSES = ("solid", "flaky", "broken", "few")
+CLASSES = tuple(ScenarioClass)
 MOST_TAGS = 8
 
 
@@ -39,8 +40,8 @@ class ScenarioLine:
     seal: ScenarioSeal
 
     @property
-    def steadiness(self) -> str:
-        return self.strip.rate.steadiness
+    def kind(self) -> ScenarioClass:
+        return self.strip.kind
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Shown:
     """Filters of a query string; an empty text is no filter."""
 
     show: str = ""
-    """A class of steadiness."""
+    """A class of scenarios."""
     tier: str = ""
     tag: str = ""
     target: str = ""
@@ -106,7 +107,7 @@ class SuitePage:
         whole = replace(shown, show="", tag="", tier="")
         return [
             Chip("All", len(self.lines), whole.query, shown == whole),
-            *self._choices(shown, "show", Counter(line.steadiness for line in self.lines)),
+            *self._choices(shown, "show", Counter(line.kind for line in self.lines)),
             *self._choices(shown, "tier", Counter(str(line.tier) for line in self.lines), "Tier"),
             *self._choices(shown, "tag", Counter(tag for line in self.lines for tag in line.tags), "Tags"),
             *self._targets(shown),
@@ -145,7 +146,7 @@ class SuitePage:
         return [
             line
             for line in self.lines
-            if (not shown.show or line.steadiness == shown.show)
+            if (not shown.show or line.kind == shown.show)
             and (not shown.tier or str(line.tier) == shown.tier)
             and (not shown.tag or shown.tag in line.tags)
         ]
@@ -170,13 +171,19 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eleven queries.
     """
     change = version_change(suite, shown.version)
-    targets = list(Target.objects.filter(runs__suite=suite).distinct())
-    chosen = next((each for each in targets if each.name == shown.target), None)
+    targets = list(Target.objects.filter(runs__suite=suite).annotate(newest=Max("runs__pk")))
+    # Trials of several targets can't be compared, so the page opens with the target of the newest run.
+    newest = max(targets, key=lambda each: vars(each)["newest"], default=None)
+    chosen = next((each for each in targets if each.name == shown.target), newest)
     entries = entries_of(change.versions[0]) if change.versions else []
     criteria = [
         Criteria.model_validate(each.scenario_version.content.get("criteria", {})) for each in entries
     ]
-    last = strips(suite, target=chosen.pk if chosen else None)
+    last = strips(
+        suite,
+        target=chosen.pk if chosen else None,
+        version=change.versions[0].pk if change.versions else None,
+    )
     guidance = list(
         suite.guidance.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
     )

@@ -13,10 +13,12 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv, without_csv
 from evalhub.web.fragments import page_or_fragment
 from runs.execution.proving.requests import request_proof
+from runs.pages.forms import ReleaseRuleForm
 from runs.pages.suites import suite_list as lists
 from runs.pages.suites.suite_page import Shown, find_suite, suite_page
 from runs.pages.suites.tables import suite_table
 from runs.pages.suites.versions import version_change
+from runs.warehouse.release_rule import remove_release_rule, set_release_rule
 from scenarios.formats.problems import Problem
 from scenarios.forms import UploadForm
 from scenarios.models import Suite
@@ -87,6 +89,27 @@ def suite_prove(request: ProjectRequest, suite: str) -> HttpResponse:
         request_proof(version, by=request.user)
         messages.success(request, "A worker proves the suite. Reload this page to see the seals.")
     return redirect(found.get_absolute_url())
+
+
+@require_POST
+@project_page("upload")
+def suite_release_rule(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Set or remove a suite's release rule."""
+    found = _find_suite(request, suite)
+    if "remove" in request.POST:
+        remove_release_rule(found, by=request.user)
+        messages.success(request, "Removed the release rule.")
+        return redirect(found.get_absolute_url())
+    form = ReleaseRuleForm(request.POST)
+    if form.is_valid():
+        share = form.cleaned_data["percent"] / 100
+        set_release_rule(found, form.cleaned_data["k"], share, by=request.user)
+        messages.success(
+            request, "Saved the release rule. Run pages, reports and exit codes use it from now on."
+        )
+    else:
+        messages.error(request, " ".join(each[0] for each in form.errors.values()))
+    return redirect(found.get_absolute_url() + "#release-rule")
 
 
 @require_safe

@@ -8,19 +8,11 @@ from runs.warehouse.rates import Rate
 
 
 @pytest.mark.parametrize(
-    ("passed", "n", "kind"),
-    [(0, 0, "few"), (3, 3, "solid"), (13, 20, "flaky"), (5, 20, "broken"), (0, 3, "broken"), (1, 2, "few")],
-)
-def test_it_classifies_a_scenarios_steadiness(passed, n, kind):
-    assert Rate(passed, n).steadiness == kind
-
-
-@pytest.mark.parametrize(
     ("passed", "n", "chance"),
     [(13, 20, 286 / 1140), (5, 20, 10 / 1140), (3, 3, 1.0), (2, 2, None), (2, 9, 0.0)],
 )
 def test_it_gives_the_chance_that_three_trials_all_pass(passed, n, chance):
-    assert Rate(passed, n).all_of_three == (None if chance is None else pytest.approx(chance))
+    assert Rate(passed, n).all_of(3) == (None if chance is None else pytest.approx(chance))
 
 
 def test_its_interval_is_wilsons():

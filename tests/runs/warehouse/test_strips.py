@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from runs.models import Run, RunDigest, Trial
 from runs.pages.trial.typical_values import typical_values
 from runs.warehouse.outcome_history import strip_around, strips
-from tests.builders import make_guidance, make_run, make_target, make_trial
+from tests.builders import make_guidance, make_run, make_target, make_trial, make_version
 from tests.runs.warehouse.finished_runs import history
 
 
@@ -21,6 +21,25 @@ def test_a_strip_marks_where_a_version_changed(version):
     (strip,) = strips(version.suite).values()
     assert strip.outcomes == ("pass", "pass", "gap", "pass")
     assert strip.rate.n == 3
+
+
+def test_two_failures_before_new_guidance_are_fixed(version):
+    for outcome, guidance in (("fail", None), ("pass", make_guidance(version.suite))):
+        for _ in range(2):
+            make_trial(make_run(version, guidance=guidance), "create", outcome=outcome)
+    (strip,) = strips(version.suite).values()
+    assert strip.kind == "fixed"
+
+
+def test_a_strip_leaves_out_what_cannot_be_compared(version):
+    make_trial(make_run(version), "create", outcome="fail")
+    make_trial(make_run(version), "export", outcome="fail")
+    newest = make_version(version.suite, create={"prompt": "Another."}, export={})
+    make_trial(make_run(newest, is_experiment=True), "export")
+    created, exported = (version.suite.scenarios.get(key=key).pk for key in ("create", "export"))
+    found = strips(version.suite, version=newest.pk)
+    assert found[created].outcomes == ()
+    assert found[exported].outcomes == ("fail",)
 
 
 @pytest.mark.parametrize("kept", ["all", "some", "none"])

@@ -86,22 +86,36 @@ def test_a_scenario_shows_mean_first_try_rate_and_commands(signed_in, version):
         "Scenario",
         "Trials",
         "Last 20 trials",
+        "Class",
         "Passed",
         "Gates",
         "First-try",
         "Commands",
         "Time",
     ]
-    assert first[4:] == ["2/2", "0.62", "603.5", "–"]
+    assert first[5:] == ["2/2", "0.62", "603.5", "–"]
     assert [row[-4:] for row in trials] == [["1/1", "0.25", "4", "–"], ["1/1", "1.00", "1,203", "–"]]
-    assert last[4:] == ["–", "–", "–", "1.5 s"]
+    assert last[5:] == ["–", "–", "–", "1.5 s"]
+
+
+def test_scenarios_are_filtered_by_their_class(signed_in, version):
+    for outcome in ("pass", "fail", "pass"):
+        run = make_run(version)
+        make_trial(run, "create", outcome=outcome)
+        make_trial(run, "export", outcome="fail")
+        close(run)
+    client = signed_in()
+    assert page(client, run).table("Scenarios").row("create").cell("Class").text == "flaky"
+    rows = client.get(address(run) + "?show=broken").context["rows"]
+    assert [row.key for row in rows] == ["export"]
 
 
 def test_a_column_in_which_nothing_was_measured_is_left_out(signed_in, version):
     run = make_run(version, state="running")
     make_trial(run, "create", outcome="", seconds=None)
     client = signed_in()
-    assert cells(page(client, run, "?open=create"))[0] == ["Scenario", "Trials", "Last 20 trials", "Passed"]
+    head = cells(page(client, run, "?open=create"))[0]
+    assert head == ["Scenario", "Trials", "Last 20 trials", "Class", "Passed"]
     before = make_run(version)
     make_trial(before, "create", cost_usd=0.1, scores=[])
     run = make_run(version, baseline=close(before))

@@ -16,7 +16,12 @@ def judged(version, *trials):
 
 
 def test_the_judges_share_comes_with_advice(signed_in, version):
-    repeated = [("create", (0.1, 0.9)), ("create", (0.2, 0.8)), ("export", (0.9, 0.2)), ("export", (0.8, 0.1))]
+    repeated = [
+        ("create", (0.1, 0.9)),
+        ("create", (0.2, 0.8)),
+        ("export", (0.9, 0.2)),
+        ("export", (0.8, 0.1)),
+    ]
     row = page(signed_in(), judged(version, *repeated)).table("Variance").row("Judge score")
     assert row.cell("Judge").text == "100 %"
     assert "100 % of the variance is the judge: judge three times before adding trials." in row

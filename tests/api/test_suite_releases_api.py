@@ -1,0 +1,48 @@
+"""Classes of scenarios and release rules over REST."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import close, make_run, make_suite, make_target, make_trial
+
+
+def test_classes_are_those_of_one_target(api, project):
+    version = make_suite(project, ("create", "export"), name="Basics")
+    for _ in range(3):
+        run = make_run(version)
+        make_trial(run, "create")
+        close(run)
+    other = make_run(version, target=make_target(project, "codex"))
+    make_trial(other, "create", outcome="fail")
+    found = api("viewer").get("/suites/basics/classes?target=local").json()
+    assert found["target"] == "local"
+    assert [(each["scenario"], each["scenario_class"]) for each in found["scenarios"]] == [
+        ("create", "solid"),
+        ("export", "new"),
+    ]
+    assert found["scenarios"][0]["pass_hat_k"] == found["scenarios"][0]["pass_at_k"] == 1.0
+    assert api("viewer").get("/suites/basics/classes").json()["target"] == "codex"
+    assert api("viewer").get("/suites/basics/classes?target=none").status_code == 404
+    told = api("viewer").get(f"/runs/{run.pk}").json()["run"]
+    assert told["scenarios"] == found["scenarios"]
+    assert told["release_rule"] is None
+
+
+def test_a_release_rule_is_set_read_and_removed(api, project):
+    make_suite(project, name="Basics")
+    place = "/suites/basics/release-rule"
+    none = {"k": None, "threshold": None}
+    assert api("viewer").get(place).json() == none
+    rule = {"k": 2, "threshold": 0.9}
+    assert api("runner").put(place, rule).status_code == 403
+    assert api("author").put(place, rule).json() == rule
+    assert api("viewer").get(place).json() == rule
+    assert api("author").delete(place).status_code == 204
+    assert api("viewer").get(place).json() == none
+
+
+@pytest.mark.parametrize("wrong", [{"k": 0, "threshold": 0.9}, {"k": 2, "threshold": 1.5}, {"k": 2}])
+def test_a_wrong_release_rule_is_refused(api, project, wrong):
+    make_suite(project, name="Basics")
+    assert api("author").put("/suites/basics/release-rule", wrong).status_code == 422
