@@ -22,6 +22,7 @@ from evalhub.web.rest.errors import ApiError, error_body
 from evalhub.web.rest.validation import problem_of
 from runs.api import (
     alerts,
+    causes,
     grading,
     judging,
     measures,
@@ -55,6 +56,7 @@ PROJECT_ROUTERS = (
     search.router,
     proofs.router,
     suite_releases.router,
+    causes.router,
     teams.tokens,
 )
 TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-large"))

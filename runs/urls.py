@@ -26,6 +26,7 @@ from runs.pages.regressions.views import (
 )
 from runs.pages.results.views import run_download, run_import
 from runs.pages.run.baseline_views import baseline_set, baseline_unset
+from runs.pages.run.causes import run_separate
 from runs.pages.run.views import run_cancel, run_detail, run_progress, short_run, short_trial
 from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
@@ -69,6 +70,7 @@ project_urls = [
     path("runs/<int:pk>/download/<slug:name>/", run_download, name="run-download"),
     path("baselines/<int:pk>/unset/", baseline_unset, name="baseline-unset"),
     path("runs/<int:pk>/progress/", run_progress, name="run-progress"),
+    path("runs/<int:pk>/separate/", run_separate, name="run-separate"),
     path("runs/<int:pk>/cancel/", run_cancel, name="run-cancel"),
     path("trials/<int:pk>/", trial_detail, name="trial-detail"),
     path("trials/<int:pk>/against/<int:base>/", trial_against, name="trial-against"),

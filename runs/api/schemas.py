@@ -168,6 +168,8 @@ class GradedOut(ScoresOut):
     diagnosis: list[Any]
     usage: UsageOut | None
     cost_usd: float | None
+    price_source: str
+    """Where the cost comes from: the agent, the project's price or litellm's; empty if unknown."""
     answer: str
 
 

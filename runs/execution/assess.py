@@ -20,6 +20,7 @@ from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace, PostResult
 from runs.models.trial import json_of
 from runs.providers.base import Recording
+from runs.providers.prices import price_source
 from runs.warehouse.artifacts import Kept
 from scenarios.spec import ScenarioSpec
 
@@ -96,7 +97,8 @@ def judged(
 ) -> TrialResult:
     """Return the result with every layer's scores."""
     evaluation = evaluate(criteria, evidence, layers)
-    transcript_cost = evidence.transcript.cost_usd
+    cost = recording.cost_usd if recording.cost_usd is not None else evidence.transcript.cost_usd
+    source = price_source(cost, recording.price)
     return replace(
         described,
         outcome=evaluation.outcome,
@@ -107,9 +109,11 @@ def judged(
         interaction=evidence.interaction,
         completed=evidence.completed,
         usage=evidence.usage,
-        cost_usd=recording.cost_usd if recording.cost_usd is not None else transcript_cost,
+        cost_usd=cost,
         answer=evidence.answer,
-        detail=described.detail | _detail(evidence, evaluation, recording, post),
+        detail=described.detail
+        | _detail(evidence, evaluation, recording, post)
+        | ({"price_source": source} if source else {}),
     )
 
 

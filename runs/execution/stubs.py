@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from evaluators.model import Price
 from evaluators.stub_loop import MAX_TURNS, ModelTurn, StubMessage, StubRun, run_stubs
 from evaluators.transcripts.chat import as_lines
 from runs.errors import ProviderError
@@ -26,6 +27,9 @@ class Model(Protocol):
 
     @property
     def cost_usd(self) -> float | None: ...
+
+    @property
+    def price(self) -> Price | None: ...
 
     @property
     def notes(self) -> tuple[str, ...]: ...
@@ -71,6 +75,7 @@ def _recording(run: StubRun, model: Model, seconds: float) -> Recording:
         exit_code=0,
         usage=transcript.usage,
         cost_usd=model.cost_usd,
+        price=model.price,
         seconds=seconds,
         notes=(*model.notes, *_remarks(run)),
     )

@@ -36,6 +36,10 @@ class SuiteProof(models.Model):
     created = models.DateTimeField(default=timezone.now)
     worker = models.CharField(max_length=200, blank=True)
     finished = models.DateTimeField(null=True)
+    max_usd = models.FloatField(null=True)
+    """What judges may cost; None asks no judge."""
+    cost_usd = models.FloatField(default=0.0, db_default=0.0)
+    """What judges cost, as far as known."""
     error = models.TextField(blank=True)
     """Why it ended early; empty if every scenario was tried."""
 

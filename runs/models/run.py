@@ -49,6 +49,8 @@ class Launch(models.Model):
         choices=Priority.choices, default=Priority.NORMAL, db_default=Priority.NORMAL
     )
     """Which launches of the project get its lanes first."""
+    separates = models.ForeignKey("Run", on_delete=models.CASCADE, null=True, related_name="separations")
+    """The run whose possible causes its runs set apart."""
     created = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:
@@ -118,12 +120,18 @@ class Run(models.Model):
     cost_usd = models.FloatField(null=True)
     max_usd = models.FloatField(null=True)
     """The budget of its launch in USD; None for no limit."""
+    price_source = models.TextField(blank=True, default="", db_default="")
+    """Where its trials' costs come from (`prices.price_source`); empty if unknown."""
     tokens_in = models.BigIntegerField(default=0)
     tokens_out = models.BigIntegerField(default=0)
 
     baseline = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
     verdict = models.CharField(max_length=14, blank=True, default="", db_default="")
     """A `ChangeVerdict` against the baseline; empty without one."""
+    aa_scenarios = models.PositiveIntegerField(null=True)
+    """Scenarios shared with a baseline of the same fingerprint; None if the fingerprints differ."""
+    aa_differing = models.PositiveIntegerField(null=True)
+    """How many of them passed in only one of the two runs, which can only be chance."""
     is_experiment = models.BooleanField(default=False, db_default=False)
     """Its guidance is not the adopted one, or somebody called it an experiment: never a baseline, never an alert."""
     configuration_changed = models.BooleanField(default=False, db_default=False)
@@ -145,6 +153,9 @@ class Run(models.Model):
             models.Index(fields=["project", "created"], name="run_by_day"),
             models.Index(fields=["project", "state"], name="run_by_state"),
             models.Index(fields=["project", "verdict", "-id"], name="run_by_verdict"),
+            models.Index(
+                fields=["suite", "target"], name="run_aa", condition=models.Q(aa_scenarios__isnull=False)
+            ),
             models.Index(
                 fields=["state"],
                 name="run_open",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from evaluators.model import Json, Usage
+from evaluators.model import Json, Price, Usage
 from evaluators.transcripts.latest import LatestCalls
 from runs.providers.stub_chat import ToolSchema
 
@@ -75,6 +75,8 @@ class Recording:
     cancelled: bool = False
     usage: Usage | None = None
     cost_usd: float | None = None
+    price: Price | None = None
+    """What the cost was made with; None if the agent reported it."""
     seconds: float = 0.0
     truncated: bool = False
     stderr: str = ""

@@ -45,6 +45,7 @@ def recording_of(answer: Answer) -> Recording:
         exit_code=0,
         usage=answer.usage,
         cost_usd=answer.cost_usd,
+        price=answer.price,
         seconds=answer.seconds,
         notes=answer.notes,
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Usage
+from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Price, Usage
 from evaluators.stub_loop import ModelTurn, StubMessage
 from runs.containment.outbound import AddressRefused, Outbound
 from runs.errors import ProviderError
@@ -138,6 +138,11 @@ class StubModel:
         """Cost of all turns in US dollars; None if one of them is unknown."""
         costs = [answer.cost_usd for answer in self.answers if answer.cost_usd is not None]
         return sum(costs) if costs and len(costs) == len(self.answers) else None
+
+    @property
+    def price(self) -> Price | None:
+        """The price of the last turn; None if unknown."""
+        return self.answers[-1].price if self.answers else None
 
     @property
     def notes(self) -> tuple[str, ...]:

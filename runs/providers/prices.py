@@ -9,6 +9,7 @@ from typing import Any
 from evaluators.model import Price, Usage
 
 MILLION = 1_000_000
+REPORTED = "reported by the agent"
 
 
 def project_price(prices: Iterable[Price], model: str, *, today: str = "") -> Price | None:
@@ -67,3 +68,12 @@ def price_note(price: Price) -> str:
         f"The cost is by {whose} of {price.model}{since}: {price.input_per_million:g} USD per million tokens read, "
         f"{price.output_per_million:g} USD written."
     )
+
+
+def price_source(cost: float | None, price: Price | None) -> str:
+    """Return where a trial's cost comes from, equal for equal prices; empty for an unknown cost."""
+    if cost is None:
+        return ""
+    if price is None:
+        return REPORTED
+    return f"{price.source} {price.model} {price.input_per_million:g}/{price.output_per_million:g}"

@@ -11,8 +11,8 @@ from django.forms.models import model_to_dict
 from evaluators.redaction import redact_json
 from runs.models import JudgingRecord, Run, Trial
 from runs.queue.labels import waits
-from runs.warehouse.comparison import comparison_of
 from runs.reports.scenario_classes import run_strips, scenarios_json
+from runs.warehouse.comparison import comparison_of
 from runs.warehouse.measure_changes import change_json, stored_changes
 from runs.warehouse.release_rule import release_result
 from runs.warehouse.run_rows import listed_runs
@@ -82,6 +82,7 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "diagnosis": trial["detail"].get("diagnosis", []),
         "usage": usage if trial["tokens_in"] is not None else None,
         "cost_usd": trial["cost_usd"],
+        "price_source": trial["detail"].get("price_source", ""),
         "answer": trial["answer"],
     }
 

@@ -12,17 +12,20 @@ from scenarios.hashing import content_hash
 from scenarios.models import SuiteEntry
 
 
-def changed_parts(before: Run, after: Run) -> dict[str, Reasons]:
+def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, Reasons]:
     """Return the scenarios of both runs in which something changed, by key, with what did.
 
-    Two queries, one where both ran the same version of the suite.
+    `prices` says whether where costs come from counts. Two queries, none where both ran the same version of the suite
+    with the same judge and prices.
     """
     judges = _judge(before), _judge(after)
-    # Runs of older releases don't know their judge.
+    # Runs of older releases don't know their judge, nor their prices.
     known = judges if all(judges) else ("", "")
-    if before.suite_version_id == after.suite_version_id and known[0] == known[1]:
+    sources = (before.price_source, after.price_source) if prices else ("", "")
+    paid = sources if all(sources) else ("", "")
+    if before.suite_version_id == after.suite_version_id and known[0] == known[1] and paid[0] == paid[1]:
         return {}
-    return not_comparable(_standards(before, known[0]), _standards(after, known[1]))
+    return not_comparable(_standards(before, known[0], paid[0]), _standards(after, known[1], paid[1]))
 
 
 def changed_gates(before: Run, after: Run, keys: Iterable[str]) -> dict[str, frozenset[str]]:
@@ -64,9 +67,9 @@ def with_judge(own: Standard, judge: str) -> Standard:
     return own._replace(judge_model=judge) if own.judge or own.rubric else own
 
 
-def _standards(run: Run, judge: str) -> dict[str, Standard]:
+def _standards(run: Run, judge: str, prices: str) -> dict[str, Standard]:
     own = standards_of([run.suite_version_id])[run.suite_version_id]
-    return {key: with_judge(each, judge) for key, each in own.items()}
+    return {key: with_judge(each, judge)._replace(prices=prices) for key, each in own.items()}
 
 
 def _gates(run: Run, keys: list[str]) -> dict[str, dict[str, str]]:

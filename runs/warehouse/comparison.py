@@ -14,6 +14,7 @@ from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.warehouse.baselines import baseline_of
+from runs.warehouse.causes import same_fingerprint
 from runs.warehouse.comparability import changed_parts
 from runs.warehouse.failing_since import failing_since
 from runs.warehouse.measure_changes import PASS, RunComparison, change_json, compare_run_measures
@@ -45,7 +46,7 @@ def incomparable(before: Run, after: Run) -> dict[str, Reasons]:
 
     Two queries, none where both ran the same version of the suite with the same judge.
     """
-    return outcome_reasons(changed_parts(before, after))
+    return outcome_reasons(changed_parts(before, after, prices=False))
 
 
 def comparison_of(run: Run) -> Comparison:
@@ -63,6 +64,7 @@ def compare_with_baseline(run: Run) -> None:
     baseline = baseline_of(run, RunOptions.model_validate(run.options).baseline)
     run.baseline = baseline
     run.verdict, run.configuration_changed = "", False
+    run.aa_scenarios = run.aa_differing = None
     Change.objects.filter(run=run).delete()
     if baseline is not None:
         comparison = compare_run_measures(baseline, run)
@@ -70,18 +72,38 @@ def compare_with_baseline(run: Run) -> None:
         if comparison.pass_rate is not None:
             run.verdict = comparison.verdict.value
             Change.objects.bulk_create(_changes(run, baseline, comparison))
-    run.save(update_fields=["baseline", "verdict", "configuration_changed"])
+            _count_aa(baseline, run)
+    run.save(update_fields=["baseline", "verdict", "configuration_changed", "aa_scenarios", "aa_differing"])
     _keep_alert(run)
 
 
-def compare_siblings(run: Run) -> None:
-    """Compare the experiments of a run's launch with it, which may have closed before it. Requires a transaction."""
-    if run.is_experiment:
+def _count_aa(baseline: Run, run: Run) -> None:
+    """Count what differs from a baseline of the same fingerprint, where only chance can differ."""
+    if not same_fingerprint(baseline.fingerprint, run.fingerprint):
         return
-    siblings = Run.objects.filter(
-        launch=run.launch_id, suite=run.suite_id, target=run.target_id, model=run.model, is_experiment=True
-    )
-    for sibling in siblings.filter(state=RunState.FINISHED, error="").select_related("project"):
+    before, after = passes(baseline.pk), passes(run.pk)
+    shared = before.keys() & after.keys()
+    run.aa_scenarios = len(shared)
+    run.aa_differing = sum(before[key] != after[key] for key in shared)
+
+
+def compare_siblings(run: Run) -> None:
+    """Compare again what may have closed before its baseline, this run. Requires a transaction.
+
+    That is experiments of the run's launch, and later runs whose request names the run as their baseline.
+    """
+    finished = Run.objects.filter(state=RunState.FINISHED, error="").select_related("project")
+    named = finished.filter(project=run.project_id, pk__gt=run.pk, options__baseline=str(run.pk))
+    beside = finished.none()
+    if not run.is_experiment:
+        beside = finished.filter(
+            launch=run.launch_id,
+            suite=run.suite_id,
+            target=run.target_id,
+            model=run.model,
+            is_experiment=True,
+        )
+    for sibling in {each.pk: each for each in (*named, *beside)}.values():
         compare_with_baseline(sibling)
 
 

@@ -52,6 +52,7 @@ class _ReadInteraction(Struct, frozen=True, gc=False):
 
 class _ReadDetail(Struct, frozen=True, gc=False):
     interaction: _ReadInteraction = _ReadInteraction()
+    price_source: str = ""
 
 
 _detail = msgspec.json.Decoder(_ReadDetail)
@@ -142,7 +143,10 @@ def write_rollups(run: Run) -> None:
     rows = [_row(run, scenario, measures[key], each) for (scenario, key), each in series.items()]
     rows += [_row(run, None, measures[key], each) for key, each in totals.items()]
     statements.insert(RunMeasure, rows)
-    _write_subcommands(run, kept)
+    details = [_detail.decode(trial.detail) for trial in kept]
+    _write_subcommands(run, kept, details)
+    run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
+    run.save(update_fields=["price_source"])
     write_digest(run)
 
 
@@ -161,10 +165,10 @@ def _row(run: Run, scenario: int | None, measure: int, series: Series) -> dict[s
 _COUNTS = ("calls", "errors", "first_tries", "helps", "retries_after_failure", "unknown")
 
 
-def _write_subcommands(run: Run, trials: list[MeasuredTrial]) -> None:
+def _write_subcommands(run: Run, trials: list[MeasuredTrial], details: list[_ReadDetail]) -> None:
     counts: dict[tuple[int | None, str], dict[str, int]] = {}
-    for trial in trials:
-        for row in _detail.decode(trial.detail).interaction.subcommands:
+    for trial, detail in zip(trials, details, strict=True):
+        for row in detail.interaction.subcommands:
             for scenario in (trial.scenario, None):
                 _count(counts.setdefault((scenario, row["name"]), dict.fromkeys(_COUNTS, 0)), row)
     SubcommandMeasure.objects.filter(run=run).delete()

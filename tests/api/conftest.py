@@ -29,6 +29,9 @@ class ApiClient:
     def post(self, path: str, body: Any = None) -> Any:
         return self.client.post(f"/api/v1{path}", body, content_type="application/json")
 
+    def put(self, path: str, body: Any) -> Any:
+        return self.client.put(f"/api/v1{path}", body, content_type="application/json")
+
     def patch(self, path: str, body: Any) -> Any:
         return self.client.patch(f"/api/v1{path}", body, content_type="application/json")
 

@@ -11,7 +11,7 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.numbers import counted
 from runs.errors import RequestError
 from runs.pages.forms import ResultsFileForm
-from runs.pages.run.views import find_run
+from runs.pages.run.get_run import find_run
 from runs.reports.exports import EXPORTS, exported
 from runs.warehouse.import_results import import_results
 from scenarios.formats.problems import ScenarioFileError

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 from evalhub.teams.pages import ProjectRequest, project_page
 from runs.errors import RequestError
 from runs.models import Baseline
-from runs.pages.run.views import find_run
+from runs.pages.run.get_run import find_run
 from runs.warehouse.baselines import set_baseline, unset_baseline
 
 LONGEST_BRANCH = 200

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from django.db.models import Exists, OuterRef
+from django.http import Http404
 
-from evalhub.teams.models import Project
+from evalhub.teams.pages import ProjectRequest
 from runs.models import Baseline, Run
 from runs.models.run import STALE
 from runs.warehouse.run_list import HEAVY
@@ -24,13 +25,14 @@ UNSHOWN = (
 """Columns that no page of a run shows."""
 
 
-def find_run(project: Project, pk: int) -> Run | None:
-    """Return a project's run with `is_stale` and `is_pinned` (as a baseline), or None. One query."""
+def find_run(request: ProjectRequest, pk: int) -> Run:
+    """Return the project's run with `is_stale` and `is_pinned` (as a baseline). One query. Raises `Http404`."""
+    project = request.access.project
     pinned = Exists(Baseline.objects.filter(run=OuterRef("pk")))
     runs = Run.objects.filter(project=project, pk=pk).annotate(is_stale=STALE, is_pinned=pinned)
     run = runs.select_related(*RELATED).defer(*UNSHOWN).first()
     if run is None:
-        return None
+        raise Http404
     # Both are the same project: avoid loading it twice more.
     run.project = run.suite.project = project
     return run

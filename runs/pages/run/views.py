@@ -19,9 +19,10 @@ from runs.labels import waits_for
 from runs.models import Alert, Run, Trial
 from runs.models.run import Trigger
 from runs.pages.changes import ShownVerdict, shown_verdict
-from runs.pages.run import get_run
+from runs.pages.run.causes import shown_causes
 from runs.pages.run.diagnosis import shown_findings
 from runs.pages.run.failing_calls import failing_calls
+from runs.pages.run.get_run import find_run
 from runs.pages.run.layers import layers_of
 from runs.pages.run.progress import progress_of
 from runs.pages.run.rerun_links import again, parts_again
@@ -32,6 +33,7 @@ from runs.pages.run.variance import variance_bars
 from runs.pages.run.verdicts import against_baseline, pins_of
 from runs.queue.worker_registry import workers_online
 from runs.reports.exports import EXPORTS
+from runs.warehouse.aa_pairs import aa_rates
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.differences import fingerprint_parts
 from runs.warehouse.measure_changes import stored_changes
@@ -39,14 +41,6 @@ from runs.warehouse.outcome_history import recent_runs
 from runs.warehouse.release_rule import by_rule
 from runs.warehouse.run_trials import RunTrials, trials_of
 from runs.warehouse.seals import passing_without_agent
-
-
-def find_run(request: ProjectRequest, pk: int) -> Run:
-    """Return the project's run. Raises `Http404`."""
-    run = get_run.find_run(request.access.project, pk)
-    if run is None:
-        raise Http404
-    return run
 
 
 @require_safe
@@ -78,6 +72,9 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "verdict": None if run.is_open else _verdict(run),
         "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
         "against": None if run.is_open else against_baseline(run, read, rows, left_out),
+        "causes": shown_causes(run),
+        "aa": aa_rates(run.suite_id, run.target_id) if run.verdict else None,
+        "may_run": request.access.may("run"),
         "variance": [] if run.is_open else variance_bars(read.digest.variance or ()),
         "fingerprint": fingerprint_parts(run),
         "pins": pins_of(run) if vars(run)["is_pinned"] else [],

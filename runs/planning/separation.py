@@ -1,0 +1,211 @@
+"""Set the possible causes of a regression apart: fresh runs, each with one factor as in the baseline.
+
+One-factor-at-a-time: a fresh run of the same configuration is the control, and every other run differs from it in one
+factor. So a regression that was chance doesn't point at anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from evalhub.teams import audit
+from evaluators.regression import ChangeVerdict
+from runs.errors import RequestError
+from runs.models import Run
+from runs.models.run import RunState, Trigger
+from runs.models.run_options import RunOptions, Selection
+from runs.planning.request import Request, plan, request_runs
+from runs.warehouse.causes import changed_factors
+
+CONTROL = ""
+"""The arm of the run's own configuration."""
+RELATED = ("project", "suite_version__suite", "suite", "target", "guidance")
+_UNCHANGED = (ChangeVerdict.EQUIVALENT, ChangeVerdict.NO_EVIDENCE)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One fresh run of a separation."""
+
+    factor: str
+    """The factor that is as in the baseline; empty for the control."""
+    run: Run
+
+
+@dataclass(frozen=True)
+class Separation:
+    """What can be set apart for a run, and the fresh runs so far."""
+
+    run: Run
+    baseline: Run
+    arms: tuple[Arm, ...]
+
+    @cached_property
+    def changed(self) -> list[str]:
+        return changed_factors(self.baseline.fingerprint, self.run.fingerprint)
+
+    @cached_property
+    def factors(self) -> list[str]:
+        """The changed factors that stored configurations can set back."""
+        return [factor for factor in self.changed if factor in _SET_BACK and _differs(self, factor)]
+
+    @property
+    def others(self) -> list[str]:
+        """The changed factors that can't be set back."""
+        return [factor for factor in self.changed if factor not in self.factors]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether two or more factors changed and one of them can be set back."""
+        ready = not self.run.target.is_imported and self.run.target.accepted
+        return ready and not self.arms and len(self.changed) > 1 and bool(self.factors)
+
+    @property
+    def runs(self) -> int:
+        return len(self.factors) + 1
+
+    @property
+    def trials(self) -> int:
+        return self.runs * self.run.trials
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The cost by that of the run; None if unknown."""
+        return None if self.run.cost_usd is None else self.run.cost_usd * self.runs
+
+    @property
+    def is_open(self) -> bool:
+        return any(arm.run.is_open for arm in self.arms)
+
+    @property
+    def conclusion(self) -> str:
+        """Say which cause the fresh runs point at; empty before they have finished."""
+        if not self.arms or self.is_open:
+            return ""
+        control = next(arm.run for arm in self.arms if arm.factor == CONTROL)
+        tried = [arm for arm in self.arms if arm.factor != CONTROL]
+        if any(arm.run.state != RunState.FINISHED or not arm.run.verdict for arm in self.arms):
+            return "Not every fresh run has results, so they point at nothing. See their pages."
+        if helped := [arm.factor for arm in tried if arm.run.verdict == ChangeVerdict.IMPROVED]:
+            return (
+                f"The fresh runs point at: {' and '.join(helped)}. As in the baseline, the results improve."
+            )
+        if control.verdict != ChangeVerdict.REGRESSED:
+            return "The fresh run of the same configuration did not regress, so the regression may be chance."
+        if self.others and all(arm.run.verdict in _UNCHANGED for arm in tried):
+            return (
+                f"The fresh runs point at: {' or '.join(self.others)}. Setting back "
+                f"{' or '.join(arm.factor for arm in tried)} changes nothing."
+            )
+        return "The fresh runs don't show which cause it is. Repeat them with more trials."
+
+
+def separation_of(run: Run) -> Separation | None:
+    """Return what can be set apart for a run; None without a baseline. Two queries."""
+    if run.baseline_id is None:
+        return None
+    baseline = Run.objects.select_related(*RELATED).get(pk=run.baseline_id)
+    fresh = Run.objects.filter(launch__separates=run.pk).select_related("launch").order_by("pk")
+    arms = tuple(Arm(each.launch.request.get("arm", CONTROL), each) for each in fresh)
+    return Separation(run, baseline, arms)
+
+
+@transaction.atomic
+def request_separation(run_id: int, *, by: User | None, trigger: Trigger) -> list[Run]:
+    """Queue the fresh runs that set a run's causes apart, the control first, once. Raises `RequestError`."""
+    run = Run.objects.select_for_update(of=("self",)).select_related(*RELATED).get(pk=run_id)
+    found = separation_of(run)
+    if found is None or run.verdict != ChangeVerdict.REGRESSED:
+        raise RequestError(f"Run {run.pk} has not regressed, so there are no causes to separate.")
+    if found.arms:
+        raise RequestError(
+            f"The causes of run {run.pk} are being separated already: run {found.arms[0].run.pk}."
+        )
+    if not found.is_possible:
+        raise RequestError(
+            f"The causes of run {run.pk} can't be separated: two or more must have changed, and stored configurations "
+            "must be able to set one back. Guidance, model, scenarios, judge and target can be."
+        )
+    own = _request(run, found.baseline)
+    control = _start(run, own, CONTROL, by, trigger)
+    arms = [
+        _start(run, _against(_SET_BACK[factor](own, found.baseline), control), factor, by, trigger)
+        for factor in found.factors
+    ]
+    audit.record(run.project, by, "run.separate", run, runs=[control.pk, *(arm.pk for arm in arms)])
+    return [control, *arms]
+
+
+def _request(run: Run, baseline: Run) -> Request:
+    options = RunOptions.model_validate(run.options)
+    keys = run.trial_set.values_list("scenario__key", flat=True).order_by().distinct()
+    return Request(
+        suite_versions=[run.suite_version],
+        targets=[run.target.name],
+        models=_named(run.model),
+        guidance=[run.guidance] if run.guidance else (),
+        selection=Selection(only=tuple(sorted(keys))),
+        options=options.model_copy(update={"baseline": str(baseline.pk), "experiment": True}),
+        tool_version=run.tool_version,
+        branch=run.branch,
+    )
+
+
+def _against(request: Request, control: Run) -> Request:
+    return replace(request, options=request.options.model_copy(update={"baseline": str(control.pk)}))
+
+
+def _named(model: str) -> Sequence[str]:
+    return [model] if model else ()
+
+
+def _start(run: Run, request: Request, factor: str, by: User | None, trigger: Trigger) -> Run:
+    planned = plan(run.project, request)
+    if len(planned) != 1:
+        raise RequestError(
+            f"Run {run.pk} can't be repeated as one run, because its scenarios choose their targets."
+        )
+    launch = request_runs(run.project, request, by=by, trigger=trigger)
+    launch.separates = run
+    launch.request = {**launch.request, "arm": factor}
+    launch.save(update_fields=["separates", "request"])
+    return launch.runs.get()
+
+
+def _old_scenarios(request: Request, baseline: Run) -> Request:
+    version = baseline.suite_version
+    keys = set(version.scenario_versions.values_list("scenario__key", flat=True))
+    shared = Selection(only=tuple(key for key in request.selection.only if key in keys))
+    return replace(request, suite_versions=[version], selection=shared)
+
+
+def _old_judge(request: Request, baseline: Run) -> Request:
+    judge = RunOptions.model_validate(baseline.options).judge_model
+    return replace(request, options=request.options.model_copy(update={"judge_model": judge}))
+
+
+_SET_BACK: dict[str, Callable[[Request, Run], Request]] = {
+    "guidance": lambda request, old: replace(request, guidance=[old.guidance] if old.guidance else ()),
+    "model": lambda request, old: replace(request, models=_named(old.model)),
+    "scenarios": _old_scenarios,
+    "judge": _old_judge,
+    "target": lambda request, old: replace(request, targets=[old.target.name]),
+}
+"""How a request gets one factor from the baseline."""
+
+
+def _differs(found: Separation, factor: str) -> bool:
+    """Return whether the factor's stored configuration differs, so that a request can choose the old one."""
+    run, old = found.run, found.baseline
+    return {
+        "guidance": old.guidance_id is not None and old.guidance_id != run.guidance_id,
+        "model": old.model != run.model,
+        "scenarios": old.suite_version_id != run.suite_version_id,
+        "judge": old.options.get("judge_model", "") != run.options.get("judge_model", ""),
+        "target": old.target_id != run.target_id and not old.target.is_imported and old.target.accepted,
+    }[factor]

@@ -1,0 +1,124 @@
+"""Causes of a regression: what changed, and the fresh runs that set them apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.errors import RequestError
+from runs.models import Run, Trial
+from runs.models.run import Trigger
+from runs.planning.separation import request_separation, separation_of
+from runs.warehouse.causes import causes_of, changed_factors
+from runs.warehouse.comparison import compare_siblings, compare_with_baseline
+from tests.builders import (
+    close,
+    make_compared,
+    make_guidance,
+    make_project,
+    make_run,
+    make_suite,
+    score,
+)
+
+pytestmark = pytest.mark.django_db
+KEYS = tuple(f"task-{number}" for number in range(10))
+
+
+@pytest.fixture
+def version():
+    return make_suite(make_project(), KEYS, name="Basics")
+
+
+def regressed(version, **changes):
+    """Return a regressed run since whose baseline guidance, model and tool changed."""
+    old, new = make_guidance(version.suite, "v1"), make_guidance(version.suite, "v2")
+    base = {"guidance": old.sha256, "model": "m1", "tool_version": "1.0"}
+    make_compared(version, dict.fromkeys(KEYS, "pass"), trials=2, guidance=old, model="m", fingerprint=base)
+    after = {"guidance": new.sha256, "model": "m1", "tool_version": "2.0", **changes}
+    return make_compared(
+        version,
+        dict.fromkeys(KEYS, "fail"),
+        trials=2,
+        guidance=new,
+        model="m",
+        fingerprint=after,
+        cost_usd=0.5,
+        options={"trials": 10},
+    )
+
+
+def finish(run, outcome):
+    """Finish a queued run as its worker would, with the same outcome in every trial."""
+    passed = outcome == "pass"
+    Trial.objects.filter(run=run).update(
+        state="finished", outcome=outcome, scores=[score("gates", "file_exists", float(passed), passed)]
+    )
+    run = Run.objects.get(pk=run.pk)
+    run.state, run.outcome, run.open = "finished", outcome, 0
+    run.save()
+    compare_with_baseline(close(run))
+    compare_siblings(run)
+
+
+def test_each_cause_comes_with_its_earlier_regressions(version):
+    earlier = regressed(version)
+    Run.objects.filter(pk=earlier.baseline_id).update(fingerprint={"tool_version": "0.9"})
+    Run.objects.filter(pk=earlier.pk).update(fingerprint={"tool_version": "1.0"})
+    run = regressed(version)
+    run.baseline.refresh_from_db()
+    found = [(cause.factor, cause.regressions, cause.of) for cause in causes_of(run, run.baseline)]
+    assert found == [("tool", 1, 1), ("guidance", 0, 1)]
+
+
+def test_parts_that_only_one_run_knows_are_no_cause():
+    assert changed_factors({"tool_version": "1"}, {"tool_version": "1", "judge": "j"}) == []
+
+
+@pytest.mark.parametrize(
+    ("control", "arm", "conclusion"),
+    [
+        ("fail", "pass", "point at: guidance"),
+        ("pass", "pass", "did not regress, so the regression may be chance"),
+        ("fail", "fail", "point at: tool. Setting back guidance changes nothing."),
+    ],
+    ids=["what helps", "chance", "what is left"],
+)
+@pytest.mark.parametrize("first", ["control", "arm"])
+def test_fresh_runs_point_at_a_cause(version, control, arm, conclusion, first):
+    run = regressed(version)
+    same, older = request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    assert (same.guidance_id, older.guidance_id) == (run.guidance_id, run.baseline.guidance_id)
+    assert same.trials == older.trials == 100
+    assert separation_of(run).conclusion == ""
+    ends = [(same, control), (older, arm)]
+    for each, outcome in ends if first == "control" else ends[::-1]:
+        finish(each, outcome)
+    assert conclusion in separation_of(run).conclusion
+
+
+def test_a_separation_is_requested_once(version):
+    run = regressed(version)
+    request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    with pytest.raises(RequestError, match="are being separated already"):
+        request_separation(run.pk, by=None, trigger=Trigger.WEB)
+
+
+def test_only_a_regression_has_causes_to_separate(version):
+    with pytest.raises(RequestError, match="has not regressed"):
+        request_separation(make_run(version).pk, by=None, trigger=Trigger.WEB)
+
+
+def test_one_cause_alone_needs_no_separation(version):
+    run = regressed(version, tool_version="1.0")
+    with pytest.raises(RequestError, match="two or more must have changed"):
+        request_separation(run.pk, by=None, trigger=Trigger.WEB)
+
+
+def test_equal_fingerprints_count_what_chance_changes(version):
+    same = {"tool_version": "1.0", "names": {}}
+    make_compared(version, dict.fromkeys(KEYS, "pass"), fingerprint=same)
+    outcomes = {**dict.fromkeys(KEYS, "pass"), KEYS[0]: "fail"}
+    run = make_compared(version, outcomes, fingerprint={**same, "names": {"fixture": "f"}})
+    assert (run.aa_scenarios, run.aa_differing) == (10, 1)
+    other = make_compared(version, outcomes, fingerprint={"tool_version": "1.1"})
+    assert (other.aa_scenarios, other.aa_differing) == (None, None)
