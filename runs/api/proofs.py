@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from ninja import Path, Router, Schema, Status
+from ninja import Body, Path, Router, Schema, Status
+from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers, not_found
-from evalhub.web.rest.given import Text
+from evalhub.web.rest.given import Given, Text
 from evalhub.web.timestamps import moment
 from runs.execution.proving.requests import request_proof
 from runs.models import SuiteProof
@@ -30,6 +31,13 @@ class SealOut(Schema):
     """Gates that hold before an agent starts."""
 
 
+class ProofIn(Given):
+    """How to prove."""
+
+    max_usd: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    """What judges may cost, in US dollars. Without it, no judge is asked."""
+
+
 class ProofOut(Schema):
     id: int
     suite: str
@@ -38,6 +46,10 @@ class ProofOut(Schema):
     finished: str | None
     """Null until a worker has proved every scenario."""
     error: str
+    max_usd: float | None
+    """What judges may cost; null asks none."""
+    cost_usd: float
+    """What judges cost."""
     scenarios: list[SealOut]
 
 
@@ -58,15 +70,20 @@ def _proof_json(proof: SuiteProof, version: SuiteVersion) -> dict[str, Any]:
         "created": moment(proof.created),
         "finished": moment(proof.finished) if proof.finished else None,
         "error": proof.error,
+        "max_usd": proof.max_usd,
+        "cost_usd": proof.cost_usd,
         "scenarios": seals_json(seals_of_proof(proof)),
     }
 
 
 @router.post("/suites/{slug}/proofs", auth=Bearer("run"), response=answers(ProofOut, status=202))
-def create_proof(request: ApiRequest, slug: Path[Text]) -> Status[dict[str, Any]]:
+def create_proof(
+    request: ApiRequest, slug: Path[Text], given: Body[ProofIn | None] = None
+) -> Status[dict[str, Any]]:
     """Request a proof of a suite's newest version; a worker makes it. Returns the pending one if there is one."""
     version = _version(request, slug)
-    return Status(202, _proof_json(request_proof(version, by=request.access.user), version))
+    proof = request_proof(version, by=request.access.user, max_usd=given.max_usd if given else None)
+    return Status(202, _proof_json(proof, version))
 
 
 @router.get("/suites/{slug}/proofs", auth=Bearer(), response=answers(ProofOut))

@@ -84,11 +84,13 @@ def _make(run: Run, name: str, variables: Mapping[str, str]) -> Complete:
     )
 
 
-def _version(run: Run, judge: Target) -> TargetVersion:
+def _version(run: Run, judge: Target) -> TargetVersion | None:
     """Return the version of a judge for all trials of a run: that of the run's preparation.
 
-    A judge that only an evaluator names is versioned when the first trial uses it.
+    A judge that only an evaluator names is versioned when the first trial uses it. None for a proof, which stores no run.
     """
+    if run.pk is None:
+        return None
     pinned = run.judge_versions.filter(target=judge).order_by("pk")
     if not pinned:
         run.judge_versions.add(version_of(judge))

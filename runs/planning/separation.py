@@ -12,6 +12,7 @@ from functools import cached_property
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 
 from evalhub.teams import audit
 from evaluators.regression import ChangeVerdict
@@ -24,7 +25,7 @@ from runs.warehouse.causes import changed_factors
 
 CONTROL = ""
 """The arm of the run's own configuration."""
-RELATED = ("project", "suite_version__suite", "suite", "target", "guidance")
+RELATED = ("project", "suite_version__suite", "suite", "target", "guidance", "launch")
 _UNCHANGED = (ChangeVerdict.EQUIVALENT, ChangeVerdict.NO_EVIDENCE)
 
 
@@ -106,12 +107,13 @@ class Separation:
 
 
 def separation_of(run: Run) -> Separation | None:
-    """Return what can be set apart for a run; None without a baseline. Two queries."""
+    """Return what can be set apart for a run; None without a baseline. One query."""
     if run.baseline_id is None:
         return None
-    baseline = Run.objects.select_related(*RELATED).get(pk=run.baseline_id)
-    fresh = Run.objects.filter(launch__separates=run.pk).select_related("launch").order_by("pk")
-    arms = tuple(Arm(each.launch.request.get("arm", CONTROL), each) for each in fresh)
+    wanted = Q(pk=run.baseline_id) | Q(launch__separates=run.pk)
+    found = {each.pk: each for each in Run.objects.filter(wanted).select_related(*RELATED).order_by("pk")}
+    baseline = found.pop(run.baseline_id)
+    arms = tuple(Arm(each.launch.request.get("arm", CONTROL), each) for each in found.values())
     return Separation(run, baseline, arms)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runs.models.proof import Seal
 from runs.warehouse.seals import ScenarioSeal, sealed
 
 
@@ -13,7 +12,7 @@ def proof_lines(seals: Sequence[ScenarioSeal]) -> list[str]:
     """Return a line for each scenario, with its notes indented below, and their sum."""
     lines = []
     for each in seals:
-        sign = "✓" if each.seal is Seal.PROVED else ("✗" if each.is_failure else "–")
+        sign = "✓" if each.is_proved else ("✗" if each.is_failure else "–")
         lines.append(f"{sign} {each.key}: {each.seal.label}")
         lines += [f"    {note}" for note in each.notes]
     return [*lines, f"{sealed(seals)}." if seals else "No scenarios."]

@@ -171,7 +171,12 @@ _digest = msgspec.json.Decoder(Digest)
 def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
     """Return the runs' stored digests. One query."""
     stored = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
-    return {run: _digest.decode(bytes(content)) for run, content in stored}
+    return {run: read_digest(content) for run, content in stored}
+
+
+def read_digest(content: bytes) -> Digest:
+    """Return a stored digest."""
+    return _digest.decode(bytes(content))
 
 
 def write_digest(run: Run) -> None:

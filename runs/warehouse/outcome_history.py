@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 
@@ -14,12 +14,14 @@ from evaluators.scenario_classes import GAP, ScenarioClass, classify
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.comparability import scenario_standards, with_judge
-from runs.warehouse.digests import Digest, by_scenario, digests_of
+from runs.warehouse.digests import Digest, by_scenario, read_digest
 from runs.warehouse.rates import Rate
 from scenarios.models import Suite
 
 LENGTH = 20
 """Trials in a strip, and the most runs searched for them."""
+CHUNK = 4
+"""Runs read at once."""
 MOST_TRIALS = 400
 """Stop searching older runs after so many trials: twenty for each of twenty scenarios."""
 
@@ -78,12 +80,13 @@ class RecentRun(NamedTuple):
 def strips(
     suite: Suite, *, target: int | None = None, up_to: int | None = None, version: int | None = None
 ) -> dict[int, Strip]:
-    """Return a strip for each recently run scenario of a suite. At most four queries.
+    """Return a strip for each recently run scenario of a suite. One query, and two more for open runs and changed suites.
 
     Trials count if they can be compared with `version` of the suite, by default that of the newest run.
     """
-    recent = recent_runs(suite.pk, target=target, up_to=up_to)
-    return strips_of(recent, digests_of(recent), version)
+    kept: dict[int, Digest] = {}
+    recent = _recent(_runs(suite.pk, target, up_to, experiments=False), kept)
+    return strips_of(recent, kept, version)
 
 
 def recent_runs(
@@ -93,12 +96,24 @@ def recent_runs(
 
     A run of a hundred trials fills them several times over, so reading twenty such runs would dominate the page.
     """
+    return _recent(_runs(suite, target, up_to, experiments))
+
+
+def _recent(runs: QuerySet[Run], kept: dict[int, Digest] | None = None) -> dict[int, RecentRun]:
+    """Return as many runs as fill the strips, and put their digests in `kept`. One query, read row by row."""
+    judge = ("fingerprint__judge", "fingerprint__judge_sha256")
+    content = () if kept is None else ("digest__content",)
+    columns = ("pk", "tool_version", "guidance_id", "suite_version_id", *judge, "trials", *content)
     found: dict[int, RecentRun] = {}
     trials = 0
-    for pk, tool, guidance, version, judge, sha256, own in _runs(suite, target, up_to, experiments):
+    for pk, tool, guidance, version, name, sha256, own, *digest in runs.values_list(*columns)[
+        :LENGTH
+    ].iterator(chunk_size=CHUNK):
         if trials >= MOST_TRIALS:
             break
-        found[pk] = RecentRun(tool, guidance, version, f"{judge} {sha256}" if sha256 else "")
+        found[pk] = RecentRun(tool, guidance, version, f"{name} {sha256}" if sha256 else "")
+        if kept is not None and digest[0] is not None:
+            kept[pk] = read_digest(digest[0])
         trials += own
     return found
 
@@ -165,18 +180,13 @@ def strip_around(trial: Trial) -> Around:
     return Around(_strip(scenario, _of_trials(ended), recent), siblings, baseline)
 
 
-def _runs(suite: int, target: int | None, up_to: int | None, experiments: bool) -> QuerySet[Run, Any]:
+def _runs(suite: int, target: int | None, up_to: int | None, experiments: bool) -> QuerySet[Run]:
     runs = Run.objects.filter(suite=suite).order_by("-pk")
     if not experiments:
         runs = runs.filter(is_experiment=False)
     if up_to is not None:
         runs = runs.filter(pk__lte=up_to)
-    if target is not None:
-        runs = runs.filter(target=target)
-    judge = ("fingerprint__judge", "fingerprint__judge_sha256")
-    return runs.values_list("pk", "tool_version", "guidance_id", "suite_version_id", *judge, "trials")[
-        :LENGTH
-    ]
+    return runs if target is None else runs.filter(target=target)
 
 
 Ended = Mapping[int, Mapping[int, Sequence[tuple[int, str]]]]

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from django.db.models import F
+
 from evalhub.web.numbers import counted
 from runs.models import Run, Trial
 from runs.models.proof import ScenarioProof, Seal, SuiteProof
@@ -13,6 +15,7 @@ from scenarios.hashing import solution_hash
 from scenarios.models import SuiteVersion
 
 NOT_PROVED_YET = "Not proved yet."
+_OF_SCENARIO = ("scenario_version_id", "solution", "seal", "reason", "is_failure", "held")
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,10 @@ class ScenarioSeal:
     """Gates that hold before an agent starts, as sentences."""
 
     @property
+    def is_proved(self) -> bool:
+        return self.seal is Seal.PROVED
+
+    @property
     def notes(self) -> list[str]:
         """Return everything a reader should know, as sentences."""
         gates = [f"Holds before an agent starts: {gate}" for gate in self.held]
@@ -38,17 +45,19 @@ def seals_of(
 ) -> tuple[dict[int, ScenarioSeal], SuiteProof | None]:
     """Return the seals of a suite version by scenario version, and its last proof; `keys` are its scenarios' keys.
 
-    A proof with another solution than the stored one no longer counts. Two queries, one where nothing was proved.
+    A proof with another solution than the stored one no longer counts. One query.
     """
-    proofs = list(SuiteProof.objects.filter(suite_version=version).order_by("pk"))
+    columns = {name: F(f"scenarios__{name}") for name in _OF_SCENARIO}
+    proofs = list(
+        SuiteProof.objects.filter(suite_version=version).annotate(**columns).order_by("pk", "scenarios")
+    )
     seals = {pk: ScenarioSeal(key) for pk, key in keys.items()}
-    if not proofs:
-        return seals, None
-    for row in ScenarioProof.objects.filter(proof__in=proofs).order_by("pk"):
+    for proof in proofs:
+        row = ScenarioProof(**{name: vars(proof)[name] for name in _OF_SCENARIO})
         key = keys.get(row.scenario_version_id)
         if key is not None and row.solution == solution_hash(version.solutions.get(key)):
             seals[row.scenario_version_id] = _seal(key, row)
-    return seals, proofs[-1]
+    return seals, proofs[-1] if proofs else None
 
 
 def seals_of_proof(proof: SuiteProof) -> list[ScenarioSeal]:

@@ -11,8 +11,18 @@ from runs.reports.console import summary
 from runs.reports.document import run_digest, run_document
 from runs.reports.suite_result import suite_run
 from runs.warehouse.comparison import comparison_of
+from runs.warehouse.measure_changes import compare_run_measures
 from scenarios.models import Rubric, ScenarioVersion, SuiteVersion
-from tests.builders import make_compared, make_member, make_project, make_suite, make_version
+from tests.builders import (
+    close,
+    make_compared,
+    make_member,
+    make_project,
+    make_run,
+    make_suite,
+    make_trial,
+    make_version,
+)
 from tests.commands.calling import call
 from tests.static_files import plain_static_files  # noqa: F401  # a fixture
 
@@ -106,3 +116,27 @@ def test_the_pages_show_it_in_one_line(runs):
     text = client.get(f"/p/tools/compare/?runs={base.pk},{new.pk}").content.decode()
     assert f"! {LINE}." in text
     assert "▼ 100 pts" not in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "compared"),
+    [
+        ("litellm m 1/2", "litellm m 1/2", True),
+        ("litellm m 1/2", "project m 2/4", False),
+        ("", "project m 2/4", True),
+    ],
+)
+def test_costs_of_other_prices_are_not_compared(before, after, compared):
+    version = make_suite(make_project())
+    runs = []
+    for source in (before, after):
+        run = make_run(version)
+        detail = {"price_source": source} if source else {}
+        for key in ("create", "export"):
+            make_trial(run, key, cost_usd=0.5, detail=detail)
+        runs.append(close(run))
+    found = compare_run_measures(*runs)
+    names = [each.rule.name for each in found.others if each.scenarios]
+    assert ("trial/cost_usd" in names) is compared
+    assert "trial/seconds" in names
+    assert found.not_comparable == {}

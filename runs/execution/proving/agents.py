@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from evalhub.web.numbers import money
 from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
 from runs.containment.beneath import write_beneath
 from runs.containment.sandbox import Containment
@@ -19,7 +20,9 @@ from runs.providers.options import ResolvedTarget
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import SuiteVersion
 
-NOT_ASKED = "A proof asks no judge."
+NOT_ASKED = "A proof without a budget asks no judge."
+NONSENSE = "Purple seventeen, the kettle of Tuesday sleeps under nine quiet forks."
+"""An answer to no question, which no judge may pass."""
 _SCRIPT = "solution.sh"
 # The shell prints each command after "$ ", so that a solution has a transcript even if its tools are silent.
 _COMMAND = f"PS4='$ ' EVENTS_FILE={{EVENTS_FILE}} sh -x \"$LLM_TOOL_TEST_RESULTS_DIR\"/{_SCRIPT}"
@@ -27,18 +30,41 @@ _COMMAND = f"PS4='$ ' EVENTS_FILE={{EVENTS_FILE}} sh -x \"$LLM_TOOL_TEST_RESULTS
 
 @dataclass(frozen=True)
 class ProofContext(RunContext):
-    """The context of a proof's trials: nothing is stored, and no judge is asked."""
+    """The context of a proof's trials: nothing is stored, and a judge is asked only if it is given."""
 
     keeps_files: bool = False
+    judge: Complete | None = None
 
     @cached_property
     def complete(self) -> Complete:
-        """A judge that refuses, so that what only a judge decides has no score."""
-        return _refuse
+        """The given judge, else one that refuses, so that what only a judge decides has no score."""
+        return self.judge or _refuse
 
 
 def _refuse(request: CompletionRequest) -> Completion:
     raise CompletionError(NOT_ASKED)
+
+
+@dataclass
+class JudgeBudget:
+    """A judge that is asked until it has cost so much."""
+
+    ask: Complete
+    max_usd: float
+    spent: float = 0.0
+
+    def __call__(self, request: CompletionRequest) -> Completion:
+        """Return the judge's answer. Raises `CompletionError` if the budget is spent or can't be kept."""
+        if self.spent >= self.max_usd:
+            raise CompletionError(f"The judges' budget of {money(self.max_usd)} is spent.")
+        answer = self.ask(request)
+        if answer.cost_usd is None:
+            self.spent = self.max_usd
+            raise CompletionError(
+                "The judge reports no cost, so no budget can be kept. Add a price for its model in the settings."
+            )
+        self.spent += answer.cost_usd
+        return answer
 
 
 class ReferenceSolution:
@@ -72,18 +98,22 @@ class Setting:
     variables: dict[str, str]
     guidance: tuple[FixtureFile, ...] = ()
     fixture_names: frozenset[str] = frozenset()
+    judge: JudgeBudget | None = None
+    """Asked where nothing else decides; None asks no judge."""
 
-    def null_agent(self) -> RunContext:
-        """Return the context of an agent that does nothing and says nothing."""
-        target = ResolvedTarget("null agent", "mock", MockOptions(response=""))
-        return self._context(target, lambda limits: Mock(target, limits))
+    def idle_agent(self, answer: str = "", *, judged: bool = False) -> RunContext:
+        """Return the context of an agent that does nothing and gives this answer."""
+        target = ResolvedTarget("null agent", "mock", MockOptions(response=answer))
+        return self._context(target, lambda limits: Mock(target, limits), judged=judged)
 
-    def solution(self, script: str) -> RunContext:
+    def solution(self, script: str, *, judged: bool = False) -> RunContext:
         """Return the context of a reference solution."""
         target = ResolvedTarget("reference solution", "cli", CliOptions(command_template=_COMMAND))
-        return self._context(target, lambda limits: ReferenceSolution(script, target, limits))
+        return self._context(target, lambda limits: ReferenceSolution(script, target, limits), judged=judged)
 
-    def _context(self, target: ResolvedTarget, make: Callable[[Containment], Provider]) -> RunContext:
+    def _context(
+        self, target: ResolvedTarget, make: Callable[[Containment], Provider], *, judged: bool
+    ) -> RunContext:
         run = Run(suite_version=self.version, target=Target(name=target.name))
         return ProofContext(
             run=run,
@@ -93,4 +123,5 @@ class Setting:
             variables=self.variables,
             guidance=self.guidance,
             fixture_names=self.fixture_names,
+            judge=self.judge if judged else None,
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from evaluators.model import Score
 from runs.execution.context import RunContext
-from runs.execution.proving.agents import NOT_ASKED, Setting
+from runs.execution.proving.agents import NONSENSE, NOT_ASKED, Setting
 from runs.execution.task import Task
 from runs.execution.trial import carry_out
 from runs.execution.trial_result import TrialResult
@@ -19,7 +20,9 @@ from scenarios.spec import ScenarioSpec
 
 LONGEST_REASON = 2000
 NO_SOLUTION = "No reference solution. Add solutions/{key}.sh to the suite."
-NEEDS_JUDGE = "Needs a judge: nothing else decides this scenario."
+NEEDS_JUDGE = "Needs a judge: nothing else decides this scenario. Prove it with a budget for judges."
+PASSES_GATES = "An agent that does nothing passes. Add a gate that only the finished task fulfils."
+PASSES_JUDGE = "The judge passes an agent that does nothing, with {name} answer. Make its rubric stricter."
 
 
 @dataclass(frozen=True)
@@ -34,23 +37,39 @@ class Scenario:
 
 
 def prove(scenario: Scenario, setting: Setting) -> ScenarioSeal:
-    """Run both agents and return the scenario's seal; failures are part of it. Raises `DiskFull`."""
+    """Run the agents and return the scenario's seal; failures are part of it. Raises `DiskFull`."""
     spec = scenario.spec
-    null = _run(scenario, setting.null_agent)
+    null = _run(scenario, setting.idle_agent)
     held = held_gates(null)
-    if (seal := _seal_of_null(null)) is not None:
-        return ScenarioSeal(
-            spec.key, seal, _reason_of_null(null), seal is not Seal.UNPROVED or _broke(null), held
-        )
+    judged = setting.judge is not None and _only_judge_is_missing(null)
+    found = _judged_seal(scenario, setting, held) if judged else _seal_of_null(spec.key, null, held)
+    if found is not None:
+        return found
     if scenario.solution is None:
         return ScenarioSeal(spec.key, Seal.UNPROVED, NO_SOLUTION.format(key=spec.key), False, held)
     script = scenario.solution
     solved = _run(scenario, lambda: setting.solution(script))
+    if setting.judge is not None and _only_judge_is_missing(solved):
+        solved = _run(scenario, lambda: setting.solution(script, judged=True))
+        if solved.outcome == "error":
+            return ScenarioSeal(spec.key, Seal.UNPROVED, reason_of(solved), False, held)
     if solved.outcome == "pass":
         return ScenarioSeal(spec.key, Seal.PROVED, "", False, held)
     if _only_judge_is_missing(solved):
         return ScenarioSeal(spec.key, Seal.PROVED, "The judge was not asked.", False, held)
     return ScenarioSeal(spec.key, Seal.SOLUTION_FAILS, reason_of(solved), True, held)
+
+
+def _judged_seal(scenario: Scenario, setting: Setting, held: tuple[str, ...]) -> ScenarioSeal | None:
+    """Return the seal of answers that a judge must fail; None if it failed them."""
+    key = scenario.spec.key
+    for name, answer in (("an empty", ""), ("a nonsense", NONSENSE)):
+        result = _run(scenario, partial(setting.idle_agent, answer, judged=True))
+        if result.outcome == "pass":
+            return ScenarioSeal(key, Seal.NO_AGENT, PASSES_JUDGE.format(name=name), True, held)
+        if result.outcome == "error":
+            return ScenarioSeal(key, Seal.UNPROVED, reason_of(result), False, held)
+    return None
 
 
 def _run(scenario: Scenario, context: Callable[[], RunContext]) -> TrialResult:
@@ -67,21 +86,15 @@ def _never_stopped() -> bool:
     return False
 
 
-def _seal_of_null(null: TrialResult) -> Seal | None:
+def _seal_of_null(key: str, null: TrialResult, held: tuple[str, ...]) -> ScenarioSeal | None:
     """Return the seal that the null agent's trial decides; None if it failed, as it should."""
     if null.outcome == "fail":
         return None
-    return Seal.NO_AGENT if null.outcome == "pass" else Seal.UNPROVED
-
-
-def _reason_of_null(null: TrialResult) -> str:
     if null.outcome == "pass":
-        return "An agent that does nothing passes. Add a gate that only the finished task fulfils."
-    return NEEDS_JUDGE if _only_judge_is_missing(null) else reason_of(null)
-
-
-def _broke(null: TrialResult) -> bool:
-    return not _only_judge_is_missing(null)
+        return ScenarioSeal(key, Seal.NO_AGENT, PASSES_GATES, True, held)
+    if _only_judge_is_missing(null):
+        return ScenarioSeal(key, Seal.UNPROVED, NEEDS_JUDGE, False, held)
+    return ScenarioSeal(key, Seal.UNPROVED, reason_of(null), True, held)
 
 
 def _only_judge_is_missing(result: TrialResult) -> bool:

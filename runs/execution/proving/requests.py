@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from django.contrib.auth.models import User
@@ -12,7 +12,8 @@ from django.utils import timezone
 from evalhub.teams import audit
 from runs.errors import ProviderError, RequestError
 from runs.execution.context import load_fixture
-from runs.execution.proving.agents import Setting
+from runs.execution.judges import judge_of
+from runs.execution.proving.agents import JudgeBudget, Setting
 from runs.execution.proving.prove import Scenario, prove
 from runs.models import ScenarioProof, SuiteProof
 from runs.queue import wakeups
@@ -34,23 +35,26 @@ class StoredScenario:
     scenario: Scenario
 
 
-def request_proof(version: SuiteVersion, *, by: User | None) -> SuiteProof:
-    """Return the pending proof of a suite version; store one and wake a worker if there is none."""
+def request_proof(version: SuiteVersion, *, by: User | None, max_usd: float | None = None) -> SuiteProof:
+    """Return the pending proof of a suite version; store one and wake a worker if there is none.
+
+    `max_usd` is what judges may cost; without it none is asked.
+    """
     now = timezone.now()
     newest = version.proofs.first()
     if newest is not None and newest.is_waiting(now=now):
         return newest
-    proof = _create(version, by)
+    proof = _create(version, by, max_usd=max_usd)
     wakeups.prove(proof.pk)
     return proof
 
 
-def prove_here(version: SuiteVersion, *, by: User | None) -> SuiteProof:
+def prove_here(version: SuiteVersion, *, by: User | None, max_usd: float | None = None) -> SuiteProof:
     """Prove a suite version in this process, store the result and return it.
 
     Raises `RequestError` if proofs can't run here.
     """
-    proof = _create(version, by, worker=worker_name())
+    proof = _create(version, by, worker=worker_name(), max_usd=max_usd)
     _make(proof)
     if proof.error:
         raise RequestError(proof.error)
@@ -64,19 +68,22 @@ def run_proof(proof_id: int) -> None:
         _make(proof)
 
 
-def _create(version: SuiteVersion, by: User | None, *, worker: str = "") -> SuiteProof:
+def _create(
+    version: SuiteVersion, by: User | None, *, worker: str = "", max_usd: float | None = None
+) -> SuiteProof:
     known = by if getattr(by, "pk", None) else None
-    proof = SuiteProof.objects.create(suite_version=version, by=known, worker=worker)
+    proof = SuiteProof.objects.create(suite_version=version, by=known, worker=worker, max_usd=max_usd)
     audit.record(version.suite.project, by, "suite.prove", version.suite.slug, version=version.number)
     return proof
 
 
 def _make(proof: SuiteProof) -> None:
     version = proof.suite_version
+    setting = None
     # Kept if this process is stopped.
     proof.error = "The proof was interrupted. Prove the suite again."
     try:
-        setting = setting_of(version)
+        setting = setting_of(version, proof.max_usd)
         for each in stored_scenarios(version):
             _store(proof, each, prove(each.scenario, setting))
         proof.error = ""
@@ -84,20 +91,27 @@ def _make(proof: SuiteProof) -> None:
         proof.error = storable(str(error))
     finally:
         proof.finished = timezone.now()
-        proof.save(update_fields=["error", "finished"])
+        proof.cost_usd = setting.judge.spent if setting and setting.judge else 0.0
+        proof.save(update_fields=["error", "finished", "cost_usd"])
     version.proofs.filter(pk__lt=proof.pk).exclude(finished=None).delete()
 
 
-def setting_of(version: SuiteVersion) -> Setting:
+def setting_of(version: SuiteVersion, max_usd: float | None = None) -> Setting:
     """Return where a stored suite is proved. Raises `ProviderError` and `RequestError` for wrong settings."""
     names = version.scenario_versions.exclude(fixture=None).values_list("content__fixture", "content__bundle")
-    return Setting(
+    setting = Setting(
         version,
         containment(),
         variables_of(version.suite.project),
         guidance_files(version.guidance),
         frozenset(fixture or bundle for fixture, bundle in names),
     )
+    if max_usd is None:
+        return setting
+    context = setting.idle_agent()
+    context.run.project = version.suite.project
+    ask = judge_of(context.run, context.target, context.options, setting.variables)
+    return replace(setting, judge=JudgeBudget(ask, max_usd))
 
 
 def stored_scenarios(version: SuiteVersion) -> Iterator[StoredScenario]:

@@ -83,7 +83,7 @@ class Command(EvalhubCommand):
             "--prove",
             action="store_true",
             help="run each scenario without an agent, which must fail, and its solution "
-            "(solutions/<key>.sh), which must pass; exit 1 if not",
+            "(solutions/<key>.sh), which must pass; exit 1 if a scenario is not proved",
         )
 
     def work(self, options: dict[str, Any]) -> Result:
@@ -101,6 +101,6 @@ class Command(EvalhubCommand):
             document["proofs"] = {name: seals_json(seals) for name, seals in proofs.items()}
             for name, seals in proofs.items():
                 lines += [name, *proof_lines(seals)]
-            failed = any(seal.is_failure for seals in proofs.values() for seal in seals)
-            code = code or (FAILED if failed else 0)
+            proved = all(seal.is_proved for seals in proofs.values() for seal in seals)
+            code = code or (0 if proved else FAILED)
         return Result("\n".join(lines), document, code)

@@ -28,7 +28,7 @@ class ShownCauses:
 
 
 def shown_causes(run: Run) -> ShownCauses | None:
-    """Return what changed before a regression; None for other verdicts. Three queries, else none."""
+    """Return what changed before a regression; None for other verdicts. Two queries, else none."""
     if run.verdict != ChangeVerdict.REGRESSED:
         return None
     found = separation_of(run)

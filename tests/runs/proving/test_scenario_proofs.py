@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from runs.execution.proving.requests import prove_here
+from evaluators.model import Complete, Completion, CompletionRequest
+from runs.execution.proving.agents import JudgeBudget
+from runs.execution.proving.prove import prove
+from runs.execution.proving.requests import prove_here, setting_of, stored_scenarios
 from runs.execution.work_area import own_area
-from runs.models import Run, ScenarioProof, SuiteProof, Trial
+from runs.models import Run, ScenarioProof, SuiteProof, Target, Trial
 from runs.models.proof import Seal
 from runs.warehouse.seals import ScenarioSeal, seals_of, seals_of_proof
 from scenarios.bundles import read_path
@@ -101,7 +106,9 @@ def test_a_setup_that_fails_leaves_a_scenario_unproved(suite_folder):
 def test_what_only_a_judge_decides_needs_a_judge(suite_folder):
     seal = proved(upload(suite_folder, greeting(README) + JUDGE, HELLO))
     assert (seal.seal, seal.is_failure) == (Seal.UNPROVED, False)
-    assert seal.reason == "Needs a judge: nothing else decides this scenario."
+    assert (
+        seal.reason == "Needs a judge: nothing else decides this scenario. Prove it with a budget for judges."
+    )
 
 
 def test_gates_prove_a_scenario_that_is_judged_too(suite_folder):
@@ -155,3 +162,60 @@ def test_a_later_proof_replaces_the_earlier_one(suite_folder):
     last = prove_here(version, by=None)
     assert list(SuiteProof.objects.all()) == [last]
     assert ScenarioProof.objects.count() == 1
+
+
+def reply(score: float) -> str:
+    told = {
+        "scores": {"tone": score},
+        "weighted_score": score,
+        "confidence": 1,
+        "issues": [],
+        "highlights": [],
+    }
+    return json.dumps(told)
+
+
+def judge_of_prompts(*, kind_words: tuple[str, ...], cost_usd: float | None = 0.01) -> Complete:
+    """Return a judge that finds answers with one of these words kind."""
+
+    def judge(request: CompletionRequest) -> Completion:
+        score = 0.9 if any(word in request.user for word in kind_words) else 0.1
+        return Completion(text=reply(score), model="judge", cost_usd=cost_usd)
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ("words", "max_usd", "cost", "seal", "reason", "spent"),
+    [
+        (("hello-there",), 1.0, 0.01, Seal.PROVED, "", 0.03),
+        (("",), 1.0, 0.01, Seal.NO_AGENT, "passes an agent that does nothing, with an empty answer", 0.01),
+        (("kettle",), 1.0, 0.01, Seal.NO_AGENT, "with a nonsense answer", 0.02),
+        (("never",), 1.0, 0.01, Seal.SOLUTION_FAILS, "Judge score 0.10, needs 0.70", 0.03),
+        (("hello-there",), 0.005, 0.01, Seal.UNPROVED, "The judges' budget of $0.005 is spent.", 0.01),
+        (("hello-there",), 1.0, None, Seal.UNPROVED, "The judge reports no cost", 1.0),
+    ],
+    ids=["good", "passes empty", "passes nonsense", "fails all", "too dear", "no cost"],
+)
+def test_a_judge_with_a_budget_must_fail_empty_and_nonsense(
+    suite_folder, words, max_usd, cost, seal, reason, spent
+):
+    version = upload(suite_folder, greeting(README) + JUDGE, "echo hello-there\n")
+    budget = JudgeBudget(judge_of_prompts(kind_words=words, cost_usd=cost), max_usd)
+    (stored,) = stored_scenarios(version)
+    found = prove(stored.scenario, replace(setting_of(version), judge=budget))
+    assert found.seal == seal
+    assert reason in found.reason
+    assert budget.spent == pytest.approx(spent)
+
+
+def test_a_stored_proof_asks_the_projects_judge(suite_folder):
+    version = upload(suite_folder, greeting(README) + JUDGE, HELLO)
+    definition = {"name": "kind", "provider": "mock", "response": reply(0.9), "cost_usd": 0.02}
+    project = version.suite.project
+    Target.objects.create(project=project, name="kind", provider="mock", definition=definition)
+    project.judge = "kind"
+    project.save()
+    proof = prove_here(version, by=None, max_usd=0.5)
+    assert [each.seal for each in seals_of_proof(proof)] == [Seal.NO_AGENT]
+    assert (proof.max_usd, proof.cost_usd) == (0.5, 0.02)

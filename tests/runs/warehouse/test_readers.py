@@ -39,7 +39,7 @@ READERS = {
     "recent runs": (1, lambda v: recent_runs(v.suite.pk)),
     "scenario rows": (0, lambda v: rows_of(v.runs.first())),
     "progress": (0, lambda v: progress_of(v.runs.first())),
-    "strips": (2, lambda v: strips(v.suite)),
+    "strips": (1, lambda v: strips(v.suite)),
     "suite list": (6, lambda v: suite_list(v.suite.project, SuiteFilters())),
     "suite page": (8, lambda v: suite_page(find_suite(v.suite.project, v.suite.slug))),
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
