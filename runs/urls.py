@@ -32,6 +32,7 @@ from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
 from runs.pages.suites.upload_views import suite_upload
 from runs.pages.suites.views import (
+    suite_aa,
     suite_detail,
     suite_difference,
     suite_list,
@@ -58,6 +59,7 @@ project_urls = [
     path("suites/<slug:suite>/", suite_detail, name="suite-detail"),
     path("suites/<slug:suite>/difference/", suite_difference, name="suite-difference"),
     path("suites/<slug:suite>/prove/", suite_prove, name="suite-prove"),
+    path("suites/<slug:suite>/aa/", suite_aa, name="suite-aa"),
     path("suites/<slug:suite>/release-rule/", suite_release_rule, name="suite-release-rule"),
     path("runs/", run_list, name="run-list"),
     path("runs/views/", view_save, name="view-save"),

@@ -209,3 +209,31 @@ class ReleaseRuleForm(forms.Form):
             "Threshold: enter a percentage from 0.1 to 100.",
         ),
     )
+
+
+class ProofForm(forms.Form):
+    """What judges may cost in a proof; empty asks none."""
+
+    max_usd = forms.FloatField(
+        required=False,
+        min_value=0.01,
+        max_value=10_000,
+        error_messages=dict.fromkeys(
+            ("invalid", "min_value", "max_value"),
+            "Judges' budget: enter dollars from 0.01 to 10,000, or nothing.",
+        ),
+    )
+
+
+class AaForm(forms.Form):
+    """An A/A pair: a target's name, and the trials of each scenario."""
+
+    target = forms.CharField(error_messages={"required": "Choose a target."})
+    trials = forms.IntegerField(
+        min_value=1,
+        max_value=MOST_TRIALS,
+        error_messages=dict.fromkeys(
+            ("required", "invalid", "min_value", "max_value"),
+            f"Trials: enter a number from 1 to {MOST_TRIALS:,}.",
+        ),
+    )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 
-from evaluators.comparability import outcome_parts
+from evaluators.comparability import Standard, outcome_parts
 from evaluators.scenario_classes import GAP, ScenarioClass, classify
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
@@ -24,6 +24,10 @@ CHUNK = 4
 """Runs read at once."""
 MOST_TRIALS = 400
 """Stop searching older runs after so many trials: twenty for each of twenty scenarios."""
+
+
+Standards = Mapping[int, Mapping[int, Standard]]
+"""Standards by suite version and scenario."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +82,21 @@ class RecentRun(NamedTuple):
 
 
 def strips(
-    suite: Suite, *, target: int | None = None, up_to: int | None = None, version: int | None = None
+    suite: Suite,
+    *,
+    target: int | None = None,
+    up_to: int | None = None,
+    version: int | None = None,
+    known: Standards | None = None,
 ) -> dict[int, Strip]:
     """Return a strip for each recently run scenario of a suite. One query, and two more for open runs and changed suites.
 
-    Trials count if they can be compared with `version` of the suite, by default that of the newest run.
+    Trials count if they can be compared with `version` of the suite, by default that of the newest run. `known` are
+    standards that were read already.
     """
     kept: dict[int, Digest] = {}
     recent = _recent(_runs(suite.pk, target, up_to, experiments=False), kept)
-    return strips_of(recent, kept, version)
+    return strips_of(recent, kept, version, known)
 
 
 def recent_runs(
@@ -119,17 +129,24 @@ def _recent(runs: QuerySet[Run], kept: dict[int, Digest] | None = None) -> dict[
 
 
 def strips_of(
-    recent: Mapping[int, RecentRun], kept: Mapping[int, Digest], version: int | None = None
+    recent: Mapping[int, RecentRun],
+    kept: Mapping[int, Digest],
+    version: int | None = None,
+    known: Standards | None = None,
 ) -> dict[int, Strip]:
     """Return the strips of runs: closed ones from digests, open ones from trials. At most two queries."""
     ended = {run: kept[run].by_scenario for run in recent if run in kept}
     missing = tuple([run for run in recent if run not in kept])
     return _strips(
-        recent, {**ended, **_of_trials(_trials(missing))} if missing else ended, _left_out(recent, version)
+        recent,
+        {**ended, **_of_trials(_trials(missing))} if missing else ended,
+        _left_out(recent, version, known or {}),
     )
 
 
-def _left_out(recent: Mapping[int, RecentRun], version: int | None) -> dict[int, frozenset[int]]:
+def _left_out(
+    recent: Mapping[int, RecentRun], version: int | None, known: Standards
+) -> dict[int, frozenset[int]]:
     """Return the scenarios of each run whose outcomes can't be compared with the newest; one query if any might not."""
     newest = next(iter(recent.values()), None)
     if newest is None:
@@ -142,7 +159,8 @@ def _left_out(recent: Mapping[int, RecentRun], version: int | None) -> dict[int,
     others = {pk: run for pk, run in others.items() if run[2:] != like[2:]}
     if not others:
         return {}
-    standards = scenario_standards({like.suite_version, *(run.suite_version for run in others.values())})
+    needed = {like.suite_version, *(run.suite_version for run in others.values())}
+    standards = known if needed <= known.keys() else scenario_standards(needed)
     wanted = standards[like.suite_version]
     return {
         pk: frozenset(

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from runs.models import SuiteProof
+from runs.warehouse.baselines import set_baseline
 from scenarios.models import Suite
 from tests.builders import (
+    close,
     make_guidance,
     make_project,
     make_run,
     make_suite,
     make_target,
     make_trial,
+    make_version,
 )
 from tests.web.html import parse
 
@@ -210,3 +214,18 @@ def test_a_suite_opens_with_the_newest_runs_target(signed_in, tried, project):
     lines = signed_in().get("/p/tools/suites/basics/").context["lines"]
     assert {line.scenario.key: line.strip.outcomes for line in lines}["new-one"] == ("pass",)
     assert {line.scenario.key: line.strip.outcomes for line in lines}["solid-one"] == ()
+
+
+def test_a_suites_page_makes_few_queries(signed_in, project, django_assert_max_num_queries):
+    version = make_suite(project, ("create", "export"), name="Basics")
+    for guidance in (make_guidance(version.suite), make_guidance(version.suite)):
+        run = make_run(version, guidance=guidance)
+        make_trial(run)
+        close(run)
+    make_version(version.suite, create={"prompt": "Another."}, export={})
+    SuiteProof.objects.create(suite_version=version.suite.versions.first())
+    set_baseline(run, by=None)
+    client = signed_in()
+    client.get("/p/tools/suites/basics/")
+    with django_assert_max_num_queries(12):
+        client.get("/p/tools/suites/basics/")

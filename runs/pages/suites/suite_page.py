@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from django.db.models import Count, Max, OuterRef, Q, Subquery
-from django.utils import timezone
+from django.db.models import Count, OuterRef, Q, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.chips import Chip
 from evalhub.web.states import FORMATS, look
+from evaluators.comparability import Standard
 from evaluators.criteria import Criteria
 from evaluators.scenario_classes import ScenarioClass
 from runs.models import Target
+from runs.pages.suites.proofs import ShownProof, newest_target, shown_proof, targets_of
 from runs.pages.suites.suite_facts import SuiteFacts, entries_of, suite_facts
 from runs.pages.suites.versions import VersionChange, version_change
 from runs.warehouse.outcome_history import Strip, strips
@@ -82,15 +83,7 @@ class SuitePage:
     targets: list[Target]
     target: Target | None
     facts: SuiteFacts
-    is_proving: bool
-    """Whether a proof waits for a worker or runs."""
-    proof_error: str
-    """Why the last proof ended early."""
-
-    @property
-    def seals(self) -> str:
-        """Return the sum of the scenarios' seals."""
-        return sealed(line.seal for line in self.lines)
+    proof: ShownProof
 
     @property
     def version(self) -> SuiteVersion | None:
@@ -168,13 +161,12 @@ def find_suite(project: Project, slug: str) -> Suite | None:
 def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
     """Return a suite's newest version, its scenarios' last trials on a target, and its history.
 
-    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to eleven queries.
+    `suite` comes from `find_suite`; of `shown` only target and version are read. Up to ten queries.
     """
     change = version_change(suite, shown.version)
-    targets = list(Target.objects.filter(runs__suite=suite).annotate(newest=Max("runs__pk")))
+    targets = list(targets_of(suite))
     # Trials of several targets can't be compared, so the page opens with the target of the newest run.
-    newest = max(targets, key=lambda each: vars(each)["newest"], default=None)
-    chosen = next((each for each in targets if each.name == shown.target), newest)
+    chosen = next((each for each in targets if each.name == shown.target), newest_target(targets))
     entries = entries_of(change.versions[0]) if change.versions else []
     criteria = [
         Criteria.model_validate(each.scenario_version.content.get("criteria", {})) for each in entries
@@ -183,6 +175,7 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         suite,
         target=chosen.pk if chosen else None,
         version=change.versions[0].pk if change.versions else None,
+        known=_standards(change, entries),
     )
     guidance = list(
         suite.guidance.select_related("created_by").annotate(run_count=Count("runs")).order_by("-number")[:30]
@@ -198,9 +191,17 @@ def suite_page(suite: Suite, shown: Shown = NOTHING_CHOSEN) -> SuitePage:
         targets=targets,
         target=chosen,
         facts=suite_facts(entries, criteria),
-        is_proving=proof is not None and proof.is_waiting(now=timezone.now()),
-        proof_error=proof.error if proof else "",
+        proof=shown_proof(sealed(seals.values()), len(entries), proof, chosen),
     )
+
+
+def _standards(change: VersionChange, entries: Sequence[SuiteEntry]) -> dict[int, dict[int, Standard]]:
+    """Return the standards that were read already, by version and scenario."""
+    keys = {each.scenario_version.scenario.key: each.scenario_version.scenario_id for each in entries}
+    return {
+        version: {keys[key]: each for key, each in own.items() if key in keys}
+        for version, own in change.standards.items()
+    }
 
 
 def _default_guidance(suite: Suite, loaded: Sequence[Guidance]) -> Guidance | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from django.db.models import Count
 
+from evaluators.comparability import Standard
 from scenarios.differences import Difference, contents_of, difference
 from scenarios.models import Suite, SuiteVersion
 
@@ -23,6 +24,8 @@ class VersionChange:
     after: SuiteVersion | None = None
     difference: Difference | None = None
     """None for the first version."""
+    standards: Mapping[int, Mapping[str, Standard]] = field(default_factory=dict)
+    """Those of both versions' scenarios, by version and key."""
 
 
 def version_change(suite: Suite, number: str = "", *, whole: bool = False) -> VersionChange:
@@ -36,5 +39,9 @@ def version_change(suite: Suite, number: str = "", *, whole: bool = False) -> Ve
     if len(versions) < index + 2:
         return VersionChange(versions)
     after, before = versions[index : index + 2]
-    changed = difference(*contents_of(before, after, whole=whole))
-    return VersionChange(versions[:MOST], before, after, changed)
+    contents = contents_of(before, after, whole=whole)
+    standards = {
+        version.pk: {key: each.parts for key, each in own.items()}
+        for version, own in zip((before, after), contents, strict=True)
+    }
+    return VersionChange(versions[:MOST], before, after, difference(*contents), standards)

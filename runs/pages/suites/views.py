@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv, without_csv
 from evalhub.web.fragments import page_or_fragment
-from runs.execution.proving.requests import request_proof
 from runs.pages.forms import ReleaseRuleForm
+from runs.pages.suites import proofs
 from runs.pages.suites import suite_list as lists
 from runs.pages.suites.suite_page import Shown, find_suite, suite_page
 from runs.pages.suites.tables import suite_table
@@ -21,7 +21,7 @@ from runs.pages.suites.versions import version_change
 from runs.warehouse.release_rule import remove_release_rule, set_release_rule
 from scenarios.formats.problems import Problem
 from scenarios.forms import UploadForm
-from scenarios.models import Suite
+from scenarios.models import Suite, SuiteVersion
 from scenarios.quoting import quoted
 
 MOST_DIFFERENCES = 20
@@ -61,10 +61,13 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
     if request.htmx and request.htmx.target == "versions":
         context = {"suite": found, "change": version_change(found, shown.version), "shown": shown}
         return page_or_fragment(request, "suites/suite.html", "suites/_versions.html", context)
+    if request.htmx and request.htmx.target == "proof":
+        return proofs.proof_part(request, found)
     page = suite_page(found, shown)
     lints = [Problem(**lint) for lint in page.version.lints] if page.version else []
     context = {
         "page": page,
+        "proof": page.proof,
         "suite": found,
         "change": page.change,
         "shown": shown,
@@ -83,12 +86,23 @@ def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
 @project_page("run")
 def suite_prove(request: ProjectRequest, suite: str) -> HttpResponse:
     """Request a proof of a suite's newest version."""
-    found = _find_suite(request, suite)
+    return proofs.prove(request, *_with_version(request, suite))
+
+
+@require_POST
+@project_page("run")
+def suite_aa(request: ProjectRequest, suite: str) -> HttpResponse:
+    """Queue two runs of a suite with nothing changed."""
+    return proofs.run_aa_pair(request, *_with_version(request, suite))
+
+
+def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersion]:
+    """Return a suite and its newest version. Raises `Http404`."""
+    found = _find_suite(request, slug)
     version = found.versions.select_related("suite__project").first()
-    if version is not None:
-        request_proof(version, by=request.user)
-        messages.success(request, "A worker proves the suite. Reload this page to see the seals.")
-    return redirect(found.get_absolute_url())
+    if version is None:
+        raise Http404
+    return found, version
 
 
 @require_POST
