@@ -204,10 +204,11 @@ _SET_BACK: dict[str, Callable[[Request, Run], Request]] = {
 def _differs(found: Separation, factor: str) -> bool:
     """Return whether the factor's stored configuration differs, so that a request can choose the old one."""
     run, old = found.run, found.baseline
-    return {
+    differing: dict[str, bool] = {
         "guidance": old.guidance_id is not None and old.guidance_id != run.guidance_id,
         "model": old.model != run.model,
         "scenarios": old.suite_version_id != run.suite_version_id,
         "judge": old.options.get("judge_model", "") != run.options.get("judge_model", ""),
         "target": old.target_id != run.target_id and not old.target.is_imported and old.target.accepted,
-    }[factor]
+    }
+    return differing[factor]

@@ -174,7 +174,7 @@ def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
     return {run: read_digest(content) for run, content in stored}
 
 
-def read_digest(content: bytes) -> Digest:
+def read_digest(content: bytes | memoryview) -> Digest:
     """Return a stored digest."""
     return _digest.decode(bytes(content))
 

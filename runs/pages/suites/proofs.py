@@ -98,7 +98,7 @@ def prove(request: ProjectRequest, suite: Suite, version: SuiteVersion) -> HttpR
         request_proof(version, by=request.user, max_usd=form.cleaned_data["max_usd"])
         messages.success(request, "A worker proves the suite. The seals appear here.")
     else:
-        messages.error(request, form.errors["max_usd"][0])
+        messages.error(request, str(form.errors["max_usd"][0]))
     return redirect(f"{suite.get_absolute_url()}#proof")
 
 
@@ -107,7 +107,7 @@ def run_aa_pair(request: ProjectRequest, suite: Suite, version: SuiteVersion) ->
     form = AaForm(request.POST)
     try:
         if not form.is_valid():
-            raise RequestError(" ".join(each[0] for each in form.errors.values()))
+            raise RequestError(" ".join(str(each[0]) for each in form.errors.values()))
         given = form.cleaned_data
         _, second = request_aa_pair(
             version, given["target"], trials=given["trials"], by=request.user, trigger=Trigger.WEB

@@ -122,7 +122,7 @@ def suite_release_rule(request: ProjectRequest, suite: str) -> HttpResponse:
             request, "Saved the release rule. Run pages, reports and exit codes use it from now on."
         )
     else:
-        messages.error(request, " ".join(each[0] for each in form.errors.values()))
+        messages.error(request, " ".join(str(each[0]) for each in form.errors.values()))
     return redirect(found.get_absolute_url() + "#release-rule")
 
 
