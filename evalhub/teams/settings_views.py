@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.db.models import QuerySet
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -13,13 +14,19 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalhub.teams import audit
 from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
-from evalhub.teams.models import AuditEvent, Membership
+from evalhub.teams.models import AuditEvent, Membership, Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.roles import Role
 from evalhub.teams.settings_forms import MemberForm, ProjectForm, RoleForm, TokenForm
+from evalhub.teams.tables import audit_table, member_table, token_table
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
+from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import page_below
+
+
+def _members(project: Project) -> QuerySet[Membership]:
+    return project.memberships.select_related("user").order_by("user__username")
 
 
 def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpResponse:
@@ -28,7 +35,7 @@ def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpRes
         "project_form": ProjectForm(instance=project),
         "member_form": MemberForm(initial={"role": Role.VIEWER}),
         "token_form": TokenForm(initial={"role": Role.VIEWER}),
-        "members": project.memberships.select_related("user").order_by("user__username"),
+        "members": _members(project),
         "tokens": tokens_of(request.access).filter(revoked=None),
         "roles": Role.values,
         "may_manage": request.access.may("manage"),
@@ -42,11 +49,20 @@ def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpRes
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page(to_post="manage")
-def project_settings(request: ProjectRequest) -> HttpResponse:
+def project_settings(request: ProjectRequest) -> HttpResponseBase:
     """Show the settings; keep those of the project when they are sent."""
+    project = request.access.project
+    if wants_csv(request):
+        members, tokens = _members(project), tokens_of(request.access).filter(revoked=None)
+        return chosen_table(
+            request,
+            {
+                "members": lambda: member_table(project, members),
+                "tokens": lambda: token_table(project, tokens),
+            },
+        )
     if request.method != "POST":
         return _show(request)
-    project = request.access.project
     form = ProjectForm(request.POST, instance=project)
     if not form.is_valid():
         # The form has put what was typed into the project already.
@@ -156,12 +172,14 @@ def token_revoke(request: ProjectRequest, pk: int) -> HttpResponse:
 
 @require_safe
 @project_page("manage")
-def audit_log(request: ProjectRequest) -> HttpResponse:
+def audit_log(request: ProjectRequest) -> HttpResponseBase:
     """Show what people changed in the project, newest first."""
     events = AuditEvent.objects.filter(project=request.access.project).select_related("user")
     action = request.GET.get("action", "").strip()[:60]
     if action:
         events = events.filter(action=action)
+    if wants_csv(request):
+        return csv_response(audit_table(request.access.project, events.order_by("-pk")))
     page = page_below(events, request.GET.get("before", ""))
     older = page.older(request.GET) if page.before else ""
     context = {"events": page.rows, "older": older, "action": action, "may_manage": True}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from evaluators.comparability import Standard, outcome_parts
 from evaluators.scenario_classes import GAP, ScenarioClass, classify
@@ -201,7 +201,8 @@ def strip_around(trial: Trial) -> Around:
 def _runs(suite: int, target: int | None, up_to: int | None, experiments: bool) -> QuerySet[Run]:
     runs = Run.objects.filter(suite=suite).order_by("-pk")
     if not experiments:
-        runs = runs.filter(is_experiment=False)
+        # The page of an experiment shows its own trials after those of adopted guidance.
+        runs = runs.filter(Q(is_experiment=False) | Q(pk=up_to) if up_to else Q(is_experiment=False))
     if up_to is not None:
         runs = runs.filter(pk__lte=up_to)
     return runs if target is None else runs.filter(target=target)

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evalhub.teams.models import Project
+from evalhub.teams import audit
+from evalhub.teams.models import ApiToken, Project
 from evalhub.web.csv_export import Table, csv_lines
-from runs.models import CommandRecord, Run
+from runs.models import Channel, CommandRecord, ModelPrice, Run
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_compared, make_project, make_run, make_suite, make_target, make_trial
 from tests.trial_parts import make_judging
@@ -193,3 +194,25 @@ def test_strangers_get_no_csv(signed_in: SignIn, compared: tuple[Run, Run]) -> N
 def test_an_unknown_table_is_not_found(signed_in: SignIn, compared: tuple[Run, Run]) -> None:
     address = f"/p/tools/runs/{compared[1].pk}/?format=csv&table=none"
     assert signed_in("viewer").get(address).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("address", "column", "value"),
+    [
+        ("settings/prices/?format=csv", "input_per_million", "1.5"),
+        ("settings/?format=csv&table=members", "role", "admin"),
+        ("settings/?format=csv&table=tokens", "name", "ci"),
+        ("settings/audit/?format=csv", "action", "price.add"),
+        ("settings/notifications/?format=csv", "channel", "hook"),
+    ],
+)
+def test_the_other_tables_are_csv_too(signed_in, project, compared, address, column, value):
+    client = signed_in("admin")
+    member = project.memberships.get().user
+    ModelPrice.objects.create(project=project, model="m", input_per_million=1.5, output_per_million=2)
+    audit.record(project, member, "price.add", "m")
+    ApiToken.issue(project, member, name="ci", role="viewer")
+    Channel.objects.create(project=project, name="hook", kind="webhook", events=["regression"])
+    page = parse(client.get(f"/p/tools/{address.replace('format=csv', '')}"))
+    assert "CSV" in page
+    assert value in [row[column] for row in table(client, f"/p/tools/{address}")]

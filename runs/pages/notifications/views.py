@@ -6,12 +6,13 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import Table, csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import page_below
 from runs.models import Channel, Delivery
@@ -22,10 +23,15 @@ from runs.pages.notifications.forms import ChannelForm
 
 @require_safe
 @project_page()
-def channel_list(request: ProjectRequest) -> HttpResponse:
+def channel_list(request: ProjectRequest) -> HttpResponseBase:
     """List the project's channels."""
+    channels = Channel.objects.filter(project=request.access.project)
+    if wants_csv(request):
+        header = ("channel", "kind", "sends_to", "events")
+        rows = ((each.name, each.kind, each.destination, ", ".join(each.event_labels)) for each in channels)
+        return csv_response(Table(f"{request.access.project.slug}-channels", header, rows))
     context = {
-        "channels": Channel.objects.filter(project=request.access.project),
+        "channels": channels,
         "kinds": ChannelKind.choices,
         "may_manage": request.access.may("manage"),
     }

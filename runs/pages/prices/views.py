@@ -6,20 +6,23 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import IntegrityError, transaction
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import Table, csv_response, wants_csv
 from runs.models import ModelPrice
 from runs.pages.forms import PriceForm
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @project_page(to_post="manage")
-def price_list(request: ProjectRequest) -> HttpResponse:
+def price_list(request: ProjectRequest) -> HttpResponseBase:
     """List the project's prices and add new ones."""
+    if wants_csv(request):
+        return csv_response(_table(request))
     if request.method != "POST":
         return _show(request, PriceForm())
     form = PriceForm(request.POST)
@@ -36,6 +39,14 @@ def price_list(request: ProjectRequest) -> HttpResponse:
     if not form.is_valid():
         return _show(request, form, status=422)
     return redirect("price-list", request.access.project.slug)
+
+
+def _table(request: ProjectRequest) -> Table:
+    project = request.access.project
+    columns = ("model", "input_per_million", "output_per_million", "since")
+    return Table(
+        f"{project.slug}-prices", columns, ModelPrice.objects.filter(project=project).values_list(*columns)
+    )
 
 
 def _show(request: ProjectRequest, form: PriceForm, *, status: int = 200) -> HttpResponse:

@@ -35,11 +35,14 @@ def test_a_strip_leaves_out_what_cannot_be_compared(version):
     make_trial(make_run(version), "create", outcome="fail")
     make_trial(make_run(version), "export", outcome="fail")
     newest = make_version(version.suite, create={"prompt": "Another."}, export={})
-    make_trial(make_run(newest, is_experiment=True), "export")
+    experiment = make_run(newest, is_experiment=True)
+    make_trial(experiment, "export")
     created, exported = (version.suite.scenarios.get(key=key).pk for key in ("create", "export"))
     found = strips(version.suite, version=newest.pk)
     assert found[created].outcomes == ()
     assert found[exported].outcomes == ("fail",)
+    own = strips(version.suite, up_to=experiment.pk, version=newest.pk)
+    assert own[exported].outcomes == ("fail", "pass")
 
 
 @pytest.mark.parametrize("kept", ["all", "some", "none"])
