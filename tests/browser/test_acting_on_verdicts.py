@@ -1,0 +1,84 @@
+"""What a person presses to act on a verdict: separate causes, prove, run A/A pairs, set a release rule, filter classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from runs.models import Run, ScenarioProof, SuiteProof
+from scenarios.models import Suite, SuiteVersion
+from tests.builders import close, make_compared, make_guidance, make_run, make_suite, make_trial
+
+KEYS = tuple(f"task-{number}" for number in range(10))
+
+
+@pytest.fixture
+def version(project: Any, settings: Any) -> SuiteVersion:
+    settings.CELERY_APP = "tests.web.conftest.SILENT_APP"
+    return make_suite(project, KEYS, name="Basics")
+
+
+def test_one_press_separates_the_causes(as_admin: Page, live_server: Any, version: SuiteVersion) -> None:
+    old, new = make_guidance(version.suite, "v1"), make_guidance(version.suite, "v2")
+    base = {"guidance": old.sha256, "tool_version": "1.0"}
+    make_compared(version, dict.fromkeys(KEYS, "pass"), trials=2, guidance=old, fingerprint=base)
+    after = {"guidance": new.sha256, "tool_version": "2.0"}
+    run = make_compared(version, dict.fromkeys(KEYS, "fail"), trials=2, guidance=new, fingerprint=after)
+    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
+    as_admin.get_by_role("button", name="Separate the causes").click()
+    expect(as_admin.get_by_text("Queued 2 runs.")).to_be_visible()
+    expect(as_admin.get_by_role("region", name="Fresh runs, table").locator("tbody tr")).to_have_count(2)
+
+
+def test_a_proof_appears_on_the_page_by_itself(
+    as_admin: Page, live_server: Any, version: SuiteVersion
+) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
+    proof = as_admin.get_by_role("region", name="Proof", exact=True)
+    proof.get_by_label("Judges may cost, $").fill("0.5")
+    proof.get_by_role("button", name="Prove").click()
+    expect(proof.get_by_text("a worker is proving it")).to_be_visible()
+    request = SuiteProof.objects.get()
+    assert request.max_usd == 0.5
+    for each in version.scenario_versions.all():
+        ScenarioProof.objects.create(proof=request, scenario_version=each, seal="proved")
+    SuiteProof.objects.filter(pk=request.pk).update(finished=timezone.now())
+    expect(proof.get_by_text("10 proved.")).to_be_visible()
+    expect(as_admin.locator("#proof[hx-trigger]")).to_have_count(0)
+
+
+def test_an_aa_pair_is_one_press(as_admin: Page, live_server: Any, version: SuiteVersion) -> None:
+    make_trial(make_run(version))
+    as_admin.goto(f"{live_server.url}/p/tools/suites/basics/")
+    as_admin.get_by_role("button", name="Run an A/A pair").click()
+    expect(as_admin.get_by_text("Queued an A/A pair.")).to_be_visible()
+    assert Run.objects.filter(is_experiment=True).count() == 2
+
+
+def test_a_release_rule_works_without_script(
+    without_script: Page, live_server: Any, version: SuiteVersion
+) -> None:
+    without_script.goto(f"{live_server.url}/p/tools/suites/basics/")
+    without_script.get_by_label("Trials in a row (k)").fill("5")
+    without_script.get_by_role("button", name="Save rule").press("Enter")
+    expect(without_script.get_by_text("Saved the release rule.")).to_be_visible()
+    assert Suite.objects.get().release_k == 5
+    without_script.get_by_role("button", name="Remove rule").click()
+    expect(without_script.get_by_text("No rule yet")).to_be_visible()
+
+
+def test_a_runs_scenarios_are_filtered_by_class(
+    as_admin: Page, live_server: Any, version: SuiteVersion
+) -> None:
+    for outcome in ("pass", "fail", "pass"):
+        run = make_run(version)
+        make_trial(run, KEYS[0], outcome=outcome)
+        make_trial(run, KEYS[1])
+        close(run)
+    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/")
+    as_admin.get_by_role("link", name="Flaky 1").click()
+    expect(as_admin.locator("#trials tbody")).to_have_count(1)
+    expect(as_admin.locator("#trials tbody .badge.is-flaky")).to_be_visible()
