@@ -108,12 +108,14 @@ def test_the_projects_price_wins_and_is_noted_with_the_cost(models):
     )
     recording = provider_of(models, prices=prices).invoke(asked())
     assert recording.cost_usd == pytest.approx((100 * 10 + 20 * 20) / 1e6)
+    assert recording.price is not None and recording.price.source == "project"
     assert "project's price of gpt-4o-mini since 2021-01-01: 10 USD" in recording.notes[-1]
 
 
 def test_litellms_price_is_noted_with_the_cost(models):
     recording = provider_of(models).invoke(asked())
     assert recording.cost_usd == pytest.approx((100 * 0.15 + 20 * 0.6) / 1e6)
+    assert recording.price is not None and recording.price.source == "litellm"
     assert "litellm's price of openai/gpt-4o-mini: 0.15 USD" in recording.notes[-1]
 
 

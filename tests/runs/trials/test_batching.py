@@ -45,7 +45,11 @@ def test_answers_of_a_batch_have_tokens_cost_and_price(models, kind):
 def test_a_batch_costs_what_batches_cost(models):
     run = batch_run(models)
     preparation.prepare_run(run.pk)
-    assert carried(run).trial_set.first().cost_usd == pytest.approx((100 * 0.075 + 20 * 0.3) / 1e6)
+    ended = carried(run)
+    trial = ended.trial_set.first()
+    assert trial.cost_usd == pytest.approx((100 * 0.075 + 20 * 0.3) / 1e6)
+    assert ended.price_source == trial.detail["price_source"]
+    assert trial.detail["price_source"].startswith("litellm ")
 
 
 @pytest.mark.parametrize(

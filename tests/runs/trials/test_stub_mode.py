@@ -36,6 +36,7 @@ class Scripted:
     """A model that says what it was given to say."""
 
     cost_usd = 0.5
+    price = None
     notes = ("Asked again once.",)
 
     def __init__(self, *turns: ModelTurn | Exception, seconds: float = 0.0) -> None:

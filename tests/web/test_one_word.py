@@ -1,0 +1,32 @@
+"""A state, an outcome and a verdict are called the same in lists, filters, badges, REST and reports."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from evalhub.web.states import STATES as BADGES
+from evaluators.regression import ChangeVerdict
+from evaluators.scenario_classes import ScenarioClass
+from runs.api.runs import RunFilters
+from runs.models.run import RunState
+from runs.warehouse.run_filters import STATES, VERDICTS
+
+
+@pytest.mark.parametrize("verdict", ChangeVerdict)
+def test_a_verdict_has_one_word_and_can_be_filtered(verdict):
+    assert BADGES[verdict][1] == verdict.label.lower()
+    assert dict(VERDICTS)[verdict.value] == verdict.label
+    assert verdict.value in get_args(RunFilters.model_fields["verdict"].annotation)
+
+
+@pytest.mark.parametrize(("state", "label"), [each for each in STATES if each[0] != "open"])
+def test_a_state_has_one_word_and_can_be_filtered(state, label):
+    assert BADGES[state][1] == label
+    assert state in get_args(RunFilters.model_fields["state"].annotation)
+
+
+@pytest.mark.parametrize("value", [*RunState, *ScenarioClass])
+def test_states_and_classes_have_badges(value):
+    assert BADGES[value][1] == value.value
