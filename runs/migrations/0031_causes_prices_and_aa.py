@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0029_saved_views'),
+        ('runs', '0030_confirm_alerts'),
         ('scenarios', '0004_release_rule'),
         ('teams', '0006_smallest_effects'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
