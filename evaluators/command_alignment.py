@@ -151,7 +151,9 @@ def closest_pair(before: Sequence[Sequence[str]], after: Sequence[Sequence[str]]
 
     Their first difference says most: everything before it was the same.
     """
-    places = [(common_start(old, new), -at, -to) for at, old in enumerate(before) for to, new in enumerate(after)]
+    places = [
+        (common_start(old, new), -at, -to) for at, old in enumerate(before) for to, new in enumerate(after)
+    ]
     if not places:
         return None
     _, at, to = max(places)

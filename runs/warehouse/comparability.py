@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from evaluators.comparability import Reasons, Standard, not_comparable
@@ -15,23 +15,48 @@ from scenarios.models import SuiteEntry
 def changed_parts(before: Run, after: Run) -> dict[str, Reasons]:
     """Return the scenarios of both runs in which something changed, by key, with what did.
 
-    Two queries, one where both ran the same version of the suite.
+    One query, none where both ran the same version of the suite with the same judge.
     """
-    judges = _judge(before), _judge(after)
-    # Runs of older releases don't know their judge.
-    known = judges if all(judges) else ("", "")
-    if before.suite_version_id == after.suite_version_id and known[0] == known[1]:
-        return {}
-    return not_comparable(_standards(before, known[0]), _standards(after, known[1]))
+    return parts_changed_since(before, [after])[0]
 
 
-def changed_gates(before: Run, after: Run, keys: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the types of gates that changed in each of these scenarios. Two queries, none without scenarios."""
-    keys = list(keys)
+def parts_changed_since(before: Run, others: Sequence[Run]) -> list[dict[str, Reasons]]:
+    """Return `changed_parts` of each later run. At most one query."""
+    judges = [_judges(before, each) for each in others]
+    same = [
+        each.suite_version_id == before.suite_version_id and one == other
+        for each, (one, other) in zip(others, judges, strict=True)
+    ]
+    if all(same):
+        return [{} for _ in others]
+    known = standards_of({run.suite_version_id for run in (before, *others)})
+    return [
+        not_comparable(
+            _judged(known[before.suite_version_id], one), _judged(known[each.suite_version_id], other)
+        )
+        for each, (one, other) in zip(others, judges, strict=True)
+    ]
+
+
+def gates_changed_since(
+    before: Run, others: Sequence[tuple[Run, Collection[str]]]
+) -> list[dict[str, frozenset[str]]]:
+    """Return the types of gates that changed in these scenarios of each later run. One query, none without scenarios."""
+    keys = {key for _, own in others for key in own}
     if not keys:
-        return {}
-    old, new = _gates(before, keys), _gates(after, keys)
-    return {key: _differing(old.get(key, {}), new.get(key, {})) for key in keys}
+        return [{} for _ in others]
+    gates = _gates({before.suite_version_id, *(run.suite_version_id for run, _ in others)}, keys)
+    old = gates[before.suite_version_id]
+    return [
+        {key: _differing(old.get(key, {}), gates[run.suite_version_id].get(key, {})) for key in own}
+        for run, own in others
+    ]
+
+
+def _judges(before: Run, after: Run) -> tuple[str, str]:
+    """Return both runs' judges; runs of older releases don't know theirs."""
+    judges = _judge(before), _judge(after)
+    return judges if all(judges) else ("", "")
 
 
 def _judge(run: Run) -> str:
@@ -55,18 +80,18 @@ def with_judge(own: Standard, judge: str) -> Standard:
     return own._replace(judge_model=judge) if own.judge or own.rubric else own
 
 
-def _standards(run: Run, judge: str) -> dict[str, Standard]:
-    own = standards_of([run.suite_version_id])[run.suite_version_id]
-    return {key: with_judge(each, judge) for key, each in own.items()}
+def _judged(standards: Mapping[str, Standard], judge: str) -> dict[str, Standard]:
+    return {key: with_judge(each, judge) for key, each in standards.items()}
 
 
-def _gates(run: Run, keys: list[str]) -> dict[str, dict[str, str]]:
-    """Return the hash of each scenario's gates of each type."""
-    entries = SuiteEntry.objects.filter(
-        suite_version=run.suite_version_id, scenario_version__scenario__key__in=keys
-    )
+def _gates(versions: Collection[int], keys: Collection[str]) -> dict[int, dict[str, dict[str, str]]]:
+    """Return the hash of each scenario's gates of each type, by suite version."""
+    entries = SuiteEntry.objects.filter(suite_version__in=versions, scenario_version__scenario__key__in=keys)
     columns = ("scenario_version__scenario__key", "scenario_version__content__criteria__gates")
-    return {key: _by_type(gates or []) for key, gates in entries.values_list(*columns)}
+    found: dict[int, dict[str, dict[str, str]]] = {version: {} for version in versions}
+    for version, key, gates in entries.values_list("suite_version_id", *columns):
+        found[version][key] = _by_type(gates or [])
+    return found
 
 
 def _by_type(gates: list[dict[str, Any]]) -> dict[str, str]:
