@@ -30,14 +30,18 @@ Pair = tuple[int | None, int | None]
 def command_key(line: str, subcommand: str = "") -> str:
     """Return a command's subcommand and its sorted flags, such as `deploy --env --force`.
 
-    Without a subcommand it is the program. For a tool call, the arguments' names are the flags.
+    Without a subcommand it is the program and its first argument. For a tool call, the arguments' names are the flags.
     """
     name, _, given = line.partition(" ")
     if given.startswith("{"):
         return _cut(" ".join([subcommand or name, *_argument_names(given)]))
     words = next((part.words for part in segments(line[:_LONGEST_LINE]) if part.words), (name,))
     flags = sorted({word.partition("=")[0] for word in words[1:] if _is_flag(word)} - {subcommand})
-    return _cut(" ".join([subcommand or words[0], *flags]))
+    return _cut(" ".join([subcommand or _program(words), *flags]))
+
+
+def _program(words: Sequence[str]) -> str:
+    return " ".join([words[0], *[word for word in words[1:] if not _is_flag(word)][:1]])
 
 
 def _is_flag(word: str) -> bool:

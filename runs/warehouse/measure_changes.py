@@ -153,10 +153,7 @@ def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
     counts_for = {key: each.run.pk for each in pools for key in (each.run.pk, *each.also)}
     rows = RunMeasure.objects.filter(run__in=counts_for).exclude(scenario=None)
     if only:
-        names = [
-            Q(measure__layer=layer, measure__name=name)
-            for layer, _, name in (each.partition("/") for each in only)
-        ]
+        names = [Q(layer=layer, name=name) for layer, _, name in (each.partition("/") for each in only)]
         rows = rows.filter(measure__in=Measure.objects.filter(reduce(or_, names)).values("pk"))
     columns = ("measure__layer", "measure__name", "measure__unit", "measure__better")
     found: _Samples = {}
@@ -266,3 +263,9 @@ def stored_changes(run: int) -> list[MeasureChange]:
     changes = [change_from_json(detail) for detail in rows if "measure" in detail]
     order = {name: place for place, name in enumerate(HEADLINE)}
     return sorted(changes, key=lambda each: (order.get(each.rule.name, len(order)), each.rule.name))
+
+
+def stored_scenario_changes(run: int) -> dict[str, MeasureChange]:
+    """Return the pass rate's stored changes by scenario key, of those that changed. One query."""
+    rows = Change.objects.filter(run=run).exclude(scenario=None).values_list("scenario__key", "detail")
+    return {key: change_from_json(detail) for key, detail in rows if "measure" in detail}

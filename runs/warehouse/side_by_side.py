@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from runs.models import Measure, Run, RunMeasure
 from runs.warehouse.comparison import passes
 
+MOST_COMPARED = 10
+"""The most runs of one comparison."""
+
 
 @dataclass(frozen=True)
 class Cell:

@@ -26,7 +26,7 @@ from evaluators.command_alignment import (
         ("todo list -1 -n 3 -", "list", "list -n"),
         ("todo help list", "help", "help"),
         ("todo --help", "help", "help --help"),
-        ("jq length out.json", "", "jq"),
+        ("jq -r length out.json", "", "jq length -r"),
         ("todo", "", "todo"),
         ('search {"query":"a","limit":3}', "search", "search limit query"),
         ("search {broken", "search", "search"),
