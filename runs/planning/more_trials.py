@@ -53,7 +53,7 @@ def _planned(project: Project, run: Run, keys: Collection[str], trials: int) -> 
         branch=run.branch,
         commit=run.commit,
         tags=run.tags,
-        more_of=run.more_of_id or run.pk,
+        more_of=run.pk,
     )
     scenarios = select_scenarios(scenarios_of(version), selection, version.suite.name)
     concurrency = options.concurrency or target.workers or 1

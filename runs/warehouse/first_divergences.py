@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evaluators.command_alignment import Divergence, closest_pair, first_divergence, most_common
 from runs.models import Trial
 from runs.models.trial import TrialState
 from runs.warehouse.digests import command_sequences
+from runs.warehouse.measure_changes import Pool, RunComparison
 
 FEWEST_SHARED = 2
 """The fewest scenarios with the same first difference that are worth a sentence."""
@@ -73,14 +74,47 @@ def first_divergences(runs: Sequence[int], scenarios: Sides) -> FirstDivergences
     return FirstDivergences(len(failing), {key: each for key, each in found.items() if each})
 
 
-def divergences_between(base: int, new: int, comparable: Sequence[str]) -> FirstDivergences:
-    """Return where the newly failing ones of these scenarios part ways in two runs. At most three queries."""
-    rows = Trial.objects.filter(run__in=(base, new), state=TrialState.FINISHED).order_by("position", "pk")
-    sides: dict[str, tuple[list[EndedTrial], list[EndedTrial]]] = {key: ([], []) for key in comparable}
+def divergences_from(base: Pool, others: Sequence[tuple[Pool, RunComparison]]) -> list[FirstDivergences]:
+    """Return where each later run's newly failing scenarios part ways with the first run's.
+
+    One query, and up to two for each run with newly failing scenarios.
+    """
+    counts_for = {key: pool.run.pk for pool in (base, *(pool for pool, _ in others)) for key in pool.keys}
+    rows = Trial.objects.filter(run__in=counts_for, state=TrialState.FINISHED).order_by(
+        "run", "position", "pk"
+    )
+    ended: dict[int, dict[str, list[EndedTrial]]] = {run: {} for run in counts_for.values()}
     for run, key, pk, outcome in rows.values_list("run", "scenario__key", "pk", "outcome"):
-        if key in sides:
-            sides[key][run == new].append(EndedTrial(pk, outcome))
-    return first_divergences((base, new), sides)
+        ended[counts_for[run]].setdefault(key, []).append(EndedTrial(pk, outcome, run=run))
+    before = ended[base.run.pk]
+    return [
+        first_divergences(
+            (*base.keys, *pool.keys),
+            {key: (before.get(key, ()), ended[pool.run.pk].get(key, ())) for key in comparison.scenarios},
+        )
+        for pool, comparison in others
+    ]
+
+
+def divergences_json(found: FirstDivergences) -> dict[str, Any]:
+    """Return the first differences as JSON."""
+    command, n = found.most_common
+    return {
+        "newly_failing": found.newly_failing,
+        "most_common": {"command": command, "scenarios": n} if n else None,
+        "scenarios": [
+            {
+                "scenario": key,
+                "base_trial": each.base,
+                "new_trial": each.new,
+                "number": each.divergence.number,
+                "base_command": each.divergence.before or None,
+                "new_command": each.divergence.after or None,
+            }
+            for key, each in found.scenarios.items()
+            if each.divergence
+        ],
+    }
 
 
 def _newly_fails(before: Sequence[EndedTrial], after: Sequence[EndedTrial]) -> bool:

@@ -43,9 +43,9 @@ class FreshRun:
 
 
 def fresh_runs(runs: Sequence[Run]) -> list[FreshRun]:
-    """Return the runs with further trials of these runs, oldest first. One query."""
+    """Return the runs with further trials of these runs, oldest first, without those compared themselves. One query."""
     of = {run.pk: run for run in runs}
-    found = Run.objects.filter(more_of__in=of).select_related("guidance").order_by("pk")
+    found = Run.objects.filter(more_of__in=of).exclude(pk__in=of).select_related("guidance").order_by("pk")
     return [FreshRun(run, _changed(of[run.more_of_id or 0], run)) for run in found]
 
 

@@ -93,6 +93,11 @@ class Pool(NamedTuple):
     also: tuple[int, ...] = ()
     """Keys of the runs with further trials of the same configuration, pooled within each scenario."""
 
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """Return the keys of all runs whose trials count."""
+        return (self.run.pk, *self.also)
+
 
 def compare_run_measures(before: Run, after: Run) -> RunComparison:
     """Compare two closed runs from their rollups. One to three queries."""
@@ -150,7 +155,7 @@ _Samples = dict[_Named, dict[int, dict[str, Sample]]]
 
 def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
     """Return the pools' samples. One query."""
-    counts_for = {key: each.run.pk for each in pools for key in (each.run.pk, *each.also)}
+    counts_for = {key: each.run.pk for each in pools for key in each.keys}
     rows = RunMeasure.objects.filter(run__in=counts_for).exclude(scenario=None)
     if only:
         names = [Q(layer=layer, name=name) for layer, _, name in (each.partition("/") for each in only)]

@@ -144,7 +144,7 @@ def compare_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> Compare
     """
     pools = tuple(pool_of(run, fresh) for run in (base, new))
     changes, by_key = _stored(pools) or _computed(pools)
-    counted = {key: each.run.pk for each in pools for key in (each.run.pk, *each.also)}
+    counted = {key: each.run.pk for each in pools for key in each.keys}
     sides = sides_of(counted)
     before, after = sides[base.pk], sides[new.pk]
     scenarios = [

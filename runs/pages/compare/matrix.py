@@ -137,7 +137,7 @@ def summary_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
 def case_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
     """Return every scenario's trials in each run, the largest fall against the first run on top. One query."""
     pools: list[Pool] = [pool_of(run, fresh) for run in runs]
-    sides = sides_of({key: each.run.pk for each in pools for key in (each.run.pk, *each.also)})
+    sides = sides_of({key: each.run.pk for each in pools for key in each.keys})
     keys = dict.fromkeys(key for run in runs for key in sides[run.pk])
     rows = [CaseRow(key, _cells([sides[run.pk].get(key) for run in runs])) for key in keys]
     rows.sort(key=lambda row: (not row.differs, -row.worst))
