@@ -132,8 +132,6 @@ class Digest(Struct, frozen=True):
     """By name; None in digests of older releases."""
     layers: LayerTotals | None = None
     """None in digests of older releases."""
-    commands: msgspec.Raw = msgspec.Raw()
-    """`CommandSequences` as JSON, which only comparisons decode; empty in digests of older releases."""
 
     @property
     def ended(self) -> list[DigestedTrial]:
@@ -149,6 +147,19 @@ class Digest(Struct, frozen=True):
     def by_scenario(self) -> dict[int, list[tuple[int, str]]]:
         """Return the finished trials' key and outcome by scenario, ordered by key."""
         return by_scenario((trial.scenario, trial.pk, trial.outcome) for trial in self.ended)
+
+
+class StoredDigest(Digest, frozen=True):
+    """A digest as it is stored, with what only comparisons read."""
+
+    commands: CommandSequences | None = None
+    """None in digests of older releases."""
+
+
+class _StoredCommands(Struct, frozen=True):
+    """The commands alone; the rest of a digest is skipped."""
+
+    commands: CommandSequences | None = None
 
 
 def by_key(outcomes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -178,7 +189,7 @@ class ReadDetail(Struct, gc=False):
 read_scores = msgspec.json.Decoder(list[ReadScore]).decode
 _detail = msgspec.json.Decoder(ReadDetail)
 _digest = msgspec.json.Decoder(Digest)
-_sequences = msgspec.json.Decoder(CommandSequences)
+_commands = msgspec.json.Decoder(_StoredCommands)
 
 
 def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
@@ -189,15 +200,16 @@ def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
 
 def write_digest(run: Run) -> None:
     """Store a closed run's digest. Requires a transaction."""
-    commands = msgspec.Raw(msgspec.json.encode(_command_sequences([run.pk])))
-    content = msgspec.json.encode(msgspec.structs.replace(digest_of(run.pk), commands=commands))
+    digest = msgspec.structs.asdict(digest_of(run.pk))
+    content = msgspec.json.encode(StoredDigest(**digest, commands=_command_sequences([run.pk])))
     RunDigest.objects.update_or_create(run=run, defaults={"content": content})
 
 
 def command_sequences(runs: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """Return the tool's commands of the runs' trials by trial. One query if all runs are closed, else two."""
-    stored = {run: bytes(digest.commands) for run, digest in digests_of(runs).items()}
-    known = [_sequences.decode(content) for content in stored.values() if content]
+    rows = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
+    stored = {run: _commands.decode(bytes(content)).commands for run, content in rows}
+    known = [each for each in stored.values() if each]
     if missing := [run for run in runs if not stored.get(run)]:
         known.append(_command_sequences(missing))
     return {trial: each.of(trial) for each in known for trial in each.trials}
