@@ -43,6 +43,8 @@ PAGES: dict[str, tuple[str, float, str]] = {
         "-",
     ),
     "regressions": ("/p/demo-data/regressions/", 25.0, "-"),
+    "compare two runs": ("/p/demo-data/compare/?runs={before},{run}", 25.0, "-"),
+    "compare four runs": ("/p/demo-data/compare/?runs={several}", 25.0, "-"),
     "trends": ("/p/demo-data/trends/", 25.0, "promptfoo 1.3 (values alone, as JSON)"),
 }
 """Address, target of the median in milliseconds, and what peers were measured at for the same task."""
@@ -64,7 +66,9 @@ session.save()
 run = Run.objects.filter(project=project).order_by("-pk")[3]
 trial = Trial.objects.filter(run=run, outcome="fail").first() or Trial.objects.filter(run=run).first()
 token = ApiToken.issue(project, user, name="bench", role="viewer")[1]
-print(session.session_key, token, run.pk, trial.pk)
+alike = Run.objects.filter(suite=run.suite, target=run.target, pk__lt=run.pk).order_by("-pk")
+alike = list(alike.exclude(pk=run.baseline_id).values_list("pk", flat=True)[:3])
+print(session.session_key, token, run.pk, trial.pk, alike[0], ",".join(map(str, [*alike[::-1], run.pk])))
 """
 
 
@@ -76,6 +80,10 @@ class Visitor:
     token: str
     run: str
     trial: str
+    before: str
+    """An earlier run of the same suite and target that is not its baseline."""
+    several: str
+    """Four such runs."""
 
     def milliseconds(self, address: str) -> float:
         """Return the server's time for one page. Raises `RuntimeError` for any answer but 200."""
@@ -84,7 +92,7 @@ class Visitor:
             "Cookie": f"sessionid={self.session}; csrftoken={FORMS}",
             "Authorization": f"Bearer {self.token}",
         }
-        connection.request("GET", address.format(run=self.run, trial=self.trial), headers=headers)
+        connection.request("GET", address.format(**vars(self)), headers=headers)
         response = connection.getresponse()
         response.read()
         if response.status != 200:
