@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluators.comparability import sentence
 from evaluators.regression import MeasureChange, MeasureRule, Sample
-from runs.models import Measure, Run, TargetVersion
+from runs.models import Measure, Run
 from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
 from runs.pages.compare.compared_scenarios import ORDER, ComparedScenario, changed_parts, sides_of
 from runs.warehouse.differences import Difference, definition_differences, fingerprint_rows
@@ -140,7 +140,7 @@ def scenario_values(pools: Sequence[Pool], measure: str) -> list[ScenarioValue]:
 def compare_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> ComparedRuns:
     """Return two runs side by side, differences first.
 
-    Seven queries; two more where the runs' suite versions differ, one if their target was edited.
+    Six queries; up to two more where the runs' suite versions differ.
     """
     pools = tuple(pool_of(run, fresh) for run in (base, new))
     changes, by_key = _stored(pools) or _computed(pools)
@@ -200,16 +200,15 @@ def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[Mea
 
 
 def edited(base: Run, new: Run) -> list[Difference]:
-    """Return the edits of the runs' target and judges. One query, two if the target was edited."""
+    """Return the edits of the runs' target and judges. One query; expects their target versions to be loaded."""
     return [*_in_target(base, new), *_in_judges(base, new)]
 
 
 def _in_target(base: Run, new: Run) -> list[Difference]:
-    before, after = base.target_version_id, new.target_version_id
+    before, after = base.target_version, new.target_version
     if base.target_id != new.target_id or before is None or after is None or before == after:
         return []
-    definitions = dict(TargetVersion.objects.filter(pk__in=(before, after)).values_list("pk", "definition"))
-    return definition_differences("Target's", definitions[before], definitions[after])
+    return definition_differences("Target's", before.definition, after.definition)
 
 
 def _in_judges(base: Run, new: Run) -> list[Difference]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runs.models import Run, TargetVersion
+from runs.models import Run
 from runs.targets.versions import NO_RESULT
 from scenarios.models import Guidance
 from scenarios.text_difference import TextDifference, lines_of, text_difference
@@ -35,7 +35,7 @@ def differing_parts(base: Run, new: Run) -> dict[str, str]:
 
 
 def text_differences(base: Run, new: Run, part: str) -> list[NamedDifference]:
-    """Return the differing documents of a part, by path. Expects the runs' guidance to be loaded. One query."""
+    """Return the differing documents of a part, by path. At most one query; expects target versions to be loaded."""
     before, after = _guidance(base, new) if part == "guidance" else _targets(base, new)
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     return [
@@ -54,9 +54,8 @@ def _guidance(*runs: Run) -> list[dict[str, str]]:
 
 
 def _targets(*runs: Run) -> list[dict[str, str]]:
-    keys = [run.target_version_id for run in runs if run.target_version_id]
-    found = dict(TargetVersion.objects.filter(pk__in=keys).values_list("pk", "definition"))
-    return [{"definition": _definition_text(found.get(run.target_version_id or 0, {}))} for run in runs]
+    versions = [run.target_version for run in runs]
+    return [{"definition": _definition_text(each.definition if each else {})} for each in versions]
 
 
 def _definition_text(definition: Mapping[str, Any]) -> str:

@@ -73,8 +73,9 @@ def _aligned(before: Sequence[DoneCommand], after: Sequence[DoneCommand]) -> Ite
     keys = [[side[at].key for at in own] for side, own in zip((before, after), ours, strict=True)]
     old = new = 0
     for one, other in align(*keys):
-        old_end = old if one is None else ours[0][one]
-        new_end = new if other is None else ours[1][other]
+        # Other calls come before the next command of the tool on either side, also where one has no counterpart.
+        old_end = next((at for at in ours[0] if at >= old), len(before))
+        new_end = next((at for at in ours[1] if at >= new), len(after))
         yield from _beside(before[old:old_end], after[new:new_end])
         yield CommandPair(None if one is None else before[old_end], None if other is None else after[new_end])
         old, new = old_end + (one is not None), new_end + (other is not None)

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from django.db.models import OuterRef, Subquery
+from django.db.models.fields.json import KeyTextTransform
+
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs.models import CommandRecord, JudgingRecord, Trial
 from runs.pages.trial.aligned_commands import CommandPair, DoneCommand, aligned, done_commands
 from runs.pages.trial.timeline import AT_ONCE, timeline
-from runs.pages.trial.trial_page import TrialPage, find_trial
+from runs.pages.trial.trial_page import TrialPage, trials_by_key
 from runs.pages.trial.typical_values import TypicalValues
 from runs.warehouse.differences import Difference, fingerprint_differences
 from runs.warehouse.outcome_history import Strip
@@ -152,8 +155,9 @@ class TwoTrials:
 
 
 def two_trials(project: Project, base: int, new: int) -> TwoTrials | None:
-    """Return two trials side by side; None unless both exist and differ. Four queries."""
-    before, after = find_trial(project, base), find_trial(project, new)
+    """Return two trials side by side; None unless both exist and differ. Two queries."""
+    found = trials_by_key(project, (base, new), reasoning=_REASONING)
+    before, after = found.get(base), found.get(new)
     if before is None or after is None or before == after:
         return None
     commands: dict[int, list[CommandRecord]] = {before.pk: [], after.pk: []}
@@ -161,16 +165,17 @@ def two_trials(project: Project, base: int, new: int) -> TwoTrials | None:
         commands[command.trial_id].append(command)
     pages = [_page(trial, commands[trial.pk]) for trial in (before, after)]
     done = [done_commands(page.timeline.every) for page in pages]
-    reasons = _reasoning((before.pk, after.pk))
-    return TwoTrials(
-        pages[0], pages[1], (done[0], done[1]), (reasons.get(before.pk, ""), reasons.get(after.pk, ""))
-    )
+    # The row type lacks the annotation.
+    reasons = [str(getattr(trial, "reasoning", None) or "") for trial in (before, after)]
+    return TwoTrials(pages[0], pages[1], (done[0], done[1]), (reasons[0], reasons[1]))
 
 
-def _reasoning(trials: tuple[int, int]) -> dict[int, str]:
-    """Return what the judge whose score counts wrote about each trial."""
-    rows = JudgingRecord.objects.filter(trial__in=trials, counts=True, name="judge").order_by("pk")
-    return {trial: str(text or "") for trial, text in rows.values_list("trial_id", "content__reasoning")}
+_REASONING = Subquery(
+    JudgingRecord.objects.filter(trial=OuterRef("pk"), counts=True, name="judge")
+    .order_by("-pk")
+    .values(text=KeyTextTransform("reasoning", "content"))[:1]
+)
+"""What the judge whose score counts wrote about a trial."""
 
 
 def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
