@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0029_saved_views'),
+        ('runs', '0030_confirm_alerts'),
         ('scenarios', '0003_solutions'),
         ('teams', '0006_smallest_effects'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
