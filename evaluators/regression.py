@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil, expm1, log, log1p, sqrt
@@ -203,6 +203,29 @@ def overall(changes: Sequence[MeasureChange]) -> ChangeVerdict:
     return verdicts[0] if verdicts else ChangeVerdict.NOT_COMPARABLE
 
 
+def detectable_with(
+    change: MeasureChange,
+    before: Mapping[str, Sample],
+    after: Mapping[str, Sample],
+    trials: int,
+    keys: Collection[str],
+) -> float | None:
+    """Return the effect of a measure from 0 to 1 that a comparison finds with more trials of some scenarios.
+
+    More trials reduce only the part of the variance that trials cause; None without a test.
+    """
+    pairs = _pairs(before, after)
+    if change.detectable is None or not pairs:
+        return None
+    shared = [key for key in after if key in before]
+    grown = [
+        (old._replace(n=old.n + trials), new._replace(n=new.n + trials)) if key in keys else (old, new)
+        for key, (old, new) in zip(shared, pairs, strict=True)
+    ]
+    power = _Power(change, pairs, _differences(change.rule, pairs), 1)
+    return change.detectable * power.factor(grown)
+
+
 def _pairs(before: Mapping[str, Sample], after: Mapping[str, Sample]) -> Pairs:
     return [(before[key], after[key]) for key in after if key in before]
 
@@ -360,9 +383,9 @@ class _Power:
 
         The variance is at least that of trials, because equal results of few trials prove nothing.
         """
-        if len(self.pairs) < FEWEST_FOR_EQUIVALENCE or not self._floor():
+        if len(self.pairs) < FEWEST_FOR_EQUIVALENCE or not self.floor():
             return False
-        mean, error = mean_and_error(self.differences, self._floor())
+        mean, error = mean_and_error(self.differences, self.floor())
         half = t_quantile(0.95, len(self.pairs) - 1) * error
         return abs(mean) + half < self.threshold
 
@@ -378,24 +401,30 @@ class _Power:
         fewest = min(min(old.n, new.n) for old, new in self.pairs)
         variance = (self.threshold / self._quantiles()) ** 2
         trial = sum(self._trial) / scenarios**2
-        between = 0.0 if self._is_within() else max(0.0, self._variance() - self._floor())
+        between = 0.0 if self._is_within() else max(0.0, self._variance() - self.floor())
         if trial == 0.0 or variance <= between:
             return None
         needed = ceil(2 * trial / (variance - between))
         return max(0, needed - fewest) if needed <= MOST_TRIALS else None
 
+    def factor(self, grown: Pairs) -> float:
+        """Return the detectable difference with these trials instead, as a share of the present one."""
+        variance, floor = self._variance(), self.floor()
+        left = max(0.0, variance - floor) + _Power(self.change, grown, self.differences, self.family).floor()
+        return sqrt(left / variance) if variance else 1.0
+
     def _is_within(self) -> bool:
         return self.change.is_about_these_scenarios or len(self.pairs) < 2
 
-    def _floor(self) -> float:
+    def floor(self) -> float:
         """Return the variance of the mean difference that comes from trials alone."""
         each = zip(self._trial, self.pairs, strict=True)
         return sum(variance * (1 / old.n + 1 / new.n) for variance, (old, new) in each) / len(self.pairs) ** 2
 
     def _variance(self) -> float:
         if self._is_within():
-            return self._floor()
-        return mean_and_error(self.differences, self._floor())[1] ** 2
+            return self.floor()
+        return mean_and_error(self.differences, self.floor())[1] ** 2
 
     def _quantiles(self) -> float:
         freedom = 1_000_000 if self._is_within() else len(self.pairs) - 1

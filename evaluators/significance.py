@@ -6,6 +6,7 @@ numpy and scipy are imported where they are used, because they would double the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import comb, lcm, sqrt
 from typing import TYPE_CHECKING, Literal
 
@@ -55,7 +56,8 @@ def _extreme(sums: NDArray[np.floating], observed: float, tail: Tail) -> int:
     return int(np.count_nonzero(far))
 
 
-def _signs(n: int) -> NDArray[np.floating]:
+@lru_cache(maxsize=4)
+def _signs(n: int) -> NDArray[np.int8]:
     """Return all rows of n signs, or `DRAWS` of them."""
     import numpy as np
 
@@ -63,7 +65,7 @@ def _signs(n: int) -> NDArray[np.floating]:
         bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     else:
         bits = np.random.default_rng(SEED).integers(0, 2, size=(DRAWS, n))
-    return bits * 2.0 - 1.0
+    return (bits * 2 - 1).astype(np.int8)
 
 
 class Arms:
@@ -179,16 +181,17 @@ def mcnemar_p(worse: int, better: int) -> float:
 
 def boschloo_p(arms: Arms) -> float:
     """Return the two-sided p of one scenario's two pass rates (Boschloo 1970), twice the smaller one-sided p."""
-    from scipy.stats import boschloo_exact
-
-    table = [
-        [arms.after, arms.before],
-        [arms.trials_after - arms.after, arms.trials_before - arms.before],
-    ]
     # scipy returns nan where all or none passed.
     if arms.difference == 0.0:
         return 1.0
-    return float(boschloo_exact(table).pvalue)
+    return _boschloo_exact(arms.after, arms.trials_after, arms.before, arms.trials_before)
+
+
+@lru_cache(maxsize=4096)
+def _boschloo_exact(after: int, trials_after: int, before: int, trials_before: int) -> float:
+    from scipy.stats import boschloo_exact
+
+    return float(boschloo_exact([[after, before], [trials_after - after, trials_before - before]]).pvalue)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

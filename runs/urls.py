@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from runs.pages.compare.views import compare
+from runs.pages.compare.more_trials import more_trials
+from runs.pages.compare.views import compare, compare_help
 from runs.pages.home.views import home, project_home, project_list, project_running
 from runs.pages.new_run.views import run_new
 from runs.pages.notifications.views import (
@@ -49,7 +50,14 @@ from runs.pages.targets.views import (
     target_remove,
 )
 from runs.pages.trends.views import reviews, trends
-from runs.pages.trial.views import artifact, transcript_text, trial_against, trial_detail, workspace_file
+from runs.pages.trial.views import (
+    artifact,
+    transcript_text,
+    trial_against,
+    trial_against_any,
+    trial_detail,
+    workspace_file,
+)
 
 project_urls = [
     path("", project_home, name="project-home"),
@@ -76,6 +84,7 @@ project_urls = [
     path("runs/<int:pk>/cancel/", run_cancel, name="run-cancel"),
     path("trials/<int:pk>/", trial_detail, name="trial-detail"),
     path("trials/<int:pk>/against/<int:base>/", trial_against, name="trial-against"),
+    path("trials/<int:pk>/against/", trial_against_any, name="trial-against-any"),
     path("trials/<int:pk>/transcript/", transcript_text, name="trial-transcript"),
     path("trials/<int:pk>/artifacts/<str:name>/", artifact, name="trial-artifact"),
     path("trials/<int:pk>/files/<int:number>/", workspace_file, name="trial-file"),
@@ -94,6 +103,8 @@ project_urls = [
     path("regressions/<int:pk>/details/", alert_details, name="alert-details"),
     path("regressions/<int:pk>/markdown/", alert_markdown, name="alert-markdown"),
     path("compare/", compare, name="compare"),
+    path("compare/help/", compare_help, name="compare-help"),
+    path("compare/more/", more_trials, name="compare-more"),
     path("settings/notifications/", channel_list, name="channel-list"),
     path("settings/notifications/new/<str:kind>/", channel_new, name="channel-new"),
     path("settings/notifications/<int:pk>/", channel_detail, name="channel-detail"),

@@ -15,7 +15,7 @@ from evaluators.redaction import redact_patterns
 FORMAT, TABLE, CSV = "format", "table", "csv"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings of cells that spreadsheets run as formulas (OWASP, CSV Injection)."""
-_PLACES = ("before", "from", "open", "part")
+_PLACES = ("before", "from", "open", "pair", "part")
 """Parameters that select a part of a table; CSV has all of it."""
 
 Cell = str | int | float | datetime | date | None

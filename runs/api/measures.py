@@ -16,15 +16,15 @@ from evalhub.web.timestamps import moment
 from evaluators.regression import ChangeVerdict
 from runs.api.lookup import find_run, find_runs, find_suite
 from runs.api.schemas import MeasureChangeOut, RunRowOut
-from runs.models import Measure, Run, RunMeasure
-from runs.warehouse.measure_changes import change_json, compare_run_measures
+from runs.models import Measure, RunMeasure
+from runs.warehouse.compared_with_first import ComparedRun, compared_with_first
+from runs.warehouse.first_divergences import divergences_json
+from runs.warehouse.measure_changes import change_json
 from runs.warehouse.run_rows import listed_runs
-from runs.warehouse.side_by_side import Cell, side_by_side
+from runs.warehouse.side_by_side import MOST_COMPARED, Cell, side_by_side
 from runs.warehouse.trends import trend
 
 router = Router()
-
-MOST_COMPARED = 8
 
 
 class MeasureOut(Schema):
@@ -85,6 +85,32 @@ class ComparedScenarioOut(Schema):
     """Whether every trial passed, errors excluded; null if the run has no such trial."""
 
 
+class SharedDivergenceOut(Schema):
+    command: str
+    """Subcommand and flags; `no …` for a command that the failing trial lacks."""
+    scenarios: int
+
+
+class ScenarioDivergenceOut(Schema):
+    scenario: str
+    base_trial: int
+    """A passed trial of the first run."""
+    new_trial: int
+    """The failed trial that parts ways with it last."""
+    number: int
+    """Of the aligned pair of commands, from 1."""
+    base_command: str | None
+    new_command: str | None
+
+
+class FirstDivergencesOut(Schema):
+    """The first different commands of the newly failing scenarios."""
+
+    newly_failing: int
+    most_common: SharedDivergenceOut | None
+    scenarios: list[ScenarioDivergenceOut]
+
+
 class RunComparisonOut(Schema):
     """A run compared with the first one."""
 
@@ -97,6 +123,10 @@ class RunComparisonOut(Schema):
     not_comparable: dict[str, list[str]]
     """The others, with what changed in them."""
     measures: list[MeasureChangeOut]
+    pooled: list[int]
+    """Runs with further trials of either run, which count here."""
+    first_divergences: FirstDivergencesOut
+    """Where failing trials part ways with passing ones of the first run."""
 
 
 class ComparisonOut(Schema):
@@ -119,6 +149,8 @@ class CompareQuery(BaseModel):
     """Comma-separated run numbers, in the order of the columns."""
 
     runs: Annotated[str, Field(pattern=r"^[1-9][0-9]{0,17}(,[1-9][0-9]{0,17})*$", examples=["3,5"])]
+    fresh: bool = True
+    """Whether to pool the further trials that were run for a comparison."""
 
 
 def measure_json(measure: Measure) -> dict[str, Any]:
@@ -168,12 +200,11 @@ def get_trend(request: ApiRequest, query: Query[TrendQuery]) -> dict[str, Any]:
 
 @router.get("/compare", auth=Bearer(), response=answers(ComparisonOut), tags=["compare"])
 def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, Any]:
-    """Compare runs: every measure, and which scenarios passed."""
+    """Compare up to ten runs with the first: every measure, which scenarios passed, and where failing trials part ways."""
     keys = list(dict.fromkeys(map(int, query.runs.split(","))))
     if len(keys) > MOST_COMPARED:
         raise ApiError(422, f"You can compare at most {MOST_COMPARED} runs at once.", id="compare/too-many")
     comparison = side_by_side(find_runs(request, keys))
-    base, *later = comparison.runs
     return {
         "runs": listed_runs([run.pk for run in comparison.runs]),
         "measures": [
@@ -181,19 +212,21 @@ def compare_runs(request: ApiRequest, query: Query[CompareQuery]) -> dict[str, A
             for measure, cells in comparison.measures
         ],
         "scenarios": [{"scenario": key, "passed": passed} for key, passed in comparison.scenarios],
-        "comparisons": [_compared(base, run) for run in later],
+        "comparisons": [_compared(each) for each in compared_with_first(comparison.runs, fresh=query.fresh)],
     }
 
 
-def _compared(base: Run, run: Run) -> dict[str, Any]:
-    compared = compare_run_measures(base, run)
+def _compared(each: ComparedRun) -> dict[str, Any]:
+    compared = each.comparison
     return {
-        "run": run.pk,
+        "run": each.run.pk,
         "verdict": compared.verdict,
         "scenarios": compared.common,
         "comparable": compared.comparable,
         "not_comparable": {key: list(why) for key, why in compared.not_comparable.items()},
-        "measures": [change_json(each) for each in (*compared.headline, *compared.others)],
+        "measures": [change_json(change) for change in (*compared.headline, *compared.others)],
+        "pooled": list(each.pooled),
+        "first_divergences": divergences_json(each.divergences),
     }
 
 

@@ -125,6 +125,10 @@ class Run(models.Model):
     tokens_in = models.BigIntegerField(default=0)
     tokens_out = models.BigIntegerField(default=0)
 
+    more_of = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
+    )
+    """The run that its trials are further trials of; comparisons pool both within each scenario."""
     baseline = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
     verdict = models.CharField(max_length=14, blank=True, default="", db_default="")
     """A `ChangeVerdict` against the baseline; empty without one."""
@@ -153,6 +157,7 @@ class Run(models.Model):
             models.Index(fields=["project", "created"], name="run_by_day"),
             models.Index(fields=["project", "state"], name="run_by_state"),
             models.Index(fields=["project", "verdict", "-id"], name="run_by_verdict"),
+            models.Index(fields=["more_of"], name="run_more_of", condition=models.Q(more_of__isnull=False)),
             models.Index(
                 fields=["suite", "target"], name="run_aa", condition=models.Q(aa_scenarios__isnull=False)
             ),

@@ -47,6 +47,8 @@ class Request:
     commit: str = ""
     tags: Sequence[str] = ()
     priority: Priority = Priority.NORMAL
+    more_of: int | None = None
+    """Key of the run that these are further trials of."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,24 @@ def request_runs(
     planned = plan(project, request)
     if not wake:
         refuse_missing(each.target for each in planned)
+    asked = [(each, request) for each in planned]
+    return store_launch(project, asked, by=by, trigger=trigger, wake=wake)
+
+
+@transaction.atomic
+def store_launch(
+    project: Project,
+    planned: Sequence[tuple[PlannedRun, Request]],
+    *,
+    by: User | None,
+    trigger: Trigger,
+    wake: bool = True,
+) -> Launch:
+    """Store a launch of planned runs, each with the request it is from; the first one describes the launch.
+
+    Lanes take the runs of a launch in turn.
+    """
+    request = planned[0][1]
     launch = Launch.objects.create(
         project=project,
         by=by,
@@ -142,7 +162,7 @@ def request_runs(
             "options": request.options.model_dump(mode="json", exclude={"seed", "snapshot", "registry"}),
         },
     )
-    runs = [store_run(launch, each, request) for each in planned]
+    runs = [store_run(launch, each, own) for each, own in planned]
     keys = [run.pk for run in runs]
     audit.record(project, by, "run.request", _named(keys), launch=launch.pk, runs=keys)
     if wake:
@@ -200,6 +220,7 @@ def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         branch=request.branch,
         commit=request.commit,
         tags=list(request.tags),
+        more_of_id=request.more_of,
         by=launch.by,
         trigger=launch.trigger,
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from evaluators.comparability import Reasons, Standard, not_comparable
 from runs.models import Run
@@ -12,29 +12,65 @@ from scenarios.hashing import content_hash
 from scenarios.models import SuiteEntry
 
 
+class Sources(NamedTuple):
+    """Where a run's scores and costs come from; empty texts if unknown."""
+
+    judge: str = ""
+    """The target that judged, with its definition's hash."""
+    prices: str = ""
+
+
 def changed_parts(before: Run, after: Run, *, prices: bool = True) -> dict[str, Reasons]:
     """Return the scenarios of both runs in which something changed, by key, with what did.
 
-    `prices` says whether where costs come from counts. Two queries, none where both ran the same version of the suite
+    `prices` says whether where costs come from counts. One query, none where both ran the same version of the suite
     with the same judge and prices.
     """
-    judges = _judge(before), _judge(after)
-    # Runs of older releases don't know their judge, nor their prices.
-    known = judges if all(judges) else ("", "")
-    sources = (before.price_source, after.price_source) if prices else ("", "")
-    paid = sources if all(sources) else ("", "")
-    if before.suite_version_id == after.suite_version_id and known[0] == known[1] and paid[0] == paid[1]:
-        return {}
-    return not_comparable(_standards(before, known[0], paid[0]), _standards(after, known[1], paid[1]))
+    return parts_changed_since(before, [after], prices=prices)[0]
 
 
-def changed_gates(before: Run, after: Run, keys: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the types of gates that changed in each of these scenarios. Two queries, none without scenarios."""
-    keys = list(keys)
+def parts_changed_since(
+    before: Run, others: Sequence[Run], *, prices: bool = True
+) -> list[dict[str, Reasons]]:
+    """Return `changed_parts` of each later run. At most one query."""
+    sources = [_sources(before, each, prices=prices) for each in others]
+    same = [
+        each.suite_version_id == before.suite_version_id and one == other
+        for each, (one, other) in zip(others, sources, strict=True)
+    ]
+    if all(same):
+        return [{} for _ in others]
+    known = standards_of({run.suite_version_id for run in (before, *others)})
+    return [
+        not_comparable(_with(known[before.suite_version_id], one), _with(known[each.suite_version_id], other))
+        for each, (one, other) in zip(others, sources, strict=True)
+    ]
+
+
+def gates_changed_since(
+    before: Run, others: Sequence[tuple[Run, Collection[str]]]
+) -> list[dict[str, frozenset[str]]]:
+    """Return the types of gates that changed in these scenarios of each later run. One query, none without scenarios."""
+    keys = {key for _, own in others for key in own}
     if not keys:
-        return {}
-    old, new = _gates(before, keys), _gates(after, keys)
-    return {key: _differing(old.get(key, {}), new.get(key, {})) for key in keys}
+        return [{} for _ in others]
+    gates = _gates({before.suite_version_id, *(run.suite_version_id for run, _ in others)}, keys)
+    old = gates[before.suite_version_id]
+    return [
+        {key: _differing(old.get(key, {}), gates[run.suite_version_id].get(key, {})) for key in own}
+        for run, own in others
+    ]
+
+
+def _sources(before: Run, after: Run, *, prices: bool) -> tuple[Sources, Sources]:
+    """Return both runs' judges and prices; runs of older releases don't know theirs."""
+    judges = _known(_judge(before), _judge(after))
+    paid = _known(before.price_source, after.price_source) if prices else ("", "")
+    return Sources(judges[0], paid[0]), Sources(judges[1], paid[1])
+
+
+def _known(before: str, after: str) -> tuple[str, str]:
+    return (before, after) if before and after else ("", "")
 
 
 def _judge(run: Run) -> str:
@@ -67,18 +103,21 @@ def with_judge(own: Standard, judge: str) -> Standard:
     return own._replace(judge_model=judge) if own.judge or own.rubric else own
 
 
-def _standards(run: Run, judge: str, prices: str) -> dict[str, Standard]:
-    own = standards_of([run.suite_version_id])[run.suite_version_id]
-    return {key: with_judge(each, judge)._replace(prices=prices) for key, each in own.items()}
+def _with(standards: Mapping[str, Standard], sources: Sources) -> dict[str, Standard]:
+    return {
+        key: with_judge(each, sources.judge)._replace(prices=sources.prices)
+        for key, each in standards.items()
+    }
 
 
-def _gates(run: Run, keys: list[str]) -> dict[str, dict[str, str]]:
-    """Return the hash of each scenario's gates of each type."""
-    entries = SuiteEntry.objects.filter(
-        suite_version=run.suite_version_id, scenario_version__scenario__key__in=keys
-    )
+def _gates(versions: Collection[int], keys: Collection[str]) -> dict[int, dict[str, dict[str, str]]]:
+    """Return the hash of each scenario's gates of each type, by suite version."""
+    entries = SuiteEntry.objects.filter(suite_version__in=versions, scenario_version__scenario__key__in=keys)
     columns = ("scenario_version__scenario__key", "scenario_version__content__criteria__gates")
-    return {key: _by_type(gates or []) for key, gates in entries.values_list(*columns)}
+    found: dict[int, dict[str, dict[str, str]]] = {version: {} for version in versions}
+    for version, key, gates in entries.values_list("suite_version_id", *columns):
+        found[version][key] = _by_type(gates or [])
+    return found
 
 
 def _by_type(gates: list[dict[str, Any]]) -> dict[str, str]:

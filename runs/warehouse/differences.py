@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -95,6 +95,15 @@ def fingerprint_rows(before: Run, after: Run) -> list[Difference]:
 def fingerprint_differences(before: Run, after: Run) -> list[Difference]:
     """Return the differences between two runs' fingerprints."""
     return [row for row in fingerprint_rows(before, after) if not row.same]
+
+
+def differing_values(runs: Sequence[Run]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the parts of the fingerprint that aren't the same in all runs: label, and value in each run.
+
+    Expects the runs' guidance to be loaded.
+    """
+    rows = [(LABELS[name], tuple(_label(name, run) for run in runs)) for name in LABELS]
+    return [row for row in rows if len(set(row[1])) > 1]
 
 
 def definition_differences(

@@ -16,7 +16,8 @@ from django.db.models.functions import Cast
 from msgspec import Struct
 
 from evaluators.attempts import Attempts
-from runs.models import Run, RunDigest, Trial
+from evaluators.command_alignment import command_key
+from runs.models import CommandRecord, Run, RunDigest, Trial
 from runs.models.trial import TrialState
 from runs.warehouse.failure_reasons import is_verdict, reasons_of
 from runs.warehouse.layer_totals import (
@@ -101,6 +102,18 @@ class Finding(Struct, frozen=True):
         return self.pattern.replace("_", " ").replace("-", " ").capitalize()
 
 
+class CommandSequences(Struct, frozen=True):
+    """The tool's commands of a run's trials, as `command_key` names them."""
+
+    keys: list[str] = []
+    trials: dict[int, list[int]] = {}
+    """Indexes into `keys`, in the order of execution, by trial."""
+
+    def of(self, trial: int) -> tuple[str, ...]:
+        """Return a trial's commands; none if no command of the tool was found."""
+        return tuple([self.keys[at] for at in self.trials.get(trial, ())])
+
+
 class Digest(Struct, frozen=True):
     """The summary of a run's trials."""
 
@@ -139,6 +152,19 @@ class Digest(Struct, frozen=True):
         return by_scenario((trial.scenario, trial.pk, trial.outcome) for trial in self.ended)
 
 
+class StoredDigest(Digest, frozen=True):
+    """A digest as it is stored, with what only comparisons read."""
+
+    commands: CommandSequences | None = None
+    """None in digests of older releases."""
+
+
+class _StoredCommands(Struct, frozen=True):
+    """The commands alone; the rest of a digest is skipped."""
+
+    commands: CommandSequences | None = None
+
+
 def by_key(outcomes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Return outcomes by their scenario's key, in their order."""
     grouped: defaultdict[str, list[str]] = defaultdict(list)
@@ -166,6 +192,7 @@ class ReadDetail(Struct, gc=False):
 read_scores = msgspec.json.Decoder(list[ReadScore]).decode
 _detail = msgspec.json.Decoder(ReadDetail)
 _digest = msgspec.json.Decoder(Digest)
+_commands = msgspec.json.Decoder(_StoredCommands)
 
 
 def digests_of(runs: Iterable[int]) -> dict[int, Digest]:
@@ -181,8 +208,29 @@ def read_digest(content: bytes | memoryview) -> Digest:
 
 def write_digest(run: Run) -> None:
     """Store a closed run's digest. Requires a transaction."""
-    content = msgspec.json.encode(digest_of(run.pk))
+    digest = msgspec.structs.asdict(digest_of(run.pk))
+    content = msgspec.json.encode(StoredDigest(**digest, commands=_command_sequences([run.pk])))
     RunDigest.objects.update_or_create(run=run, defaults={"content": content})
+
+
+def command_sequences(runs: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Return the tool's commands of the runs' trials by trial. One query if all runs are closed, else two."""
+    rows = RunDigest.objects.filter(run__in=tuple(runs)).values_list("run_id", "content")
+    stored = {run: _commands.decode(bytes(content)).commands for run, content in rows}
+    known = [each for each in stored.values() if each]
+    if missing := [run for run in runs if not stored.get(run)]:
+        known.append(_command_sequences(missing))
+    return {trial: each.of(trial) for each in known for trial in each.trials}
+
+
+def _command_sequences(runs: Sequence[int]) -> CommandSequences:
+    places: dict[str, int] = {}
+    trials: dict[int, list[int]] = {}
+    rows = CommandRecord.objects.filter(trial__run__in=runs).order_by("trial", "n")
+    for trial, line, subcommand in rows.values_list("trial_id", "line", "subcommand"):
+        key = command_key(line, subcommand)
+        trials.setdefault(trial, []).append(places.setdefault(key, len(places)))
+    return CommandSequences(list(places), trials)
 
 
 def digest_of(run: int) -> Digest:

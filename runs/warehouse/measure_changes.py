@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple
+
+from django.db.models import Q
 
 from evalhub.teams.models import Project
 from evaluators.comparability import Reasons, outcome_reasons, parts_of
@@ -20,8 +24,8 @@ from evaluators.regression import (
     overall,
 )
 from evaluators.significance import benjamini_hochberg
-from runs.models import Change, Run, RunMeasure
-from runs.warehouse.comparability import changed_gates, changed_parts
+from runs.models import Change, Measure, Run, RunMeasure
+from runs.warehouse.comparability import gates_changed_since, parts_changed_since
 
 PASS = "trial/pass"  # noqa: S105 (a measure's name, not a password)
 HEADLINE = (PASS, "judge/judge", "interaction/first_try_success_rate", "interaction/error_rate")
@@ -56,6 +60,10 @@ class RunComparison:
     """What changed in each scenario, by key."""
     common: int = 0
     """Scenarios that both runs have results of."""
+    samples: Mapping[str, tuple[MeasureRule, dict[str, Sample], dict[str, Sample]]] = field(
+        default_factory=dict, repr=False
+    )
+    """Each measure's rule and its samples before and after by scenario key, where they can be compared."""
 
     @property
     def verdict(self) -> ChangeVerdict:
@@ -78,11 +86,40 @@ class RunComparison:
         return self.pass_rate.scenarios if self.pass_rate else 0
 
 
+class Pool(NamedTuple):
+    """A run, and the runs whose trials count for it."""
+
+    run: Run
+    also: tuple[int, ...] = ()
+    """Keys of the runs with further trials of the same configuration, pooled within each scenario."""
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """Return the keys of all runs whose trials count."""
+        return (self.run.pk, *self.also)
+
+
 def compare_run_measures(before: Run, after: Run) -> RunComparison:
-    """Compare two closed runs from their rollups. Three to six queries."""
-    reasons = changed_parts(before, after)
-    gates = changed_gates(before, after, [key for key, why in reasons.items() if "gates" in why])
-    measured = _measured(before, after)
+    """Compare two closed runs from their rollups. One to three queries."""
+    return compare_pools(Pool(before), [Pool(after)])[0]
+
+
+def compare_pools(base: Pool, others: Sequence[Pool], only: Collection[str] = ()) -> list[RunComparison]:
+    """Compare each later run with the first, for all measures or those named. One to three queries."""
+    runs = [each.run for each in others]
+    reasons = parts_changed_since(base.run, runs)
+    changed = [[key for key, why in each.items() if "gates" in why] for each in reasons]
+    gates = gates_changed_since(base.run, list(zip(runs, changed, strict=True)))
+    samples = _samples([base, *others], only)
+    return [
+        _compared(_measured(base.run, each, samples), why, own)
+        for each, why, own in zip(runs, reasons, gates, strict=True)
+    ]
+
+
+def _compared(
+    measured: Sequence[_Measured], reasons: Mapping[str, Reasons], gates: Mapping[str, frozenset[str]]
+) -> RunComparison:
     usable = [_comparable(each, reasons, gates) for each in measured]
     named = {each.rule.name: (each.rule, each.before, each.after) for each in usable}
     headline = compare_measures([named[name] for name in HEADLINE if name in named])
@@ -96,6 +133,7 @@ def compare_run_measures(before: Run, after: Run) -> RunComparison:
         compare_scenarios(*named[PASS]) if PASS in named else {},
         {key: why for key, why in reasons.items() if passes is None or key in passes.after},
         len(passes.before.keys() & passes.after.keys()) if passes else 0,
+        named,
     )
 
 
@@ -109,21 +147,44 @@ def rule_of(project: Project, layer: str, name: str, unit: str, better: str) -> 
     return MeasureRule(full, better, scale, own.get(full, default), is_outcome)
 
 
-def _measured(before: Run, after: Run) -> list[_Measured]:
-    """Return the measures that both runs have. One query for the samples."""
+_Named = tuple[str, str, str, str]
+"""A measure's layer, name, unit and direction."""
+_Samples = dict[_Named, dict[int, dict[str, Sample]]]
+"""By measure, run and scenario key."""
+
+
+def _samples(pools: Sequence[Pool], only: Collection[str]) -> _Samples:
+    """Return the pools' samples. One query."""
+    counts_for = {key: each.run.pk for each in pools for key in each.keys}
+    rows = RunMeasure.objects.filter(run__in=counts_for).exclude(scenario=None)
+    if only:
+        names = [Q(layer=layer, name=name) for layer, _, name in (each.partition("/") for each in only)]
+        rows = rows.filter(measure__in=Measure.objects.filter(reduce(or_, names)).values("pk"))
     columns = ("measure__layer", "measure__name", "measure__unit", "measure__better")
-    rows = RunMeasure.objects.filter(run__in=(before.pk, after.pk)).exclude(scenario=None)
-    found: dict[tuple[str, str, str, str], dict[int, dict[str, Sample]]] = {}
+    found: _Samples = {}
     values = rows.values_list("run", "scenario__key", "n", "mean", "m2", *columns)
     for run, key, n, mean, m2, layer, name, unit, better in values:
-        sides: dict[int, dict[str, Sample]] = found.setdefault(
-            (layer, name, unit, better), {before.pk: {}, after.pk: {}}
-        )
-        sides[run][key] = Sample(n, mean, m2)
+        own = found.setdefault((layer, name, unit, better), {}).setdefault(counts_for[run], {})
+        sample = Sample(n, mean, m2)
+        own[key] = pooled(own[key], sample) if key in own else sample
+    return found
+
+
+def pooled(one: Sample, other: Sample) -> Sample:
+    """Return two samples of one scenario as one (Chan, Golub and LeVeque 1983)."""
+    n, apart = one.n + other.n, other.mean - one.mean
+    mean = one.mean + apart * other.n / n
+    return Sample(n, mean, one.m2 + other.m2 + apart**2 * one.n * other.n / n)
+
+
+def _measured(before: Run, after: Run, samples: _Samples) -> list[_Measured]:
+    """Return the measures that both runs have."""
     return [
-        _Measured(layer, name, rule_of(after.project, layer, name, unit, better), *sides.values())
-        for (layer, name, unit, better), sides in sorted(found.items())
-        if all(sides.values())
+        _Measured(
+            layer, name, rule_of(after.project, layer, name, unit, better), sides[before.pk], sides[after.pk]
+        )
+        for (layer, name, unit, better), sides in sorted(samples.items())
+        if before.pk in sides and after.pk in sides
     ]
 
 
@@ -207,3 +268,9 @@ def stored_changes(run: int) -> list[MeasureChange]:
     changes = [change_from_json(detail) for detail in rows if "measure" in detail]
     order = {name: place for place, name in enumerate(HEADLINE)}
     return sorted(changes, key=lambda each: (order.get(each.rule.name, len(order)), each.rule.name))
+
+
+def stored_scenario_changes(run: int) -> dict[str, MeasureChange]:
+    """Return the pass rate's stored changes by scenario key, of those that changed. One query."""
+    rows = Change.objects.filter(run=run).exclude(scenario=None).values_list("scenario__key", "detail")
+    return {key: change_from_json(detail) for key, detail in rows if "measure" in detail}

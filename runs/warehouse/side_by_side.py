@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from runs.models import Measure, Run, RunMeasure
 from runs.warehouse.comparison import passes
 
+MOST_COMPARED = 10
+"""The most runs of one comparison."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -28,7 +31,7 @@ class SideBySide:
 
 
 def side_by_side(runs: Sequence[Run]) -> SideBySide:
-    """Return the runs' rollups and passed scenarios. Two queries, and one for each run."""
+    """Return the runs' rollups and passed scenarios. One query, and one for each run."""
     passed = [passes(run.pk) for run in runs]
     keys = sorted({key for each in passed for key in each})
     return SideBySide(
@@ -37,10 +40,11 @@ def side_by_side(runs: Sequence[Run]) -> SideBySide:
 
 
 def measures_of(runs: Sequence[Run]) -> list[tuple[Measure, list[Cell | None]]]:
-    """Return every measure of the runs, with a cell per run. Two queries."""
-    cells: dict[int, dict[int, Cell]] = {}
-    rows = RunMeasure.objects.filter(run__in=runs, scenario=None)
-    for run, measure, n, mean, m2 in rows.values_list("run", "measure", "n", "mean", "m2"):
-        cells.setdefault(measure, {})[run] = Cell(n, mean, m2)
-    measures = Measure.objects.filter(pk__in=cells)
-    return [(measure, [cells[measure.pk].get(run.pk) for run in runs]) for measure in measures]
+    """Return every measure of the runs, with a cell per run. One query."""
+    cells: dict[Measure, dict[int, Cell]] = {}
+    rows = (
+        RunMeasure.objects.filter(run__in=runs, scenario=None).select_related("measure").order_by("measure")
+    )
+    for row in rows:
+        cells.setdefault(row.measure, {})[row.run_id] = Cell(row.n, row.mean, row.m2)
+    return [(measure, [own.get(run.pk) for run in runs]) for measure, own in cells.items()]

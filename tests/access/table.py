@@ -56,6 +56,9 @@ PAGES: dict[str, Page] = {
     "run-cancel": Page("/p/tools/runs/{run_id}/cancel/", "runner", "POST", answers=(302,)),
     "trial-detail": Page("/p/tools/trials/{trial_id}/", "viewer"),
     "trial-against": Page("/p/tools/trials/{trial_id}/against/{before_trial_id}/", "viewer"),
+    "trial-against-any": Page(
+        "/p/tools/trials/{trial_id}/against/?base={before_trial_id}", "viewer", answers=(302,)
+    ),
     "trial-transcript": Page("/p/tools/trials/{trial_id}/transcript/", "viewer"),
     "trial-artifact": Page("/p/tools/trials/{trial_id}/artifacts/{artifact}/", "author"),
     "trial-file": Page("/p/tools/trials/{trial_id}/files/0/", "author"),
@@ -74,6 +77,8 @@ PAGES: dict[str, Page] = {
     "alert-details": Page("/p/tools/regressions/{alert_id}/details/", "viewer"),
     "alert-markdown": Page("/p/tools/regressions/{alert_id}/markdown/", "viewer"),
     "compare": Page("/p/tools/compare/?runs={before_id},{run_id}", "viewer"),
+    "compare-help": Page("/p/tools/compare/help/", "viewer", "POST", answers=(302,)),
+    "compare-more": Page("/p/tools/compare/more/?runs={before_id},{run_id}", "runner"),
     "project-settings": Page("/p/tools/settings/", "viewer"),
     "member-add": Page("/p/tools/settings/members/", "admin", "POST", answers=(422,)),
     "member-role": Page("/p/tools/settings/members/{member_id}/role/", "admin", "POST", answers=(422,)),

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import fairness, formats, pages, search, soak, transcripts, trials, workers
+from tests.bench import comparing, fairness, formats, pages, search, soak, transcripts, trials, workers
 from tests.bench.figures import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "endpoint": formats.endpoint,
     "pages": pages.pages,
     "search": search.search,
+    "comparing": comparing.comparing,
     "soak": soak.soak,
 }
 LONG = frozenset({"search", "soak"})

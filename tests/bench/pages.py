@@ -28,7 +28,7 @@ REQUESTS = 100
 WARM_UP = 20
 FORMS = "32CharactersThatEveryBrowserSend"
 """The cookie of forms, which a browser has from the first page on."""
-PROCESS_MB, TIER_MB = 110.0, 250.0
+PROCESS_MB, TIER_MB, COMPARING_MB = 110.0, 250.0, 210.0
 FLAT = 1.3
 
 PAGES: dict[str, tuple[str, float, str]] = {
@@ -46,6 +46,11 @@ PAGES: dict[str, tuple[str, float, str]] = {
     "trends": ("/p/demo-data/trends/", 25.0, "promptfoo 1.3 (values alone, as JSON)"),
 }
 """Address, target of the median in milliseconds, and what peers were measured at for the same task."""
+COMPARISONS: dict[str, tuple[str, float, str]] = {
+    "compare two runs": ("/p/demo-data/compare/?runs={before},{run}", 25.0, "-"),
+    "compare four runs": ("/p/demo-data/compare/?runs={several}", 25.0, "-"),
+}
+"""Pages whose tests need scipy, which a web process loads with the first of them."""
 
 _PREPARE = """
 from importlib import import_module
@@ -64,7 +69,9 @@ session.save()
 run = Run.objects.filter(project=project).order_by("-pk")[3]
 trial = Trial.objects.filter(run=run, outcome="fail").first() or Trial.objects.filter(run=run).first()
 token = ApiToken.issue(project, user, name="bench", role="viewer")[1]
-print(session.session_key, token, run.pk, trial.pk)
+alike = Run.objects.filter(suite=run.suite, target=run.target, pk__lt=run.pk).order_by("-pk")
+alike = list(alike.exclude(pk=run.baseline_id).values_list("pk", flat=True)[:3])
+print(session.session_key, token, run.pk, trial.pk, alike[0], ",".join(map(str, [*alike[::-1], run.pk])))
 """
 
 
@@ -76,6 +83,10 @@ class Visitor:
     token: str
     run: str
     trial: str
+    before: str
+    """An earlier run of the same suite and target that is not its baseline."""
+    several: str
+    """Four such runs."""
 
     def milliseconds(self, address: str) -> float:
         """Return the server's time for one page. Raises `RuntimeError` for any answer but 200."""
@@ -84,7 +95,7 @@ class Visitor:
             "Cookie": f"sessionid={self.session}; csrftoken={FORMS}",
             "Authorization": f"Bearer {self.token}",
         }
-        connection.request("GET", address.format(run=self.run, trial=self.trial), headers=headers)
+        connection.request("GET", address.format(**vars(self)), headers=headers)
         response = connection.getresponse()
         response.read()
         if response.status != 200:
@@ -158,12 +169,14 @@ def _times(visitor: Visitor, address: str) -> list[float]:
     return [visitor.milliseconds(address) for _ in range(REQUESTS)]
 
 
-def _measured(data: Path, env: dict[str, str]) -> tuple[dict[str, list[float]], list[float]]:
-    """Return the times of every page and the megabytes of each web process after them."""
+def _measured(data: Path, env: dict[str, str]) -> tuple[dict[str, list[float]], list[float], list[float]]:
+    """Return the times of every page, and the megabytes of each web process before and after comparisons."""
     visitor = signed_in(data, env)
     with served(data, env) as processes:
         times = {name: _times(visitor, address) for name, (address, _, _) in PAGES.items()}
-        return times, [resident_mb(pid) for pid in processes]
+        memory = [resident_mb(pid) for pid in processes]
+        times |= {name: _times(visitor, address) for name, (address, _, _) in COMPARISONS.items()}
+        return times, memory, [resident_mb(pid) for pid in processes]
 
 
 def pages() -> Iterator[Figure]:
@@ -178,13 +191,14 @@ def pages() -> Iterator[Figure]:
 
 def _on(vendor: str, database: Callable[[str], str]) -> Iterator[Figure]:
     with history("large", 1000, 100, database("large")) as (data, env):
-        times, memory = _measured(data, env)
+        times, memory, comparing = _measured(data, env)
     for name, found in times.items():
-        _, target, peers = PAGES[name]
+        _, target, peers = (PAGES | COMPARISONS)[name]
         yield Figure(f"{vendor}: {name}, p50 (peers: {peers})", median(found), "ms", target)
         yield Figure(f"{vendor}: {name}, p95 over p50", quantiles(found, n=20)[-1] / median(found), "×", 2.0)
     yield Figure(f"{vendor}: a web process (peers: promptfoo 1375)", max(memory), "MB", PROCESS_MB)
     yield Figure(f"{vendor}: the web tier (peers: phoenix 499, mlflow 2919)", sum(memory), "MB", TIER_MB)
+    yield Figure(f"{vendor}: a web process that has compared runs", max(comparing), "MB", COMPARING_MB)
     yield from _flat(vendor, database)
 
 
@@ -193,9 +207,9 @@ def _flat(vendor: str, database: Callable[[str], str]) -> Iterator[Figure]:
     medians = []
     for name, runs in (("few", 1000), ("many", 10_000)):
         with history(name, runs, 10, database(name)) as (data, env):
-            times, _ = _measured(data, env)
+            times, _, _ = _measured(data, env)
         medians.append({page: median(found) for page, found in times.items()})
-    for page in PAGES:
+    for page in PAGES | COMPARISONS:
         yield Figure(
             f"{vendor}: {page}, 10,000 runs over 1,000", medians[1][page] / medians[0][page], "×", FLAT
         )

@@ -1,4 +1,4 @@
-"""`compare_runs`: compare two runs."""
+"""The page that compares two runs."""
 
 from __future__ import annotations
 
@@ -62,11 +62,12 @@ def test_chips_count_scenarios_and_narrow_them_by_the_address(signed_in, version
     client = signed_in("viewer")
     chips = compared(client, base, new).context["facets"].chips
     assert [(chip.name, chip.n) for chip in chips] == [
-        ("", 3), ("differing", 2), ("regressed", 1), ("improved", 1), ("same", 1),
+        ("differing", 2), ("regressed", 1), ("improved", 1), ("same", 1), ("all", 3),
     ]  # fmt: skip
     assert narrowed(client, base, new, "differing")[0] == ["export", "list"]
     assert narrowed(client, base, new, "regressed")[0] == ["export"]
     assert narrowed(client, base, new, "same")[0] == ["create"]
+    assert narrowed(client, base, new, "all")[0] == ["export", "list", "create"]
     assert narrowed(client, base, removed, "removed")[0] == ["list"]
     assert narrowed(client, removed, base, "incomparable")[0] == ["list"]
 
@@ -91,7 +92,23 @@ def test_a_chip_without_scenarios_leads_back_to_all(signed_in, version):
     base, new = ran(version), ran(version)
     keys, text = narrowed(signed_in(), base, new, "regressed")
     assert keys == []
-    assert parse(text).link("Show all 3").address == f"?runs={base.pk},{new.pk}#scenarios"
+    assert parse(text).link("Show all 3").address == f"?runs={base.pk},{new.pk}&show=all#scenarios"
+
+
+def test_only_what_differs_is_listed_unless_all_is_chosen(signed_in, version):
+    base, new = ran(version), ran(version, "export")
+    client = signed_in()
+    assert [each.key for each in compared(client, base, new).context["scenarios"]] == ["export"]
+    same = parse(compared(client, base, ran(version)))
+    assert "No scenario differs" in same
+    assert same.link("Show all 3").address.endswith("&show=all#scenarios")
+
+
+def test_the_chips_of_the_header_narrow_the_list(signed_in, version):
+    base, new = ran(version, "list"), ran(version, "export")
+    (chips,) = parse(compared(signed_in(), base, new)).all('[aria-label="Scenarios by change"]')
+    assert [each.text for each in chips.all("a")] == ["▼ Regressed 1", "▲ Improved 1", "= Same 1"]
+    assert chips.all("a")[0].address == f"?runs={base.pk},{new.pk}&show=regressed#scenarios"
 
 
 def test_a_chip_that_does_not_exist_shows_all(signed_in, version):
@@ -99,22 +116,24 @@ def test_a_chip_that_does_not_exist_shows_all(signed_in, version):
     keys, text = narrowed(signed_in(), base, new, "%3Cb%3E")
     assert len(keys) == 3
     (chosen,) = parse(text).all("#scenarios a[aria-current]")
-    assert (chosen.text, chosen.address.endswith("&show=#scenarios")) == ("All 3", True)
+    assert (chosen.text, chosen.address.endswith("&show=all#scenarios")) == ("All 3", True)
 
 
 def test_a_chip_swaps_the_scenarios_only(signed_in, version):
     base, new = ran(version), ran(version, "export")
-    keys, text = narrowed(signed_in(), base, new, "regressed", HTTP_HX_REQUEST="true")
+    asked = {"HTTP_HX_REQUEST": "true", "HTTP_HX_TARGET": "scenarios"}
+    keys, text = narrowed(signed_in(), base, new, "regressed", **asked)
     assert keys == ["export"]
     assert "<html" not in text
     assert parse(text).headings == ["Scenarios"]
 
 
-def test_a_scenario_that_only_the_base_has_leads_there(signed_in, version):
+def test_a_scenario_that_only_the_base_has_lists_its_trials(signed_in, version):
     base, new = ran(version), ran(version, keys=("create",))
-    text = parse(compared(signed_in(), base, new))
-    assert text.link("list").address.endswith(f"/runs/{base.pk}/?open=list#trials")
-    assert text.link("create").address.endswith(f"/runs/{new.pk}/?open=create#trials")
+    text = parse(signed_in().get(f"{ADDRESS}?runs={base.pk},{new.pk}&open=list"))
+    assert "Only one of the runs has trials of this scenario" in text
+    trial = base.trial_set.get(scenario__key="list")
+    assert text.link("trial 1").address.endswith(f"/trials/{trial.pk}/")
 
 
 def test_measures_have_base_new_difference_and_n(signed_in, version):
@@ -123,8 +142,8 @@ def test_measures_have_base_new_difference_and_n(signed_in, version):
     (row,) = [row for row in response.context["compared"].measures if str(row.measure) == "trial/pass"]
     assert (row.base, round(row.new, 3), row.change.change.scenarios) == (1.0, 0.667, 3)
     row = parse(response).table("Measures").row("Pass rate")
-    cells = [row.cell(each).text for each in ("Base", "New", "Difference", "Status", "n")]
-    assert cells == ["100 %", "67 %", "−33.3 points", "too little data", "3 3 / 3"]
+    cells = [row.cell(each).text for each in ("Base", "Sign", "New", "Difference", "Status", "n", "Trials")]
+    assert cells == ["100 %", ">", "67 %", "−33.3 points", "too little data noise", "3", "3 / 3"]
 
 
 def test_a_verdict_is_above_the_measures(signed_in, version):
@@ -154,7 +173,7 @@ def test_scenarios_that_changed_take_no_part_in_a_mean(signed_in, version):
     Run.objects.filter(pk=new.pk).update(suite_version=later)
     assert entry.scenario_version.task_hash
     row = parse(compared(signed_in(), base, new)).table("Measures").row("Pass rate")
-    assert (row.cell("New").text, row.cell("n").text) == ("100 %", "2 2 / 2")
+    assert [row.cell(each).text for each in ("New", "n", "Trials")] == ["100 %", "2", "2 / 2"]
 
 
 def test_expert_columns_are_shown_on_demand(signed_in, version):
@@ -166,6 +185,40 @@ def test_expert_columns_are_shown_on_demand(signed_in, version):
     assert (row.cell("p").text, row.cell("p corrected").text) == ("0.002", "0.002")
     assert row.cell("Cliff's delta").text == "−0.33"
     assert row.cell("Test").text == "permutation of trials within each scenario"
+    assert row.cell("95 % interval").text.startswith("−")
+
+
+def test_a_measure_opens_with_its_scenarios_worst_first(signed_in, version):
+    base, new = ran(version, "list", trials=2), ran(version, "export", trials=2)
+    client = signed_in()
+    address = parse(compared(client, base, new)).table("Measures").link("Pass rate").address
+    text = parse(client.get(f"{ADDRESS}{address.split('#')[0]}"))
+    rows = text.all('[aria-label="Pass rate by scenario"] tbody tr')
+    assert [row.text for row in rows] == [
+        "export 100 % 0 % 2 / 2", "create 100 % 100 % 2 / 2", "list 0 % 100 % 2 / 2",
+    ]  # fmt: skip
+    for unknown in ("nothing", "trial/nothing", "/"):
+        assert client.get(f"{ADDRESS}?runs={base.pk},{new.pk}&measure={unknown}").status_code == 200
+
+
+def test_how_to_read_it_is_open_until_it_is_dismissed(signed_in, version):
+    base, new = ran(version), ran(version)
+    client = signed_in("viewer")
+    text = parse(compared(client, base, new))
+    assert text.all("details.help")[0].get("open") is not None
+    assert text.button("Got it, don't open again")
+    answer = client.post(f"{ADDRESS}help/", {"runs": f"{base.pk},{new.pk}"})
+    assert answer.url == f"{ADDRESS}?runs={base.pk},{new.pk}"
+    again = parse(compared(client, base, new))
+    assert again.all("details.help")[0].get("open") is None
+    assert "Got it" not in again
+
+
+def test_a_scenario_of_few_trials_is_tagged_as_noise(signed_in, version):
+    few = parse(compared(signed_in(), ran(version), ran(version, "export")))
+    assert few.table("Scenarios").row("export").cell("Status").text == "▼ regressed noise"
+    many = parse(compared(signed_in(), ran(version, trials=9), ran(version, "export", trials=9)))
+    assert many.table("Scenarios").row("export").cell("Status").text == "▼ regressed"
 
 
 def test_a_stored_comparison_is_not_computed_again(signed_in, version):
@@ -272,7 +325,7 @@ def test_scenarios_with_changed_gates_are_not_comparable(signed_in, version):
     SuiteEntry.objects.create(suite_version=version, scenario_version=other, position=9)
     trial.scenario_version = other
     trial.save()
-    response = compared(signed_in(), base, new)
+    response = signed_in().get(f"{ADDRESS}?runs={base.pk},{new.pk}&show=all")
     found = response.context["compared"]
     assert (found.comparable, found.one_sided) == (1, 1)
     assert [(each.key, each.changed) for each in found.changed] == [("export", ("gates",))]
@@ -289,17 +342,30 @@ def test_selected_runs_are_compared_older_first(signed_in, version):
 
 
 def test_choosing_no_runs_asks_for_two(signed_in):
-    assert "Select two runs in the list" in parse(signed_in().get(ADDRESS))
+    assert "Select the runs in the list" in parse(signed_in().get(ADDRESS))
 
 
 @pytest.mark.parametrize(
-    "asked", ["{base}", "{base},{base}", "{base},x", "{base},{new},{new}", "{base},999999"]
+    ("asked", "sentence"),
+    [
+        ("{base}", "Run {base} needs another run to be compared with."),
+        ("{base},{base}", "Run {base} needs another run to be compared with."),
+        ("{base},x", "“x” is not a run number."),
+        ("{base},999999", "There is no run 999999 in this project."),
+        (",".join(map(str, range(1, 12))), "You can compare at most 10 runs; 11 are selected."),
+    ],
 )
-def test_anything_but_two_runs_is_refused(signed_in, version, asked):
-    base, new = ran(version), ran(version)
-    response = signed_in().get(ADDRESS + "?runs=" + asked.format(base=base.pk, new=new.pk))
+def test_anything_but_two_to_ten_runs_is_refused(signed_in, version, asked, sentence):
+    base = ran(version)
+    response = signed_in().get(ADDRESS + "?runs=" + asked.format(base=base.pk))
     assert response.status_code == 404
-    assert "doesn't name two runs of this project" in parse(response)
+    assert sentence.format(base=base.pk) in parse(response)
+
+
+def test_a_run_is_added_by_its_number(signed_in, version):
+    base, new, third = ran(version), ran(version), ran(version)
+    response = signed_in().get(f"{ADDRESS}?runs={base.pk},{new.pk}&add={third.pk}")
+    assert response.url == f"{ADDRESS}?runs={base.pk},{new.pk},{third.pk}"
 
 
 def test_another_projects_run_is_not_compared(signed_in, version):
@@ -310,6 +376,6 @@ def test_another_projects_run_is_not_compared(signed_in, version):
 def test_it_makes_as_many_queries_for_many_scenarios(signed_in, version, django_assert_max_num_queries):
     base, new = ran(version), ran(version)
     client = signed_in()
-    # Session, user, access, the runs, three of the comparison, the menu's projects, the untriaged.
-    with django_assert_max_num_queries(9):
+    # Session and user, the runs, further trials, samples, trials, judges, measures (2), menus.
+    with django_assert_max_num_queries(12):
         compared(client, base, new)

@@ -1,9 +1,10 @@
-"""Compare two runs."""
+"""Compare runs with the first one."""
 
 from __future__ import annotations
 
 import io
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -17,9 +18,12 @@ from runs.models import Run
 from runs.reports.files import write_summary
 from runs.reports.regression_rule import RULES, has_regressed
 from runs.reports.summary_markdown import comparison_summary
+from runs.warehouse.compared_with_first import ComparedRun, compared_with_first
 from runs.warehouse.comparison import comparison_between
-from runs.warehouse.measure_changes import RunComparison, change_json, compare_run_measures
+from runs.warehouse.first_divergences import divergences_json
+from runs.warehouse.measure_changes import RunComparison, change_json
 from runs.warehouse.measures import label_of_key
+from runs.warehouse.side_by_side import MOST_COMPARED
 from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result, add_summary_argument
 
 WIDTH = 120
@@ -33,9 +37,10 @@ FLIPS = {
 
 
 class Command(EvalhubCommand):
-    help = "Compare run B with run A, measure by measure. Exits with 3 if B regressed."
+    help = "Compare run B, and further runs, with run A, measure by measure. Exits with 3 if one regressed."
     examples = (
         "11 12",
+        "11 12 13 14",
         "11 12 --json",
         "11 12 --summary-file -",
     )
@@ -43,7 +48,13 @@ class Command(EvalhubCommand):
     def arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("a", type=int, metavar="A", help="run to compare with, such as a baseline")
         parser.add_argument("b", type=int, metavar="B", help="newer run")
+        parser.add_argument(
+            "others", type=int, metavar="C", nargs="*", help=f"more runs, up to {MOST_COMPARED} in all"
+        )
         add_summary_argument(parser)
+        parser.add_argument(
+            "--no-fresh", action="store_true", help="leave out the further trials run for a comparison"
+        )
         parser.add_argument(
             "--regression-rule",
             choices=RULES,
@@ -52,36 +63,62 @@ class Command(EvalhubCommand):
         )
 
     def work(self, options: dict[str, Any]) -> Result:
-        before, after = _run(options["a"]), _run(options["b"])
+        keys = list(dict.fromkeys([options["a"], options["b"], *options["others"]]))
+        if len(keys) > MOST_COMPARED:
+            raise Refused(
+                f"You can compare at most {MOST_COMPARED} runs at once; {len(keys)} are given.",
+                id="compare/too-many",
+            )
+        before, *later = [_run(key) for key in keys] if len(keys) > 1 else [_run(keys[0])] * 2
         if options["summary_file"]:
-            _write_summary(options["summary_file"], before, after)
-        compared = compare_run_measures(before, after)
-        changes = comparison_between(before, after)
-        document = {
-            "before": before.pk,
-            "after": after.pk,
-            "format": after.suite.format,
-            "verdict": compared.verdict.value,
-            "scenarios": compared.common,
-            "comparable": compared.comparable,
-            "measures": [change_json(each) for each in (*compared.headline, *compared.others)],
-            "regressions": list(changes.regressions),
-            "new_passes": list(changes.new_passes),
-            "added": list(changes.added),
-            "removed": list(changes.removed),
-            "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
-        }
-        regressed = has_regressed(document, options["regression_rule"])
-        return Result(_text(compared, document), document, REGRESSED if regressed else 0)
+            _write_summary(options["summary_file"], before, later)
+        found = compared_with_first([before, *later], fresh=not options["no_fresh"])
+        documents = [_document(before, each) for each in found]
+        texts = [_text(each, own) for each, own in zip(found, documents, strict=True)]
+        regressed = any(has_regressed(each, options["regression_rule"]) for each in documents)
+        code = REGRESSED if regressed else 0
+        if len(documents) == 1:
+            return Result(texts[0], documents[0], code)
+        headed = [
+            f"Run {each.run.pk} against run {before.pk}\n{text}"
+            for each, text in zip(found, texts, strict=True)
+        ]
+        return Result("\n\n".join(headed), {"before": before.pk, "comparisons": documents}, code)
 
 
-def _text(compared: RunComparison, document: dict[str, Any]) -> str:
+def _document(before: Run, each: ComparedRun) -> dict[str, Any]:
+    compared = each.comparison
+    changes = comparison_between(before, each.run)
+    return {
+        "before": before.pk,
+        "after": each.run.pk,
+        "format": each.run.suite.format,
+        "verdict": compared.verdict.value,
+        "scenarios": compared.common,
+        "comparable": compared.comparable,
+        "measures": [change_json(change) for change in (*compared.headline, *compared.others)],
+        "regressions": list(changes.regressions),
+        "new_passes": list(changes.new_passes),
+        "added": list(changes.added),
+        "removed": list(changes.removed),
+        "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
+        "pooled": list(each.pooled),
+        "first_divergences": divergences_json(each.divergences),
+    }
+
+
+def _text(each: ComparedRun, document: dict[str, Any]) -> str:
+    compared = each.comparison
     lines = [f"{compared.verdict.label}: {compared.comparable} of {compared.common} scenarios comparable."]
     if compared.pass_rate:
         lines.append(verdict_sentences.explanation(_deciding(compared)))
     if changed := named({key: tuple(why) for key, why in document["not_comparable"].items()}):
         lines.append(changed)
     lines += [f"{word}: {', '.join(document[name])}" for name, word in FLIPS.items() if document[name]]
+    if each.divergences.sentence:
+        lines.append(each.divergences.sentence)
+    if each.pooled:
+        lines.append(f"With further trials of runs {', '.join(map(str, each.pooled))}.")
     measures = [*compared.headline, *compared.others]
     return "\n".join(lines) + ("\n\n" + _table(measures) if measures else "")
 
@@ -116,14 +153,14 @@ def _number(value: float | None) -> str:
 
 def _run(pk: int) -> Run:
     # One query a run: with several numbers in one, SQLite fails on those beyond 64 bits.
-    run = Run.objects.select_related("project", "suite").filter(pk=pk).first()
+    run = Run.objects.select_related("project", "suite", "guidance").filter(pk=pk).first()
     if run is None:
         raise Refused(f"There is no run {pk}. The runs page lists all runs.", id="run/unknown")
     return run
 
 
-def _write_summary(place: str, before: Run, after: Run) -> None:
+def _write_summary(place: str, before: Run, later: Sequence[Run]) -> None:
     try:
-        write_summary(place, [comparison_summary(before, after)])
+        write_summary(place, [comparison_summary(before, after) for after in later])
     except NotWritable as error:
         raise Refused(str(error), id=error.id) from error

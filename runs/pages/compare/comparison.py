@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalhub.teams.models import Project
-from evalhub.web.paging import key_of
-from evaluators.comparability import Reasons, Standard, outcome_parts, sentence
-from evaluators.regression import MeasureChange
-from runs.models import Measure, Run, TargetVersion, Trial
-from runs.models.trial import TrialState
+from evaluators.comparability import sentence
+from evaluators.regression import MeasureChange, MeasureRule, Sample
+from runs.models import Measure, Run
 from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
+from runs.pages.compare.compared_scenarios import ORDER, ComparedScenario, changed_parts, sides_of
 from runs.warehouse.differences import Difference, definition_differences, fingerprint_rows
-from runs.warehouse.measure_changes import HEADLINE, PASS, compare_run_measures, stored_changes
+from runs.warehouse.first_divergences import FirstDivergences, first_divergences
+from runs.warehouse.fresh_trials import FreshRun, pool_of
+from runs.warehouse.measure_changes import (
+    HEADLINE,
+    PASS,
+    Pool,
+    compare_pools,
+    stored_changes,
+    stored_scenario_changes,
+)
 from runs.warehouse.measures import label_of
-from runs.warehouse.rates import Rate
-from runs.warehouse.run_list import runs_of
 from runs.warehouse.side_by_side import measures_of
-from scenarios.differences import PARTS, standard
+
+
+@dataclass(frozen=True)
+class ScenarioValue:
+    """A measure of one scenario in both runs."""
+
+    key: str
+    base: Sample
+    new: Sample
+
+    @property
+    def difference(self) -> float:
+        return self.new.mean - self.base.mean
 
 
 @dataclass(frozen=True)
@@ -42,51 +59,19 @@ class MeasureRow:
         """Return whether values are percentages."""
         return str(self.measure) == PASS
 
-
-@dataclass(frozen=True)
-class ComparedScenario:
-    """A scenario in both runs, or in one."""
-
-    key: str
-    base: tuple[str, ...]
-    new: tuple[str, ...]
-    changed: Reasons
+    @property
+    def sign(self) -> str:
+        """Return how the base relates to the new value; empty if one is not measured."""
+        if self.base is None or self.new is None:
+            return ""
+        return "=" if self.base == self.new else "<" if self.base < self.new else ">"
 
     @property
-    def rates(self) -> tuple[Rate, Rate]:
-        return _rate(self.base), _rate(self.new)
-
-    @property
-    def verdict(self) -> str:
-        """Return the change by counts; `unmeasured` if a side has only errors, `incomparable` if it changed."""
-        before, after = self.rates
-        if not self.base or not self.new:
-            return "removed" if self.base else "added"
-        if self.changed:
-            return "incomparable"
-        if not before.n or not after.n:
-            return "unmeasured"
-        if before.share == after.share:
-            return "same"
-        return "regressed" if after.share < before.share else "improved"
-
-    @property
-    def is_comparable(self) -> bool:
-        """Return whether both runs have it with the same task, gates, judge and rubric."""
-        return bool(self.base and self.new and not self.changed)
-
-    @property
-    def points(self) -> float:
-        """Return the absolute difference of the pass rates in percentage points."""
-        before, after = self.rates
-        return abs(after.share - before.share) * 100
-
-
-def _rate(outcomes: tuple[str, ...]) -> Rate:
-    return Rate(outcomes.count("pass"), outcomes.count("pass") + outcomes.count("fail"))
-
-
-ORDER = ("regressed", "improved", "unmeasured", "incomparable", "added", "removed", "same")
+    def is_noise(self) -> bool:
+        """Return whether chance alone explains the difference."""
+        return bool(
+            self.change and self.change.change.effect and self.change.verdict in ("no_evidence", "too_little")
+        )
 
 
 @dataclass(frozen=True)
@@ -100,6 +85,8 @@ class ComparedRuns:
     scenarios: list[ComparedScenario]
     verdict: ShownVerdict | None
     """None where no scenario can be compared."""
+    divergences: FirstDivergences = field(default_factory=FirstDivergences)
+    pools: tuple[Pool, ...] = ()
 
     @property
     def headline(self) -> list[MeasureRow]:
@@ -133,37 +120,71 @@ class ComparedRuns:
         return sum(not (each.base and each.new) for each in self.scenarios)
 
 
-def two_runs(project: Project, numbers: str) -> tuple[Run, Run] | None:
-    """Return the two runs of a comma-separated pair of numbers; None unless both exist and differ."""
-    keys = [key_of(word.strip()) for word in numbers.split(",")]
-    by_key = {run.pk: run for run in runs_of(project).defer(None).filter(pk__in=[key for key in keys if key])}
-    runs = [by_key[key] for key in keys if key in by_key]
-    return (runs[0], runs[1]) if len(keys) == len(runs) == 2 and runs[0] != runs[1] else None
+def _worse_first(rule: MeasureRule, value: ScenarioValue) -> float:
+    return -value.difference if rule.better == "lower" else value.difference
 
 
-def compare_runs(base: Run, new: Run) -> ComparedRuns:
+def scenario_values(pools: Sequence[Pool], measure: str) -> list[ScenarioValue]:
+    """Return a measure's values by scenario, the worst change first; none if it isn't compared. One to three queries."""
+    layer, _, name = measure.partition("/")
+    if len(pools) != 2 or not (layer and name):
+        return []
+    (compared,) = compare_pools(pools[0], pools[1:], [measure])
+    if measure not in compared.samples:
+        return []
+    rule, before, after = compared.samples[measure]
+    values = [ScenarioValue(key, before[key], after[key]) for key in after if key in before]
+    return sorted(values, key=lambda each: _worse_first(rule, each))
+
+
+def compare_runs(base: Run, new: Run, fresh: Sequence[FreshRun] = ()) -> ComparedRuns:
     """Return two runs side by side, differences first.
 
-    Five queries where the newer one's baseline is the other; five more to compare other runs, one if their target
-    was edited.
+    Six queries; up to two more where the runs' suite versions differ.
     """
-    changes = _changes(base, new)
-    measures = _measures(base, new, changes)
-    trials = _trials(base, new)
-    before, after = trials[base.pk], trials[new.pk]
-    scenarios = [_compared(key, before.get(key), after.get(key)) for key in dict.fromkeys([*after, *before])]
+    pools = tuple(pool_of(run, fresh) for run in (base, new))
+    changes, by_key = _stored(pools) or _computed(pools)
+    counted = {key: each.run.pk for each in pools for key in each.keys}
+    sides = sides_of(counted)
+    before, after = sides[base.pk], sides[new.pk]
+    scenarios = [
+        ComparedScenario(
+            key,
+            tuple(before[key].trials) if key in before else (),
+            tuple(after[key].trials) if key in after else (),
+            changed_parts(before.get(key), after.get(key)),
+            by_key.get(key),
+        )
+        for key in dict.fromkeys([*after, *before])
+    ]
+    divergences = first_divergences(
+        list(counted), {each.key: (each.base, each.new) for each in scenarios if each.is_comparable}
+    )
+    scenarios = [replace(each, diverging=divergences.scenarios.get(each.key)) for each in scenarios]
     scenarios.sort(key=lambda each: (ORDER.index(each.verdict), -each.points))
     fingerprint = [*edited(base, new), *fingerprint_rows(base, new)]
-    return ComparedRuns(base, new, fingerprint, measures, scenarios, shown_verdict(changes))
+    return ComparedRuns(
+        *(base, new, fingerprint, _measures(base, new, changes), scenarios, shown_verdict(changes)),
+        *(divergences, pools),
+    )
 
 
-def _changes(base: Run, new: Run) -> list[MeasureChange]:
-    """Return each measure's change: as stored when the newer run closed, else computed."""
-    stored = stored_changes(new.pk) if new.baseline_id == base.pk else []
-    if stored:
-        return stored
-    compared = compare_run_measures(base, new)
-    return [*compared.headline, *compared.others]
+Changes = tuple[Sequence[MeasureChange], Mapping[str, MeasureChange]]
+"""The measures' changes, headline first, and the pass rate's by scenario."""
+
+
+def _stored(pools: Sequence[Pool]) -> Changes | None:
+    """Return what was stored when the newer run closed; None unless the other is its baseline and nothing is pooled."""
+    base, new = pools
+    if new.run.baseline_id != base.run.pk or base.also or new.also:
+        return None
+    stored = stored_changes(new.run.pk)
+    return (stored, stored_scenario_changes(new.run.pk)) if stored else None
+
+
+def _computed(pools: Sequence[Pool]) -> Changes:
+    (compared,) = compare_pools(pools[0], pools[1:])
+    return [*compared.headline, *compared.others], compared.scenarios
 
 
 def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[MeasureRow]:
@@ -178,44 +199,16 @@ def _measures(base: Run, new: Run, changes: Sequence[MeasureChange]) -> list[Mea
     return sorted(rows, key=lambda row: (row.measure.layer != "trial", row.measure.name != "pass"))
 
 
-@dataclass
-class _Side:
-    """A scenario in one run."""
-
-    standard: Standard
-    outcomes: list[str] = field(default_factory=list)
-
-
-def _trials(*runs: Run) -> dict[int, dict[str, _Side]]:
-    """Return the scenarios of each run that have a finished trial, in the order of the suite."""
-    columns = (f"scenario_version__{name}" for name in PARTS)
-    rows = Trial.objects.filter(run__in=runs, state=TrialState.FINISHED).order_by("position")
-    sides: dict[int, dict[str, _Side]] = {run.pk: {} for run in runs}
-    for run, key, outcome, *hashes in rows.values_list("run", "scenario__key", "outcome", *columns):
-        sides[run].setdefault(key, _Side(standard(hashes))).outcomes.append(outcome)
-    return sides
-
-
-def _compared(key: str, before: _Side | None, after: _Side | None) -> ComparedScenario:
-    return ComparedScenario(
-        key,
-        tuple(before.outcomes) if before else (),
-        tuple(after.outcomes) if after else (),
-        outcome_parts(before.standard, after.standard) if before and after else (),
-    )
-
-
 def edited(base: Run, new: Run) -> list[Difference]:
-    """Return the edits of the runs' target and judges. One query, two if the target was edited."""
+    """Return the edits of the runs' target and judges. One query; expects their target versions to be loaded."""
     return [*_in_target(base, new), *_in_judges(base, new)]
 
 
 def _in_target(base: Run, new: Run) -> list[Difference]:
-    before, after = base.target_version_id, new.target_version_id
+    before, after = base.target_version, new.target_version
     if base.target_id != new.target_id or before is None or after is None or before == after:
         return []
-    definitions = dict(TargetVersion.objects.filter(pk__in=(before, after)).values_list("pk", "definition"))
-    return definition_differences("Target's", definitions[before], definitions[after])
+    return definition_differences("Target's", before.definition, after.definition)
 
 
 def _in_judges(base: Run, new: Run) -> list[Difference]:

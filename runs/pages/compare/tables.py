@@ -1,11 +1,14 @@
-"""The tables of the comparison page as CSV."""
+"""The tables of the comparison pages as CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from evalhub.web.csv_export import Cell, Table
-from runs.pages.compare.comparison import ComparedRuns, ComparedScenario, MeasureRow
+from runs.pages.compare.compared_scenarios import ComparedScenario
+from runs.pages.compare.comparison import ComparedRuns, MeasureRow
+from runs.pages.compare.matrix import Matrix
+from runs.warehouse.rates import Rate
 
 MEASURE_COLUMNS = (
     *("measure", "unit", "base", "new", "difference", "low_95", "high_95", "scale", "verdict", "magnitude"),
@@ -34,7 +37,7 @@ def _measure(row: MeasureRow) -> tuple[Cell, ...]:
 
 SCENARIO_COLUMNS = (
     *("scenario", "base_passed", "base_failed", "base_errors", "new_passed", "new_failed", "new_errors"),
-    *("difference", "change", "comparable", "changed"),
+    *("difference", "change", "comparable", "changed", "noise", "first_difference"),
 )
 
 
@@ -46,9 +49,43 @@ def scenario_table(compared: ComparedRuns, scenarios: Iterable[ComparedScenario]
 def _scenario(each: ComparedScenario) -> tuple[Cell, ...]:
     before, after = each.rates
     difference = after.share - before.share if each.is_comparable and before.n and after.n else None
-    sides = [side.count(word) for side in (each.base, each.new) for word in ("pass", "fail", "error")]
-    return (each.key, *sides, difference, each.verdict, each.is_comparable, " ".join(each.changed))
+    sides = [side.count(word) for side in each.marks for word in ("pass", "fail", "error")]
+    apart = each.diverging.divergence if each.diverging else None
+    return (
+        *(each.key, *sides, difference, each.verdict, each.is_comparable, " ".join(each.changed)),
+        *(each.is_noise, apart.label if apart else None),
+    )
 
 
 def _name(compared: ComparedRuns) -> str:
     return f"runs-{compared.base.pk}-{compared.new.pk}"
+
+
+def matrix_table(matrix: Matrix) -> Table:
+    """Return the matrix's measures, one row for each run."""
+    header = ("measure", "unit", "run", "value", "difference", "low_95", "high_95", "scale", "verdict")
+    return Table("runs-measures", header, _matrix_rows(matrix))
+
+
+def _matrix_rows(matrix: Matrix) -> Iterator[tuple[Cell, ...]]:
+    for row in matrix.summary:
+        for column, cell in zip(matrix.columns, row.cells, strict=True):
+            change = cell.change.change if cell.change else None
+            found = (
+                (change.effect, change.lower, change.upper, change.rule.scale.value, change.verdict.value)
+                if change
+                else [None] * 5
+            )
+            yield (str(row.measure), row.measure.unit, column.run.pk, cell.value, *found)
+
+
+def case_table(matrix: Matrix) -> Table:
+    """Return the scenarios' trials by run; `change` is against the base, by counts."""
+    header = ("scenario", "run", "passed", "trials", "change")
+    rows = (
+        (row.key, column.run.pk, rate.passed, rate.n, cell.change or None)
+        for row in matrix.cases
+        for column, cell in zip(matrix.columns, row.cells, strict=True)
+        for rate in [cell.side.rate if cell.side else Rate(0, 0)]
+    )
+    return Table("runs-scenarios", header, rows)

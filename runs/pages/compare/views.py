@@ -1,84 +1,182 @@
-"""The view that compares two runs."""
+"""The views that compare two runs, or up to ten."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
-from django.http import HttpResponseBase
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table, wants_csv
-from evalhub.web.fragments import page_or_fragment
-from runs.pages.compare.comparison import ComparedScenario, compare_runs, two_runs
-from runs.pages.compare.tables import measure_table, scenario_table
-from runs.pages.run.scenarios import Chip, Facets
+from evalhub.web.paging import key_of
+from runs.pages.compare.chosen_runs import ChosenRuns, chosen_runs
+from runs.pages.compare.compared_scenarios import (
+    DIFFERING,
+    FACETS,
+    ComparedScenario,
+    compared_facets,
+    left_by,
+)
+from runs.pages.compare.comparison import ComparedRuns, compare_runs, scenario_values
+from runs.pages.compare.matrix import MOST_WITH_CASES, case_matrix, summary_matrix
+from runs.pages.compare.tables import case_table, matrix_table, measure_table, scenario_table
+from runs.pages.compare.text_differences import PARTS, differing_parts, text_differences
+from runs.pages.trial.side_by_side import TwoTrials, two_trials
+from runs.warehouse.differences import differing_values
+from runs.warehouse.fresh_trials import FreshRun, fresh_runs
+
+HELP_COOKIE = "compare_help"
+"""Set once somebody has dismissed how to read a comparison."""
+A_YEAR = 365 * 24 * 3600
 
 
 @require_safe
 @project_page()
 def compare(request: ProjectRequest) -> HttpResponseBase:
-    """Compare two runs; the list's check boxes send them as separate parameters."""
-    chosen = request.GET.getlist("runs")
-    if len(chosen) > 1:
-        # The older run is the base, whichever was ticked first.
-        ordered = sorted(chosen, key=lambda key: (len(key), key))
-        return redirect(f"{reverse('compare', args=[request.access.project.slug])}?runs={','.join(ordered)}")
-    numbers = chosen[0] if chosen else ""
-    runs = two_runs(request.access.project, numbers)
-    if runs is None:
-        return render(
-            request, "compare/choose_runs.html", {"numbers": numbers}, status=404 if numbers else 200
-        )
-    compared, show = compare_runs(*runs), request.GET.get("show", "")
-    shown = show if show in FACETS else ""
-    scenarios = left_by(compared.scenarios, shown)
+    """Compare runs with the first one; the list's check boxes send them as separate parameters."""
+    given = request.GET.getlist("runs")
+    if len(given) > 1:
+        # The oldest run is the base, whichever was ticked first.
+        return _to(request, sorted(given, key=lambda key: (len(key), key)))
+    if added := request.GET.get("add", "").strip():
+        return _to(request, [*given, added])
+    chosen = chosen_runs(request.access.project, given[0] if given else "")
+    if not chosen.runs:
+        status = 404 if chosen.problem else 200
+        return render(request, "compare/choose_runs.html", {"problem": chosen.problem}, status=status)
+    fresh = fresh_runs(chosen.runs)
+    if request.htmx and request.htmx.target == "fresh":
+        return _fresh(request, chosen, fresh)
+    counted = [] if request.GET.get("fresh") == "no" else fresh
+    context = {"chosen": chosen, "fresh": fresh, "pooled": any(each.is_pooled for each in counted)}
+    context["is_help_read"] = request.COOKIES.get(HELP_COOKIE) == "read"
+    several = _two_runs if len(chosen.runs) == 2 else _several_runs
+    return several(request, chosen, counted, context)
+
+
+def _to(request: ProjectRequest, numbers: list[str]) -> HttpResponse:
+    return redirect(f"{reverse('compare', args=[request.access.project.slug])}?runs={','.join(numbers)}")
+
+
+def _fresh(request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun]) -> HttpResponse:
+    """Show how far the further trials are; the whole page is loaded again with the last of them."""
+    response = render(request, "compare/_fresh.html", {"chosen": chosen, "fresh": fresh})
+    if not any(each.run.is_open for each in fresh):
+        response["HX-Refresh"] = "true"
+    return response
+
+
+def _two_runs(
+    request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun], context: dict[str, object]
+) -> HttpResponseBase:
+    base, new = chosen.runs
+    part = request.GET.get("part", "")
+    documents = text_differences(base, new, part) if part in PARTS else []
+    compared = compare_runs(base, new, fresh)
+    show = request.GET.get("show", DIFFERING)
+    scenarios = left_by(compared.scenarios, show)
     if wants_csv(request):
         tables = {
             "measures": lambda: measure_table(compared),
             "scenarios": lambda: scenario_table(compared, scenarios),
         }
         return chosen_table(request, tables)
-    context = {
+    opened = next((each for each in scenarios if each.key == request.GET.get("open")), None)
+    measure = request.GET.get("measure", "")
+    context |= {
         "compared": compared,
         "facets": compared_facets(compared.scenarios),
         "scenarios": scenarios,
-        "show": shown,
+        "show": show if show in FACETS else "all",
         "expert": request.GET.get("columns") == "expert",
+        "opened": opened,
+        "pair": _pair(request, compared, opened) if opened else None,
+        "measure": measure,
+        "values": scenario_values(compared.pools, measure) if measure else [],
+        "parts": differing_parts(base, new),
+        "part": part,
+        "documents": documents,
+        "may_run": request.access.may("run"),
     }
-    return page_or_fragment(request, "compare/compare.html", "compare/_scenarios.html", context)
+    fragments = {
+        "scenarios": "compare/_scenarios.html",
+        "measures": "compare/_measures.html",
+        "documents": "compare/_documents.html",
+    }
+    return _page(request, "compare/compare.html", fragments, context)
 
 
-Test = Callable[[ComparedScenario], bool]
-FACETS: dict[str, tuple[str, str, str, Test]] = {
-    "differing": (
-        "Changed",
-        "",
-        "",
-        lambda each: each.verdict not in ("same", "unmeasured", "incomparable"),
-    ),
-    "regressed": ("Worse", "▼", "worse", lambda each: each.verdict == "regressed"),
-    "improved": ("Better", "▲", "better", lambda each: each.verdict == "improved"),
-    "unmeasured": ("Errors only", "!", "caution", lambda each: each.verdict == "unmeasured"),
-    "added": ("Only in the new run", "", "", lambda each: each.verdict == "added"),
-    "removed": ("Only in the base", "", "", lambda each: each.verdict == "removed"),
-    "same": ("Same", "=", "muted", lambda each: each.verdict == "same"),
-    "incomparable": ("Not comparable", "!", "caution", lambda each: not each.is_comparable),
-}
+def _pair(request: ProjectRequest, compared: ComparedRuns, opened: ComparedScenario) -> TwoTrials | None:
+    """Return the two trials of the opened scenario that the address names, else the most telling ones."""
+    if not opened.base or not opened.new:
+        return None
+    asked = [key_of(word) for word in request.GET.get("pair", "").split(",")]
+    known = [{trial.pk for trial in side} for side in (opened.base, opened.new)]
+    if len(asked) == 2 and asked[0] in known[0] and asked[1] in known[1]:
+        return two_trials(request.access.project, asked[0] or 0, asked[1] or 0)
+    if opened.diverging:
+        return two_trials(request.access.project, opened.diverging.base, opened.diverging.new)
+    base, new = (
+        next((trial.pk for trial in side if trial.outcome == outcome), side[0].pk)
+        for side, outcome in ((opened.base, "pass"), (opened.new, "fail"))
+    )
+    return two_trials(request.access.project, base, new)
 
 
-def compared_facets(scenarios: list[ComparedScenario]) -> Facets:
-    """Return the chips with their numbers of scenarios, without empty ones."""
-    counted = [
-        Chip(name, label, sum(map(test, scenarios)), sign, look)
-        for name, (label, sign, look, test) in FACETS.items()
-    ]
-    whole = Chip("", "All", len(scenarios))
-    return Facets(len(scenarios), (whole, *(chip for chip in counted if chip.n)))
+def _several_runs(
+    request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun], context: dict[str, object]
+) -> HttpResponseBase:
+    has_cases = len(chosen.runs) <= MOST_WITH_CASES
+    asked = request.GET.get("layout", "") == "cases"
+    shows_cases = has_cases and asked
+    matrix = (case_matrix if shows_cases else summary_matrix)(chosen.runs, fresh)
+    if wants_csv(request):
+        table = case_table if shows_cases else matrix_table
+        return chosen_table(request, {"cases" if shows_cases else "measures": lambda: table(matrix)})
+    rows = [row for row in matrix.cases if row.differs or request.GET.get("show") == "all"]
+    context |= {
+        "matrix": matrix,
+        "rows": rows,
+        "fingerprints": differing_values(chosen.runs),
+        "differing": sum(row.differs for row in matrix.cases),
+        "shows_all": request.GET.get("show") == "all",
+        "shows_cases": shows_cases,
+        "has_cases": has_cases,
+        "is_too_wide": asked and not has_cases,
+        "most_with_cases": MOST_WITH_CASES,
+    }
+    return _page(request, "compare/matrix.html", {"matrix": "compare/_matrix.html"}, context)
 
 
-def left_by(scenarios: list[ComparedScenario], show: str) -> list[ComparedScenario]:
-    """Return a chip's scenarios; all for an unknown chip."""
-    return [each for each in scenarios if FACETS[show][3](each)] if show in FACETS else scenarios
+def _page(
+    request: ProjectRequest, page: str, fragments: Mapping[str, str], context: dict[str, object]
+) -> HttpResponse:
+    """Render the fragment that htmx asks for, else the page."""
+    target = request.htmx.target if request.htmx and not request.htmx.history_restore_request else None
+    response = render(request, fragments.get(target or "", page), context)
+    response["Vary"] = "HX-Request, HX-Target"
+    return response
+
+
+@require_POST
+@project_page()
+def compare_help(request: ProjectRequest) -> HttpResponse:
+    """Remember that somebody has read how to read a comparison."""
+    chosen = chosen_runs(request.access.project, request.POST.get("runs", ""))
+    response = _to(request, [str(run.pk) for run in chosen.runs])
+    _remember(request, response)
+    return response
+
+
+def _remember(request: HttpRequest, response: HttpResponse) -> None:
+    response.set_cookie(
+        *(HELP_COOKIE, "read"),
+        max_age=A_YEAR,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )

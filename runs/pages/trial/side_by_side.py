@@ -1,4 +1,4 @@
-"""Compare two trials of a scenario: results and commands."""
+"""Compare two trials: results, commands, judge and answers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
 from typing import Any, NamedTuple
+
+from django.db.models import OuterRef, Subquery
+from django.db.models.fields.json import KeyTextTransform
 
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
-from runs.models import CommandRecord, Trial
-from runs.pages.trial.timeline import AT_ONCE, address, timeline
-from runs.pages.trial.trial_page import TrialPage, find_trial
+from runs.models import CommandRecord, JudgingRecord, Trial
+from runs.pages.trial.aligned_commands import CommandPair, DoneCommand, aligned, done_commands
+from runs.pages.trial.timeline import AT_ONCE, timeline
+from runs.pages.trial.trial_page import TrialPage, trials_by_key
 from runs.pages.trial.typical_values import TypicalValues
 from runs.warehouse.differences import Difference, fingerprint_differences
 from runs.warehouse.outcome_history import Strip
 from scenarios.models import ScenarioVersion
+from scenarios.text_difference import TextDifference, lines_of, text_difference
 
 Score = dict[str, Any]
 
@@ -40,27 +44,12 @@ class GatePair(NamedTuple):
     new: Score | None
 
 
-class DoneCommand(NamedTuple):
-    """A command in its trial's column."""
+class JudgedPair(NamedTuple):
+    """A criterion of the judge in both trials; a side is None if not scored."""
 
-    line: str
-    exit_code: int | None
-    failed: bool
-    address: str
-    """Link to the command, relative to its trial's page."""
-
-
-class CommandPair(NamedTuple):
-    """The commands with the same number; a side is None if the trial had fewer."""
-
-    number: int
-    base: DoneCommand | None
-    new: DoneCommand | None
-
-    @property
-    def is_apart(self) -> bool:
-        """Return whether the sides differ."""
-        return self.base is None or self.new is None or self.base.line != self.new.line
+    name: str
+    base: float | None
+    new: float | None
 
 
 @dataclass(frozen=True)
@@ -70,6 +59,8 @@ class TwoTrials:
     base: TrialPage
     new: TrialPage
     commands: tuple[list[DoneCommand], list[DoneCommand]]
+    reasoning: tuple[str, str] = ("", "")
+    """What the judge wrote about each trial."""
 
     @property
     def sides(self) -> tuple[TrialPage, TrialPage]:
@@ -78,7 +69,13 @@ class TwoTrials:
     @cached_property
     def changed(self) -> tuple[str, ...]:
         """Return which of task, gates, judge and rubric differ; the results are comparable only if none does."""
+        if not self.is_one_scenario:
+            return ("scenario",)
         return _changed(self.base.trial.scenario_version, self.new.trial.scenario_version)
+
+    @property
+    def is_one_scenario(self) -> bool:
+        return self.base.trial.scenario_id == self.new.trial.scenario_id
 
     @cached_property
     def differences(self) -> list[Difference]:
@@ -110,21 +107,35 @@ class TwoTrials:
         ]
 
     @cached_property
+    def criteria(self) -> list[JudgedPair]:
+        """Return the judge's criteria in either trial."""
+        before, after = ({each.name: each.score for each in page.criteria} for page in self.sides)
+        return [
+            JudgedPair(name, before.get(name), after.get(name)) for name in dict.fromkeys([*after, *before])
+        ]
+
+    @property
+    def is_judged(self) -> bool:
+        return any(page.judge for page in self.sides)
+
+    @cached_property
     def pairs(self) -> list[CommandPair]:
-        """Return the commands of both trials by number, as many as fit on a page."""
+        """Return the calls of both trials aligned, as many as fit on a page."""
         before, after = self.commands
-        paired = zip_longest(before[:AT_ONCE], after[:AT_ONCE])
-        return [CommandPair(number, *pair) for number, pair in enumerate(paired, 1)]
+        return aligned(before[:AT_ONCE], after[:AT_ONCE])
 
     @property
     def more(self) -> int:
-        """Return the number of pairs that are not shown."""
-        return max(map(len, self.commands)) - len(self.pairs)
+        """Return the number of calls that are not shown."""
+        return max(0, *(len(side) - AT_ONCE for side in self.commands))
 
     @cached_property
     def first_difference(self) -> int:
-        """Return the number of the first command that differs; 0 if all shown commands are identical."""
-        return next((pair.number for pair in self.pairs if pair.is_apart), 0)
+        """Return the number of the first pair of the tool's commands that differ, else of any that do; 0 if none."""
+        apart = [number for number, pair in enumerate(self.pairs, 1) if pair.parts_ways]
+        return next(iter(apart), 0) or next(
+            (number for number, pair in enumerate(self.pairs, 1) if pair.is_apart), 0
+        )
 
     @property
     def command_summary(self) -> str:
@@ -136,17 +147,35 @@ class TwoTrials:
             return f"first difference at command {self.first_difference}"
         return f"first {shown} identical" if self.more else f"identical ({shown})"
 
+    @cached_property
+    def answer_difference(self) -> TextDifference | None:
+        """Return the difference of the answers; None if they are too long, or one is missing."""
+        before, after = (page.trial.answer for page in self.sides)
+        return text_difference(lines_of(before), lines_of(after)) if before and after else None
+
 
 def two_trials(project: Project, base: int, new: int) -> TwoTrials | None:
-    """Return two trials of one scenario side by side; None unless both exist and differ. Three queries."""
-    before, after = find_trial(project, base), find_trial(project, new)
-    if before is None or after is None or before == after or before.scenario_id != after.scenario_id:
+    """Return two trials side by side; None unless both exist and differ. Two queries."""
+    found = trials_by_key(project, (base, new), reasoning=_REASONING)
+    before, after = found.get(base), found.get(new)
+    if before is None or after is None or before == after:
         return None
     commands: dict[int, list[CommandRecord]] = {before.pk: [], after.pk: []}
     for command in CommandRecord.objects.filter(trial__in=commands).order_by("n"):
         commands[command.trial_id].append(command)
     pages = [_page(trial, commands[trial.pk]) for trial in (before, after)]
-    return TwoTrials(pages[0], pages[1], (_done(pages[0]), _done(pages[1])))
+    done = [done_commands(page.timeline.every) for page in pages]
+    # The row type lacks the annotation.
+    reasons = [str(getattr(trial, "reasoning", None) or "") for trial in (before, after)]
+    return TwoTrials(pages[0], pages[1], (done[0], done[1]), (reasons[0], reasons[1]))
+
+
+_REASONING = Subquery(
+    JudgingRecord.objects.filter(trial=OuterRef("pk"), counts=True, name="judge")
+    .order_by("-pk")
+    .values(text=KeyTextTransform("reasoning", "content"))[:1]
+)
+"""What the judge whose score counts wrote about a trial."""
 
 
 def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
@@ -164,14 +193,6 @@ def _page(trial: Trial, commands: list[CommandRecord]) -> TrialPage:
         strip=Strip(),
         typical=TypicalValues(),
     )
-
-
-def _done(page: TrialPage) -> list[DoneCommand]:
-    return [
-        DoneCommand(step.line, step.exit_code, step.failed, address(at, step.number, None))
-        for at, step in enumerate(page.timeline.every)
-        if step.number
-    ]
 
 
 def _measured(base: TrialPage, new: TrialPage) -> list[MeasuredPair]:

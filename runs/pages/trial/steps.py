@@ -36,6 +36,8 @@ class Step:
     subcommand: str = ""
     typed: str = ""
     """The whole command line that the agent ran; `line` may show only the tool's command in it."""
+    own: tuple[CommandRecord, ...] = ()
+    """The tool's commands in it."""
 
     @property
     def state(self) -> str:
@@ -102,6 +104,7 @@ def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int],
         root=root,
         subcommand=command.subcommand,
         typed=(call.event.command if call else None) or "",
+        own=(command,),
     )
 
 
@@ -112,7 +115,7 @@ def _call_step(
     if own:
         command = next((each for each in own if each.failed), own[-1])
         step = _command_step(number, command, attempts[command.n], call)
-        return step if len(own) == 1 else _with_line(step, _line(call.event))
+        return step if len(own) == 1 else replace(step, line=_line(call.event), own=tuple(own))
     code = call.exit_code
     return Step(
         number,
@@ -123,10 +126,6 @@ def _call_step(
         seconds=_seconds(call),
         ours=False,
     )
-
-
-def _with_line(step: Step, line: str) -> Step:
-    return replace(step, line=line)
 
 
 def _line(event: Event) -> str:

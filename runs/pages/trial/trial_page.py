@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from django.db.models import Subquery
+
 from evalhub.teams.models import Project
+from evalhub.web.paging import LARGEST_KEY
 from evaluators.model import Transcript
 from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
 from runs.pages.trial.steps import Step
@@ -189,12 +193,18 @@ RELATED = ("run__suite", "run__target", "run__guidance", "scenario", "scenario_v
 
 def find_trial(project: Project, pk: int) -> Trial | None:
     """Return a project's trial, or None. One query."""
-    trial = Trial.objects.select_related(*RELATED).filter(pk=pk, run__project=project).first()
-    if trial is None:
-        return None
-    # Both are the same project: avoid loading it twice more.
-    trial.run.project = trial.run.suite.project = project
-    return trial
+    return trials_by_key(project, [pk]).get(pk)
+
+
+def trials_by_key(project: Project, pks: Collection[int], **also: Subquery) -> dict[int, Trial]:
+    """Return a project's trials by key, annotated with `also`. One query."""
+    # SQLite fails on a list with a number beyond 64 bits.
+    keys = [pk for pk in pks if pk <= LARGEST_KEY]
+    trials = Trial.objects.select_related(*RELATED).filter(pk__in=keys, run__project=project).annotate(**also)
+    for trial in trials:
+        # Both are the same project: avoid loading it twice more.
+        trial.run.project = trial.run.suite.project = project
+    return {trial.pk: trial for trial in trials}
 
 
 def trial_page(trial: Trial, start: int = 0) -> TrialPage:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import csv_response, wants_csv
+from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
 from evalhub.web.errors import error_page
 from evalhub.web.paging import key_of
 from evaluators.redaction import redact_patterns
@@ -16,7 +16,7 @@ from runs.models import Artifact, Trial
 from runs.pages.run.rerun_links import again
 from runs.pages.trial.citations import Citations
 from runs.pages.trial.side_by_side import two_trials
-from runs.pages.trial.tables import command_table
+from runs.pages.trial.tables import aligned_table, command_table, gate_table, measured_table
 from runs.pages.trial.trial_page import find_trial, trial_page
 from runs.pages.trial.workspace_changes import ARTIFACT as WORKSPACE
 from runs.pages.trial.workspace_changes import workspace_changes
@@ -115,9 +115,29 @@ def transcript_text(request: ProjectRequest, pk: int) -> HttpResponse:
 
 @require_safe
 @project_page()
-def trial_against(request: ProjectRequest, pk: int, base: int) -> HttpResponse:
-    """Compare a trial with another of its scenario, such as the baseline's."""
+def trial_against(request: ProjectRequest, pk: int, base: int) -> HttpResponseBase:
+    """Compare a trial with any other, such as the baseline's."""
     compared = two_trials(request.access.project, base, pk)
     if compared is None:
         raise Http404
+    if wants_csv(request):
+        tables = {
+            "commands": lambda: aligned_table(compared),
+            "gates": lambda: gate_table(compared),
+            "measures": lambda: measured_table(compared),
+        }
+        return chosen_table(request, tables)
     return render(request, "trial/side_by_side.html", {"compared": compared})
+
+
+@require_safe
+@project_page()
+def trial_against_any(request: ProjectRequest, pk: int) -> HttpResponseBase:
+    """Lead to the comparison of a trial with the one whose number is given."""
+    trial, number = _trial(request, pk), request.GET.get("base", "").strip()
+    base = find_trial(request.access.project, key_of(number) or 0)
+    if base is None or base == trial:
+        reason = "That is the same trial." if base else f"There is no trial “{number[:20]}” in this project."
+        sentence = f"{reason} Enter another trial's number, as on its page."
+        return error_page(404, "These trials cannot be compared", sentence, "trial/unknown")
+    return redirect("trial-against", request.access.project.slug, pk, base.pk)

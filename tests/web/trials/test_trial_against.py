@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from runs.models import Run
 from scenarios.models import ScenarioVersion
 from tests.builders import close, make_project, make_run, make_suite, make_trial
-from tests.trial_parts import make_command, make_transcript, shell
+from tests.trial_parts import make_command, make_judging, make_transcript, shell
 from tests.web.html import main_of, parse
 from tests.web.trials.pages import HOSTILE, SHOWN, address, page
 
@@ -142,17 +142,93 @@ def test_agents_texts_are_escaped(signed_in, run, base):
     assert text.all("script") == []
 
 
-def test_only_trials_of_one_scenario_are_compared(signed_in, run, base):
-    client, new = signed_in(), make_trial(run)
+def test_trials_of_two_scenarios_compare_with_a_warning(signed_in, run, base):
     other = make_trial(make_run(make_suite(run.project, ("list",), name="Other")), "list")
-    stranger = make_trial(make_run(make_suite(make_project("other"), ("export",))), "export")
-    for wrong in (new, other, stranger):
-        assert against(client, new, wrong).status_code == 404
-    assert against(client, new, base).status_code == 200
+    text = parse(against(signed_in(), make_trial(run), other))
+    assert "! Not comparable: these are trials of two scenarios, list and export." in text
 
 
-def test_it_makes_few_queries(signed_in, run, base, django_assert_max_num_queries):
+def test_a_trial_compares_with_no_stranger_and_not_with_itself(signed_in, run):
     client, new = signed_in(), make_trial(run)
-    # Session, user, access, both trials, their commands, the menu's projects, the untriaged.
-    with django_assert_max_num_queries(8):
-        against(client, new, base)
+    stranger = make_trial(make_run(make_suite(make_project("other"), ("export",))), "export")
+    for wrong in (new, stranger):
+        assert against(client, new, wrong).status_code == 404
+
+
+def test_a_trial_leads_to_the_others_of_its_run_and_to_any(signed_in, run):
+    new, other = make_trial(run, index=0), make_trial(run, index=1)
+    client = signed_in("viewer")
+    text = page(client, new)
+    assert text.link("Trial 2 of this run").address == address(new, f"against/{other.pk}/")
+    response = client.get(address(new, f"against/?base={other.pk}"))
+    assert (response.status_code, response.url) == (302, address(new, f"against/{other.pk}/"))
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("999999", "There is no trial “999999” in this project."),
+        ("x", "There is no trial “x” in this project."),
+        ("", "There is no trial “” in this project."),
+        ("{own}", "That is the same trial."),
+    ],
+)
+def test_a_trial_that_cannot_be_compared_is_refused(signed_in, run, given, sentence):
+    new = make_trial(run)
+    response = signed_in().get(address(new, f"against/?base={given.format(own=new.pk)}"))
+    assert response.status_code == 404
+    assert f"{sentence} Enter another trial's number, as on its page." in parse(response)
+
+
+def test_other_calls_stay_between_the_aligned_commands(signed_in, run, base):
+    new = make_trial(run, outcome="fail")
+    calls = ["cat a.md", "tool add", "tool list"], ["cat a.md", "tool make", "tool add", "ls", "tool drop"]
+    for trial, lines in zip((base, new), calls, strict=True):
+        make_transcript(trial, [event for n, line in enumerate(lines) for event in shell(line, "", 0, n)])
+        for n, line in enumerate(lines):
+            if line.startswith("tool"):
+                make_command(trial, n, line, subcommand=line.split()[1], exit_code=0, event=2 * n)
+    rows = parse(against(signed_in(), new, base)).table("Commands").rows
+    found = [(row.cell("Base").text, row.cell("New").text) for row in rows]
+    assert [tuple(cell.replace("✓ succeeded ", "") for cell in row) for row in found] == [
+        ("cat a.md", "cat a.md"), ("–", "tool make"), ("tool add", "tool add"), ("–", "ls"), ("tool list", "tool drop"),
+    ]  # fmt: skip
+    assert ["is-apart" in row.classes for row in rows] == [False, True, False, False, False]
+
+
+def test_answers_are_shown_as_a_text_difference(signed_in, run, base):
+    base.answer = "Done.\nTwo files."
+    base.save()
+    text = parse(against(signed_in(), make_trial(run, answer="Done.\nOne file."), base))
+    table = text.table("Answers")
+    assert "− Two files." in table
+    assert "+ One file." in table
+    same = make_trial(run, answer=base.answer)
+    assert "The answers are identical." in parse(against(signed_in(), same, base))
+
+
+def test_what_the_judge_says_is_side_by_side(signed_in, run, base):
+    new = make_trial(run, outcome="fail")
+    make_judging(base, content={"reasoning": "Followed the guide."})
+    make_judging(new, content={"reasoning": "Ignored the guide."})
+    text = parse(against(signed_in(), new, base))
+    row = text.table("Judge").row("Score")
+    assert (row.cell("Base").text, row.cell("New").text) == ("0.80", "0.40")
+    assert "Followed the guide." in text
+    assert "Ignored the guide." in text
+
+
+def test_two_trials_are_csv_at_the_same_address(signed_in, run, base):
+    did(base, "tool list", "tool export --json")
+    did(new := make_trial(run, outcome="fail"), "tool list", code=2)
+    client = signed_in("viewer")
+
+    def csv(table):
+        query = f"against/{base.pk}/?format=csv&table={table}"
+        return b"".join(client.get(address(new, query)).streaming_content).decode().splitlines()
+
+    assert csv("commands")[1:] == [
+        "1,tool list,0,false,tool list,2,true,true", "2,tool export --json,0,false,,,,false",
+    ]  # fmt: skip
+    assert csv("gates")[1].startswith("gates,file_exists,,,false,")
+    assert any(line.startswith("Judge score,") for line in csv("measures"))

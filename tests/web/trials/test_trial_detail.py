@@ -241,9 +241,9 @@ def test_the_menu_of_a_trial_holds_what_can_be_done_with_it(signed_in, run):
     assert downloads == [address(trial, "transcript/"), "#artifacts"]
 
 
-def test_a_trial_with_which_nothing_can_be_done_has_no_menu(signed_in, run):
+def test_a_trial_with_which_nothing_else_can_be_done_is_only_compared(signed_in, run):
     text = page(signed_in("viewer"), make_trial(run))
-    assert text.all("details.menu") == []
+    assert [each.text for each in text.all("details.menu > summary")] == ["Compare with…"]
 
 
 @pytest.mark.parametrize(

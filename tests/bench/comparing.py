@@ -1,0 +1,42 @@
+"""Comparing a run with its baseline when it closes: 50 scenarios of five trials in each."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.bench.figures import MANAGE, Figure, run
+
+_COMPARE = """
+from random import Random
+from statistics import median
+from time import perf_counter
+from django.db import transaction
+from runs.warehouse.comparison import compare_with_baseline
+from runs.warehouse.rollups import write_rollups
+from tests.builders import make_project, make_run, make_suite, make_trial
+keys, rng, times = [f"s{n}" for n in range(50)], Random(7), []
+version = make_suite(make_project("bench"), keys)
+for number in range(6):
+    rates = [rng.betavariate(2.4, 0.6) for _ in keys]
+    outcomes = {key: ["pass" if rng.random() < rate else "fail" for _ in range(5)] for key, rate in zip(keys, rates)}
+    closed = make_run(version)
+    for key, found in outcomes.items():
+        for index, outcome in enumerate(found):
+            make_trial(closed, key, outcome=outcome, index=index)
+    with transaction.atomic():
+        write_rollups(closed)
+        began = perf_counter()
+        compare_with_baseline(closed)
+        times.append(perf_counter() - began)
+print(median(times[1:]) * 1000)
+"""
+
+
+def comparing() -> Iterator[Figure]:
+    """A warm worker's time for the comparison alone; the first one of a process also imports scipy."""
+    with tempfile.TemporaryDirectory(prefix="evalhub-bench-") as folder:
+        run([*MANAGE, "migrate", "-v0"], Path(folder))
+        spent = run([*MANAGE, "shell", "--no-imports", "-c", _COMPARE], Path(folder))
+        yield Figure("compare 50 × 5 with the baseline, at the close", float(spent.output), "ms", 200.0)
