@@ -32,8 +32,12 @@ SCHEMAS = {
 def migrate_to(name: str) -> Any:
     """Make the tables of that version and return its models."""
     executor = MigrationExecutor(connection)
+    # The squashed migrations are later than that version.
+    executor.loader.replace_migrations = False
+    executor.loader.build_graph()
     wanted = SCHEMAS[name]
-    targets = [key for key in executor.loader.graph.nodes if wanted.get(key[0]) == key[1][:4]]
+    names = [key for key in executor.loader.graph.nodes if "squashed" not in key[1]]
+    targets = [key for key in names if wanted.get(key[0]) == key[1][:4]]
     targets += [key for key in executor.loader.graph.leaf_nodes() if key[0] not in wanted]
     executor.migrate(targets)
     return executor.loader.project_state(targets).apps
