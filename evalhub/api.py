@@ -35,6 +35,7 @@ from runs.api import (
     targets,
     trials,
     uploads,
+    usage,
 )
 from runs.errors import RequestError
 from scenarios.api import contents, guidance
@@ -54,6 +55,7 @@ PROJECT_ROUTERS = (
     notifications.router,
     grading.router,
     search.router,
+    usage.router,
     proofs.router,
     suite_releases.router,
     causes.router,

@@ -45,6 +45,8 @@ class Subcommand(Struct, gc=False):
     helps: int = 0
     retries_after_failure: int = 0
     unknown: int = 0
+    helps_before: int = 0
+    """Help calls before its first call."""
 
 
 class Interaction(Struct, frozen=True):
@@ -152,7 +154,9 @@ def _by_subcommand(commands: Sequence[Command]) -> _Groups:
         if command.help:
             counts = groups[_HELP]
             if command.helps:
-                groups[command.helps].helps += 1
+                asked = groups[command.helps]
+                asked.helps += 1
+                asked.helps_before += not asked.calls
         else:
             counts = groups[command.subcommand or _NAMELESS]
         counts.calls += 1

@@ -168,3 +168,30 @@ def variance_split(values: Sequence[Sequence[Sequence[float]]]) -> VarianceSplit
     return VarianceSplit(
         **{name: None if value is None else max(0.0, value) for name, value in found.items()}, clipped=clipped
     )
+
+
+MOST_PRIOR = 1_000.0
+"""The largest weight of the pooled rate, where the rates vary less than chance alone would let them."""
+
+
+def shrunken_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
+    """Return each rate drawn towards the pooled one, the more the fewer trials it has (empirical Bayes).
+
+    Takes hits and trials of each group. The beta-binomial prior is estimated by the method of moments (Kleinman 1973,
+    JASA 68): its weight in trials is 1 / rho - 1, with rho the correlation within groups. Groups without trials get the
+    pooled rate; with one group there is nothing to learn from, so its rate stays.
+    """
+    known = [(hits, n) for hits, n in counts if n]
+    total = sum(n for _, n in known)
+    if not total:
+        return [0.0 for _ in counts]
+    pooled = sum(hits for hits, _ in known) / total
+    if len(known) < 2 or pooled in (0.0, 1.0):
+        return [hits / n if n else pooled for hits, n in counts]
+    spread = sum(n * (hits / n - pooled) ** 2 for hits, n in known)
+    groups = len(known) - 1
+    room = total - sum(n * n for _, n in known) / total - groups
+    rho = (spread - pooled * (1 - pooled) * groups) / (pooled * (1 - pooled) * room) if room > 0 else 0.0
+    weight = min(MOST_PRIOR, 1 / rho - 1) if rho > 0 else MOST_PRIOR
+    weight = max(0.0, weight)
+    return [(hits + weight * pooled) / (n + weight) if n + weight else pooled for hits, n in counts]

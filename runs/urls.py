@@ -58,6 +58,7 @@ from runs.pages.trial.views import (
     trial_detail,
     workspace_file,
 )
+from runs.pages.usage.views import tool_usage
 
 project_urls = [
     path("", project_home, name="project-home"),
@@ -114,6 +115,7 @@ project_urls = [
     path("settings/prices/", price_list, name="price-list"),
     path("settings/prices/<int:pk>/remove/", price_remove, name="price-remove"),
     path("search/", search, name="search"),
+    path("usage/", tool_usage, name="tool-usage"),
     path("trends/", trends, name="trends"),
     path("reviews/", reviews, name="reviews"),
 ]

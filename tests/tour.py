@@ -56,6 +56,7 @@ MORE_PAGES = {
     "projects": "/projects/",
     "password": "/password/",
     "search": "/p/default/search/?q=git",
+    "usage": "/p/default/usage/",
     "run-import": "/p/default/runs/import/",
     "regression-confirm": "/p/default/regressions/1/confirm/",
     "suite-difference": "/p/default/suites/stock/difference/",

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Annotated, Any, Literal
 
 from ninja import Path, Query, Router, Status
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
@@ -42,8 +42,8 @@ Several = Annotated[list[Text], Field(max_length=MOST_VALUES)]
 RunStates = list[Literal["pass", "fail", "error", "open", "cancelled"]]
 
 
-class RunFilters(Cursor):
-    """Filters of the list of runs; omitted ones match every run. Repeat one to match any of several values."""
+class RunFilterValues(BaseModel):
+    """Filters of runs; omitted ones match every run. Repeat one to match any of several values."""
 
     q: Text = ""
     suite: Several = []
@@ -76,6 +76,10 @@ class RunFilters(Cursor):
             since=self.since.isoformat() if self.since else "",
             until=self.until.isoformat() if self.until else "",
         )
+
+
+class RunFilters(RunFilterValues, Cursor):
+    """Filters of the list of runs."""
 
 
 class SuiteChoice(Given):

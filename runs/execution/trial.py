@@ -18,6 +18,7 @@ from runs.execution.batch_answers import masked
 from runs.execution.context import RunContext
 from runs.execution.offered_tools import tools_of
 from runs.execution.task import Task, load_task
+from runs.execution.tool_help import with_confusions
 from runs.execution.trial_folder import TrialFolder, placeholder_paths, trial_folder
 from runs.execution.trial_result import TrialResult
 from runs.providers.base import Invocation, Look, Recording
@@ -95,7 +96,8 @@ def _run_in_folder(task: Task, folder: TrialFolder) -> TrialResult:
     check_room_for_agents()
     if recording.cancelled or task.stopped():
         return CANCELLED
-    return assess(task, recording, folder, workspace)
+    result = assess(task, recording, folder, workspace)
+    return with_confusions(result, task.context, tool, task.files)
 
 
 def _run_without_folder(task: Task) -> TrialResult:

@@ -14,6 +14,7 @@ from runs.models.saved_view import SavedView
 from runs.models.search import SearchEntry
 from runs.models.target import Target, TargetSlot, TargetVersion
 from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial
+from runs.models.usage import FlagConfusion, ToolHelp
 from runs.models.worker import Worker
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Channel",
     "CommandRecord",
     "Delivery",
+    "FlagConfusion",
     "GradeRequest",
     "JudgingRecord",
     "Launch",
@@ -46,6 +48,7 @@ __all__ = [
     "TargetCheck",
     "TargetSlot",
     "TargetVersion",
+    "ToolHelp",
     "TranscriptRecord",
     "Trial",
     "Worker",

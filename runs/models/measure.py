@@ -72,6 +72,10 @@ class SubcommandMeasure(models.Model):
     helps = models.PositiveIntegerField(default=0)
     retries_after_failure = models.PositiveIntegerField(default=0)
     unknown = models.PositiveIntegerField(default=0)
+    helps_before = models.PositiveIntegerField(default=0, db_default=0)
+    """Help calls before the trial's first call; the rest of `helps` came after it."""
+    tries = models.JSONField(default=dict, db_default={})
+    """Successes by attempt number: how often the first attempt worked, the second, and so on."""
 
     class Meta:
         constraints = [

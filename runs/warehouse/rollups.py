@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,7 +12,9 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 from msgspec import Struct
 
-from runs.models import Run, RunMeasure, SubcommandMeasure, Trial
+from evaluators.attempts import Attempts
+from evaluators.flag_confusion import Confusion
+from runs.models import FlagConfusion, Run, RunMeasure, SubcommandMeasure, Trial
 from runs.queue import statements
 from runs.warehouse.digests import FINISHED, read_scores, write_digest
 from runs.warehouse.measures import measure_ids
@@ -52,6 +54,8 @@ class _ReadInteraction(Struct, frozen=True, gc=False):
 
 class _ReadDetail(Struct, frozen=True, gc=False):
     interaction: _ReadInteraction = _ReadInteraction()
+    attempts: dict[str, Attempts] = {}
+    flags: list[Confusion] = []
     price_source: str = ""
 
 
@@ -145,6 +149,7 @@ def write_rollups(run: Run) -> None:
     statements.insert(RunMeasure, rows)
     details = [_detail.decode(trial.detail) for trial in kept]
     _write_subcommands(run, kept, details)
+    _write_confusions(run, details)
     run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
     run.save(update_fields=["price_source"])
     write_digest(run)
@@ -162,21 +167,54 @@ def _row(run: Run, scenario: int | None, measure: int, series: Series) -> dict[s
     }
 
 
-_COUNTS = ("calls", "errors", "first_tries", "helps", "retries_after_failure", "unknown")
+_COUNTS = ("calls", "errors", "first_tries", "helps", "retries_after_failure", "unknown", "helps_before")
 
 
 def _write_subcommands(run: Run, trials: list[MeasuredTrial], details: list[_ReadDetail]) -> None:
     counts: dict[tuple[int | None, str], dict[str, int]] = {}
+    tries: dict[tuple[int | None, str], Counter[str]] = {}
     for trial, detail in zip(trials, details, strict=True):
         for row in detail.interaction.subcommands:
             for scenario in (trial.scenario, None):
-                _count(counts.setdefault((scenario, row["name"]), dict.fromkeys(_COUNTS, 0)), row)
+                key = scenario, row["name"]
+                _count(counts.setdefault(key, dict.fromkeys(_COUNTS, 0)), row)
+                if attempted := detail.attempts.get(row["name"]):
+                    tries.setdefault(key, Counter()).update(attempted.tries)
     SubcommandMeasure.objects.filter(run=run).delete()
     rows = [
-        {"run": run.pk, "scenario": scenario, "subcommand": name[:200], **row}
-        for (scenario, name), row in counts.items()
+        {
+            "run": run.pk,
+            "scenario": key[0],
+            "subcommand": key[1][:200],
+            **row,
+            "tries": dict(tries.get(key, {})),
+        }
+        for key, row in counts.items()
     ]
     statements.insert(SubcommandMeasure, rows)
+
+
+def _write_confusions(run: Run, details: list[_ReadDetail]) -> None:
+    counts: dict[tuple[str, str, str, str], list[int]] = {}
+    for detail in details:
+        for each in detail.flags:
+            total = counts.setdefault((each.subcommand, each.kind, each.typed, each.meant), [0, 0])
+            total[0] += each.calls
+            total[1] += 1
+    FlagConfusion.objects.filter(run=run).delete()
+    rows = [
+        {
+            "run": run.pk,
+            "subcommand": key[0][:200],
+            "kind": key[1],
+            "typed": key[2][:200],
+            "meant": key[3][:200],
+            "calls": calls,
+            "trials": trials,
+        }
+        for key, (calls, trials) in sorted(counts.items())
+    ]
+    statements.insert(FlagConfusion, rows)
 
 
 def _count(total: dict[str, int], row: dict[str, Any]) -> None:

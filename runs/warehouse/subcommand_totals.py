@@ -76,13 +76,13 @@ def _total(counts: Subcommand, tries: Mapping[str, int], messages: Mapping[str, 
         counts.first_tries,
         counts.helps,
         counts.retries_after_failure,
-        _median({int(number): often for number, often in tries.items()}),
+        median_of({int(number): often for number, often in tries.items()}),
         message,
         often,
     )
 
 
-def _median(counted: Mapping[int, int]) -> float | None:
+def median_of(counted: Mapping[int, int]) -> float | None:
     """Return the median of counted numbers; None for no numbers."""
     whole = sum(counted.values())
     if not whole:

@@ -100,6 +100,7 @@ PAGES: dict[str, Page] = {
     "delivery-again": Page(
         "/p/tools/settings/notifications/messages/{delivery_id}/again/", "admin", "POST", answers=(302,)
     ),
+    "tool-usage": Page("/p/tools/usage/", "viewer"),
     "search": Page("/p/tools/search/?q=create", "viewer"),
     "trends": Page("/p/tools/trends/", "viewer"),
     "reviews": Page("/p/tools/reviews/", "viewer"),
@@ -176,6 +177,7 @@ OPERATIONS: dict[str, Operation] = {
         "runner", {"polarity": "positive", "position": 0, "word": "agree"}
     ),
     "GET /reviews": Operation("viewer"),
+    "GET /usage": Operation("viewer"),
     "GET /search": Operation("viewer", query="?q=x"),
     "GET /measures": Operation("viewer"),
     "GET /trends": Operation("viewer", query="?suite=basics"),

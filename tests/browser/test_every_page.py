@@ -55,6 +55,7 @@ PAGES = {
     "compare-none": "/p/tools/compare/",
     "run-import": "/p/tools/runs/import/",
     "search": "/p/tools/search/?q=task",
+    "usage": "/p/tools/usage/?compare=baseline",
     "settings": "/p/tools/settings/",
     "settings-prices": "/p/tools/settings/prices/",
     "settings-notifications": "/p/tools/settings/notifications/",

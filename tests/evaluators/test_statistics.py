@@ -4,7 +4,14 @@ from statistics import fmean
 
 import pytest
 
-from evaluators.statistics import pass_at_k, pass_hat_k, student_quantile, variance_split, wilson
+from evaluators.statistics import (
+    pass_at_k,
+    pass_hat_k,
+    shrunken_rates,
+    student_quantile,
+    variance_split,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(
@@ -141,3 +148,31 @@ def test_a_negative_estimate_is_zero_and_named():
     found = variance_split([[[0.0], [1.0]], [[1.0], [0.0]]])
     assert (found.mix, found.clipped) == (0.0, ("mix",))
     assert found.agent > 0
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([], []),
+        ([(0, 0)], [0.0]),
+        ([(3, 10)], [0.3]),
+        ([(0, 5), (0, 9)], [0.0, 0.0]),
+        ([(5, 5), (9, 9)], [1.0, 1.0]),
+    ],
+)
+def test_rates_without_anything_to_learn_from_stay(counts, expected):
+    assert shrunken_rates(counts) == expected
+
+
+def test_rates_of_few_trials_are_drawn_towards_the_pooled_one():
+    counts = [(2, 2), (80, 100), (5, 100), (0, 0), (10, 100), (40, 100)]
+    few, high, low, none, *_ = shrunken_rates(counts)
+    pooled = 137 / 402
+    assert pooled < few < 0.9
+    assert 0.75 < high < 0.8
+    assert 0.05 < low < 0.09
+    assert none == pytest.approx(pooled)
+
+
+def test_equal_rates_are_pooled_almost_wholly():
+    assert shrunken_rates([(3, 10), (30, 100), (4, 10)])[2] == pytest.approx(37 / 120, abs=0.01)

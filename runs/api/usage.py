@@ -1,0 +1,86 @@
+"""How agents used the tool's subcommands and flags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Query, Router, Schema
+
+from evalhub.teams.bearer import ApiRequest, Bearer
+from evalhub.web.rest.errors import answers
+from runs.api.runs import RunFilterValues
+from runs.warehouse.usage import usage
+
+router = Router(tags=["usage"])
+
+
+class UsageFilters(RunFilterValues):
+    """Which runs count: the newest 100 finished ones that match."""
+
+    compare: bool = False
+    """Also give the error rate in the runs' baselines."""
+
+
+class SubcommandUsageOut(Schema):
+    subcommand: str
+    calls: int
+    errors: int
+    error_rate: float
+    error_rate_low: float
+    """The lower end of the 95 % interval (Wilson)."""
+    error_rate_high: float
+    error_rate_shrunken: float
+    """Drawn towards that of all subcommands, the more the fewer calls there are."""
+    error_rate_change: float | None
+    """Difference to the baselines; null without `compare` or calls there."""
+    first_try: float
+    retries_after_failure: float
+    helps_before: int
+    helps_after: int
+    median_attempts: float | None
+
+
+class FlagConfusionOut(Schema):
+    subcommand: str
+    kind: str
+    """unknown_command, invented, near_miss, wrong_place or missing."""
+    typed: str
+    meant: str
+    calls: int
+    trials: int
+    runs: int
+    newest_run: int
+
+
+class UsageOut(Schema):
+    runs: int
+    subcommands: list[SubcommandUsageOut]
+    """Those that fail most first."""
+    confusions: list[FlagConfusionOut]
+    """The most frequent first."""
+
+
+@router.get("/usage", auth=Bearer(), response=answers(UsageOut))
+def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, Any]:
+    """Get how agents used the tool: its subcommands, and the flags and arguments that they confused."""
+    found = usage(request.access.project, filters.filters(), compare=filters.compare)
+    subcommands = [
+        {
+            "subcommand": row.name,
+            "calls": row.counts.calls,
+            "errors": row.counts.errors,
+            "error_rate": row.error_rate,
+            "error_rate_low": row.errors.lower,
+            "error_rate_high": row.errors.upper,
+            "error_rate_shrunken": row.shrunken,
+            "error_rate_change": row.change,
+            "first_try": row.counts.rate(row.counts.first_tries),
+            "retries_after_failure": row.counts.rate(row.counts.retries_after_failure),
+            "helps_before": row.counts.helps_before,
+            "helps_after": row.counts.helps - row.counts.helps_before,
+            "median_attempts": row.median_tries,
+        }
+        for row in found.subcommands
+    ]
+    confusions = [{**vars(row), "kind": row.kind.value} for row in found.confusions]
+    return {"runs": found.runs, "subcommands": subcommands, "confusions": confusions}

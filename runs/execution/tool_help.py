@@ -1,0 +1,87 @@
+"""Read the help of the tool under test, once for each version and subcommand, and compare failed calls with it."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+
+from evaluators.flag_confusion import TOOL, confused_subcommands, confusions
+from evaluators.help_pages import LONGEST_HELP, HelpPage, parse_help
+from evaluators.redaction import redact_patterns
+from evaluators.tool import Tool
+from runs.errors import ProviderError
+from runs.execution.context import RunContext
+from runs.execution.trial_folder import trial_folder
+from runs.execution.trial_result import TrialResult
+from runs.execution.workspace import LocalWorkspace
+from runs.models import ToolHelp
+from runs.models.trial import json_of
+from runs.queue.statements import storable
+from scenarios.formats.parsed import Fixture
+
+logger = logging.getLogger(__name__)
+
+HELP_SECONDS = 5.0
+MOST_SUBCOMMANDS = 10
+"""Subcommands of one trial whose help is read."""
+LONGEST_NAME = 200
+
+
+def with_confusions(
+    result: TrialResult, context: RunContext, tool: Tool | None, files: Fixture
+) -> TrialResult:
+    """Return the result with what its failed calls confused, by the tool's help.
+
+    `files` are the scenario's own: the tool may lie among them.
+    """
+    commands = result.interaction.commands if result.interaction else ()
+    wanted = confused_subcommands(commands)[:MOST_SUBCOMMANDS]
+    if tool is None or not tool.binary or not wanted:
+        return result
+    found = confusions(commands, _pages(context, tool, files, (TOOL, *wanted)))
+    return replace(result, detail=result.detail | {"flags": json_of(found)}) if found else result
+
+
+def _pages(context: RunContext, tool: Tool, files: Fixture, names: Iterable[str]) -> dict[str, HelpPage]:
+    """Return the help pages of a tool's version by subcommand; those not stored yet are read now."""
+    names = [name for name in names if len(name) <= LONGEST_NAME]
+    key: dict[str, Any] = {
+        "project": context.run.project,
+        "binary": tool.binary[:LONGEST_NAME],
+        "tool_version": context.run.tool_version,
+    }
+    rows = ToolHelp.objects.filter(**key, subcommand__in=names)
+    texts = dict(rows.values_list("subcommand", "text"))
+    missing = [name for name in names if name not in texts]
+    for name, text in _read(context, tool, files, missing).items():
+        ToolHelp.objects.get_or_create(**key, subcommand=name, defaults={"text": text})
+        texts[name] = text
+    return {name: parse_help(text) for name, text in texts.items()}
+
+
+def _read(context: RunContext, tool: Tool, files: Fixture, names: list[str]) -> dict[str, str]:
+    """Return what the tool prints for help, in a scratch workspace with the fixture; agents never touched it."""
+    if not names:
+        return {}
+    try:
+        with trial_folder(settings.WORK_DIR, files) as folder:
+            workspace = context.workspace(folder, context.tool_env(tool), tool)
+            return {name: _help(workspace, tool.binary, name) for name in names}
+    except ProviderError as error:
+        logger.warning("the help of %s cannot be read: %s", tool.binary, error)
+        return {}
+
+
+def _help(workspace: LocalWorkspace, binary: str, subcommand: str) -> str:
+    command = f"{binary} {shlex.quote(subcommand)}" if subcommand else binary
+    for option in ("--help", "-h"):
+        result = workspace.run(f"{command} {option}", timeout_seconds=HELP_SECONDS)
+        text = result.stdout if parse_help(result.stdout).options else result.stderr
+        if parse_help(text).options:
+            return redact_patterns(storable(text[:LONGEST_HELP]))
+    return ""

@@ -1,0 +1,47 @@
+"""How agents use the tool under test: its help pages, and what agents confused."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from evalhub.teams.models import Project
+from runs.models.run import Run
+
+
+class ToolHelp(models.Model):
+    """The help page of a tool's version, or of one of its subcommands."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    binary = models.CharField(max_length=200)
+    tool_version = models.CharField(max_length=200, blank=True)
+    subcommand = models.CharField(max_length=200, blank=True)
+    """Empty for the tool's own page."""
+    text = models.TextField(blank=True)
+    """Empty if the tool has none."""
+    created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "binary", "tool_version", "subcommand"], name="one_help_page_each"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"help of {self.binary} {self.subcommand}".strip()
+
+
+class FlagConfusion(models.Model):
+    """A flag or argument that failed calls of a run confused (`evaluators.flag_confusion`)."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="flag_confusions")
+    subcommand = models.CharField(max_length=200)
+    kind = models.CharField(max_length=12)
+    typed = models.CharField(max_length=200, blank=True)
+    meant = models.CharField(max_length=200, blank=True)
+    calls = models.PositiveIntegerField(default=0)
+    trials = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.subcommand} {self.typed or self.meant}"

@@ -1,0 +1,174 @@
+"""How agents used the tool's subcommands and flags, over the newest runs that match a filter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalhub.teams.models import Project
+from evaluators.flag_confusion import ConfusionKind
+from evaluators.statistics import Interval, shrunken_rates, wilson
+from runs.models import FlagConfusion, SubcommandMeasure
+from runs.models.run import RunState
+from runs.warehouse.run_filters import RunListFilters, tagged
+from runs.warehouse.run_list import runs_of
+from runs.warehouse.subcommand_totals import median_of
+
+MOST_RUNS = 100
+"""Newest matching runs that are summed."""
+FEWEST_CALLS = 5
+"""Fewer calls say little: the page marks them."""
+
+
+@dataclass
+class Counts:
+    """Calls of one subcommand over runs."""
+
+    calls: int = 0
+    errors: int = 0
+    first_tries: int = 0
+    retries_after_failure: int = 0
+    helps: int = 0
+    helps_before: int = 0
+    tries: Counter[int] = field(default_factory=Counter)
+    failing_run: int | None = None
+    """The newest run in which a call failed."""
+
+    def rate(self, hits: int) -> float:
+        return hits / self.calls if self.calls else 0.0
+
+
+@dataclass(frozen=True)
+class UsageRow:
+    """One subcommand as the page shows it; rates are per call."""
+
+    name: str
+    counts: Counts
+    errors: Interval
+    """Of the error rate, 95 % (Wilson)."""
+    shrunken: float
+    """The error rate drawn towards that of all subcommands: what the colour shows."""
+    before: Counts | None
+    """In the baselines of these runs; None if they never called it."""
+
+    @property
+    def error_rate(self) -> float:
+        return self.counts.rate(self.counts.errors)
+
+    @property
+    def change(self) -> float | None:
+        """The difference of the error rate to the baselines'."""
+        return self.error_rate - self.before.rate(self.before.errors) if self.before else None
+
+    @property
+    def heat(self) -> int:
+        """1 to 5: the shrunken error rate in steps of 10 %."""
+        return min(5, 1 + int(self.shrunken * 10))
+
+    @property
+    def is_few(self) -> bool:
+        return self.counts.calls < FEWEST_CALLS
+
+    @property
+    def median_tries(self) -> float | None:
+        """The median number of attempts until success; None if it never succeeded."""
+        return median_of(self.counts.tries)
+
+
+@dataclass(frozen=True)
+class ConfusionRow:
+    """A flag or argument that agents confused, over runs."""
+
+    subcommand: str
+    kind: ConfusionKind
+    typed: str
+    meant: str
+    calls: int
+    trials: int
+    runs: int
+    newest_run: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Subcommands, those that fail most first, and confusions, the most frequent first."""
+
+    runs: int
+    subcommands: list[UsageRow]
+    confusions: list[ConfusionRow]
+
+
+def usage(project: Project, filters: RunListFilters, *, compare: bool = False) -> Usage:
+    """Return the usage in the newest closed runs that match; with `compare`, also that of their baselines. Three queries."""
+    closed = tagged(runs_of(project), filters).filter(filters.condition(), state=RunState.FINISHED)
+    newest = dict(closed.order_by("-pk").values_list("pk", "baseline_id")[:MOST_RUNS])
+    baselines = {pk for pk in newest.values() if pk and compare}
+    fields = ("calls", "errors", "first_tries", "retries_after_failure", "helps", "helps_before", "tries")
+    rows = SubcommandMeasure.objects.filter(run__in={*newest, *baselines}, scenario=None)
+    found = list(rows.order_by("run").values("run", "subcommand", *fields))
+    now = _summed(row for row in found if row["run"] in newest)
+    before = _summed(row for row in found if row["run"] in baselines)
+    return Usage(len(newest), _rows(now, before), _confusions(newest))
+
+
+def _summed(rows: Iterable[Mapping[str, Any]]) -> dict[str, Counts]:
+    found: dict[str, Counts] = {}
+    for row in rows:
+        counts = found.setdefault(row["subcommand"], Counts())
+        for name in ("calls", "errors", "first_tries", "retries_after_failure", "helps", "helps_before"):
+            setattr(counts, name, getattr(counts, name) + row[name])
+        counts.tries.update({int(number): often for number, often in row["tries"].items()})
+        if row["errors"]:
+            counts.failing_run = row["run"]
+    return found
+
+
+def _rows(now: Mapping[str, Counts], before: Mapping[str, Counts]) -> list[UsageRow]:
+    names = list(now)
+    shrunken = shrunken_rates([(now[name].errors, now[name].calls) for name in names])
+    rows = [
+        UsageRow(name, now[name], wilson(now[name].errors, now[name].calls), rate, before.get(name))
+        for name, rate in zip(names, shrunken, strict=True)
+    ]
+    return sorted(rows, key=lambda row: (-row.shrunken, -row.counts.calls, row.name))
+
+
+def _confusions(runs: Iterable[int]) -> list[ConfusionRow]:
+    columns = ("subcommand", "kind", "typed", "meant", "calls", "trials", "run")
+    totals: dict[tuple[str, str, str, str], list[tuple[int, int, int]]] = {}
+    for *key, calls, trials, run in FlagConfusion.objects.filter(run__in=list(runs)).values_list(*columns):
+        totals.setdefault((key[0], key[1], key[2], key[3]), []).append((calls, trials, run))
+    rows = [
+        ConfusionRow(
+            subcommand,
+            ConfusionKind(kind),
+            typed,
+            meant,
+            sum(calls for calls, _, _ in each),
+            sum(trials for _, trials, _ in each),
+            len(each),
+            max(run for _, _, run in each),
+        )
+        for (subcommand, kind, typed, meant), each in totals.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.trials, -row.calls, row.subcommand, row.typed, row.meant))
+
+
+def sentence_of(row: ConfusionRow) -> str:
+    """Return a confusion as an item that a tool's author can work off."""
+    if row.kind is ConfusionKind.MISSING:
+        return f"`{row.subcommand}` was called without `{row.meant}`."
+    if row.kind is ConfusionKind.WRONG_PLACE:
+        return f"`{row.typed}` was typed on the wrong side of `{row.subcommand}`."
+    what = "command" if row.kind is ConfusionKind.UNKNOWN_COMMAND else "option"
+    subject = f"`{row.typed}`" if what == "command" else f"`{row.subcommand} {row.typed}`"
+    meant = f" Did they mean `{row.meant}`?" if row.meant else ""
+    return f"{subject} is no {what}.{meant}"
+
+
+def markdown_of(rows: Sequence[ConfusionRow]) -> str:
+    """Return the confusions as a list of tasks in Markdown."""
+    lines = [f"- [ ] {sentence_of(row)} {row.calls} calls in {row.trials} trials." for row in rows]
+    return "\n".join(lines) + "\n" if lines else "No confused flags.\n"

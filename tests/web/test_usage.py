@@ -1,0 +1,83 @@
+"""The usage page: subcommands as a heat map, confused flags, and their tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from runs.models import FlagConfusion, Run, SubcommandMeasure
+from tests.builders import make_run
+from tests.web.html import parse
+
+ADDRESS = "/p/tools/usage/"
+
+
+@pytest.fixture
+def run(version) -> Run:
+    before = make_run(version, outcome="pass")
+    run = make_run(version, outcome="fail", tool_version="2.0", baseline=before)
+    for owner, errors in ((before, 1), (run, 6)):
+        SubcommandMeasure.objects.create(
+            run=owner,
+            subcommand="export",
+            calls=10,
+            errors=errors,
+            first_tries=3,
+            helps=3,
+            helps_before=2,
+            tries={"2": 3},
+        )
+    SubcommandMeasure.objects.create(run=run, subcommand="list", calls=2, first_tries=2)
+    FlagConfusion.objects.create(
+        run=run, subcommand="export", kind="near_miss", typed="--fmt", meant="--format", calls=4, trials=2
+    )
+    return run
+
+
+def test_subcommands_show_their_rates_over_runs(signed_in, run):
+    page = parse(signed_in("viewer").get(ADDRESS))
+    table = page.table("Subcommands")
+    row = table.row("export")
+    assert (row.cell("Calls").text, row.cell("Help before use").text) == ("20", "4")
+    assert row.cell("Error rate").text == "0.35 of calls failed"
+    assert row.cell("95 % interval").text == "0.18 to 0.57"
+    link = row.cell("Error rate").links
+    assert list(link.values()) == [f"/p/tools/runs/{run.pk}/?failing=export#failing"]
+    assert "vs. baseline" not in table.columns
+
+
+def test_the_change_from_the_baselines_is_shown_on_demand(signed_in, run):
+    page = parse(signed_in("viewer").get(ADDRESS, {"compare": "baseline", "tool_version": "2.0"}))
+    assert page.table("Subcommands").row("export").cell("vs. baseline").text == "▲ 0.50"
+    assert page.table("Subcommands").row("list").cell("vs. baseline").text == "–"
+
+
+def test_confused_flags_are_listed_with_the_meant_one(signed_in, run):
+    page = parse(signed_in("viewer").get(ADDRESS))
+    (row,) = page.table("Confused flags and arguments").rows
+    assert row.header == "export --fmt is no option. Did they mean --format?"
+    assert (row.cell("Kind").text, row.cell("Trials").text) == ("Near miss", "2")
+
+
+def test_both_tables_are_csv_and_the_flags_markdown(signed_in, run):
+    client = signed_in("viewer")
+
+    def lines(**query: str) -> list[str]:
+        return b"".join(client.get(ADDRESS, query).streaming_content).decode().splitlines()
+
+    assert lines(format="csv")[1].startswith("export,20,7,0.35,")
+    assert lines(format="csv", table="flags")[1] == f"export,near_miss,'--fmt,'--format,4,2,1,{run.pk}"
+    markdown = client.get(ADDRESS, {"format": "md"})
+    assert markdown.content.decode().startswith(
+        "- [ ] `export --fmt` is no option. Did they mean `--format`?"
+    )
+    assert client.get(ADDRESS, {"format": "csv", "table": "none"}).status_code == 404
+
+
+def test_an_empty_project_says_what_will_be_here(signed_in, project):
+    assert "No calls yet" in parse(signed_in("viewer").get(ADDRESS))
+
+
+def test_it_makes_at_most_twelve_queries(signed_in, run, django_assert_max_num_queries):
+    client = signed_in("viewer")
+    with django_assert_max_num_queries(12):
+        client.get(ADDRESS, {"compare": "baseline"})
