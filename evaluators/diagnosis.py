@@ -38,11 +38,35 @@ def diagnose(metrics: Interaction, thresholds: Thresholds = Thresholds()) -> tup
     """Return the patterns that match the metrics; none without commands."""
     if not metrics.available:
         return ()
+    if not_found := _not_found(metrics):
+        # The docs can't be judged by calls that never reached the tool.
+        return (not_found,)
     return (
         *_errors_and_help(metrics, thresholds),
         *_retries(metrics, thresholds),
         *_many_commands(metrics, thresholds),
     )
+
+
+NOT_FOUND = "tool-not-found"
+_SHELL_CODES = (126, 127)
+"""A shell's exit codes for a program that it can't execute or find (POSIX, Shell Command Language, 2.8.2)."""
+
+
+def _not_found(metrics: Interaction) -> Diagnosis | None:
+    """Return that the shell did not find the tool, if that is at least half of the failures."""
+    missing = [each for each in metrics.commands if each.exit_code in _SHELL_CODES]
+    if not missing or 2 * len(missing) < metrics.error_count:
+        return None
+    sentence = (
+        "The shell did not find the tool, so this says nothing about the docs. Install it on the worker, or fix the"
+        " scenario's workspace."
+    )
+    code = missing[0].exit_code
+    evidence = (
+        f"{len(missing)} of {metrics.total_commands} commands ended with exit code {code}: {missing[0].line}"
+    )
+    return Diagnosis(NOT_FOUND, sentence, (evidence,))
 
 
 def threshold_sentence(pattern: str, limit: Thresholds = Thresholds()) -> str:  # noqa: B008 immutable
@@ -53,6 +77,7 @@ def threshold_sentence(pattern: str, limit: Thresholds = Thresholds()) -> str:  
         "errors-despite-help": f"{both} Both were exceeded.",
         "help-instead-of-docs": f"{both} Only the help calls were exceeded.",
         RETRIES: f"Shown when at least {limit.retries} calls and {_percent(limit.retry_share)} of calls are retries.",
+        NOT_FOUND: "Shown when at least half of the failures have exit code 126 or 127.",
         "many-commands": f"Shown when a completed trial ran at least {limit.commands} commands.",
     }
     return sentences.get(pattern, "")

@@ -26,6 +26,10 @@ from runs.warehouse.confirmation import conclude
 from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import entry, facets_of, write_entry
 
+START_KINDS = frozenset({"start", "configuration"})
+START_ERRORS = 3
+"""Equal errors before any other result after which a run's remaining trials are cancelled."""
+
 
 def record(claim: Claim, result: TrialResult) -> bool:
     """Store a trial's result, exactly once; return False if the claim was lost and the result is discarded.
@@ -134,15 +138,32 @@ def _count(run_id: int, result: TrialResult) -> _After:
         tokens_out=usage.output if usage else 0,
         cost_usd=total_cost(result),
     )
+    if after.open and _cannot_start(run_id, result):
+        sentence = f"The first {START_ERRORS} trials could not start: {result.error}"
+        return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
     if after.max_usd is None or not budget.is_spent(after.launch, after.max_usd):
         return _After(after.open, is_spent=False)
     return _After(after.open - _stop_at_budget(run_id), is_spent=True)
 
 
+def _cannot_start(run_id: int, result: TrialResult) -> bool:
+    """Return whether all trials so far ended with the same error before their agent started."""
+    if result.outcome != "error" or result.error_kind not in START_KINDS:
+        return False
+    finished = Trial.objects.filter(run=run_id, state=TrialState.FINISHED)
+    errors = list(finished.values_list("error", flat=True)[: START_ERRORS + 1])
+    return len(errors) == START_ERRORS and len({*errors}) == 1
+
+
 def _stop_at_budget(run_id: int) -> int:
     """Cancel a run's queued trials because its launch's budget is spent; return their number."""
     run = Run.objects.get(pk=run_id)
-    sentence = budget.reason(run)
+    return _stop(run, budget.reason(run))
+
+
+def _stop(run: Run, sentence: str) -> int:
+    """Cancel a run's queued trials and warn of it; return their number."""
+    run_id, sentence = run.pk, statements.storable(sentence)
     cancelled = cancel_queued(run_id, sentence)
     if cancelled:
         Run.objects.filter(pk=run_id).update(

@@ -4,6 +4,7 @@ import pytest
 
 from evaluators.diagnosis import Thresholds, diagnose, threshold_sentence
 from evaluators.interaction import Interaction, Subcommand
+from evaluators.model import Command
 
 
 def interaction(**changes: object) -> Interaction:
@@ -63,3 +64,14 @@ def test_every_pattern_names_its_own_thresholds():
     assert "60 %" in sentences[3]
     assert "at least 21" in sentences[4]
     assert threshold_sentence("unknown") == ""
+
+
+def test_a_tool_that_the_shell_did_not_find_blames_no_docs() -> None:
+    gone = Command(0, "ship deploy", "deploy", 127, failed=True)
+    wrong = Command(1, "ship list --all", "list", 2, failed=True)
+    metrics = {"error_rate": 1.0, "error_count": 2, "total_commands": 2, "commands": (gone, wrong)}
+    (finding,) = diagnose(interaction(**metrics))
+    assert finding.pattern == "tool-not-found"
+    assert finding.evidence == ("1 of 2 commands ended with exit code 127: ship deploy",)
+    metrics |= {"error_count": 3, "commands": (gone, wrong, wrong)}
+    assert [each.pattern for each in diagnose(interaction(**metrics))] == ["errors-without-help"]

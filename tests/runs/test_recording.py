@@ -10,6 +10,7 @@ from evaluators.evaluate import Evaluation
 from evaluators.model import Score, Transcript, Usage
 from runs.execution import recording
 from runs.execution.reaper import reap
+from runs.execution.trial_result import TrialResult
 from runs.models import Run, RunMeasure, RunSlot, Trial
 from runs.models.trial import SHORT, TranscriptRecord
 from runs.queue import claims
@@ -177,3 +178,35 @@ def test_a_run_that_cannot_be_prepared_leaves_no_places_behind():
     token = claims.claim_run(run.pk)
     assert recording.fail_run(run.pk, token or "", "It cannot.", [])
     assert not RunSlot.objects.filter(run=run).exists()
+
+
+def cannot_start(sentence: str = "The program is missing.", kind: str = "start") -> TrialResult:
+    return TrialResult(outcome="error", error=sentence, error_kind=kind)
+
+
+def test_three_equal_start_errors_cancel_the_rest():
+    run = running(trials=5)
+    for _ in range(3):
+        recording.record(claimed(run), cannot_start())
+    run.refresh_from_db()
+    assert (run.state, run.errors, run.cancelled, run.open) == ("finished", 3, run.trials - 3, 0)
+    sentence = "The first 3 trials could not start: The program is missing."
+    assert run.warnings == [f"{sentence} {run.trials - 3} trials did not run."]
+    assert {each.error for each in run.trial_set.filter(state="cancelled")} == {sentence}
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [cannot_start(), passed(), cannot_start(), cannot_start()],
+        [cannot_start(), cannot_start("Another one."), cannot_start()],
+        [cannot_start(kind="endpoint")] * 4,
+    ],
+    ids=["one passed", "other errors", "no start error"],
+)
+def test_other_errors_let_the_run_go_on(results):
+    run = running(trials=5)
+    for result in results:
+        recording.record(claimed(run), result)
+    run.refresh_from_db()
+    assert (run.state, run.cancelled) == ("running", 0)

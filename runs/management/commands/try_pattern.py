@@ -1,0 +1,91 @@
+"""`try_pattern`: see what a command pattern finds in a transcript."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from evaluators.interaction import analyse
+from evaluators.model import Command as FoundCommand
+from evaluators.model import Transcript
+from evaluators.patterns import PatternError, pattern_budget
+from evaluators.tool import Tool
+from evaluators.tool_commands import make_matcher
+from runs.models import TranscriptRecord
+from scenarios.commands import (
+    EvalhubCommand,
+    Refused,
+    Result,
+    add_project_argument,
+    chosen_project,
+    read_bytes,
+)
+
+
+class Command(EvalhubCommand):
+    help = (
+        "Print the commands that a pattern or a program's name finds in a transcript, with subcommand and exit code, "
+        "as layer 1 counts them."
+    )
+    examples = (
+        "--pattern '^git\\\\s+(?P<sub>\\\\S+)' --trial 41",
+        "--binary git --file transcript.txt",
+        "--binary git --file - --json",
+    )
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        add_project_argument(parser)
+        tool = parser.add_mutually_exclusive_group(required=True)
+        tool.add_argument("--pattern", default="", help="command_pattern; the group `sub` is the subcommand")
+        tool.add_argument("--binary", default="", help="the tool's program, as in target.binary")
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("--trial", type=int, metavar="TRIAL", help="number of a stored trial")
+        source.add_argument("--file", metavar="FILE", help="text of a transcript; - reads standard input")
+
+    def work(self, options: dict[str, Any]) -> Result:
+        tool = Tool(binary=options["binary"], command_pattern=options["pattern"])
+        try:
+            with pattern_budget():
+                make_matcher(tool.binary, tool.command_pattern)
+                found = analyse(_transcript(options), tool, completed=True)
+        except PatternError as error:
+            raise Refused(str(error), id="pattern/refused") from error
+        if found.problem:
+            raise Refused(found.problem, id="pattern/refused")
+        rows = [_row(each) for each in found.commands]
+        lines = [f"{row['subcommand'] or '–':<16} {row['result']:<10} {row['line']}" for row in rows] or [
+            "No command matches."
+        ]
+        total = (
+            f"{found.total_commands} commands, {found.error_count} failed, {found.help_seeking} help calls"
+        )
+        return Result(
+            "\n".join([*lines, f"{total} (source: {found.source})"]),
+            {"commands": rows, "source": found.source},
+        )
+
+
+def _transcript(options: dict[str, Any]) -> Transcript:
+    if options["file"]:
+        name = "/dev/stdin" if options["file"] == "-" else options["file"]
+        text = read_bytes(name, "the transcript").decode("utf-8", "replace")
+        return Transcript(text=text, source="transcript")
+    project = chosen_project(options["project"])
+    records = TranscriptRecord.objects.filter(trial__run__project=project, trial=options["trial"])
+    record = records.first()
+    if record is None:
+        raise Refused(f"There is no transcript of trial {options['trial']}.", id="trial/unknown")
+    return record.unpack()
+
+
+def _row(command: FoundCommand) -> dict[str, Any]:
+    unknown = "exit ?" if command.exit_code is None else f"exit {command.exit_code}"
+    return {
+        "line": command.line,
+        "subcommand": command.subcommand,
+        "exit_code": command.exit_code,
+        "failed": command.failed,
+        "help": command.help,
+        "retry_of": command.retry_of,
+        "result": "help" if command.help else unknown,
+    }
