@@ -43,6 +43,8 @@ class ProjectOut(Schema):
     """Most trials of one confirmation."""
     confirm_usd: float | None
     """Budget of one confirmation; null for no limit."""
+    month_usd: float | None
+    """Budget of a calendar month; null for no limit."""
     role: str
     """What the token may do in it."""
     url: str
@@ -86,6 +88,7 @@ def project_json(project: Project, role: str) -> dict[str, Any]:
         "confirm_alerts": project.confirm_alerts,
         "confirm_trials": project.confirm_trials,
         "confirm_usd": project.confirm_usd,
+        "month_usd": project.month_usd,
         "role": role,
         "url": project.get_absolute_url(),
     }

@@ -63,6 +63,9 @@ class Project(models.Model):
     confirm_usd = models.FloatField(
         null=True, blank=True, help_text="Budget of one confirmation in US dollars; empty for no limit."
     )
+    month_usd = models.FloatField(
+        null=True, blank=True, help_text="Budget of a calendar month in US dollars; empty for no limit."
+    )
     created = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

@@ -28,6 +28,18 @@ else:
 _MEASURE_AND_EFFECT = re.compile(r"([a-z]+/\S{1,200})\s+(1(?:\.0*)?|0(?:\.\d{1,9})?)")
 
 
+def _amount() -> forms.FloatField:
+    """Return a field for a limit in US dollars; empty is none."""
+    return forms.FloatField(
+        min_value=0.0001,
+        max_value=1_000_000,
+        required=False,
+        error_messages={
+            "invalid": "Enter an amount in US dollars, such as 2.50, or leave it empty for no limit."
+        },
+    )
+
+
 class ProjectForm(ProjectModelForm):
     """The project's defaults for new runs."""
 
@@ -52,14 +64,8 @@ class ProjectForm(ProjectModelForm):
         required=False,
         error_messages={"invalid": "Enter a whole number, such as 60."},
     )
-    confirm_usd = forms.FloatField(
-        min_value=0.0001,
-        max_value=1_000_000,
-        required=False,
-        error_messages={
-            "invalid": "Enter an amount in US dollars, such as 2.50, or leave it empty for no limit."
-        },
-    )
+    confirm_usd = _amount()
+    month_usd = _amount()
     priority = forms.TypedChoiceField(choices=Priority.choices, coerce=int)
 
     class Meta:
@@ -75,6 +81,7 @@ class ProjectForm(ProjectModelForm):
             "confirm_alerts",
             "confirm_trials",
             "confirm_usd",
+            "month_usd",
         ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -88,6 +95,7 @@ class ProjectForm(ProjectModelForm):
             "command_pattern",
             "confirm_trials",
             "confirm_usd",
+            "month_usd",
         ):
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
         effects = self.instance.smallest_effects

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from django.db.models import Case, F, Value, When
 from django.utils import timezone
 
+from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs import outbox
 from runs.execution import budget
@@ -25,6 +26,7 @@ from runs.warehouse import comparison
 from runs.warehouse.confirmation import conclude
 from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import entry, facets_of, write_entry
+from runs.warehouse.spending import month_spent_sentence
 
 START_KINDS = frozenset({"start", "configuration"})
 START_ERRORS = 3
@@ -141,6 +143,8 @@ def _count(run_id: int, result: TrialResult) -> _After:
     if after.open and _cannot_start(run_id, result):
         sentence = f"The first {START_ERRORS} trials could not start: {result.error}"
         return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
+    if after.open and total_cost(result) and (sentence := _month_spent(run_id)):
+        return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
     if after.max_usd is None or not budget.is_spent(after.launch, after.max_usd):
         return _After(after.open, is_spent=False)
     return _After(after.open - _stop_at_budget(run_id), is_spent=True)
@@ -153,6 +157,11 @@ def _cannot_start(run_id: int, result: TrialResult) -> bool:
     finished = Trial.objects.filter(run=run_id, state=TrialState.FINISHED)
     errors = list(finished.values_list("error", flat=True)[: START_ERRORS + 1])
     return len(errors) == START_ERRORS and len({*errors}) == 1
+
+
+def _month_spent(run_id: int) -> str:
+    project = Project.objects.filter(runs=run_id).only("month_usd").first()
+    return month_spent_sentence(project) if project else ""
 
 
 def _stop_at_budget(run_id: int) -> int:

@@ -11,6 +11,7 @@ from runs.models.run_options import RunOptions
 from runs.planning.estimate import PlanEstimate, estimate_plan
 from runs.planning.request import PlannedRun
 from runs.planning.run_history import read_history
+from runs.warehouse.spending import spent_this_month
 
 
 def estimates_of(project: Project, planned: Sequence[PlannedRun], *, judged: bool) -> list[PlanEstimate]:
@@ -28,12 +29,26 @@ def _estimate(project: Project, planned: Sequence[PlannedRun], *, judged: bool) 
 
 
 def over_budget(project: Project, planned: Sequence[PlannedRun], options: RunOptions) -> str:
-    """Return a warning if the plan's estimated cost is above its budget, else an empty text."""
-    if options.max_usd is None:
+    """Return a warning if the plan's estimated cost is above a budget, its own or the month's, else an empty text."""
+    if options.max_usd is None and project.month_usd is None:
         return ""
     estimates = estimates_of(project, planned, judged=options.judge)
     costs = [each.chosen.cost for each in estimates if each.chosen.cost]
-    return budget_warning(sum_of_estimates(costs).expected if costs else None, options.max_usd)
+    expected = sum_of_estimates(costs).expected if costs else None
+    return budget_warning(expected, options.max_usd) or month_warning(project, expected)
+
+
+def month_warning(project: Project, expected: float | None) -> str:
+    """Return a warning if an expected cost is above what is left of the project's month, else an empty text."""
+    if project.month_usd is None or expected is None:
+        return ""
+    left = max(0.0, project.month_usd - spent_this_month(project.pk))
+    if expected <= left:
+        return ""
+    return (
+        f"The estimated cost of {money(expected)} is above the {money(left)} that are left of the project's budget"
+        " this month: the last trials may not run."
+    )
 
 
 def budget_warning(expected: float | None, max_usd: float | None) -> str:

@@ -27,6 +27,7 @@ from runs.planning.selection import (
 from runs.queue import statements, wakeups
 from runs.queue.labels import refuse_missing
 from runs.warehouse.baselines import pinned_of
+from runs.warehouse.spending import month_spent_sentence
 from scenarios.models import Guidance, SuiteVersion
 
 
@@ -147,8 +148,10 @@ def store_launch(
 ) -> Launch:
     """Store a launch of planned runs, each with the request it is from; the first one describes the launch.
 
-    Lanes take the runs of a launch in turn.
+    Lanes take the runs of a launch in turn. Raises `RequestError` if the project's budget of the month is spent.
     """
+    if spent := month_spent_sentence(project):
+        raise RequestError(f"{spent} An admin can raise it in the project's settings.")
     request = planned[0][1]
     launch = Launch.objects.create(
         project=project,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import timedelta
 
+import pytest
+from django.utils import timezone
+
+from runs.errors import RequestError
 from runs.execution.run_here import run_here
 from runs.models import Run, Trial
 from runs.models.run import Trigger
@@ -77,3 +81,36 @@ def test_a_budget_that_is_no_amount_is_refused(version, amount):
     answers(version.suite.project, "done")
     called = call("run_scenarios", version.suite.slug, "--project", "tools", f"--max-usd={amount}", "--now")
     assert (called.code, "--max-usd is" in called.err) == (2, True)
+
+
+def test_no_trial_starts_once_the_projects_month_is_spent(version):
+    project = version.suite.project
+    answers(project, "done", cost_usd=0.25)
+    type(project).objects.update(month_usd=0.75)
+    project.refresh_from_db()
+    (run,) = ran(version, trials=5)
+    sentence = f"The project's budget of $0.750 for {timezone.now():%B %Y} is spent."
+    assert (run.passed, run.cancelled) == (3, 7)
+    assert run.warnings[-1] == f"{sentence} 7 trials did not run."
+    with pytest.raises(RequestError, match="An admin can raise it in the project's settings"):
+        ran(version)
+
+
+def test_what_last_month_cost_does_not_count(version):
+    project = version.suite.project
+    answers(project, "done", cost_usd=0.25)
+    ran(version, trials=2)
+    Run.objects.update(created=timezone.now() - timedelta(days=32))
+    type(project).objects.update(month_usd=0.6)
+    project.refresh_from_db()
+    assert ran(version)[0].passed == 2
+
+
+def test_the_command_warns_of_an_estimate_above_the_month(version):
+    answers(version.suite.project, "done", cost_usd=0.25)
+    ran(version, trials=2)
+    type(version.suite.project).objects.update(month_usd=1.2)
+    called = call("run_scenarios", version.suite.slug, "--project", "tools", "--now", "--quiet")
+    assert (
+        "The estimated cost of $0.500 is above the $0.200 that are left of the project's budget" in called.err
+    )

@@ -24,7 +24,7 @@ from runs.models.run import Trigger
 from runs.pages.new_run.forms import RunForm
 from runs.pages.new_run.narrowing import FAILED_LAST, chips, failed_keys
 from runs.pages.new_run.run_choices import RunChoices, run_choices
-from runs.planning.budgets import budget_warning
+from runs.planning.budgets import budget_warning, month_warning
 from runs.planning.command_line import as_command
 from runs.planning.estimate import PlanEstimate, estimate_plan
 from runs.planning.request import PlannedRun, plan, request_runs
@@ -79,7 +79,8 @@ class NewRunPage:
         estimate = estimate_plan(planned, self.past, judged=request.options.judge)
         guidance = self.offer.guidance_of(self.form.version.suite)
         cost = estimate.chosen.cost
-        warning = budget_warning(cost.expected if cost else None, request.options.max_usd)
+        expected = cost.expected if cost else None
+        warning = budget_warning(expected, request.options.max_usd) or month_warning(self.project, expected)
         command = as_command(request, guidance, self.form.document_argument)
         return Plan(planned, estimate, command, warning=warning)
 
