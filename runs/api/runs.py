@@ -108,6 +108,8 @@ class RunsIn(Given):
     timeout_seconds: Annotated[float, Field(gt=0, le=86_400)] | None = None
     judge: bool = True
     judge_model: Annotated[Text, Field(max_length=200)] = ""
+    use_cache: bool = False
+    """Reuse earlier passes with the same inputs; for single trials only."""
     max_usd: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
     """Budget of the launch: once its runs cost this much, no further trial starts."""
     baseline: Annotated[Text, Field(max_length=30)] = ""
@@ -134,6 +136,7 @@ _OPTIONS = {
     "judge_model",
     "baseline",
     "max_usd",
+    "use_cache",
     "seed",
     "snapshot",
 }

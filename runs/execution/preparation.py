@@ -10,10 +10,12 @@ from django.db import Error
 from django.db.models import Case, Value, When
 from django.utils import timezone
 
+from evalhub.web.numbers import counted
 from evaluators.redaction import mask_values
 from evaluators.tool import Tool
 from runs.errors import ProviderError, RequestError
 from runs.execution import batches, recording
+from runs.execution.cache import cache_key, reuse_passes
 from runs.execution.captures import capture
 from runs.execution.context import RunContext, load_run
 from runs.execution.fingerprint import fingerprint
@@ -202,6 +204,7 @@ def _start(
             ),
             tool_version=tool_version,
             fingerprint=values,
+            cache_key=cache_key(values, context.options),
             target_version=context.run.target_version or version_of(context.run.target),
             warnings=[*kept, *warnings, *stale, *context.warnings],
             token="",
@@ -213,6 +216,14 @@ def _start(
         if not context.run.judge_versions.exists():
             context.run.judge_versions.set([version_of(target) for target in _judges(context)])
         claims.make_slots(context.run)
+        reused = reuse_passes(Run.objects.get(pk=run_id)) if context.options.use_cache else 0
+        if reused:
+            warning = f"{counted(reused, 'result')} reused from earlier passes with the same inputs (cache)."
+            Run.objects.filter(pk=run_id).update(
+                warnings=[*kept, *warnings, *stale, *context.warnings, warning]
+            )
+    if reused:
+        recording.close_if_done(run_id)
     return _is_started(run_id)
 
 

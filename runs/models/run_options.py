@@ -31,6 +31,8 @@ class RunOptions(BaseModel):
     """Compared like others, but never a baseline and never an alert."""
     max_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """The launch's budget: once its runs cost this much, no further trial starts."""
+    use_cache: bool = False
+    """Reuse earlier passes with the same inputs; for single trials only."""
     expected_tool: str | None = None
     """The only tool version that the run accepts; None accepts any."""
     seed: Json = None

@@ -89,6 +89,7 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
     Pass `reader` to reuse what the caller has read.
     """
     check_judge(project, request.options)
+    check_repeats(request.options)
     planned: list[PlannedRun] = []
     reader = reader or ProjectReader(project)
     for version in request.suite_versions:
@@ -120,6 +121,15 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
             "Nothing to run: a tool_matrix is empty, or the guidance belongs to another suite."
         )
     return tuple(planned)
+
+
+def check_repeats(options: RunOptions) -> None:
+    """Raise `RequestError` where the cache would make repeats depend on each other."""
+    if options.use_cache and options.trials > 1:
+        raise RequestError(
+            "The cache can't be used with several trials of a scenario, because they have to be independent. Use one"
+            " trial, or leave the cache out."
+        )
 
 
 @transaction.atomic

@@ -240,6 +240,12 @@ def _add_amount(group: Arguments) -> None:
         default=Priority.NORMAL.label,
         help="which launches of the project get its lanes first (default: %(default)s)",
     )
+    group.add_argument(
+        "--use-cache",
+        action="store_true",
+        help="reuse earlier passes with the same inputs; single trials only",
+    )
+    group.add_argument("--no-cache", action="store_false", dest="use_cache", help="run everything (default)")
     group.add_argument("--timeout-seconds", type=float, help="time limit of scenarios without one")
     group.add_argument(
         "--max-usd", type=float, metavar="USD", help="start no further trial once the runs cost this much"
@@ -366,6 +372,7 @@ def _selection_and_options(options: dict[str, Any]) -> tuple[Selection, RunOptio
             baseline=options["baseline"],
             experiment=options["experiment"],
             max_usd=options["max_usd"],
+            use_cache=options["use_cache"],
             **given_sources(options),
         )
     except ValidationError as error:
