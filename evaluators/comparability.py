@@ -36,6 +36,7 @@ _BY_LAYER = {
 }
 _OF_TRIALS = {
     "pass": DECIDING,
+    "false_done": frozenset(("task", "gates")),
     "composite": DECIDING,
     "cost_usd": frozenset(("task", "prices")),
 }

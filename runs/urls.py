@@ -6,6 +6,12 @@ from django.urls import path
 
 from runs.pages.compare.more_trials import more_trials
 from runs.pages.compare.views import compare, compare_help
+from runs.pages.guidance.views import (
+    guidance_against_other,
+    guidance_detail,
+    guidance_list,
+    guidance_matrix_page,
+)
 from runs.pages.home.views import home, project_home, project_list, project_running
 from runs.pages.new_run.views import run_new
 from runs.pages.notifications.views import (
@@ -70,6 +76,10 @@ project_urls = [
     path("suites/<slug:suite>/prove/", suite_prove, name="suite-prove"),
     path("suites/<slug:suite>/aa/", suite_aa, name="suite-aa"),
     path("suites/<slug:suite>/release-rule/", suite_release_rule, name="suite-release-rule"),
+    path("guidance/", guidance_list, name="guidance-list"),
+    path("guidance/matrix/", guidance_matrix_page, name="guidance-matrix"),
+    path("guidance/<int:pk>/", guidance_detail, name="guidance-detail"),
+    path("guidance/<int:a>/against/<int:b>/", guidance_against_other, name="guidance-against"),
     path("runs/", run_list, name="run-list"),
     path("runs/views/", view_save, name="view-save"),
     path("runs/views/<int:pk>/delete/", view_delete, name="view-delete"),

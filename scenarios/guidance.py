@@ -23,6 +23,10 @@ GUIDANCE_PATTERNS = (
 """File names where agents expect guidance; `**` matches any number of folders."""
 
 
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+"""Names of documents that agents load by themselves, in the order in which a copy prefers them."""
+
+
 def is_guidance(path: str, extra: Sequence[str] = ()) -> bool:
     """Return whether a path in the workspace is guidance; `extra` are further patterns of the project."""
     return any(matches(path, pattern) for pattern in (*GUIDANCE_PATTERNS, *extra))
@@ -117,16 +121,32 @@ def lay_over(
     for an empty workspace; `names` are those of all fixtures of the suite, whose prefixes are for them alone.
     """
     rest, _ = split(fixture, extra)
-    files = _by_path(rest)
+    return _sorted({**_by_path(rest), **_by_path(documents_of(guidance, name=name, names=names))}.values())
+
+
+def documents_of(guidance: Guidance, *, name: str, names: Collection[str]) -> Guidance:
+    """Return the documents of a run's guidance for one fixture, as `lay_over` lays them."""
     common = [file for file in guidance if _owner(file.path, names) is None]
     own = [
         FixtureFile(file.path.removeprefix(name + "/"), file.content, file.executable)
         for file in guidance
         if name and _owner(file.path, names) == name
     ]
-    files.update(_by_path(common))
-    files.update(_by_path(own))
-    return _sorted(files.values())
+    return _sorted({**_by_path(common), **_by_path(own)}.values())
+
+
+def copies_for(documents: Guidance, taken: Collection[str], name: str) -> Guidance:
+    """Return copies of instructions under the name that an agent reads, where no file has it.
+
+    Each folder with an AGENTS.md, CLAUDE.md or GEMINI.md gets one. `taken` are the workspace's paths.
+    """
+    found: dict[str, FixtureFile] = {}
+    for kind in INSTRUCTIONS:
+        for file in documents:
+            path = posixpath.join(posixpath.dirname(file.path), name)
+            if posixpath.basename(file.path) == kind and path not in taken:
+                found.setdefault(path, FixtureFile(path, file.content, file.executable))
+    return _sorted(found.values())
 
 
 def _is_shared(path: str, found: Mapping[str, Mapping[str, FixtureFile]]) -> bool:

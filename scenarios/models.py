@@ -9,6 +9,7 @@ from django.db import models
 from django.utils import timezone
 
 from evalhub.teams.models import Project
+from evaluators.exposure import estimated_tokens
 
 if TYPE_CHECKING:
     from scenarios.spec import ScenarioSpec
@@ -80,6 +81,10 @@ class Guidance(models.Model):
     name = models.CharField(max_length=120, blank=True)
     files = models.JSONField(default=list)
     """`{"path", "content"}` for each document, with paths in the workspace."""
+    laid_file = models.CharField(max_length=120, blank=True, default="", db_default="")
+    """The name of the file whose document made this version; empty for an upload with its suite."""
+    laid_path = models.CharField(max_length=1000, blank=True, default="", db_default="")
+    """The path in the workspace that this document took."""
     created = models.DateTimeField(default=timezone.now)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
 
@@ -92,6 +97,11 @@ class Guidance(models.Model):
 
     def __str__(self) -> str:
         return self.name or f"guidance {self.number}"
+
+    @property
+    def tokens(self) -> int:
+        """An estimate from the number of characters."""
+        return sum(estimated_tokens(each["content"]) for each in self.files)
 
 
 class SuiteVersion(models.Model):

@@ -73,9 +73,18 @@ def keep_rubric(project: Project, rubric: RubricCriteria) -> Rubric:
 
 
 def keep_guidance(
-    suite: Suite, files: FixtureFiles, *, by: User | None, name: str = "", name_if_new: str = ""
+    suite: Suite,
+    files: FixtureFiles,
+    *,
+    by: User | None,
+    name: str = "",
+    name_if_new: str = "",
+    laid: tuple[str, str] = ("", ""),
 ) -> tuple[Guidance, bool]:
-    """Return the suite's guidance version with these files, and whether it is new. A new name replaces the old one."""
+    """Return the suite's guidance version with these files, and whether it is new. A new name replaces the old one.
+
+    `laid` is the file name of the document that made it, and the path it took.
+    """
     sha256 = guidance_hash(files)
     found = Guidance.objects.filter(suite=suite, sha256=sha256).first()
     if found is not None:
@@ -91,6 +100,8 @@ def keep_guidance(
         sha256=sha256,
         name=name or name_if_new,
         files=documents,
+        laid_file=laid[0],
+        laid_path=laid[1],
         created_by=by,
     )
     return created, True

@@ -18,6 +18,7 @@ ACTIONS = {
     "baseline.set": "marked as baseline",
     "baseline.unset": "removed the baseline",
     "guidance.create": "added guidance",
+    "guidance.rename": "renamed guidance",
     "member.add": "added the member",
     "member.remove": "removed the member",
     "member.role": "set the role of",

@@ -166,6 +166,8 @@ class GradedOut(ScoresOut):
     interaction: dict[str, Any]
     judgings: list[JudgingContentOut]
     diagnosis: list[Any]
+    exposure: dict[str, Any] | None = None
+    """How far the run's guidance got: delivered, in_context, opened, quoted; null without guidance."""
     usage: UsageOut | None
     cost_usd: float | None
     price_source: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from evaluators.assertions import tool_calls
 from evaluators.attempts import attempts
 from evaluators.criteria import Criteria
@@ -13,6 +15,7 @@ from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
 from evaluators.transcripts import UnreadableTranscript, parse
+from runs.execution.guidance import exposure, file_read_by
 from runs.execution.kept_files import KeptFiles, keep_files
 from runs.execution.task import Task
 from runs.execution.trial_folder import TrialFolder
@@ -62,7 +65,28 @@ def assess(
         complete=task.context.complete,
         model=task.context.model,
     )
-    return judged(described, task.criteria, evidence, recording, post)
+    reached = _exposure(task, transcript, in_folder=folder is not None)
+    return judged(
+        replace(described, detail=described.detail | reached), task.criteria, evidence, recording, post
+    )
+
+
+def _exposure(task: Task, transcript: Transcript, *, in_folder: bool) -> dict[str, Json]:
+    """Return how far the run's guidance got, for the trial's detail; nothing for a trial without guidance."""
+    if not task.documents:
+        return {}
+    found = exposure(
+        task.documents,
+        transcript,
+        reads=file_read_by(task.context.target),
+        laid=task.guidance_copies,
+        sent=bool(task.spec.bundle),
+        prompt=task.spec.prompt,
+    )
+    if not in_folder and not task.spec.bundle:
+        why = "The target has no workspace to lay it in."
+        found = structs.replace(found, delivered=False, in_context=False, why=why)
+    return {"exposure": json_of(found)}
 
 
 def describe(

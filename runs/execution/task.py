@@ -12,6 +12,7 @@ from evaluators.criteria import Criteria
 from evaluators.scores.composite_evaluator import without_models
 from runs.execution.activity import storable_calls
 from runs.execution.context import RunContext, load_fixture, load_scenario
+from runs.execution.guidance import copies
 from runs.execution.offered_tools import tools_of
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
@@ -19,7 +20,7 @@ from runs.providers import MODELS
 from runs.providers.base import Invocation, Look
 from runs.queue.claims import Claim
 from scenarios.formats.parsed import FixtureFile
-from scenarios.guidance import lay_over
+from scenarios.guidance import Guidance, documents_of, lay_over
 from scenarios.spec import ScenarioSpec
 
 
@@ -74,10 +75,25 @@ class Task:
         names = self.context.fixture_names
         return lay_over(self.load_files(), self.context.guidance, name=self.spec.worker_fixture, names=names)
 
+    @cached_property
+    def documents(self) -> Guidance:
+        """The run's guidance for this scenario's workspace; of a bundle, what is sent as guidelines."""
+        names = self.context.fixture_names
+        found = documents_of(self.context.guidance, name=self.spec.worker_fixture, names=names)
+        return tuple(file for file in found if not self.spec.bundle or file.path in self.spec.guidelines)
+
+    @cached_property
+    def guidance_copies(self) -> Guidance:
+        """Guidance under the name that the target's agent reads; a bundle's is sent in the prompt."""
+        if self.spec.bundle or not self.documents:
+            return ()
+        taken = frozenset(file.path for file in self._scenario_files)
+        return copies(self.context.target, self.documents, taken)
+
     @property
     def files(self) -> tuple[FixtureFile, ...]:
         """The initial files of the workspace."""
-        return () if self.spec.bundle else self._scenario_files
+        return () if self.spec.bundle else (*self._scenario_files, *self.guidance_copies)
 
     @property
     def bundle(self) -> tuple[FixtureFile, ...] | None:

@@ -28,6 +28,8 @@ class Document:
     file: str
     content: bytes
     path: str = ""
+    base: Guidance | None = None
+    """The version that it changes; None for that of the suite's last upload."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class LaidDocument:
 
 def lay(version: SuiteVersion, document: Document) -> LaidDocument:
     """Return the suite's guidance with the document. Raises `Unplaced` with a sentence without the remedy."""
-    own = guidance_files(last_guidance(version.suite) or version.guidance)
+    own = guidance_files(document.base or last_guidance(version.suite) or version.guidance)
     path = inside("", document.path or document.file)
     if path in (None, "."):
         raise OutsideWorkspace(f"'{document.path or document.file}' is outside the workspace.")
@@ -56,4 +58,5 @@ def lay(version: SuiteVersion, document: Document) -> LaidDocument:
 def keep_document(version: SuiteVersion, document: Document, *, by: User | None) -> tuple[Guidance, bool]:
     """Store the suite's guidance with the document; return the version and whether it is new. Raises `Unplaced`."""
     laid = lay(version, document)
-    return keep_guidance(version.suite, laid.files, by=by, name_if_new=laid.name)
+    place = document.file[-LONGEST_NAME:], laid.path
+    return keep_guidance(version.suite, laid.files, by=by, name_if_new=laid.name, laid=place)

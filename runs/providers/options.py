@@ -13,7 +13,7 @@ from evaluators.model import Json, Price
 from runs.containment.path_use import Use
 from runs.labels import MOST_LABELS, RULE, is_label
 
-_ROUTING = frozenset(("judge_target", "workers", "labels", "provider_batching"))
+_ROUTING = frozenset(("judge_target", "workers", "labels", "provider_batching", "guidance_file"))
 _CONTAINMENT = frozenset(("max_processes", "max_memory_mb", "egress"))
 _RETRY = frozenset(
     (
@@ -79,6 +79,16 @@ def _label(word: str) -> str:
 
 
 Label = Annotated[str, AfterValidator(_label)]
+NO_COPY = "none"
+
+
+def _guidance_file(value: Json) -> Json:
+    """Return the name of a guidance file; YAML reads `off` and `no` as false. Raises `ValueError` for a path outside."""
+    if value is False:
+        return NO_COPY
+    if isinstance(value, str) and (not value or value.startswith("/") or ".." in value.split("/")):
+        raise ValueError("write a file name in the workspace, such as CLAUDE.md, or none")
+    return value
 
 
 class Retry(Settings):
@@ -115,6 +125,8 @@ class Options(Settings):
     )
     """Labels that its worker must have; without any, every worker fits."""
     provider_batching: bool = False
+    guidance_file: Annotated[str | None, BeforeValidator(_guidance_file)] = None
+    """The file that its agent reads: guidance is also laid under this name. `none` lays no copy."""
     timeout_seconds: float | None = Field(default=None, gt=0)
     model: str | None = None
     args: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("args", "arguments"))

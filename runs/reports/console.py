@@ -90,10 +90,11 @@ def reference(run: Mapping[str, Any]) -> str:
     """Return one line with the run's number, suite and target."""
     parts = [f"{run['suite']} v{run['suite_version']}", f"on {run['target']}"]
     parts += [run["model"]] if run["model"] else []
-    # Unnamed guidance is called "guidance 3".
-    parts += (
-        [f"guidance {run['guidance_name'].removeprefix('guidance ')}"] if run.get("guidance_name") else []
-    )
+    if name := run.get("guidance_name"):
+        # Unnamed guidance is called "guidance 3".
+        path = run.get("guidance_path")
+        over = f" over {path}" if path and not name.endswith(path) else ""
+        parts.append(f"guidance {name.removeprefix('guidance ')}{over}")
     return f"run {run['id']}: " + " · ".join(parts)
 
 

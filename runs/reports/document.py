@@ -80,6 +80,7 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         **scores_json(trial["scores"]),
         "judgings": [judging_json(judging) for judging in judgings],
         "diagnosis": trial["detail"].get("diagnosis", []),
+        "exposure": trial["detail"].get("exposure"),
         "usage": usage if trial["tokens_in"] is not None else None,
         "cost_usd": trial["cost_usd"],
         "price_source": trial["detail"].get("price_source", ""),

@@ -9,6 +9,7 @@ from runs.models.measure import Better
 
 KNOWN: dict[tuple[str, str], tuple[str, Better]] = {
     ("trial", "pass"): ("rate", Better.HIGHER),
+    ("trial", "false_done"): ("rate", Better.LOWER),
     ("trial", "composite"): ("score", Better.HIGHER),
     ("trial", "seconds"): ("s", Better.LOWER),
     ("trial", "cost_usd"): ("USD", Better.LOWER),
@@ -71,6 +72,7 @@ CRITERION = "criterion."
 """Prefix of the judge's score of one criterion."""
 _NAMES = {
     ("trial", "pass"): "Pass rate",
+    ("trial", "false_done"): "False done",
     ("trial", "seconds"): "Time per trial",
     ("trial", "cost_usd"): "Cost per trial",
     ("trial", "tokens_in"): "Input tokens",

@@ -24,6 +24,9 @@ Key = tuple[str, str]
 
 SINGLE_JUDGING = ("judge", "judging")
 """A single call; the judge's score over all calls counts instead."""
+COMPLETED = ("interaction", "completed")
+FALSE_DONE = ("trial", "false_done")
+"""The agent completed, and a gate failed; measured where a trial has gates."""
 
 
 @dataclass
@@ -91,14 +94,22 @@ def values_of(trial: MeasuredTrial) -> Iterator[tuple[Key, float, bool | None]]:
         value = getattr(trial, name)
         if value is not None:
             yield ("trial", name), float(value), None
+    completed: float | None = None
+    gates: list[bool] = []
     for score in read_scores(trial.scores):
         key, value, passed = (score.layer, score.name), score.value, score.passed
         if key == SINGLE_JUDGING:
             continue
+        if key == COMPLETED:
+            completed = value
+        elif score.layer == "gates" and passed is not None:
+            gates.append(passed)
         if value is None and passed is not None:
             value = float(passed)
         if value is not None:
             yield key, value, passed
+    if completed is not None and gates:
+        yield FALSE_DONE, float(completed == 1 and not all(gates)), None
 
 
 def by_scenario(trials: Iterable[MeasuredTrial]) -> dict[tuple[int, Key], Series]:
@@ -123,7 +134,12 @@ def over_scenarios(series: dict[tuple[int, Key], Series]) -> dict[Key, Series]:
 
 def so_far(run: int) -> dict[Key, Series]:
     """Return an open run's overall rollups so far. One query."""
-    return over_scenarios(by_scenario(MeasuredTrial(*row) for row in _rows(run)))
+    return over_scenarios(scenario_series(run))
+
+
+def scenario_series(run: int) -> dict[tuple[int, Key], Series]:
+    """Return an open run's rollups by scenario so far. One query."""
+    return by_scenario(MeasuredTrial(*row) for row in _rows(run))
 
 
 def trial_values(runs: Sequence[int], keys: Iterable[Key]) -> dict[Key, dict[int, list[float]]]:
@@ -153,6 +169,18 @@ def write_rollups(run: Run) -> None:
     run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
     run.save(update_fields=["price_source"])
     write_digest(run)
+
+
+def add_measure(run: Run, key: Key) -> bool:
+    """Add one measure to a closed run's rollups, for runs of releases without it; return whether it has values."""
+    series = {place: each for place, each in scenario_series(run.pk).items() if place[1] == key}
+    if not series:
+        return False
+    measure = measure_ids([key])[key]
+    rows = [_row(run, scenario, measure, each) for (scenario, _), each in series.items()]
+    rows += [_row(run, None, measure, each) for each in over_scenarios(series).values()]
+    statements.insert(RunMeasure, rows)
+    return True
 
 
 def _row(run: Run, scenario: int | None, measure: int, series: Series) -> dict[str, Any]:

@@ -59,6 +59,8 @@ class ListedRun(BaseModel):
     guidance: str | None
     """First digits of the guidance's hash."""
     guidance_name: str | None
+    guidance_path: Blank
+    """Path in the workspace that the document of its guidance took; null for guidance uploaded with the suite."""
     cost_usd: float | None
     tokens: TokenTotals
     seconds: float | None
@@ -97,6 +99,7 @@ _COLUMNS = {name: name for name in _SAME} | {
     "launch": "launch_id",
     "by": "by__username",
     "baseline": "baseline_id",
+    "guidance_path": "guidance__laid_path",
     "experiment": "is_experiment",
     "stale": "fingerprint__staleness__stale",
 }

@@ -19,6 +19,7 @@ from scenarios.formats.parsed import FixtureFile
 from scenarios.formats.upload import inside
 from scenarios.guidance import Unplaced, placed
 from scenarios.models import Guidance, Suite
+from scenarios.naming import NameRefused, rename_guidance
 from scenarios.storing import guidance_files, keep_guidance
 
 router = Router(tags=["guidance"])
@@ -58,11 +59,34 @@ def list_guidance(request: ApiRequest, filters: Query[GuidanceFilters]) -> dict[
 @router.get("/guidance/{guidance_id}", auth=Bearer(), response=answers(GuidanceWithFilesOut))
 def get_guidance(request: ApiRequest, guidance_id: Path[Key]) -> dict[str, Any]:
     """One guidance version with its documents."""
+    guidance = _find(request, guidance_id)
+    return {**guidance_json(guidance), "files": guidance.files}
+
+
+def _find(request: ApiRequest, guidance_id: int) -> Guidance:
     rows = Guidance.objects.filter(suite__project=request.access.project, pk=guidance_id)
-    guidance = rows.select_related("suite", "created_by").first()
+    guidance = rows.select_related("suite__project", "created_by").first()
     if guidance is None:
         raise not_found("guidance", guidance_id)
-    return {**guidance_json(guidance), "files": guidance.files}
+    return guidance
+
+
+class GuidanceNameIn(Given):
+    """A version's new name; with `was`, only if its name is still this one."""
+
+    name: Annotated[Text, Field(max_length=120)]
+    was: Text | None = None
+
+
+@router.patch("/guidance/{guidance_id}", auth=Bearer("upload"), response=answers(GuidanceOut))
+def rename(request: ApiRequest, guidance_id: Path[Key], given: GuidanceNameIn) -> dict[str, Any]:
+    """Rename a guidance version; an empty name restores its number."""
+    guidance = _find(request, guidance_id)
+    try:
+        rename_guidance(guidance, given.name, was=given.was, by=request.access.user)
+    except NameRefused as error:
+        raise ApiError(422, str(error), id="guidance/name") from error
+    return guidance_json(guidance)
 
 
 @router.post("/guidance", auth=Bearer("upload"), response=answers(GuidanceWithFilesOut, status=201))

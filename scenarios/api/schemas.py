@@ -84,6 +84,10 @@ class GuidanceOut(Schema):
     number: int
     name: str
     sha256: str
+    laid_file: str
+    """The file whose document made this version; empty for an upload with its suite."""
+    laid_path: str
+    """The path in the workspace that this document took."""
     created: str
     by: str | None
 
@@ -183,6 +187,8 @@ def guidance_json(guidance: Guidance) -> dict[str, Any]:
         "number": guidance.number,
         "name": guidance.name,
         "sha256": guidance.sha256,
+        "laid_file": guidance.laid_file,
+        "laid_path": guidance.laid_path,
         "created": moment(guidance.created),
         "by": guidance.created_by.get_username() if guidance.created_by else None,
     }

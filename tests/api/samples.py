@@ -53,12 +53,15 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     )
     sent = Notification.objects.create(project=project, event="test", key=f"test:{channel.pk}")
     delivery = Delivery.objects.create(notification=sent, channel=channel, state="failed")
+    guidance, other = make_guidance(version.suite), make_guidance(version.suite, "v2")
     return {
         "slug": version.suite.slug,
         "number": version.number,
         "scenario_id": scenario.pk,
         "rubric_id": rubric.pk,
-        "guidance_id": make_guidance(version.suite).pk,
+        "guidance_id": guidance.pk,
+        "a": guidance.pk,
+        "b": other.pk,
         "name": run.target.name,
         "baseline_id": Baseline.objects.create(suite=version.suite, target=run.target, run=before).pk,
         "run_id": run.pk,

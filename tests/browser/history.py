@@ -64,7 +64,7 @@ def fill(project: Project) -> dict[str, Any]:
     """Store six finished runs, one that runs and one that could not be prepared; return what pages need of them."""
     version = make_suite(project, KEYS, name="Taskmgr basics", lints=[LINT], tags=["export", "smoke"], tier=1)
     target = make_target(project, "claude-code · sonnet")
-    guidance = [make_guidance(version.suite, name) for name in ("AGENTS.md v11", "AGENTS.md v12")]
+    guidance = [_guidance(version, name) for name in ("AGENTS.md v11", "AGENTS.md v12")]
     runs = [
         _finished(version, number, target=target, guidance=guidance[number > 1], tool_version=_tool(number))
         for number in range(1, 7)
@@ -98,6 +98,16 @@ def fill(project: Project) -> dict[str, Any]:
         "errored": runs[1].trial_set.get(outcome="error"),
         "channel": _channel(project),
     }
+
+
+def _guidance(version: Any, name: str) -> Any:
+    """Return a version whose document says everything that Markdown can."""
+    guidance = make_guidance(version.suite, name)
+    text = f"# Use taskmgr {name}\n\n- export: `taskmgr export --format json`\n\n[more](https://example.org/) {HOSTILE}\n"
+    guidance.files = [{"path": "AGENTS.md", "content": text + "\n|a|b|\n|-|-|\n|1|2|\n\n    code\n"}]
+    guidance.laid_file, guidance.laid_path = "good.md", "AGENTS.md"
+    guidance.save()
+    return guidance
 
 
 def _channel(project: Project) -> Channel:

@@ -37,6 +37,12 @@ PAGES = {
     "suite": "/p/tools/suites/taskmgr-basics/",
     "suite-difference": "/p/tools/suites/taskmgr-basics/difference/",
     "suites-nothing": "/p/tools/suites/?q=nowhere",
+    "guidance": "/p/tools/guidance/",
+    "guidance-version": "/p/tools/guidance/{guidance}/",
+    "guidance-raw": "/p/tools/guidance/{guidance}/?part=raw",
+    "guidance-against": "/p/tools/guidance/{guidance}/against/{other}/",
+    "guidance-matrix": "/p/tools/guidance/matrix/",
+    "guidance-try": "/p/tools/runs/new/?suite=taskmgr-basics&guidance={guidance}&edit={guidance}",
     "trends": "/p/tools/trends/?measure=trial/pass",
     "reviews": "/p/tools/reviews/",
     "targets": "/p/tools/targets/",
@@ -94,6 +100,8 @@ def numbers(project: Any) -> dict[str, int]:
         "target": filled["runs"][0].target_id,
         "channel": filled["channel"].pk,
         "alert": Alert.objects.get().pk,
+        "guidance": filled["runs"][0].guidance_id,
+        "other": filled["runs"][2].guidance_id,
     }
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalhub.teams.access import default_project
 from runs.models import Run
+from runs.reports.console import reference
+from runs.reports.document import run_document
 from scenarios.models import Guidance
 from tests.commands.calling import call
 from tests.runs.carrying import shell_target
@@ -97,3 +100,41 @@ def test_the_plan_names_the_replaced_document(suite, tmp_path):
         "--json",
     )
     assert [row["guidance"] for row in json.loads(planned.out)["runs"]] == ["good.md over AGENTS.md"]
+
+
+def test_the_console_and_rest_name_the_replaced_path(suite, tmp_path):
+    (tmp_path / "good.md").write_text("new advice\n")
+    run = ran(suite, "--guidance", str(tmp_path / "good.md"))
+    assert (run.guidance.laid_file, run.guidance.laid_path) == ("good.md", "AGENTS.md")
+    run.guidance.name = "better"
+    run.guidance.save()
+    document = run_document(run.pk)
+    assert document["run"]["guidance_path"] == "AGENTS.md"
+    assert "guidance better over AGENTS.md" in reference(document["run"])
+
+
+def exposed(suite: Path, **options: Any) -> tuple[Run, dict[str, Any]]:
+    target = default_project().targets.get(name="shell")
+    target.definition |= options
+    target.save()
+    run = ran(suite)
+    return run, run.trial_set.get().detail["exposure"]
+
+
+def test_guidance_is_also_laid_under_the_agents_own_name(suite):
+    run, found = exposed(suite, guidance_file="CLAUDE.md")
+    trial = run.trial_set.get()
+    assert "CLAUDE.md" in trial.answer
+    assert (found["delivered"], found["in_context"]) == (True, True)
+    assert found["laid_as"] == ["CLAUDE.md"]
+    assert trial.detail["workspace"]["files"] == []
+    assert [each["path"] for each in run.guidance.files] == ["AGENTS.md"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("none", (True, None)), (False, (True, None)), ("AGENTS.md", (True, True))]
+)
+def test_a_target_can_switch_the_copy_off(suite, given, expected):
+    _, found = exposed(suite, guidance_file=given)
+    assert (found["delivered"], found["in_context"]) == expected
+    assert found["laid_as"] == []

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 from evaluators import verdict_sentences
 from evaluators.comparability import named
@@ -16,18 +12,16 @@ from evaluators.regression import MeasureChange
 from runs.errors import NotWritable
 from runs.models import Run
 from runs.reports.files import write_summary
+from runs.reports.measure_table import measure_table
 from runs.reports.regression_rule import RULES, has_regressed
 from runs.reports.summary_markdown import comparison_summary
 from runs.warehouse.compared_with_first import ComparedRun, compared_with_first
 from runs.warehouse.comparison import comparison_between
 from runs.warehouse.first_divergences import divergences_json
 from runs.warehouse.measure_changes import RunComparison, change_json
-from runs.warehouse.measures import label_of_key
 from runs.warehouse.side_by_side import MOST_COMPARED
 from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result, add_summary_argument
 
-WIDTH = 120
-COLUMNS = ("Measure", "A", "B", "Difference", "95 % interval", "n", "Verdict")
 FLIPS = {
     "regressions": "No longer passing",
     "new_passes": "Newly passing",
@@ -120,7 +114,7 @@ def _text(each: ComparedRun, document: dict[str, Any]) -> str:
     if each.pooled:
         lines.append(f"With further trials of runs {', '.join(map(str, each.pooled))}.")
     measures = [*compared.headline, *compared.others]
-    return "\n".join(lines) + ("\n\n" + _table(measures) if measures else "")
+    return "\n".join(lines) + ("\n\n" + measure_table(measures) if measures else "")
 
 
 def _deciding(compared: RunComparison) -> MeasureChange:
@@ -128,27 +122,6 @@ def _deciding(compared: RunComparison) -> MeasureChange:
     return next(
         (each for each in compared.headline if each.verdict is compared.verdict), compared.headline[0]
     )
-
-
-def _table(measures: list[MeasureChange]) -> str:
-    table = Table(*COLUMNS, box=None, pad_edge=False)
-    for each in measures:
-        table.add_row(
-            label_of_key(each.rule.name),
-            _number(each.before),
-            _number(each.after),
-            verdict_sentences.size(each, each.effect),
-            verdict_sentences.interval(each),
-            str(each.scenarios),
-            each.verdict.label,
-        )
-    out = io.StringIO()
-    Console(file=out, width=WIDTH, no_color=True, highlight=False).print(table)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
 
 
 def _run(pk: int) -> Run:

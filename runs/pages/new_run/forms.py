@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Any
 
 from django import forms
@@ -38,11 +39,28 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
+def edited_guidance(offer: RunChoices, suite: int, edit: str) -> Guidance | None:
+    """Return the version of the suite whose text is edited, with its documents. One query, none without one."""
+    chosen = next((each for each in offer.guidance if str(each.pk) == edit and each.suite_id == suite), None)
+    return Guidance.objects.select_related("suite").get(pk=chosen.pk) if chosen else None
+
+
 class RunForm(forms.Form):
     """What to run, on what, how often."""
 
     suite = forms.ChoiceField()
-    guidance = forms.ChoiceField(required=False)
+    guidance = forms.MultipleChoiceField(
+        required=False, help_text="Choose several to run each, trials in turn, and compare them."
+    )
+    edit = forms.CharField(required=False, max_length=20, widget=forms.HiddenInput)
+    document_text = forms.CharField(
+        label="Text of the document",
+        required=False,
+        strip=False,
+        max_length=MAX_FILE_BYTES,
+        widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false"}),
+        help_text="A changed text is a new version, and one more run.",
+    )
     document = forms.FileField(
         label="Guidance document",
         required=False,
@@ -129,7 +147,8 @@ class RunForm(forms.Form):
         self._choose_from("priority", [(name, name) for name in names])
         self._offer = offer
         if not (access and access.may("upload")):
-            del self.fields["document"], self.fields["document_path"]
+            for name in ("document", "document_path", "document_text", "edit"):
+                del self.fields[name]
         self._choose_from("suite", [(suite.slug, suite.name) for suite in offer.suites])
         by_suite = [
             (suite.name, [(str(each.pk), str(each)) for each in offer.guidance_of(suite)])
@@ -138,7 +157,7 @@ class RunForm(forms.Form):
         self._choose_from("guidance", [("", "Latest upload"), *(each for each in by_suite if each[1])])
         self._choose_from("targets", [(each.target.name, each.target.name) for each in offer.targets])
         for name, field in self.fields.items():
-            if not isinstance(field, forms.BooleanField):
+            if name != "edit" and not isinstance(field, forms.BooleanField):
                 field.widget.attrs["aria-describedby"] = f"{name}-note"
 
     def _choose_from(self, name: str, choices: list[Any]) -> None:
@@ -146,21 +165,46 @@ class RunForm(forms.Form):
         if isinstance(field, forms.ChoiceField):
             field.choices = choices
 
-    def clean_guidance(self) -> Guidance | None:
-        """Return the chosen guidance, None for the last upload's."""
+    def clean_guidance(self) -> list[Guidance]:
+        """Return the chosen guidance, empty for the last upload's alone."""
         chosen = self.cleaned_data["guidance"]
-        return next((each for each in self._offer.guidance if str(each.pk) == chosen), None)
+        found = [each for each in self._offer.guidance if str(each.pk) in chosen]
+        version = self._offer.versions.get(self.data.get("suite", ""))
+        default = self._offer.defaults.get(version.suite_id) if version else None
+        if found and "" in chosen and default is not None and default not in found:
+            found.append(default)
+        return found[::-1]
+
+    def _edited(self, suite: int, given: dict[str, Any]) -> Document | None:
+        """Return the document whose text was changed in place; None for an unchanged one."""
+        base = edited_guidance(self._offer, suite, given.get("edit", ""))
+        path, text = given.get("document_path", ""), given.get("document_text", "").replace("\r\n", "\n")
+        if base is None or not text:
+            return None
+        # Browsers leave out the line break at the end of a text area's own text or not.
+        before = {each["path"]: each["content"].strip() for each in base.files}
+        if before.get(path) == text.strip():
+            return None
+        return Document(posixpath.basename(path) or "AGENTS.md", text.encode(), path, base)
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data
-        version, guidance = self._offer.versions.get(given.get("suite", "")), given.get("guidance")
-        if version and guidance and guidance.suite_id != version.suite_id:
-            owner = next(suite for suite in self._offer.suites if suite.pk == guidance.suite_id)
+        version = self._offer.versions.get(given.get("suite", ""))
+        foreign = [
+            each for each in given.get("guidance", ()) if version and each.suite_id != version.suite_id
+        ]
+        if version and foreign:
+            owner = next(suite for suite in self._offer.suites if suite.pk == foreign[0].suite_id)
             self.add_error(
                 "guidance", f"This guidance belongs to {owner.name}. Choose guidance of {version.suite.name}."
             )
-        if version and given.get("document"):
-            self._place(version, given["document"], given.get("document_path", ""))
+        edited = self._edited(version.suite_id, given) if version else None
+        if edited and given.get("document"):
+            self.add_error("document", "Upload a file or change the text, not both.")
+        elif version and edited:
+            self._lay(version, edited)
+        elif version and given.get("document"):
+            self._read(version, given["document"], given.get("document_path", ""))
         if version and given.get("baseline"):
             try:
                 check_choice(version.suite.project_id, given["baseline"])
@@ -168,23 +212,27 @@ class RunForm(forms.Form):
                 self.add_error("baseline", str(error))
         return given
 
-    def _place(self, version: SuiteVersion, file: UploadedFile, path: str) -> None:
+    def _read(self, version: SuiteVersion, file: UploadedFile, path: str) -> None:
         if (file.size or 0) > MAX_FILE_BYTES:
             self.add_error(
                 "document", f"The file is larger than {MAX_FILE_BYTES:,} bytes. Choose another one."
             )
             return
-        self.given_document = Document(str(file.name), file.read(), path)
+        self._lay(version, Document(str(file.name), file.read(), path))
+
+    def _lay(self, version: SuiteVersion, document: Document) -> None:
+        self.given_document = document
         try:
-            laid = lay(version, self.given_document)
+            laid = lay(version, document)
         except Unplaced as error:
-            field = "document_path" if path else "document"
+            field = "document_path" if document.path else "document"
             self.add_error(field, f"{error} Enter its path in the workspace under “Path of the document”.")
             return
         self.laid = Guidance(
             suite=version.suite, name=laid.name, files=[{"path": each.path} for each in laid.files]
         )
-        self["document"].help_text = f"Its path in the workspace: {laid.path}."
+        field = "document_text" if document.base else "document"
+        self[field].help_text = f"Its path in the workspace: {laid.path}."
 
     @property
     def document_argument(self) -> str:
@@ -210,7 +258,7 @@ class RunForm(forms.Form):
     def request(self) -> Request:
         """Return the request. Requires a valid form."""
         given = self.cleaned_data
-        guidance = [each for each in (given["guidance"], self.laid) if each]
+        guidance = [*given["guidance"], *([self.laid] if self.laid else [])]
         return Request(
             suite_versions=[self.version],
             targets=list(dict.fromkeys(given["targets"])),

@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from django.views.decorators.http import require_http_methods
@@ -21,7 +22,7 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.priorities import Priority
 from runs.errors import RequestError
 from runs.models.run import Trigger
-from runs.pages.new_run.forms import RunForm
+from runs.pages.new_run.forms import RunForm, edited_guidance
 from runs.pages.new_run.narrowing import FAILED_LAST, chips, failed_keys
 from runs.pages.new_run.run_choices import RunChoices, run_choices
 from runs.planning.budgets import budget_warning, month_warning
@@ -92,6 +93,8 @@ def _new_run_page(
     project = access.project
     offer = run_choices(project, now=timezone.now())
     given = _with_defaults(asked, offer) if is_new else asked
+    if is_new and "edit" in given:
+        _fill_in_text(given, offer)
     targets = [each.target for each in offer.targets]
     reader = ProjectReader(project, targets=targets, guidance=offer.defaults)
     version = offer.versions.get(given.get("suite", ""))
@@ -116,6 +119,15 @@ def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
     given.setdefault("judge", "true")
     given.setdefault("priority", Priority.NORMAL.label)
     return given
+
+
+def _fill_in_text(given: QueryDict, offer: RunChoices) -> None:
+    """Put the text of the document to edit into the form: the named one, else the version's first."""
+    version = offer.versions.get(given.get("suite", ""))
+    base = edited_guidance(offer, version.suite_id, given.get("edit", "")) if version else None
+    texts = {each["path"]: each["content"] for each in base.files} if base else {}
+    path = given.get("document_path") or next(iter(texts), "")
+    given["document_path"], given["document_text"] = path, texts.get(path, "")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -149,6 +161,7 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
         "past": page.past,
         "chosen_targets": page.given.getlist("targets"),
         "chips": chips(page.scenarios, page.past.failed, page.given),
+        "edits": bool(page.given.get("edit")),
         "has_changed": status == 409,
         "swapped": bool(request.htmx),
         # Don't replace a number while it is being typed.
@@ -171,5 +184,9 @@ def _start(request: ProjectRequest, page: NewRunPage) -> HttpResponse:
     runs = list(launch.runs.order_by("pk"))
     if len(runs) == 1:
         return redirect(runs[0])
+    tried = list(dict.fromkeys(run.guidance_id for run in runs if run.guidance_id))
+    if len(tried) > 1:
+        compared = reverse("guidance-against", args=[request.access.project.slug, *tried[:2]])
+        return redirect(f"{compared}?launch={launch.pk}")
     messages.success(request, f"Started {len(runs)} runs.")
     return redirect("run-list", request.access.project.slug)

@@ -38,6 +38,7 @@ def test_what_went_wrong_can_be_asked_for_again(signed_in, version):
     run = mixed(version, target=target, model="m=1", guidance=guidance)
     links = menu(page(signed_in(), close(run)))
     assert list(links) == [
+        "Try other guidance…",
         "Rerun 2 failed scenarios…",
         "Rerun 1 scenario with errors…",
         "Download…",

@@ -92,7 +92,7 @@ class Command(HelpfulCommand):
 
     def _migrate(self) -> None:
         call_command("migrate", verbosity=0, interactive=False)
-        for name, *words in (("compare_again", "--old"), ("index_search",)):
+        for name, *words in (("compare_again", "--old"), ("index_search",), ("measure_again",)):
             call_command(name, *words, stdout=io.StringIO())
         connections.close_all()
 

@@ -1,0 +1,1 @@
+"""Pages of guidance: versions, two compared, and versions against tool versions."""

@@ -1,0 +1,122 @@
+"""Compare two versions of guidance, measure by measure, over the runs that had each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from evaluators.comparability import Reasons, parts_of
+from evaluators.regression import MeasureChange, Sample, compare_measures, compare_scenarios
+from evaluators.significance import benjamini_hochberg
+from runs.models import Run, RunMeasure
+from runs.warehouse.comparability import parts_changed_since
+from runs.warehouse.guidance_runs import ChosenRuns
+from runs.warehouse.measure_changes import HEADLINE, PASS, RunComparison, change_json, pooled, rule_of
+from runs.warehouse.measures import unit_of
+from runs.warehouse.rollups import scenario_series
+from scenarios.models import Guidance, Scenario
+
+Samples = dict[str, dict[str, Sample]]
+"""A measure's samples by its name and the scenario's key."""
+Row = tuple[int, str, str, Sample]
+"""Run, measure, scenario's key and sample."""
+
+
+def compare_chosen(chosen: ChosenRuns) -> RunComparison:
+    """Compare both sides' runs, pooled scenario by scenario. Two queries; for open runs one more each, and one.
+
+    A scenario of a run counts only where nothing that its measure depends on differs from the newest run.
+    """
+    changed = _changed(chosen)
+    rows = _rows((*chosen.before, *chosen.after), changed)
+    before, after = (_pooled({run.pk for run in runs}, rows) for runs in (chosen.before, chosen.after))
+    named = {}
+    for name in sorted(before.keys() & after.keys()):
+        layer, _, own = name.partition("/")
+        unit, better = unit_of(layer, own)
+        named[name] = (rule_of(chosen.after[0].project, layer, own, unit, better), before[name], after[name])
+    headline = compare_measures([named[name] for name in HEADLINE if name in named])
+    others = compare_measures(
+        [each for name, each in named.items() if name not in HEADLINE], benjamini_hochberg
+    )
+    scenarios = compare_scenarios(*named[PASS]) if PASS in named else {}
+    common = before.get(PASS, {}).keys() & after.get(PASS, {}).keys()
+    reasons = {key: why for each in changed.values() for key, why in each.items()}
+    return RunComparison(tuple(headline), tuple(others), scenarios, reasons, len(common | reasons.keys()))
+
+
+def _changed(chosen: ChosenRuns) -> dict[int, dict[str, Reasons]]:
+    """Return what differs from the newest run in each run's scenarios, by key. At most one query."""
+    runs = (*chosen.before, *chosen.after)
+    newest = max(runs, key=lambda run: run.pk)
+    return dict(zip((run.pk for run in runs), parts_changed_since(newest, runs), strict=True))
+
+
+def _rows(runs: Sequence[Run], changed: Mapping[int, Mapping[str, Reasons]]) -> list[Row]:
+    """Return the samples of runs where nothing changed that their measure depends on."""
+    return [
+        row
+        for row in (*_closed(runs), *_open(runs))
+        if not parts_of(*row[1].split("/", 1)) & set(changed[row[0]].get(row[2], ()))
+    ]
+
+
+def _pooled(runs: Collection[int], rows: Iterable[Row]) -> Samples:
+    found: Samples = {}
+    for run, name, key, sample in rows:
+        if run in runs:
+            samples = found.setdefault(name, {})
+            samples[key] = pooled(samples[key], sample) if key in samples else sample
+    return found
+
+
+def _closed(runs: Sequence[Run]) -> Iterable[Row]:
+    closed = [run.pk for run in runs if not run.is_open]
+    rows = RunMeasure.objects.filter(run__in=closed).exclude(scenario=None)
+    columns = ("run", "measure__layer", "measure__name", "scenario__key", "n", "mean", "m2")
+    for run, layer, name, key, *sample in rows.values_list(*columns):
+        yield run, f"{layer}/{name}", key, Sample(*sample)
+
+
+def _open(runs: Sequence[Run]) -> Iterable[Row]:
+    """Yield the samples of open runs, whose rollups are not written yet."""
+    series = {run.pk: scenario_series(run.pk) for run in runs if run.is_open}
+    if not series:
+        return
+    ids = {scenario for own in series.values() for scenario, _ in own}
+    keys = dict(Scenario.objects.filter(pk__in=ids).values_list("pk", "key"))
+    for run, own in series.items():
+        for (scenario, (layer, name)), each in own.items():
+            yield run, f"{layer}/{name}", keys[scenario], Sample(each.n, each.mean, each.m2)
+
+
+def by_change(compared: RunComparison) -> list[tuple[str, MeasureChange]]:
+    """Return the comparable scenarios, the largest drop of the pass rate first, then the largest rise."""
+
+    def order(item: tuple[str, MeasureChange]) -> tuple[bool, float, str]:
+        effect = item[1].effect or 0.0
+        return effect == 0, effect if effect < 0 else 1 - effect, item[0]
+
+    return sorted(compared.scenarios.items(), key=order)
+
+
+def comparison_json(
+    before: Guidance, after: Guidance, chosen: ChosenRuns | None, compared: RunComparison | None
+) -> dict[str, Any]:
+    """Return a comparison for REST and the command line; without runs of both, it has no measures."""
+    found: dict[str, Any] = {"before": before.pk, "after": after.pk, "verdict": None, "setting": None}
+    found |= {"interleaved": False, "runs_before": [], "runs_after": [], "scenarios": [], "measures": []}
+    if chosen is None or compared is None:
+        return found
+    return found | {
+        "verdict": compared.verdict.value,
+        "setting": chosen.setting._asdict(),
+        "interleaved": chosen.interleaved,
+        "runs_before": [run.pk for run in chosen.before],
+        "runs_after": [run.pk for run in chosen.after],
+        "measures": [change_json(each) for each in (*compared.headline, *compared.others)],
+        "scenarios": [
+            {"scenario": key, "before": each.before, "after": each.after, "verdict": each.verdict.value}
+            for key, each in by_change(compared)
+        ],
+    }

@@ -1,0 +1,79 @@
+"""How far guidance got in a transcript."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluators.exposure import Document, estimated_tokens, opened_paths, quotes
+from evaluators.model import Event, Transcript
+from tests.trial_parts import shell
+
+GUIDE = Document(
+    "AGENTS.md",
+    "# Tasks\n\nExport with `taskmgr export --format json FILE`.\n"
+    "Never delete the store without a backup of it.\n- short line\n```\ntaskmgr sync --all\n```\n",
+)
+
+
+def ran(*lines: str, said: str = "") -> Transcript:
+    events = [Event("message", role="assistant", text=said)] if said else []
+    for number, line in enumerate(lines):
+        events += shell(line, "", 0, number)
+    return Transcript(tuple(events), source="events")
+
+
+def called(name: str, **given: Any) -> Transcript:
+    return Transcript((Event("tool_call", name=name, input=given),), source="events")
+
+
+@pytest.mark.parametrize(
+    ("transcript", "opened"),
+    [
+        (ran("cat AGENTS.md"), True),
+        (ran("cd /work && sed -n 1,20p ./AGENTS.md | head"), True),
+        (ran("cat /tmp/x/AGENTS.md"), True),
+        (ran("bash -lc 'cat AGENTS.md'"), True),
+        (ran("cat OLD-AGENTS.md", "echo AGENTS.md", "git add AGENTS.md"), False),
+        (called("Read", file_path="/work/AGENTS.md"), True),
+        (called("Write", file_path="/work/AGENTS.md"), False),
+        (Transcript(), False),
+    ],
+)
+def test_opened_is_a_read_or_a_printing_command(transcript: Transcript, opened: bool) -> None:
+    assert opened_paths(["AGENTS.md"], transcript) == (("AGENTS.md",) if opened else ())
+
+
+@pytest.mark.parametrize(("skill", "opened"), [("export", True), ("plugin:export", True), ("sync", False)])
+def test_a_skill_call_opens_its_document(skill: str, opened: bool) -> None:
+    path = ".claude/skills/export/SKILL.md"
+    assert bool(opened_paths([path], called("Skill", command=skill))) == opened
+
+
+@pytest.mark.parametrize(
+    ("transcript", "lines"),
+    [
+        (ran("taskmgr export --format json out.json"), [3]),
+        (ran("taskmgr export --format jsonl"), []),
+        (ran("true", said="I never delete. Never delete the store without a *backup* of it, so"), [4]),
+        (ran("taskmgr sync --all"), [7]),
+        (ran(said="short line"), []),
+        (Transcript(tuple(shell("ls", "taskmgr sync --all", 0, 1)), source="events"), []),
+    ],
+)
+def test_distinctive_lines_are_quoted(transcript: Transcript, lines: list[int]) -> None:
+    assert [each.line for each in quotes([GUIDE], transcript)] == lines
+
+
+def test_what_the_prompt_says_is_not_distinctive() -> None:
+    assert quotes([GUIDE], ran("taskmgr sync --all"), "Run `taskmgr sync --all` now.") == ()
+
+
+def test_a_quote_names_its_event() -> None:
+    (quote,) = quotes([GUIDE], ran("ls", "taskmgr sync --all"))
+    assert quote.event == 2
+
+
+def test_tokens_are_estimated_by_characters() -> None:
+    assert [estimated_tokens(text) for text in ("", "abcd", "abcde")] == [0, 1, 2]

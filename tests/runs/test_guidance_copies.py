@@ -1,0 +1,56 @@
+"""Which copies of guidance an agent gets, and whether it was delivered."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluators.model import Transcript
+from runs.execution.guidance import copies, exposure, file_read_by
+from runs.providers import OPTIONS
+from runs.providers.options import ResolvedTarget
+from scenarios.formats.parsed import FixtureFile
+
+
+def target(kind: str, **options: str) -> ResolvedTarget:
+    return ResolvedTarget("agent", kind, OPTIONS[kind].model_validate(options))
+
+
+def documents(*paths: str) -> tuple[FixtureFile, ...]:
+    return tuple(FixtureFile(path, path.encode()) for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "paths", "laid"),
+    [
+        ("claude_code", {}, ["AGENTS.md"], {"CLAUDE.md": "AGENTS.md"}),
+        ("claude_code", {}, ["AGENTS.md", "sub/AGENTS.md"], {"CLAUDE.md": "AGENTS.md", "sub/CLAUDE.md": "sub/AGENTS.md"}),
+        ("claude_code", {}, ["AGENTS.md", "CLAUDE.md"], {}),
+        ("claude_code", {}, ["skills/x/SKILL.md"], {}),
+        ("claude_code", {"guidance_file": "none"}, ["AGENTS.md"], {}),
+        ("codex", {}, ["CLAUDE.md", "GEMINI.md"], {"AGENTS.md": "CLAUDE.md"}),
+        ("opencode", {}, ["AGENTS.md"], {}),
+        ("codex", {"guidance_file": "RULES.md"}, ["AGENTS.md"], {"RULES.md": "AGENTS.md"}),
+        ("mock", {}, ["AGENTS.md"], {}),
+    ],
+)  # fmt: skip
+def test_each_agent_gets_its_own_name(kind, options, paths, laid):
+    found = copies(target(kind, **options), documents(*paths), frozenset(paths))
+    assert {file.path: file.content.decode() for file in found} == laid
+
+
+def test_a_file_of_the_workspace_is_not_replaced():
+    taken = frozenset(("AGENTS.md", "CLAUDE.md"))
+    assert copies(target("claude_code"), documents("AGENTS.md"), taken) == ()
+
+
+def test_guidance_without_its_copy_is_not_delivered():
+    reads = file_read_by(target("claude_code", guidance_file="none"))
+    found = exposure(documents("AGENTS.md"), Transcript(), reads=reads)
+    assert (found.delivered, found.in_context) == (False, False)
+    assert found.why == "The agent reads CLAUDE.md, and the workspace has only AGENTS.md."
+
+
+@pytest.mark.parametrize("name", ["/CLAUDE.md", "../CLAUDE.md", ""])
+def test_a_name_outside_the_workspace_is_refused(name):
+    with pytest.raises(ValueError, match="write a file name in the workspace"):
+        target("codex", guidance_file=name)

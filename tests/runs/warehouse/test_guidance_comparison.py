@@ -1,0 +1,156 @@
+"""Two versions of guidance compared over stored runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluators.regression import ChangeVerdict
+from runs.models import Launch, Run, RunMeasure
+from runs.warehouse.guidance_comparison import compare_chosen
+from runs.warehouse.guidance_exposure import exposed_trials, levels
+from runs.warehouse.guidance_matrix import guidance_matrix
+from runs.warehouse.guidance_runs import settings_of
+from runs.warehouse.measure_again import measure_again
+from tests.builders import (
+    close,
+    make_guidance,
+    make_project,
+    make_run,
+    make_suite,
+    make_target,
+    make_trial,
+    make_version,
+    score,
+)
+
+pytestmark = pytest.mark.django_db
+
+KEYS = ("a", "b", "c")
+
+
+@pytest.fixture
+def version():
+    return make_suite(make_project(), KEYS)
+
+
+@pytest.fixture
+def pair(version):
+    return make_guidance(version.suite, "poor"), make_guidance(version.suite, "good")
+
+
+def ran(version, guidance, outcome: str, trials: int = 5, **changes) -> Run:
+    run = make_run(version, guidance=guidance, **changes)
+    for key in KEYS:
+        for _ in range(trials):
+            make_trial(run, key, outcome=outcome)
+    return close(run)
+
+
+def test_runs_of_one_launch_come_before_others(version, pair):
+    launch = Launch.objects.create(project=version.suite.project, trigger="web")
+    together = [ran(version, each, "pass", launch=launch) for each in pair]
+    ran(version, pair[0], "fail")
+    (chosen,) = settings_of(*pair)
+    assert chosen.interleaved
+    assert [list(side) for side in (chosen.before, chosen.after)] == [[run] for run in together]
+
+
+def test_only_the_same_target_and_tool_are_compared(version, pair):
+    ran(version, pair[0], "pass", tool_version="1")
+    ran(version, pair[1], "pass", tool_version="2")
+    other = make_target(version.suite.project, "other")
+    ran(version, pair[0], "fail", target=other, tool_version="2")
+    assert settings_of(*pair) == []
+    ran(version, pair[0], "fail", tool_version="2")
+    (chosen,) = settings_of(*pair)
+    assert (chosen.setting.tool_version, chosen.interleaved) == ("2", False)
+
+
+def test_better_guidance_is_improved(version, pair):
+    ran(version, pair[0], "fail"), ran(version, pair[1], "pass")
+    compared = compare_chosen(settings_of(*pair)[0])
+    assert compared.verdict is ChangeVerdict.IMPROVED
+    assert (compared.pass_rate.before, compared.pass_rate.after) == (0.0, 1.0)
+    assert set(compared.scenarios) == set(KEYS)
+
+
+def test_a_changed_scenario_is_left_out(version, pair):
+    ran(version, pair[0], "fail"), ran(version, pair[1], "pass")
+    newest = make_version(version.suite, a={"prompt": "Another task."}, b={}, c={})
+    ran(newest, pair[1], "pass")
+    compared = compare_chosen(settings_of(*pair)[0])
+    assert set(compared.scenarios) == {"b", "c"}
+    assert set(compared.not_comparable) == {"a"}
+
+
+def test_an_open_launch_is_compared_so_far(version, pair):
+    launch = Launch.objects.create(project=version.suite.project, trigger="web")
+    for guidance, outcome in zip(pair, ("fail", "pass"), strict=True):
+        run = make_run(version, guidance=guidance, launch=launch, state="running")
+        make_trial(run, "a", outcome=outcome)
+        make_trial(run, "b", outcome="")
+    (chosen,) = settings_of(*pair, launch.pk)
+    assert (chosen.is_open, chosen.open_trials) == (True, 2)
+    assert set(compare_chosen(chosen).scenarios) == {"a"}
+    assert settings_of(*pair) == []
+
+
+def test_exposed_trials_stand_beside_all_of_the_same_scenarios(version, pair):
+    before = ran(version, pair[0], "fail", trials=2)
+    after = make_run(version, guidance=pair[1])
+    for key, opened in (("a", True), ("b", False)):
+        reached = {"delivered": True, "in_context": None, "opened": opened, "quoted": False}
+        make_trial(after, key, detail={"exposure": reached})
+    sides = [exposed_trials([run]) for run in (before, after)]
+    found = {each.name: each for each in levels(*sides, KEYS)}
+    opened = found["opened"]
+    assert (opened.before.n, opened.after.passed, opened.after.n) == (0, 1, 2)
+    assert (opened.exposed.passed, opened.exposed.n) == (1, 1)
+    assert (opened.baseline.passed, opened.baseline.n) == (0, 2)
+    assert found["in_context"].after.n == 0
+
+
+def test_the_matrix_has_a_cell_for_each_pair(version, pair):
+    ran(version, pair[0], "fail", tool_version="1", cost_usd=3.0)
+    newest = ran(version, pair[1], "pass", tool_version="2")
+    matrix = guidance_matrix(version.suite)
+    assert [each.name for each in matrix.guidance] == ["good", "poor"]
+    (tool, (good, poor)), (_, (none, old)) = matrix.rows
+    assert (tool, poor, none) == ("2", None, None)
+    assert (good.runs, good.rate.share, good.first_try) == ([newest.pk], 1.0, pytest.approx(0.5))
+    assert (old.rate.n, old.cost) == (15, pytest.approx(0.2))
+    assert guidance_matrix(version.suite, "nowhere").rows == []
+
+
+CLAIMED = [score("interaction", "completed", 1.0), score("gates", "file_exists", None, passed=False)]
+
+
+def false_done(run: Run) -> float | None:
+    row = RunMeasure.objects.filter(run=run, scenario=None, measure__name="false_done").first()
+    return row.mean if row else None
+
+
+@pytest.mark.parametrize(
+    ("completed", "gate", "value"), [(1.0, False, 1.0), (0.0, False, 0.0), (1.0, True, 0.0)]
+)
+def test_false_done_is_completed_with_a_failed_gate(version, completed, gate, value):
+    run = make_run(version)
+    scores = [score("interaction", "completed", completed), score("gates", "file_exists", None, gate)]
+    make_trial(run, "a", outcome="pass" if gate else "fail", scores=scores)
+    assert false_done(close(run)) == value
+
+
+def test_without_gates_false_done_is_not_measured(version):
+    run = make_run(version)
+    make_trial(run, "a", scores=[score("interaction", "completed", 1.0)])
+    assert false_done(close(run)) is None
+
+
+def test_runs_of_earlier_releases_get_false_done(version):
+    run = make_run(version)
+    make_trial(run, "a", outcome="fail", scores=CLAIMED)
+    close(run)
+    before, count = false_done(run), RunMeasure.objects.count()
+    RunMeasure.objects.filter(measure__name="false_done").delete()
+    assert [measure_again(), measure_again()] == [1, 0]
+    assert (false_done(run), RunMeasure.objects.count()) == (before, count)
