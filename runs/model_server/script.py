@@ -27,11 +27,11 @@ class Turn(Mirror):
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         if self.command is not None and self.text is not None:
-            raise ValueError("write `command` or `text`, not both")
+            raise ValueError("A turn is a `command` or a `text`, not both")
         if self.command is None and self.text is None and self.fault is None:
-            raise ValueError("write `command`, `text` or `fault`")
+            raise ValueError("A turn needs a `command`, a `text` or a `fault`")
         if isinstance(self.fault, int) and not 400 <= self.fault <= 599:
-            raise ValueError("a fault is a status from 400 to 599, `cut`, `nonsense` or `silent`")
+            raise ValueError("A fault is a status from 400 to 599, `cut`, `nonsense` or `silent`")
         return self
 
 
@@ -59,7 +59,7 @@ class ModelScript(Mirror):
     @model_validator(mode="after")
     def _plays_something(self) -> Self:
         if not self.turns and not self.sessions:
-            raise ValueError("write `turns`, a list of what the model does, or `sessions`")
+            raise ValueError("A script needs `turns`, a list of what the model does, or `sessions`")
         return self
 
     def turns_for(self, asked: str) -> list[Turn]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -65,8 +65,6 @@ class Model:
 
 @contextmanager
 def playing(*steps: dict[str, Any], **more: Any) -> Iterator[Model]:
-    import json
-
     script = read_script(json.dumps({"turns": list(steps), **more}).encode(), "script.yaml")
     player = ScriptPlayer(script)
     with serving(player) as url:
@@ -127,4 +125,4 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())

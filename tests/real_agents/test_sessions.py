@@ -25,6 +25,12 @@ from tests.real_agents.real import (
 )
 from tests.runs.processes import nothing_left
 
+
+def waiting(kind: str, seconds: int) -> str:
+    """A command that never ends, unlike every other; agents don't let `sleep` run."""
+    return f"tail -s {seconds}.{list(AGENTS).index(kind)} -f taskmgr"
+
+
 pytestmark = pytest.mark.parametrize("kind", AGENTS)
 
 
@@ -32,9 +38,9 @@ def test_the_transcript_is_what_the_script_did(tmp_path, kind):
     with playing(*turns(*COMMANDS)) as model:
         recording = agent(kind, model.url).invoke(invocation(tmp_path, kind))
     transcript = parse(recording.parser, recording.raw)
-    found = [call for call in calls(transcript.events) if call.command]
+    found = [call for call in calls(transcript.events) if call.event.command]
     assert [call.exit_code for call in found] == CODES
-    assert all(command in (call.command or "") for command, call in zip(COMMANDS, found, strict=True))
+    assert all(command in (call.event.command or "") for command, call in zip(COMMANDS, found, strict=True))
     assert (transcript.answer, recording.exit_code) == (ANSWER, 0)
     assert transcript.usage is not None
     assert (transcript.usage.input, transcript.usage.output) == (700, 140)
@@ -60,22 +66,24 @@ def test_the_user_s_own_rules_and_files_stay_out(tmp_path, monkeypatch, kind, le
 
 
 def test_calls_show_while_it_works_and_cancelling_ends_it(tmp_path, kind):
-    watched = Watched("sleep 61.5")
-    given = invocation(tmp_path, kind, watch=lambda look: watched.looks.append(look), cancelled=watched.cancelled)
-    with playing(*turns("./taskmgr --help", "sleep 61.5")) as model:
+    watched = Watched("taskmgr --help")
+    given = invocation(
+        tmp_path, kind, watch=lambda look: watched.looks.append(look), cancelled=watched.cancelled
+    )
+    with playing(*turns("./taskmgr --help", waiting(kind, 61))) as model:
         recording = agent(kind, model.url).invoke(given)
     assert recording.cancelled
-    assert nothing_left("sleep\00061.5")
+    assert nothing_left(waiting(kind, 61).replace(" ", "\0"))
 
 
 def test_the_time_limit_leaves_a_partial_transcript(tmp_path, kind):
-    given = invocation(tmp_path, kind, timeout_seconds=12.0)
-    with playing(*turns("./taskmgr --help", "sleep 62.5")) as model:
+    given = invocation(tmp_path, kind, timeout_seconds=9.0)
+    with playing(*turns("./taskmgr --help", waiting(kind, 62))) as model:
         recording = agent(kind, model.url).invoke(given)
     transcript = parse(recording.parser, recording.raw)
     assert recording.timed_out
     assert "taskmgr --help" in (calls(transcript.events)[0].event.command or "")
-    assert nothing_left("sleep\00062.5")
+    assert nothing_left(waiting(kind, 62).replace(" ", "\0"))
 
 
 @pytest.mark.parametrize("fault", [429, 500, "cut", "nonsense"])

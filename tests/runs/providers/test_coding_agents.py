@@ -13,6 +13,8 @@ from runs.providers.base import Look
 from tests.runs.providers.agents import agent, beside, invocation
 
 QUESTION = "[[ ## user_query ## ]]\n\nImplement it."
+CLAUDE = ["-p", "--output-format", "stream-json", "--verbose"]
+OPEN = ["--permission-mode", "bypassPermissions"]
 KINDS = ["claude_code", "opencode"]
 
 
@@ -36,13 +38,14 @@ def test_a_session_works_in_the_workspace_and_its_stream_is_read(tmp_path, kind)
 @pytest.mark.parametrize(
     ("kind", "fields", "words", "stdin"),
     [
-        ("claude_code", {}, ["-p", "--output-format", "stream-json", "--verbose"], QUESTION),
+        ("claude_code", {}, [*CLAUDE, *OPEN], QUESTION),
         (
             "claude_code",
             {"model": "m", "max_turns": 9, "args": ["--bare"]},
-            ["-p", "--output-format", "stream-json", "--verbose", "--model", "m", "--max-turns", "9", "--bare"],
+            [*CLAUDE, "--model", "m", "--max-turns", "9", *OPEN, "--bare"],
             QUESTION,
         ),
+        ("claude_code", {"args": ["--permission-mode=plan"]}, [*CLAUDE, "--permission-mode=plan"], QUESTION),
         ("opencode", {}, ["run", "--format", "json", QUESTION], ""),
         (
             "opencode",
