@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from pydantic import AliasChoices, Field
@@ -13,7 +14,7 @@ from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
-    from runs.containment.sandbox import Containment
+    from runs.containment.sandbox import Containment, Sandbox
 
 COMMAND = ("-p", "--output-format", "stream-json", "--verbose")
 FACTS = AgentFacts("@anthropic-ai/claude-code", oldest=(1, 0), newest_major=2, variable="ANTHROPIC_API_KEY")
@@ -23,6 +24,7 @@ OWN_PERMISSIONS = (
     "--allow-dangerously-skip-permissions",
     "--permission-prompt-tool",
 )
+INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".claude/CLAUDE.md", ".claude/rules/**")
 ENVIRONMENT = {
     # Root may skip permissions only in a sandbox, which evalhub provides.
     "IS_SANDBOX": "1",
@@ -61,7 +63,7 @@ class ClaudeCode:
         prompt = prompt_of(invocation, sandbox)
         return run_session(
             self._program,
-            self._arguments(invocation),
+            [*self._arguments(invocation), *_only_the_workspace(invocation, sandbox)],
             invocation,
             sandbox,
             parser="claude_code",
@@ -88,3 +90,12 @@ class ClaudeCode:
         if options.api_key:
             env["ANTHROPIC_API_KEY"] = options.api_key
         return {**env, **options.env}
+
+
+def _only_the_workspace(invocation: Invocation, sandbox: Sandbox) -> list[str]:
+    """Return arguments that keep instructions of the folders above the workspace out, where they can be seen."""
+    if sandbox.inside(invocation.workspace) != str(invocation.workspace):
+        return []
+    above = [str(folder).rstrip("/") for folder in invocation.workspace.parents]
+    excluded = [f"{folder}/{name}" for folder in above for name in INSTRUCTIONS]
+    return ["--settings", json.dumps({"claudeMdExcludes": excluded})]

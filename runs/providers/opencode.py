@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field
@@ -15,11 +16,14 @@ from runs.providers.base import Availability, Invocation, Recording
 from runs.providers.options import ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
-    from runs.containment.sandbox import Containment
+    from runs.containment.sandbox import Containment, Sandbox
 
 COMMAND = ("run", "--format", "json")
 FACTS = AgentFacts("opencode-ai", oldest=(1, 0), newest_major=1)
 KEY = "EVALHUB_AGENT_KEY"
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
+"""Where opencode finds instructions; the first one that exists counts."""
+SETTINGS = ("opencode.json", "opencode.jsonc", ".opencode")
 OWN_PROTOCOL = ("openai", "anthropic", "google")
 """Providers that opencode asks in their own protocol; any other address is a Chat Completions one."""
 
@@ -60,7 +64,7 @@ class Opencode:
             sandbox,
             parser="opencode",
             cwd=invocation.workspace,
-            env={**self._env(model), **self._options.env},
+            env={**self._env(model, _instructions(invocation, sandbox)), **self._options.env},
             log=self._program.log(invocation),
         )
 
@@ -77,11 +81,17 @@ class Opencode:
             )
         return model if "/" in model else f"evalhub/{model}"
 
-    def _env(self, model: str) -> dict[str, str]:
-        """Return the configuration: everything is allowed, because evalhub contains it; nothing is shared."""
+    def _env(self, model: str, instructions: list[str] | None) -> dict[str, str]:
+        """Return the configuration: everything is allowed, because evalhub contains it; nothing is shared.
+
+        `instructions` replace those that opencode would find itself.
+        """
         options = self._options
         config: dict[str, Any] = {"permission": {"*": "allow"}, "share": "disabled", "autoupdate": False}
         env = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
+        if instructions is not None:
+            config["instructions"] = instructions
+            env["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
         if options.base_url or options.api_key:
             config["provider"] = dict([self._service(*model.split("/", 1))])
         if options.base_url:
@@ -99,3 +109,14 @@ class Opencode:
         package = {} if provider in OWN_PROTOCOL else {"npm": "@ai-sdk/openai-compatible"}
         settings["baseURL"] = options.base_url
         return provider, {**package, "options": settings, "models": {model: {}}}
+
+
+def _instructions(invocation: Invocation, sandbox: Sandbox) -> list[str] | None:
+    """Return the workspace's instructions where folders above it have some that opencode would read too, else None."""
+    workspace = invocation.workspace
+    if sandbox.inside(workspace) != str(workspace):
+        return None
+    above = [folder / name for folder in workspace.parents for name in (*INSTRUCTIONS, *SETTINGS)]
+    if not any(os.access(path, os.R_OK) for path in above):
+        return None
+    return [str(workspace / name) for name in INSTRUCTIONS if (workspace / name).exists()][:1]

@@ -112,9 +112,10 @@ class Watched:
 def user_home(tmp_path: Path) -> Path:
     """A home of somebody who uses every agent: with rules, tools and logins of their own."""
     home = tmp_path / "home-of-the-user"
-    for name in (".codex/AGENTS.md", ".claude/CLAUDE.md", ".config/opencode/AGENTS.md"):
+    rules = (".codex/AGENTS.md", ".claude/CLAUDE.md", ".config/opencode/AGENTS.md", "AGENTS.md", "CLAUDE.md")
+    for name in rules:
         file = home / name
-        file.parent.mkdir(parents=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("Rule 666: of the user.")
     (home / ".codex/config.toml").write_text('[mcp_servers.mine]\ncommand = "no-such-server"\n')
     return home

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -57,12 +58,20 @@ def test_the_user_s_own_rules_and_files_stay_out(tmp_path, monkeypatch, kind, le
     home = user_home(tmp_path)
     monkeypatch.setenv("HOME", str(home))
     before = files_of(home)
+    # evalhub's own data may lie in that home.
+    place = home / ".local/share/evalhub"
+    place.mkdir(parents=True)
     with playing(*turns("ls ~")) as model:
-        recording = agent(kind, model.url, level).invoke(invocation(tmp_path, kind))
+        recording = agent(kind, model.url, level).invoke(invocation(place, kind))
     assert recording.exit_code == 0
     assert model.seen
     assert "Rule 666" not in json.dumps([request.body for request in model.player.seen])
-    assert files_of(home) == before
+    assert "Rule 4711" in json.dumps(model.seen[0].body)
+    assert {name: files_of(home).get(name) for name in before} == before
+    added = {path.relative_to(home).parts[0] for path in home.rglob("*")} - {
+        Path(name).parts[0] for name in before
+    }
+    assert added == {".local"}
 
 
 def test_calls_show_while_it_works_and_cancelling_ends_it(tmp_path, kind):
