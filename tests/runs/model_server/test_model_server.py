@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from runs.model_server.script import read_script
 from runs.model_server.server import ScriptPlayer, serving
+from runs.targets.definitions import read_targets
 from scenarios.formats.problems import ScenarioFileError
 
 ROOT = Path(__file__).parents[3]
@@ -195,3 +197,25 @@ def test_the_command_refuses_a_wrong_script(tmp_path):
     )
     assert done.returncode == 2
     assert "s.yaml:1: turns[0]" in done.stderr
+
+
+def blocks(document: str, language: str) -> list[str]:
+    text = (ROOT / "docs" / document).read_text()
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_documented_rehearsal_works_word_by_word():
+    script, targets = blocks("model-server.md", "yaml")
+    assert len(read_script(script.encode(), "rehearsal.yaml").turns) == 3
+    [target] = read_targets(targets.encode(), "targets.yaml")
+    assert target.fields["base_url"] == "http://127.0.0.1:8900/v1"
+    with pytest.raises(ScenarioFileError) as caught:
+        read_script(b"turns:\n  - text: a\n  - {text: a, command: b}", "rehearsal.yaml")
+    assert str(caught.value) in (ROOT / "docs/model-server.md").read_text()
+
+
+def test_every_documented_target_is_valid():
+    documented = [text for text in blocks("providers.md", "yaml") if text.startswith("targets:")]
+    assert len(documented) > 5
+    for text in documented:
+        assert read_targets(text.encode(), "providers.md")
