@@ -9,7 +9,7 @@ PY := .venv/bin/python
 COMPILE = .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev run serve worker test test-slow check services bench snapshot format lock screenshots clean
+.PHONY: help setup dev run serve worker test test-slow agents test-agents check services bench snapshot format lock screenshots clean
 
 help:  ## Print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -34,6 +34,12 @@ test: dev  ## Run every test that this machine can run (ARGS="-k name")
 
 test-slow: dev  ## Run the tests that take minutes: killed servers, full disks, simulations
 	@$(PY) -m tests.slow $(ARGS)
+
+agents:  ## Install codex, claude and opencode for test-agents (npm, 1 GB)
+	@bin/agents
+
+test-agents: dev agents  ## Run codex, claude and opencode against a scripted model
+	@EVALHUB_TEST_REQUIRE=agents $(PY) -m pytest -n 3 --dist worksteal -m "agents and not slow" tests/real_agents $(ARGS)
 
 check: dev  ## Lint, types, templates, migrations, lock files
 	@$(PY) -m tests.checks

@@ -4,7 +4,7 @@ First the table tests of the pure parts, in under two seconds; then everything e
 database again on a private PostgreSQL with a private Redis. In the last two passes pytest-xdist distributes the files to
 processes with their own database and broker: one more than there are processors, because tests wait half of the time. If
 you name a file or folder, the first pass is skipped. Tests that kill servers or draw many random numbers take minutes;
-`python -m tests.slow` runs them.
+`python -m tests.slow` runs them, and `make test-agents` those that run installed agents.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
 """
 
@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PURE = ["-c", "tests/evaluators/pytest.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
 SLOW = "fault or simulation"
 """Left to `python -m tests.slow`."""
-ON_EVERY_DATABASE = f"(database or worker) and not browser and not own_servers and not ({SLOW})"
+ELSEWHERE = f"{SLOW} or agents"
+"""Left to it and to `make test-agents`."""
+ON_EVERY_DATABASE = f"(database or worker) and not browser and not own_servers and not ({ELSEWHERE})"
 NOTHING_COLLECTED = 5
 Environment = dict[str, str]
 
@@ -68,7 +70,7 @@ def passes(arguments: list[str]) -> Iterator[int]:
     if not named:
         yield run("Pure parts by table", [*PURE, *arguments], {})
     processes = in_parallel(os.cpu_count() or 1)
-    rest = [] if named else ["-m", f"not table and not ({SLOW})"]
+    rest = [] if named else ["-m", f"not table and not ({ELSEWHERE})"]
     yield run("SQLite and the embedded broker", [*processes, *rest, *arguments], {})
     yield on_servers([*processes, "-m", ON_EVERY_DATABASE, *arguments])
 

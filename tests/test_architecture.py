@@ -20,6 +20,7 @@ LEAVES = ("evalhub.web", "evalhub.teams")
 ROOMS = (
     "errors",
     "labels",
+    "model_server",
     "containment",
     "providers",
     "models",

@@ -177,11 +177,11 @@ def _is_alive(process: Process) -> bool:
 
 
 def _with_marker(pid: int, root: int, session: int, marker: str) -> Iterator[Process]:
-    """Yield a process if it has a command's marker. Raises `psutil.Error`."""
+    """Yield a process if it has a command's marker; a thread's id is none. Raises `psutil.Error`."""
     found = psutil.Process(pid)
     if session == root or any(value == marker for value in _markers(found)):
         process = Process(found, found.memory_info().rss)
-        if _is_alive(process):
+        if psutil.pid_exists(pid) and _is_alive(process):
             yield process
 
 

@@ -334,6 +334,10 @@ class Sandbox:
             home, temporary = str(self._own("home")), str(self._own("tmp"))
         return {"PATH": self.containment.path, "HOME": home, "TMPDIR": temporary, "LANG": "C.UTF-8"}
 
+    def own_home(self) -> dict[str, str]:
+        """Return variables of a home of the trial's own where the sandbox has none."""
+        return {"HOME": str(self._own("home"))} if self.level is Level.OFF else {}
+
     def _own(self, name: str) -> Path:
         try:
             make_folder_beneath(self.scratch, name)

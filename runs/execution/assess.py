@@ -23,11 +23,13 @@ from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace, PostResult
 from runs.models.trial import json_of
 from runs.providers.base import Recording
-from runs.providers.prices import price_source
+from runs.providers.options import ResolvedTarget
+from runs.providers.prices import cost_of, price_note, price_source, project_price
 from runs.warehouse.artifacts import Kept
 from scenarios.spec import ScenarioSpec
 
 LONGEST_SCRIPT_OUTPUT = 4000
+LONGEST_STANDARD_ERROR = 500
 
 
 def assess(
@@ -42,11 +44,10 @@ def assess(
         kept = keep_files(recording, folder, task.secrets, task.files if folder else ())
     described = describe(recording, kept.rows, {"workspace": kept.workspace} if kept.workspace else {})
     try:
-        transcript = parse(
-            recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
-        )
+        transcript = transcript_of(recording)
     except UnreadableTranscript as error:
         return unreadable(described, recording, error)
+    recording = priced(recording, transcript, task.context.target, task.context.model)
     post: tuple[PostResult, ...] = ()
     if folder is not None and workspace is not None:
         if task.runs_commands:
@@ -89,6 +90,26 @@ def _exposure(task: Task, transcript: Transcript, *, in_folder: bool) -> dict[st
     return {"exposure": json_of(found)}
 
 
+def transcript_of(recording: Recording) -> Transcript:
+    """Return the recording's transcript, empty if the time was up before the first line. Raises `UnreadableTranscript`."""
+    if recording.timed_out and not recording.events and b"\n" not in recording.raw:
+        return Transcript()
+    return parse(
+        recording.parser, recording.raw, recording.events, events_are_trace=recording.events_are_trace
+    )
+
+
+def priced(recording: Recording, transcript: Transcript, target: ResolvedTarget, model: str) -> Recording:
+    """Return the recording with a cost by the project's own price if the agent reports none."""
+    used = recording.usage or transcript.usage
+    price = project_price(target.prices, model) if model else None
+    reported = recording.cost_usd is not None or transcript.cost_usd is not None
+    if reported or used is None or price is None:
+        return recording
+    notes = (*recording.notes, price_note(price))
+    return replace(recording, cost_usd=cost_of(used, price), price=price, notes=notes)
+
+
 def describe(
     recording: Recording, artifacts: tuple[Kept, ...] = (), detail: dict[str, Json] | None = None
 ) -> TrialResult:
@@ -101,14 +122,16 @@ def describe(
         usage=recording.usage,
         cost_usd=recording.cost_usd,
         artifacts=artifacts,
-        detail=detail or {},
+        detail={**(detail or {}), **({"agent_version": recording.version} if recording.version else {})},
     )
 
 
 def unreadable(described: TrialResult, recording: Recording, error: UnreadableTranscript) -> TrialResult:
     """Return the result of a trial whose output could not be read."""
     detail = described.detail | {"notes": list(recording.notes)}
-    return replace(described, outcome="error", error=str(error), error_kind="transcript", detail=detail)
+    printed = recording.stderr.strip()[-LONGEST_STANDARD_ERROR:]
+    sentence = f"{error} Standard error: {printed}" if printed else str(error)
+    return replace(described, outcome="error", error=sentence, error_kind="transcript", detail=detail)
 
 
 def judged(

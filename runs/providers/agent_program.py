@@ -17,6 +17,7 @@ from runs.containment.streams import Sink
 from runs.containment.trees import temporary_folders
 from runs.errors import ProviderError
 from runs.providers.agent_log import AgentLog, LogFormat, log_name
+from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.base import Availability, Invocation
 from runs.providers.options import ResolvedTarget
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment, Sandbox
 
 GRACE_SECONDS = 2.0
-VERSION_SECONDS = 15.0
+VERSION_SECONDS = 30.0
+_VERSIONS: dict[tuple[str, str, int, int], str] = {}
+"""Versions by program, target and the file's state: an update or another sandbox asks again."""
 
 
 @dataclass(frozen=True)
@@ -35,22 +38,39 @@ class AgentProgram:
     executable: str
     target: ResolvedTarget
     containment: Containment
+    facts: AgentFacts | None = None
+    """None for a program that is no coding agent of ours, such as an editor."""
 
     def check(self) -> Availability:
-        """Return whether the program exists and may start, with its version."""
+        """Return whether the program exists, starts, is recent enough and can sign in, with its version."""
         if problem := self.containment.agent_problem:
             return Availability(False, problem)
         found = self._found()
-        return (
-            Availability(True, version=self._version(found))
-            if found
-            else Availability(False, self._missing())
-        )
+        if found is None:
+            return Availability(False, self._missing())
+        try:
+            version = self._version(found)
+        except ProviderError as error:
+            return Availability(False, str(error)) if self.facts else Availability(True)
+        problem = self._unsupported(version) or self._signed_out()
+        return Availability(not problem, problem, version)
+
+    def version(self) -> str:
+        """Return the program's version as it is now; empty if it can't be found out."""
+        found = self._found()
+        try:
+            return self._version(found) if found else ""
+        except ProviderError:
+            return ""
+
+    def newer(self, version: str) -> str:
+        """Return a note if evalhub doesn't know the output of this major version yet; empty otherwise."""
+        return self.facts.note(self.title, version) if self.facts else ""
 
     def sandbox(self, invocation: Invocation, cwd: Path, *, writable: Sequence[Path] = ()) -> Sandbox:
         """Return a trial's sandbox, which shows the program and the files to read."""
         found = self._found()
-        program = [found, found.resolve()] if found else []
+        program = [found, _package(found.resolve())] if found else []
         elsewhere = not cwd.is_relative_to(invocation.workspace)
         return self.containment.around(
             invocation.workspace,
@@ -158,21 +178,59 @@ class AgentProgram:
         return Path(found).absolute() if found else None
 
     def _missing(self) -> str:
+        install = f" with `{self.facts.install}`" if self.facts else ""
         return (
             f"{self._about()} cannot start: there is no program '{self.executable}' on the worker. "
-            "Install it there, or set `executable` to its path."
+            f"Install it there{install}, or set `executable` to its path."
+        )
+
+    def _unsupported(self, version: str) -> str:
+        if not self.facts or not self.facts.too_old(version):
+            return ""
+        oldest = ".".join(map(str, self.facts.oldest))
+        return (
+            f"{self._about()} is too old: '{version}', and evalhub reads the output of {oldest} and later. "
+            f"Update it on the worker with `{self.facts.install}@latest`."
+        )
+
+    def _signed_out(self) -> str:
+        options = self.target.options
+        if not (self.facts and self.facts.variable and isinstance(options, AgentOptions)):
+            return ""
+        if options.names_credentials or options.args:
+            return ""
+        variable = self.facts.variable
+        return (
+            f"{self._about()} is not signed in: agents don't see the worker's logins. Set {variable} on the worker, "
+            f"allow it in EVALHUB_ENV_ALLOW, and write `api_key: ${{{{ {variable} }}}}` in the target."
         )
 
     def _version(self, found: Path) -> str:
+        """Return what `--version` says. Raises `ProviderError` if it fails."""
+        state = found.stat()
+        key = (str(found.resolve()), self.target.name, state.st_mtime_ns, state.st_size)
+        if key not in _VERSIONS:
+            _VERSIONS[key] = self._asked_version()
+        return _VERSIONS[key]
+
+    def _asked_version(self) -> str:
         with temporary_folders("evalhub-version-") as (workspace, scratch):
             asking = Invocation("", "version", workspace, scratch, VERSION_SECONDS)
             sandbox = self.sandbox(asking, workspace)
-            try:
-                result = self.run(["--version"], asking, sandbox, cwd=workspace, env={})
-            except ProviderError:
-                return ""
+            result = self.run(["--version"], asking, sandbox, cwd=workspace, env=sandbox.own_home())
+        if result.exit_code != 0:
+            raise ProviderError(
+                f"{self._about()} does not start: `{self.executable} --version` ended with exit code "
+                f"{result.exit_code}: {result.summary}. Run it by hand on the worker, or install it again."
+            )
         lines = result.stdout.decode("utf-8", "replace").split("\n")
-        return lines[0].strip()[:100] if result.exit_code == 0 else ""
+        return lines[0].strip()[:100]
+
+
+def _package(program: Path) -> Path:
+    """Return what a program needs beside itself: npm's packages start a binary of a sibling package."""
+    folders = [folder for folder in program.parents if folder.name == "node_modules"]
+    return folders[-1] if folders else program
 
 
 def _where(log: AgentLog) -> str:

@@ -37,9 +37,17 @@ def run_session(
     """
     given = stdin.encode("utf-8", "replace")
     printed, calls = PrintedLines(), CallsSoFar(parser)
+    version = program.version()
     invocation.watch(lambda: calls.read(printed.complete(), missed=printed.missed))
     result = program.run(
-        arguments, invocation, sandbox, cwd=cwd, env=env, stdin=given, log=log, sinks=[printed]
+        arguments,
+        invocation,
+        sandbox,
+        cwd=cwd,
+        env={**sandbox.own_home(), **env},
+        stdin=given,
+        log=log,
+        sinks=[printed],
     )
     program.refuse_failure(result, invocation, log)
     _refuse_silence(program, parser, result, invocation, log)
@@ -53,7 +61,8 @@ def run_session(
         truncated=result.truncated,
         stderr=result.stderr.decode("utf-8", "replace"),
         logs={"log": log.content},
-        notes=(result.error,) if result.error else (),
+        notes=tuple(filter(None, (result.error, program.newer(version)))),
+        version=version,
     )
 
 

@@ -83,6 +83,8 @@ class Recording:
     logs: Mapping[str, bytes] = field(default_factory=dict)
     """Other artifacts by name, as content, because a path may change before it is opened."""
     notes: tuple[str, ...] = ()
+    version: str = ""
+    """The agent program's version in this trial."""
 
 
 @dataclass(frozen=True)

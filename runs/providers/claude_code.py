@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+import json
+from typing import TYPE_CHECKING
 
 from pydantic import AliasChoices, Field
 
-from runs.containment.path_use import Use
+from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
 from runs.providers.base import Availability, Invocation, Recording
-from runs.providers.options import Options, ResolvedTarget
+from runs.providers.options import ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
-    from runs.containment.sandbox import Containment
+    from runs.containment.sandbox import Containment, Sandbox
 
 COMMAND = ("-p", "--output-format", "stream-json", "--verbose")
+FACTS = AgentFacts("@anthropic-ai/claude-code", oldest=(1, 0), newest_major=2, variable="ANTHROPIC_API_KEY")
+OWN_PERMISSIONS = (
+    "--permission-mode",
+    "--dangerously-skip-permissions",
+    "--allow-dangerously-skip-permissions",
+    "--permission-prompt-tool",
+)
+INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".claude/CLAUDE.md", ".claude/rules/**")
+ENVIRONMENT = {
+    # Root may skip permissions only in a sandbox, which evalhub provides.
+    "IS_SANDBOX": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+}
 
 
-class ClaudeCodeOptions(Options):
+class ClaudeCodeOptions(AgentOptions):
     """How Claude Code is started."""
-
-    path_fields: ClassVar[Mapping[str, Use]] = {"executable": Use.RUN}
 
     executable: str = Field(
         default="claude", min_length=1, validation_alias=AliasChoices("executable", "command", "binary")
@@ -39,7 +51,7 @@ class ClaudeCode:
         if not isinstance(target.options, ClaudeCodeOptions):
             raise TypeError(f"{target.name} is no claude_code target")
         self._options = target.options
-        self._program = AgentProgram("Claude Code", self._options.executable, target, containment)
+        self._program = AgentProgram("Claude Code", self._options.executable, target, containment, FACTS)
 
     def check(self) -> Availability:
         """Return whether Claude Code is installed and may start."""
@@ -51,12 +63,12 @@ class ClaudeCode:
         prompt = prompt_of(invocation, sandbox)
         return run_session(
             self._program,
-            self._arguments(invocation),
+            [*self._arguments(invocation), *_only_the_workspace(invocation, sandbox)],
             invocation,
             sandbox,
             parser="claude_code",
             cwd=invocation.workspace,
-            env=self._options.env,
+            env=self._env(),
             log=self._program.log(invocation),
             stdin=prompt,
         )
@@ -66,4 +78,24 @@ class ClaudeCode:
         model = invocation.model or options.model
         words = [*COMMAND, *(["--model", model] if model else [])]
         words += ["--max-turns", str(options.max_turns)] if options.max_turns else []
+        words += [] if options.sets(OWN_PERMISSIONS) else ["--permission-mode", "bypassPermissions"]
         return [*words, *options.args]
+
+    def _env(self) -> dict[str, str]:
+        options, env = self._options, dict(ENVIRONMENT)
+        if options.base_url:
+            # Claude Code adds /v1 itself, and asks for a key even where none is needed.
+            env["ANTHROPIC_BASE_URL"] = options.base_url.rstrip("/").removesuffix("/v1")
+            env["ANTHROPIC_API_KEY"] = "none"
+        if options.api_key:
+            env["ANTHROPIC_API_KEY"] = options.api_key
+        return {**env, **options.env}
+
+
+def _only_the_workspace(invocation: Invocation, sandbox: Sandbox) -> list[str]:
+    """Return arguments that keep instructions of the folders above the workspace out, where they can be seen."""
+    if sandbox.inside(invocation.workspace) != str(invocation.workspace):
+        return []
+    above = [str(folder).rstrip("/") for folder in invocation.workspace.parents]
+    excluded = [f"{folder}/{name}" for folder in above for name in INSTRUCTIONS]
+    return ["--settings", json.dumps({"claudeMdExcludes": excluded})]

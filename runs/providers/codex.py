@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -11,10 +12,11 @@ from runs.containment.beneath import write_beneath
 from runs.containment.path_use import Use
 from runs.containment.trees import is_empty
 from runs.errors import ProviderError
+from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
 from runs.providers.base import Availability, Invocation, Recording
-from runs.providers.options import Options, ResolvedTarget
+from runs.providers.options import ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
     from runs.containment.sandbox import Containment
@@ -28,10 +30,13 @@ COMMAND = (
     "never",
     "--skip-git-repo-check",
 )
+FACTS = AgentFacts("@openai/codex", oldest=(0, 44), newest_major=0, variable="OPENAI_API_KEY")
+KEY = "CODEX_API_KEY"
+OWN_SANDBOX = ("--sandbox", "-s", "--full-auto", "--dangerously-bypass-approvals-and-sandbox", "--yolo")
 PROMPT = "prompt.md"
 
 
-class CodexOptions(Options):
+class CodexOptions(AgentOptions):
     """How Codex is started."""
 
     executable: str = Field(
@@ -61,7 +66,7 @@ class Codex:
         self._target = target
         self._options = target.options
         self._containment = containment
-        self._program = AgentProgram("Codex", self._options.executable, target, containment)
+        self._program = AgentProgram("Codex", self._options.executable, target, containment, FACTS)
 
     def check(self) -> Availability:
         """Return whether Codex is installed and may start."""
@@ -83,14 +88,29 @@ class Codex:
             sandbox,
             parser="codex",
             cwd=cwd,
-            env=options.env,
+            env={**({KEY: options.api_key} if options.api_key else {}), **options.env},
             log=self._program.log(invocation, options.log_dir, options.log_format),
             stdin=prompt,
         )
 
     def _arguments(self, invocation: Invocation) -> list[str]:
         model = invocation.model or self._options.model
-        return [*COMMAND, *(["--model", model] if model else []), *self._options.args, "-"]
+        words = [*COMMAND, *self._own_settings()]
+        return [*words, *(["--model", model] if model else []), *self._options.args, "-"]
+
+    def _own_settings(self) -> list[str]:
+        """Return the switches that evalhub's sandbox makes unnecessary, and the model service."""
+        options = self._options
+        words = [] if options.sets(OWN_SANDBOX) else ["--sandbox", "danger-full-access"]
+        if not options.cwd:
+            # Instructions come from the workspace alone, not from folders around it.
+            words += ["-c", "project_root_markers=[]"]
+        if options.base_url:
+            # TOML's basic strings are JSON's.
+            key = f", env_key={json.dumps(KEY)}" if options.api_key else ""
+            service = f'name="evalhub", base_url={json.dumps(options.base_url)}, wire_api="responses"{key}'
+            words += ["-c", 'model_provider="evalhub"', "-c", f"model_providers.evalhub={{{service}}}"]
+        return words
 
 
 def _keep_prompt(prompt: str, invocation: Invocation) -> None:

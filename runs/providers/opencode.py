@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+import json
+import os
+from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, Field
 
-from runs.containment.path_use import Use
+from runs.errors import ProviderError
+from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
 from runs.providers.base import Availability, Invocation, Recording
-from runs.providers.options import Options, ResolvedTarget
+from runs.providers.options import ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
-    from runs.containment.sandbox import Containment
+    from runs.containment.sandbox import Containment, Sandbox
 
 COMMAND = ("run", "--format", "json")
+FACTS = AgentFacts("opencode-ai", oldest=(1, 0), newest_major=1)
+KEY = "EVALHUB_AGENT_KEY"
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
+"""Where opencode finds instructions; the first one that exists counts."""
+SETTINGS = ("opencode.json", "opencode.jsonc", ".opencode")
+OWN_PROTOCOL = ("openai", "anthropic", "google")
+"""Providers that opencode asks in their own protocol; any other address is a Chat Completions one."""
 
 
-class OpencodeOptions(Options):
+class OpencodeOptions(AgentOptions):
     """How opencode is started."""
-
-    path_fields: ClassVar[Mapping[str, Use]] = {"executable": Use.RUN}
 
     executable: str = Field(
         default="opencode", min_length=1, validation_alias=AliasChoices("executable", "command", "binary")
@@ -37,8 +44,9 @@ class Opencode:
     def __init__(self, target: ResolvedTarget, containment: Containment) -> None:
         if not isinstance(target.options, OpencodeOptions):
             raise TypeError(f"{target.name} is no opencode target")
+        self._name = target.name
         self._options = target.options
-        self._program = AgentProgram("opencode", self._options.executable, target, containment)
+        self._program = AgentProgram("opencode", self._options.executable, target, containment, FACTS)
 
     def check(self) -> Availability:
         """Return whether opencode is installed and may start."""
@@ -46,20 +54,69 @@ class Opencode:
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Run a session. Raises `ProviderError` if it can't start or, without a workspace, gives no answer."""
+        model = self._model(invocation)
         sandbox = self._program.sandbox(invocation, invocation.workspace)
         prompt = prompt_of(invocation, sandbox)
         return run_session(
             self._program,
-            [*self._arguments(invocation), prompt],
+            [*COMMAND, *(["--model", model] if model else []), *self._options.args, prompt],
             invocation,
             sandbox,
             parser="opencode",
             cwd=invocation.workspace,
-            env=self._options.env,
+            env={**self._env(model, _instructions(invocation, sandbox)), **self._options.env},
             log=self._program.log(invocation),
         )
 
-    def _arguments(self, invocation: Invocation) -> list[str]:
+    def _model(self, invocation: Invocation) -> str:
+        """Return the model as opencode names it. Raises `ProviderError` if a key or an address has none to go with."""
+        model = invocation.model or self._options.model or ""
+        if not (self._options.base_url or self._options.api_key):
+            return model
+        if not model or ("/" not in model and not self._options.base_url):
+            raise ProviderError(
+                f"The target '{self._name}' needs a model with its provider for its key or address, such as "
+                "`model: anthropic/claude-sonnet-4-5`. Add it to the target, or to the run.",
+                kind="configuration",
+            )
+        return model if "/" in model else f"evalhub/{model}"
+
+    def _env(self, model: str, instructions: list[str] | None) -> dict[str, str]:
+        """Return the configuration: everything is allowed, because evalhub contains it; nothing is shared.
+
+        `instructions` replace those that opencode would find itself.
+        """
         options = self._options
-        model = invocation.model or options.model
-        return [*COMMAND, *(["--model", model] if model else []), *options.args]
+        config: dict[str, Any] = {"permission": {"*": "allow"}, "share": "disabled", "autoupdate": False}
+        env = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
+        if instructions is not None:
+            config["instructions"] = instructions
+            env["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
+        if options.base_url or options.api_key:
+            config["provider"] = dict([self._service(*model.split("/", 1))])
+        if options.base_url:
+            # Its list of models and prices is not needed there, and may be out of reach.
+            env["OPENCODE_DISABLE_MODELS_FETCH"] = "1"
+        if options.api_key:
+            env[KEY] = options.api_key
+        return {**env, "OPENCODE_CONFIG_CONTENT": json.dumps(config)}
+
+    def _service(self, provider: str, model: str) -> tuple[str, dict[str, Any]]:
+        options = self._options
+        settings = {"apiKey": f"{{env:{KEY}}}"} if options.api_key else {"apiKey": "none"}
+        if not options.base_url:
+            return provider, {"options": settings}
+        package = {} if provider in OWN_PROTOCOL else {"npm": "@ai-sdk/openai-compatible"}
+        settings["baseURL"] = options.base_url
+        return provider, {**package, "options": settings, "models": {model: {}}}
+
+
+def _instructions(invocation: Invocation, sandbox: Sandbox) -> list[str] | None:
+    """Return the workspace's instructions where folders above it have some that opencode would read too, else None."""
+    workspace = invocation.workspace
+    if sandbox.inside(workspace) != str(workspace):
+        return None
+    above = [folder / name for folder in workspace.parents for name in (*INSTRUCTIONS, *SETTINGS)]
+    if not any(os.access(path, os.R_OK) for path in above):
+        return None
+    return [str(workspace / name) for name in INSTRUCTIONS if (workspace / name).exists()][:1]

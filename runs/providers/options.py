@@ -15,7 +15,7 @@ from runs.labels import MOST_LABELS, RULE, is_label
 
 _ROUTING = frozenset(("judge_target", "workers", "labels", "provider_batching", "guidance_file"))
 _CONTAINMENT = frozenset(("max_processes", "max_memory_mb", "egress"))
-_RETRY = frozenset(
+RETRY_FIELDS = frozenset(
     (
         "max_retries",
         "retry_initial_delay_ms",
@@ -110,6 +110,8 @@ class Options(Settings):
     """Fields whose text isn't interpreted: recorded answers."""
     refuses_unknown: ClassVar[bool] = False
     """Whether an unknown field is an error and not a lint."""
+    unused_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields of every target that this kind has no use for; an error in new targets."""
     runs_in_eval_folder: ClassVar[bool] = False
     """Whether `cwd` defaults to the eval file's folder."""
 
@@ -162,7 +164,7 @@ class Options(Settings):
 
     def as_config(self) -> dict[str, Json]:
         """Return the provider's settings without routing, retries and containment."""
-        left_out = {camel_case(name) for name in _ROUTING | _RETRY | _CONTAINMENT}
+        left_out = {camel_case(name) for name in _ROUTING | RETRY_FIELDS | _CONTAINMENT}
         return {name: value for name, value in super().as_config().items() if name not in left_out}
 
     @classmethod

@@ -23,6 +23,7 @@ from scenarios.formats.yaml_text import read_yaml
 
 __all__ = ["TargetDefinition", "define", "read_target", "read_targets", "resolve"]
 
+_IGNORED = frozenset(("targets/unused-field", "targets/unknown-field"))
 _OPTIONAL_PATHS = frozenset(("cwd", "workspace_template", "log_dir"))
 
 
@@ -62,9 +63,12 @@ def read_target(content: bytes, file: str) -> TargetDefinition:
 
 
 def define(entry: Mapping[str, Json], *, file: str = "target") -> TargetDefinition:
-    """Return the definition of one entry, such as a stored one. Raises `ScenarioFileError`."""
+    """Return the definition of one entry, such as a stored one. Raises `ScenarioFileError`.
+
+    Older releases stored coding agents with fields that they don't use; these are ignored.
+    """
     reader = Entry(Document(file, dict(entry), Positions()), (), dict(entry))
-    if refused := [problem for problem in reader.problems() if not problem.lint]:
+    if refused := [problem for problem in reader.problems() if not (problem.lint or problem.id in _IGNORED)]:
         raise ScenarioFileError(refused)
     return reader.definition()
 

@@ -105,6 +105,7 @@ class Entry:
             yield self._unknown_provider()
             return
         yield from self._unknown_fields()
+        yield from self._unused_fields(self.options)
         yield from self._literal_secrets()
         yield from self._partial_references()
         yield from self._labels_from_variables()
@@ -144,6 +145,12 @@ class Entry:
             what = f"A {self.kind} target has no field '{key}'."
             lint = not self.options.refuses_unknown
             yield self._problem(key, what, fix, "targets/unknown-field", lint=lint)
+
+    def _unused_fields(self, options: type[Options]) -> Iterator[Problem]:
+        for field in sorted(options.unused_fields & self.origin.keys()):
+            key = self.origin[field]
+            what = f"A {self.kind} target does not use '{key}'."
+            yield self._problem(key, what, "Remove it.", "targets/unused-field")
 
     def _literal_secrets(self) -> Iterator[Problem]:
         options = self.options or Options

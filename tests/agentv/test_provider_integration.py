@@ -124,6 +124,7 @@ def test_codex_failures_show_both_outputs_and_the_log(files, tmp_path, monkeypat
     monkeypatch.setenv("WALK_SECRET", "sesame-open-wide")
     env = {"FAKE_CODEX": "fail", "FAKE_SECRET": "${{ WALK_SECRET }}"}
     target = {"name": "codex", "provider": "codex", "executable": str(AGENTS / "codex"), "env": env}
+    target["api_key"] = "${{ WALK_SECRET }}"
     assert run_folder(tmp_path, files, {**target, "log_dir": str(tmp_path / "logs")}).code == 1
     error = Trial.objects.get().error
     assert "quota exceeded: [REDACTED]" in error and "thread.started" in error

@@ -43,6 +43,11 @@ for _ in range(20):
         time.sleep(62.5)
 time.sleep(62.5)
 """
+THREADS = """
+import threading, time
+for _ in range(60):
+    threading.Thread(target=time.sleep, args=(1,)).start()
+"""
 SHARING = """
 import os, time
 held = bytearray(b'x') * (100 << 20)
@@ -78,6 +83,12 @@ def test_memory_of_many_processes_is_added_up(folders, level):
     result = run(allowing(level, max_memory_mb=400), folders, HOG)
     assert result.error == "The command used more than 400 MB of memory and was ended."
     assert nothing_left("62.5", within_seconds=5)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_threads_are_no_processes(folders, level):
+    result = run(allowing(level, max_processes=30), folders, THREADS)
+    assert (result.exit_code, result.error) == (0, "")
 
 
 def test_memory_that_processes_share_counts_once(folders):

@@ -22,6 +22,13 @@ from tests.runs.providers.agents import FILES, SECRET, agent, beside, invocation
 
 LINE = "--ask-for-approval never exec --json --color never --skip-git-repo-check"
 
+OPEN = "--sandbox danger-full-access"
+OWN = "-c project_root_markers=[]"
+SERVICE = (
+    '-c model_provider="evalhub" -c model_providers.evalhub={name="evalhub", base_url="http://m/v1", '
+    'wire_api="responses"'
+)
+
 
 def codex(level: Level | None = None, *, does: str = "", **fields: Any):
     env = {"FAKE_CODEX": does, "FAKE_SECRET": "${{ SECRET }}"}
@@ -44,12 +51,18 @@ def test_it_works(tmp_path, level):
 @pytest.mark.parametrize(
     ("fields", "changes", "line"),
     [
-        ({}, {}, f"{LINE} -"),
-        ({"args": ["--sandbox", "workspace-write"]}, {}, f"{LINE} --sandbox workspace-write -"),
-        ({"model": "gpt-5"}, {}, f"{LINE} --model gpt-5 -"),
-        ({"model": "gpt-5"}, {"model": "o9"}, f"{LINE} --model o9 -"),
+        ({}, {}, f"{LINE} {OPEN} {OWN} -"),
+        ({"args": ["--sandbox", "workspace-write"]}, {}, f"{LINE} {OWN} --sandbox workspace-write -"),
+        ({"model": "gpt-5"}, {}, f"{LINE} {OPEN} {OWN} --model gpt-5 -"),
+        ({"model": "gpt-5"}, {"model": "o9"}, f"{LINE} {OPEN} {OWN} --model o9 -"),
+        ({"base_url": "http://m/v1"}, {}, f"{LINE} {OPEN} {OWN} {SERVICE}}} -"),
+        (
+            {"base_url": "http://m/v1", "api_key": "${{ SECRET }}"},
+            {},
+            f'{LINE} {OPEN} {OWN} {SERVICE}, env_key="CODEX_API_KEY"}} -',
+        ),
     ],
-    ids=["bare", "arguments", "model", "run's model"],
+    ids=["bare", "arguments", "model", "run's model", "address", "address and key"],
 )
 def test_its_command_line_is_the_specified_one(tmp_path, fields, changes, line):
     codex(**fields).invoke(invocation(tmp_path, **changes))

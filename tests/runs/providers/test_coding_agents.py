@@ -8,11 +8,14 @@ import pytest
 
 from evaluators.transcripts import parse
 from evaluators.transcripts.latest import LatestCalls
+from runs.containment.sandbox import Level
 from runs.errors import ProviderError
 from runs.providers.base import Look
-from tests.runs.providers.agents import agent, beside, invocation
+from tests.runs.providers.agents import SECRET, agent, beside, invocation
 
 QUESTION = "[[ ## user_query ## ]]\n\nImplement it."
+CLAUDE = ["-p", "--output-format", "stream-json", "--verbose"]
+OPEN = ["--permission-mode", "bypassPermissions"]
 KINDS = ["claude_code", "opencode"]
 
 
@@ -36,13 +39,14 @@ def test_a_session_works_in_the_workspace_and_its_stream_is_read(tmp_path, kind)
 @pytest.mark.parametrize(
     ("kind", "fields", "words", "stdin"),
     [
-        ("claude_code", {}, ["-p", "--output-format", "stream-json", "--verbose"], QUESTION),
+        ("claude_code", {}, [*CLAUDE, *OPEN], QUESTION),
         (
             "claude_code",
             {"model": "m", "max_turns": 9, "args": ["--bare"]},
-            ["-p", "--output-format", "stream-json", "--verbose", "--model", "m", "--max-turns", "9", "--bare"],
+            [*CLAUDE, "--model", "m", "--max-turns", "9", *OPEN, "--bare"],
             QUESTION,
         ),
+        ("claude_code", {"args": ["--permission-mode=plan"]}, [*CLAUDE, "--permission-mode=plan"], QUESTION),
         ("opencode", {}, ["run", "--format", "json", QUESTION], ""),
         (
             "opencode",
@@ -99,3 +103,54 @@ def test_its_last_call_is_reported_while_it_works(tmp_path):
         tmp_path, watch=looks.append, cancelled=lambda: looks[0]().last == "taskmgr list", in_workspace=True
     )
     assert agent("claude_code", "", executable=str(program)).invoke(asked).cancelled
+
+
+def settings_of(tmp_path: Path, kind: str, **fields: Any) -> dict[str, str]:
+    """The variables that a session gets."""
+    program = tmp_path / "agent"
+    program.write_text("#!/bin/sh\nenv > env.txt\n")
+    program.chmod(0o755)
+    agent(kind, "", executable=str(program), **fields).invoke(invocation(tmp_path))
+    return dict(line.split("=", 1) for line in read(tmp_path, "env.txt").splitlines() if "=" in line)
+
+
+def test_claude_gets_its_service_without_a_version_in_its_path(tmp_path):
+    env = settings_of(tmp_path, "claude_code", base_url="http://m/v1/", api_key="${{ SECRET }}")
+    assert (env["ANTHROPIC_BASE_URL"], env["ANTHROPIC_API_KEY"]) == ("http://m", SECRET)
+    assert env["IS_SANDBOX"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("fields", "provider", "settings"),
+    [
+        ({"model": "m", "base_url": "http://m"}, "evalhub", {"apiKey": "none", "baseURL": "http://m"}),
+        ({"model": "openai/m", "base_url": "http://m"}, "openai", {"apiKey": "none", "baseURL": "http://m"}),
+        ({"model": "xai/m", "api_key": "${{ SECRET }}"}, "xai", {"apiKey": "{env:EVALHUB_AGENT_KEY}"}),
+    ],
+)
+def test_opencode_gets_its_service_as_configuration(tmp_path, fields, provider, settings):
+    env = settings_of(tmp_path, "opencode", **fields)
+    config = json.loads(env["OPENCODE_CONFIG_CONTENT"])
+    assert config["provider"][provider]["options"] == settings
+    assert ("npm" in config["provider"][provider]) is (provider == "evalhub")
+    assert config["permission"] == {"*": "allow"}
+    assert env.get("EVALHUB_AGENT_KEY", "") == (SECRET if "api_key" in fields else "")
+
+
+@pytest.mark.parametrize("fields", [{"api_key": "${{ SECRET }}"}, {"api_key": "${{ SECRET }}", "model": "m"}])
+def test_opencode_needs_a_provider_for_a_key(tmp_path, fields):
+    with pytest.raises(ProviderError, match="needs a model with its provider") as caught:
+        session("opencode", **fields).invoke(invocation(tmp_path))
+    assert caught.value.kind == "configuration"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_variable_of_the_target_counts_more(tmp_path, kind):
+    own = {"IS_SANDBOX": "0", "OPENCODE_CONFIG_CONTENT": "{}"}
+    env = settings_of(tmp_path, kind, env=own)
+    assert {name: env[name] for name in own} == own
+
+
+def test_without_a_sandbox_the_home_is_the_trial_s_own(tmp_path):
+    env = settings_of(tmp_path, "claude_code", level=Level.OFF)
+    assert env["HOME"] == str(tmp_path / "scratch/home")

@@ -84,6 +84,18 @@ def test_labels_are_stored_once_and_sorted():
             id="placeholder",
         ),
         pytest.param(
+            ["- name: a", "  provider: codex", "  max_retries: 2"],
+            4,
+            "targets/unused-field",
+            id="unused field",
+        ),
+        pytest.param(
+            ["- name: a", "  provider: opencode", "  maxTurns: 2"],
+            4,
+            "targets/unknown-field",
+            id="field of another agent",
+        ),
+        pytest.param(
             ["- name: a", "  provider: cli", "  command_template: x", "  colour: red"],
             5,
             "targets/unknown-field",

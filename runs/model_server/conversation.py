@@ -1,0 +1,96 @@
+"""Read the three wire formats of models: what was asked, which shell is offered, how many turns have passed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+SHELLS = ("exec_command", "shell_command", "shell", "Bash", "bash", "run_shell_command", "local_shell")
+"""Names of the shell tool, as agents offer it."""
+
+
+@dataclass(frozen=True)
+class Shell:
+    """The tool by which an agent runs a command."""
+
+    name: str
+    field: str
+    """Name of the argument that takes the command."""
+    as_list: bool = False
+    described: bool = False
+    """Whether a description is required."""
+
+    def arguments(self, command: str) -> dict[str, Any]:
+        """Return the arguments that run a command."""
+        value: Any = ["bash", "-lc", command] if self.as_list else command
+        return {self.field: value, **({"description": "Run a command"} if self.described else {})}
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What a request says about its conversation."""
+
+    asked: str
+    """All that the user's side has said, tool results aside."""
+    passed: int
+    """Turns of the model so far that called a tool."""
+    shell: Shell | None
+    id: str
+    """The session's name, if the agent sends one."""
+
+
+def read_conversation(body: dict[str, Any], session: str = "") -> Conversation:
+    """Return the conversation of a request in any of the three formats; `session` is its name in the headers."""
+    messages = _dicts(body.get("input") if "input" in body else body.get("messages"))
+    if isinstance(body.get("input"), str):
+        messages = [{"role": "user", "content": body["input"]}]
+    asked = "\n".join(_text(each.get("content")) for each in messages if each.get("role") == "user")
+    metadata = body.get("metadata")
+    id = body.get("prompt_cache_key") or (metadata.get("user_id") if isinstance(metadata, dict) else "")
+    return Conversation(
+        asked, sum(map(_calls, messages)), _shell(_dicts(body.get("tools"))), str(id or session)
+    )
+
+
+def _calls(message: dict[str, Any]) -> int:
+    """Count a message's calls: an item of its own, a list beside the text, or blocks of the content."""
+    if message.get("type") in ("function_call", "local_shell_call", "custom_tool_call"):
+        return 1
+    blocks = [each for each in _dicts(message.get("content")) if each.get("type") == "tool_use"]
+    return len(_dicts(message.get("tool_calls"))) + len(blocks)
+
+
+def _shell(tools: list[dict[str, Any]]) -> Shell | None:
+    offered = {name: schema for tool in tools for name, schema in _named(tool)}
+    name = next((name for name in SHELLS if name in offered), None)
+    if name is None:
+        return None
+    schema = offered[name]
+    fields = schema.get("properties") or {}
+    field = "cmd" if "cmd" in fields else "command"
+    as_list = (fields.get(field) or {}).get("type") == "array"
+    return Shell(name, field, as_list, "description" in (schema.get("required") or ()))
+
+
+def _named(tool: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    function = tool["function"] if isinstance(tool.get("function"), dict) else tool
+    name = str(function.get("name") or tool.get("type") or "")
+    schema = function.get("parameters") or function.get("input_schema")
+    yield name, schema if isinstance(schema, dict) else {}
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text") or "") for part in _dicts(content))
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def as_json(value: Any) -> str:
+    """Return compact JSON."""
+    return json.dumps(value, separators=(",", ":"))

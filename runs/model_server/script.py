@@ -1,0 +1,81 @@
+"""Read the script of a model server: what the model does, turn by turn."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from scenarios.formats.problems import Problem, ScenarioFileError
+from scenarios.formats.validation import Mirror, validate
+from scenarios.formats.yaml_text import read_yaml
+
+Fault = Literal["cut", "nonsense", "silent"] | int
+"""An HTTP status, a stream that breaks off, arguments that are no JSON, or no answer at all."""
+
+
+class Turn(Mirror):
+    """One answer of the model: a shell command or a text, after `times` faults of a kind."""
+
+    command: str | None = Field(default=None, min_length=1)
+    text: str | None = None
+    fault: Fault | None = None
+    times: int = Field(default=1, ge=1)
+    """How often the fault comes before the answer."""
+    retry_after_seconds: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if self.command is not None and self.text is not None:
+            raise ValueError("A turn is a `command` or a `text`, not both")
+        if self.command is None and self.text is None and self.fault is None:
+            raise ValueError("A turn needs a `command`, a `text` or a `fault`")
+        if isinstance(self.fault, int) and not 400 <= self.fault <= 599:
+            raise ValueError("A fault is a status from 400 to 599, `cut`, `nonsense` or `silent`")
+        return self
+
+
+class Session(Mirror):
+    """The turns of the conversations whose first question contains `when`; without it, of all others."""
+
+    when: str = ""
+    turns: list[Turn] = Field(min_length=1)
+
+
+class TokenCounts(Mirror):
+    """What each answer says that it used."""
+
+    input_tokens: int = Field(default=100, ge=0)
+    output_tokens: int = Field(default=20, ge=0)
+
+
+class ModelScript(Mirror):
+    """Everything that a model server plays."""
+
+    turns: list[Turn] = []
+    sessions: list[Session] = []
+    usage: TokenCounts = TokenCounts()
+
+    @model_validator(mode="after")
+    def _plays_something(self) -> Self:
+        if not self.turns and not self.sessions:
+            raise ValueError("A script needs `turns`, a list of what the model does, or `sessions`")
+        return self
+
+    def turns_for(self, asked: str) -> list[Turn]:
+        """Return the turns of a conversation that asks this; none if no session fits."""
+        fitting = (session.turns for session in self.sessions if session.when in asked)
+        return next(fitting, self.turns)
+
+
+def read_script(content: bytes, file: str) -> ModelScript:
+    """Return the script in a YAML file. Raises `ScenarioFileError` with every error and its line."""
+    document = read_yaml(content, file)
+    script, problems = validate(ModelScript, document.value, document)
+    if script is None or problems:
+        raise ScenarioFileError(problems or [_empty(file)])
+    return script
+
+
+def _empty(file: str) -> Problem:
+    return Problem(file, 1, "", "The script is empty.", "Write `turns`.", "model-server/empty")

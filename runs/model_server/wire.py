@@ -1,0 +1,178 @@
+"""Write an answer in the three wire formats of models, whole and as a stream of events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from runs.model_server.conversation import as_json
+
+Event = tuple[str, dict[str, Any] | str]
+"""Name of a server-sent event, empty for none, and its data."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer: a text, or a call of a tool with its arguments as JSON."""
+
+    id: str
+    model: str
+    text: str = ""
+    tool: str = ""
+    arguments: str = "{}"
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One format: an answer as a whole, and as events."""
+
+    whole: Callable[[Reply], dict[str, Any]]
+    events: Callable[[Reply], Iterator[Event]]
+
+
+def _response(reply: Reply) -> dict[str, Any]:
+    usage = {
+        "input_tokens": reply.input_tokens,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": reply.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": reply.input_tokens + reply.output_tokens,
+    }
+    about = {"id": f"resp_{reply.id}", "object": "response", "created_at": 0, "model": reply.model}
+    return {**about, "status": "completed", "output": [_item(reply)], "usage": usage}
+
+
+def _item(reply: Reply) -> dict[str, Any]:
+    if reply.tool:
+        called = {"name": reply.tool, "arguments": reply.arguments, "call_id": f"call_{reply.id}"}
+        return {"type": "function_call", "id": f"fc_{reply.id}", "status": "completed", **called}
+    part = {"type": "output_text", "text": reply.text, "annotations": []}
+    message = {"type": "message", "id": f"msg_{reply.id}", "role": "assistant", "status": "completed"}
+    return {**message, "content": [part]}
+
+
+def _response_events(reply: Reply) -> Iterator[Event]:
+    whole, item = _response(reply), _item(reply)
+    place = {"output_index": 0, "item_id": item["id"]}
+    empty: dict[str, Any] = {"arguments": ""} if reply.tool else {"content": []}
+    begun = {**item, "status": "in_progress", **empty}
+    steps: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": begun},
+    ]
+    if reply.tool:
+        steps.append({"type": "response.function_call_arguments.delta", **place, "delta": reply.arguments})
+        steps.append({"type": "response.function_call_arguments.done", **place, "arguments": reply.arguments})
+    else:
+        part = {**place, "content_index": 0}
+        blank = {"type": "output_text", "text": "", "annotations": []}
+        steps.append({"type": "response.content_part.added", **part, "part": blank})
+        steps.append({"type": "response.output_text.delta", **part, "delta": reply.text})
+        steps.append({"type": "response.output_text.done", **part, "text": reply.text})
+        steps.append({"type": "response.content_part.done", **part, "part": item["content"][0]})
+    steps.append({"type": "response.output_item.done", "output_index": 0, "item": item})
+    steps.append({"type": "response.completed", "response": whole})
+    for number, step in enumerate(steps):
+        yield str(step["type"]), {**step, "sequence_number": number}
+
+
+def _completion(reply: Reply) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    if reply.tool:
+        message["tool_calls"] = [_chat_call(reply)]
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if reply.tool else "stop"}
+    return {**_chat(reply, "chat.completion"), "choices": [choice], "usage": _chat_usage(reply)}
+
+
+def _completion_events(reply: Reply) -> Iterator[Event]:
+    delta: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    if reply.tool:
+        delta["tool_calls"] = [{"index": 0, **_chat_call(reply)}]
+    about, end = _chat(reply, "chat.completion.chunk"), "tool_calls" if reply.tool else "stop"
+    yield "", {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    yield "", {**about, "choices": [{"index": 0, "delta": {}, "finish_reason": end}]}
+    yield "", {**about, "choices": [], "usage": _chat_usage(reply)}
+    yield "", "[DONE]"
+
+
+def _chat(reply: Reply, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{reply.id}", "object": kind, "created": 0, "model": reply.model}
+
+
+def _chat_call(reply: Reply) -> dict[str, Any]:
+    function = {"name": reply.tool, "arguments": reply.arguments}
+    return {"id": f"call_{reply.id}", "type": "function", "function": function}
+
+
+def _chat_usage(reply: Reply) -> dict[str, int]:
+    total = reply.input_tokens + reply.output_tokens
+    return {
+        "prompt_tokens": reply.input_tokens,
+        "completion_tokens": reply.output_tokens,
+        "total_tokens": total,
+    }
+
+
+def _message(reply: Reply, content: list[dict[str, Any]]) -> dict[str, Any]:
+    usage = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}
+    about = {"id": f"msg_{reply.id}", "type": "message", "role": "assistant", "model": reply.model}
+    reason = {"stop_reason": "tool_use" if reply.tool else "end_turn", "stop_sequence": None}
+    return {**about, "content": content, **reason, "usage": usage}
+
+
+def _whole_message(reply: Reply) -> dict[str, Any]:
+    if not reply.tool:
+        return _message(reply, [{"type": "text", "text": reply.text}])
+    # The whole form has decoded arguments, so nonsense can only be a text.
+    given: Any = _decoded(reply.arguments)
+    return _message(
+        reply, [{"type": "tool_use", "id": f"toolu_{reply.id}", "name": reply.tool, "input": given}]
+    )
+
+
+def _message_events(reply: Reply) -> Iterator[Event]:
+    end = _message(reply, [])
+    reason = {"stop_reason": end["stop_reason"], "stop_sequence": None}
+    start = {**end, "stop_reason": None, "usage": {**end["usage"], "output_tokens": 1}}
+    yield "message_start", {"type": "message_start", "message": start}
+    if reply.tool:
+        block: dict[str, Any] = {
+            "type": "tool_use",
+            "id": f"toolu_{reply.id}",
+            "name": reply.tool,
+            "input": {},
+        }
+        delta = {"type": "input_json_delta", "partial_json": reply.arguments}
+    else:
+        block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": reply.text}
+    yield "content_block_start", {"type": "content_block_start", "index": 0, "content_block": block}
+    yield "content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta}
+    yield "content_block_stop", {"type": "content_block_stop", "index": 0}
+    yield "message_delta", {"type": "message_delta", "delta": reason, "usage": end["usage"]}
+    yield "message_stop", {"type": "message_stop"}
+
+
+def _decoded(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
+def as_event(event: Event) -> bytes:
+    """Return an event as it is sent."""
+    name, data = event
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {data if isinstance(data, str) else as_json(data)}\n\n".encode()
+
+
+WIRES = {
+    "/responses": Wire(_response, _response_events),
+    "/chat/completions": Wire(_completion, _completion_events),
+    "/messages": Wire(_whole_message, _message_events),
+}
+"""Formats by the end of the address that is called."""

@@ -1,0 +1,121 @@
+"""Whole sessions of codex, claude and opencode against a scripted model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluators.calls import calls
+from evaluators.transcripts import parse
+from runs.containment.sandbox import Level
+from tests.real_agents.real import (
+    AGENTS,
+    ANSWER,
+    CODES,
+    COMMANDS,
+    KEY,
+    Watched,
+    agent,
+    files_of,
+    invocation,
+    playing,
+    turns,
+    user_home,
+)
+from tests.runs.processes import nothing_left
+
+
+def waiting(kind: str, seconds: int) -> str:
+    """A command that never ends, unlike every other; agents don't let `sleep` run."""
+    return f"tail -s {seconds}.{list(AGENTS).index(kind)} -f taskmgr"
+
+
+pytestmark = pytest.mark.parametrize("kind", AGENTS)
+
+
+def test_the_transcript_is_what_the_script_did(tmp_path, kind):
+    with playing(*turns(*COMMANDS)) as model:
+        recording = agent(kind, model.url).invoke(invocation(tmp_path, kind))
+    transcript = parse(recording.parser, recording.raw)
+    found = [call for call in calls(transcript.events) if call.event.command]
+    assert [call.exit_code for call in found] == CODES
+    assert all(command in (call.event.command or "") for command, call in zip(COMMANDS, found, strict=True))
+    assert (transcript.answer, recording.exit_code) == (ANSWER, 0)
+    assert transcript.usage is not None
+    assert (transcript.usage.input, transcript.usage.output) == (700, 140)
+    assert not transcript.problems
+    assert recording.version
+    assert recording.notes == ()
+    assert all("Rule 4711" in json.dumps(request.body) for request in model.seen)
+    assert all(KEY in json.dumps(request.headers) for request in model.seen)
+    assert {request.body["model"] for request in model.seen} == {"scripted"}
+
+
+@pytest.mark.parametrize("level", [Level.BWRAP, Level.OFF])
+def test_the_user_s_own_rules_and_files_stay_out(tmp_path, monkeypatch, kind, level):
+    home = user_home(tmp_path)
+    monkeypatch.setenv("HOME", str(home))
+    before = files_of(home)
+    # evalhub's own data may lie in that home.
+    place = home / ".local/share/evalhub"
+    place.mkdir(parents=True)
+    with playing(*turns("ls ~")) as model:
+        recording = agent(kind, model.url, level).invoke(invocation(place, kind))
+    assert recording.exit_code == 0
+    assert model.seen
+    assert "Rule 666" not in json.dumps([request.body for request in model.player.seen])
+    assert "Rule 4711" in json.dumps(model.seen[0].body)
+    assert {name: files_of(home).get(name) for name in before} == before
+    added = {path.relative_to(home).parts[0] for path in home.rglob("*")} - {
+        Path(name).parts[0] for name in before
+    }
+    assert added == {".local"}
+
+
+def test_calls_show_while_it_works_and_cancelling_ends_it(tmp_path, kind):
+    watched = Watched("taskmgr --help")
+    given = invocation(
+        tmp_path, kind, watch=lambda look: watched.looks.append(look), cancelled=watched.cancelled
+    )
+    with playing(*turns("./taskmgr --help", waiting(kind, 61))) as model:
+        recording = agent(kind, model.url).invoke(given)
+    assert recording.cancelled
+    assert nothing_left(waiting(kind, 61).replace(" ", "\0"))
+
+
+def test_the_time_limit_leaves_a_partial_transcript(tmp_path, kind):
+    # opencode takes several seconds to start, and Codex waits ten for a command.
+    given = invocation(tmp_path, kind, timeout_seconds=25.0 if kind == "opencode" else 9.0)
+    with playing(*turns("./taskmgr --help", waiting(kind, 62))) as model:
+        recording = agent(kind, model.url).invoke(given)
+    transcript = parse(recording.parser, recording.raw)
+    assert recording.timed_out
+    assert "taskmgr --help" in (calls(transcript.events)[0].event.command or "")
+    assert nothing_left(waiting(kind, 62).replace(" ", "\0"))
+
+
+@pytest.mark.parametrize("fault", [429, 500, "cut", "nonsense"])
+def test_a_fault_of_the_service_is_survived(tmp_path, kind, fault):
+    given = invocation(tmp_path, kind)
+    step = {"command": "./taskmgr --help", "fault": fault, "retry_after_seconds": 0}
+    with playing(step, {"text": ANSWER}) as model:
+        recording = agent(kind, model.url).invoke(given)
+    transcript = parse(recording.parser, recording.raw)
+    assert transcript.answer == ANSWER
+    assert len(model.seen) > 1
+
+
+def test_a_key_that_is_refused_is_in_the_transcript(tmp_path, kind):
+    with playing({"fault": 401}) as model:
+        recording = agent(kind, model.url).invoke(invocation(tmp_path, kind))
+    transcript = parse(recording.parser, recording.raw)
+    assert recording.exit_code != 0
+    assert "401" in " ".join(event.text or "" for event in transcript.events)
+
+
+def test_the_agent_is_checked_with_its_version(kind):
+    availability = agent(kind, "http://127.0.0.1:9/v1").check()
+    assert availability.available
+    assert availability.version
