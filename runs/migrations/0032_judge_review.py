@@ -136,8 +136,9 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('model', models.CharField(blank=True, max_length=200)),
                 ('rubric', models.CharField(blank=True, max_length=12)),
-                ('is_calibrated', models.BooleanField(default=False)),
-                ('content', models.JSONField(default=dict)),
+                ('passing', models.PositiveIntegerField(default=0)),
+                ('failing', models.PositiveIntegerField(default=0)),
+                ('lower', models.FloatField(default=0.0)),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='judge_calibrations', to='teams.project')),
             ],
             options={

@@ -69,9 +69,11 @@ class JudgeCalibration(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="judge_calibrations")
     model = models.CharField(max_length=200, blank=True)
     rubric = models.CharField(max_length=12, blank=True)
-    is_calibrated = models.BooleanField(default=False)
-    content = models.JSONField(default=dict)
-    """`evaluators.calibration.Calibration` as JSON."""
+    passing = models.PositiveIntegerField(default=0)
+    failing = models.PositiveIntegerField(default=0)
+    """Labels by the person's answer."""
+    lower = models.FloatField(default=0.0)
+    """The lower of the lower bounds of its true positive and true negative rates."""
 
     class Meta:
         constraints = [
@@ -80,6 +82,12 @@ class JudgeCalibration(models.Model):
 
     def __str__(self) -> str:
         return f"{self.model} {self.rubric}"
+
+    @staticmethod
+    def calibrated(project: Project) -> models.Q:
+        """Return the condition on rows that they are calibrated by the project's thresholds."""
+        labels, rate = project.judge_labels, project.judge_rate
+        return models.Q(project=project, passing__gte=labels, failing__gte=labels, lower__gte=rate)
 
 
 class Overrule(models.Model):

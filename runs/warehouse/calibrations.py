@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -82,16 +81,11 @@ def recalibrate(project: Project, version: JudgeVersion) -> None:
         model=version.model,
         rubric=version.rubric,
         defaults={
-            "is_calibrated": whole.is_calibrated(project.judge_labels, project.judge_rate),
-            "content": msgspec.to_builtins(whole),
+            "passing": whole.passing,
+            "failing": whole.failing,
+            "lower": min(whole.true_positive.lower, whole.true_negative.lower),
         },
     )
-
-
-def recalibrate_all(project: Project) -> None:
-    """Rewrite every stored calibration, after the project's thresholds changed. Requires a transaction."""
-    for model, rubric in JudgeCalibration.objects.filter(project=project).values_list("model", "rubric"):
-        recalibrate(project, JudgeVersion(model, rubric))
 
 
 def _labels(project: Project, version: JudgeVersion) -> tuple[list[Label], dict[str, list[Label]]]:
@@ -192,14 +186,8 @@ def _drift(first: JudgeVersion, second: JudgeVersion, found: list[tuple[float, b
 
 def calibrated_versions(project: Project) -> frozenset[JudgeVersion]:
     """Return the calibrated judge versions. One query."""
-    rows = JudgeCalibration.objects.filter(project=project, is_calibrated=True)
+    rows = JudgeCalibration.objects.filter(JudgeCalibration.calibrated(project))
     return frozenset(JudgeVersion(*row) for row in rows.values_list("model", "rubric"))
-
-
-def uncalibrated(project: Project, versions: Iterable[JudgeVersion]) -> list[JudgeVersion]:
-    """Return those of these judge versions that are not calibrated. One query."""
-    known = calibrated_versions(project)
-    return [version for version in dict.fromkeys(versions) if version not in known]
 
 
 def as_json(found: Calibrated) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from random import Random, SystemRandom
 from typing import Any
 
@@ -141,9 +141,3 @@ def next_item(made: ReviewRound, person: User) -> RoundItem | None:
     """Return the person's next undecided item: their own first, then one that nobody took. One query."""
     waiting = made.items.filter(Q(assignee=person) | Q(assignee=None), at=None)
     return waiting.order_by(F("assignee").desc(nulls_last=True), "position").first()
-
-
-def waiting_round(judgings: Iterable[JudgingRecord]) -> int | None:
-    """Return a round in which one of these judgings waits for a label. One query."""
-    waiting = RoundItem.objects.filter(judging__in=[each.pk for each in judgings], at=None)
-    return waiting.values_list("round", flat=True).first()

@@ -42,7 +42,9 @@ def test_one_act_reviews_a_group(signed_in: SignIn, run: Run) -> None:
     page = client.get("/p/tools/reviews/")
     (group,) = [each for each in page.context["groups"] if each.polarity == "negative"]
     refs = ",".join(map(str, group.references))
-    answer = client.post("/p/tools/reviews/statements/", {"refs": refs, "word": "agree"}, HTTP_HX_REQUEST="true")
+    answer = client.post(
+        "/p/tools/reviews/statements/", {"refs": refs, "word": "agree"}, HTTP_HX_REQUEST="true"
+    )
     assert answer.status_code == 200 and Review.objects.count() == 3
     assert "3 agree" in parse(client.get("/p/tools/reviews/"))
     left = client.get("/p/tools/reviews/?unreviewed=yes").context["groups"]
@@ -80,7 +82,12 @@ def test_the_queue_is_filtered(signed_in: SignIn, run: Run, query: str, polariti
 
 def test_similar_wordings_are_one_group(signed_in: SignIn, version: SuiteVersion) -> None:
     made = make_run(version)
-    for text in ("Ran export three times.", "ran  export three times", "Ran the export three times.", "Read no help."):
+    for text in (
+        "Ran export three times.",
+        "ran  export three times",
+        "Ran the export three times.",
+        "Read no help.",
+    ):
         judged_trial(made, content={"negatives": [text], "positives": []})
     groups = signed_in().get("/p/tools/reviews/").context["groups"]
     assert [(len(each.references), len(each.wordings)) for each in groups] == [(3, 2), (1, 1)]
@@ -112,7 +119,9 @@ def test_disagreements_most_confident_first(signed_in: SignIn, version: SuiteVer
     assert [each.confidence for each in table.weak] == [0.95, 0.5]
     assert [each.confidence for each in table.fooled] == [0.7]
     trial = table.weak[0].trial.pk
-    client.post(f"/p/tools/trials/{trial}/resolution/", {"right": "gate_weak", "note": "It only checks a name."})
+    client.post(
+        f"/p/tools/trials/{trial}/resolution/", {"right": "gate_weak", "note": "It only checks a name."}
+    )
     assert Resolution.objects.get().right == "gate_weak"
     page = client.get("/p/tools/reviews/disagreements/")
     assert [each.trial.pk for each in page.context["table"].weak][-1] == trial

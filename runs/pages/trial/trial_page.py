@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from django.db.models import Subquery
+from django.db.models import Exists, OuterRef, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import LARGEST_KEY
@@ -16,13 +16,13 @@ from runs.models import Artifact, CommandRecord, JudgingRecord, Overrule, Review
 from runs.pages.trial.steps import Step
 from runs.pages.trial.timeline import Timeline, timeline
 from runs.pages.trial.typical_values import Median, TypicalValues, typical_values
-from runs.warehouse.calibrations import JudgeVersion, uncalibrated
+from runs.warehouse.calibrations import JudgeVersion
+from runs.warehouse.judging_facts import Facts, with_facts
 from runs.warehouse.layer_totals import DECIDING, is_single
 from runs.warehouse.measures import CRITERION, INTERACTION
 from runs.warehouse.outcome_history import Sibling, Strip, strip_around
 from runs.warehouse.rates import Rate
 from runs.warehouse.recompute import can_change
-from runs.warehouse.review_rounds import waiting_round
 from runs.warehouse.reviewing import reviews_of
 
 
@@ -225,6 +225,15 @@ def _score_label(row: dict[str, Any]) -> str:
     return f"{name} ({verdict})"
 
 
+def _overrules(trial: Trial) -> list[Overrule]:
+    """Return the trial's overruled scores; a query only if `find_trial` saw some."""
+    return (
+        list(trial.overrules.select_related("by", "undone_by"))
+        if getattr(trial, "is_overruled", True)
+        else []
+    )
+
+
 RELATED = ("run__suite", "run__target", "run__guidance", "scenario", "scenario_version", "transcript")
 
 
@@ -237,7 +246,9 @@ def trials_by_key(project: Project, pks: Collection[int], **also: Subquery) -> d
     """Return a project's trials by key, annotated with `also`. One query."""
     # SQLite fails on a list with a number beyond 64 bits.
     keys = [pk for pk in pks if pk <= LARGEST_KEY]
-    trials = Trial.objects.select_related(*RELATED).filter(pk__in=keys, run__project=project).annotate(**also)
+    overruled = Exists(Overrule.objects.filter(trial=OuterRef("pk")))
+    trials = Trial.objects.select_related(*RELATED).filter(pk__in=keys, run__project=project)
+    trials = trials.annotate(is_overruled=overruled, **also)
     for trial in trials:
         # Both are the same project: avoid loading it twice more.
         trial.run.project = trial.run.suite.project = project
@@ -245,13 +256,17 @@ def trials_by_key(project: Project, pks: Collection[int], **also: Subquery) -> d
 
 
 def trial_page(trial: Trial, start: int = 0) -> TrialPage:
-    """Return a trial's page with its timeline from a step on. Ten queries, eight without judgings; expects its transcript to be loaded."""
+    """Return a trial's page with its timeline from a step on. Six queries, and one each for reviews and overruled scores; expects its transcript to be loaded."""
     record: TranscriptRecord | None = getattr(trial, "transcript", None)
     transcript = record.unpack() if record else None
     commands = list(CommandRecord.objects.filter(trial=trial))
     strip, siblings, baseline = strip_around(trial)
-    judgings = list(JudgingRecord.objects.filter(trial=trial))
-    counting = [JudgeVersion(each.model, each.rubric) for each in judgings if each.counts]
+    judgings = list(with_facts(JudgingRecord.objects.filter(trial=trial), trial.run.project))
+    facts = [Facts(each) for each in judgings]
+    unsure = [
+        JudgeVersion(each.model, each.rubric) for each, own in zip(judgings, facts, strict=True) if own.unsure
+    ]
+    reviewed = [each.pk for each, own in zip(judgings, facts, strict=True) if own.is_reviewed]
     return TrialPage(
         trial=trial,
         commands=commands,
@@ -263,8 +278,8 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         strip=strip,
         typical=typical_values(trial),
         baseline=baseline,
-        reviews=reviews_of([each.pk for each in judgings]) if judgings else {},
-        overrules=list(trial.overrules.select_related("by", "undone_by")),
-        uncalibrated=uncalibrated(trial.run.project, counting) if counting else [],
-        round=waiting_round(judgings) if judgings else None,
+        reviews=reviews_of(reviewed) if reviewed else {},
+        overrules=_overrules(trial),
+        uncalibrated=list(dict.fromkeys(unsure)),
+        round=next((own.round for own in facts if own.round), None),
     )
