@@ -13,7 +13,7 @@ from runs.warehouse.overruling import overrule
 from tests.builders import make_member
 from tests.commands.calling import call
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)
 SUITE = """name: good
 description: Something simple.
 target: {{binary: sh}}
