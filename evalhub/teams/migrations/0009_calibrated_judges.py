@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('teams', '0007_confirmation_budget'),
+        ('teams', '0008_month_budget'),
     ]
 
     operations = [

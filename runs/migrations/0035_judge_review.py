@@ -28,9 +28,9 @@ def name_judge_versions(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0031_causes_prices_and_aa'),
-        ('scenarios', '0004_release_rule'),
-        ('teams', '0008_calibrated_judges'),
+        ('runs', '0034_cache_key'),
+        ('scenarios', '0001_squashed_0004'),
+        ('teams', '0009_calibrated_judges'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
