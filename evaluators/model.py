@@ -117,6 +117,8 @@ class Judging(Struct, frozen=True, omit_defaults=True):
     reasoning: str = ""
     confidence: float | None = None
     model: str = ""
+    rubric: str = ""
+    """The hash of the rubric or prompt template; with the model, the judge's version."""
     system_prompt: str = ""
     user_prompt: str = ""
     raw_answer: str = ""

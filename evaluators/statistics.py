@@ -21,8 +21,8 @@ class Interval(Struct, frozen=True):
     """The middle of the interval, nearer to one half than the observed rate."""
 
 
-def wilson(passes: int, total: int, z: float = Z_95) -> Interval:
-    """Return the Wilson score interval of a rate; 0 to 1 without trials.
+def wilson(passes: float, total: float, z: float = Z_95) -> Interval:
+    """Return the Wilson score interval of a rate; 0 to 1 without trials. Effective sample sizes may be fractions.
 
     Raises `ValueError` if `passes` is not between 0 and `total`.
     """

@@ -64,3 +64,9 @@ class ProviderError(Exception):
     def __init__(self, message: str, *, kind: str = "start") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+class StaleReview(RequestError):
+    """Somebody else decided first; nothing was changed."""
+
+    id = "review/taken"

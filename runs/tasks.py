@@ -10,7 +10,8 @@ from runs.execution.grading.requests import run_request
 from runs.execution.lane_pool import lane_pool
 from runs.execution.proving.requests import run_proof
 from runs.execution.reaper import reap
-from runs.models import GradeRequest, SuiteProof, TargetCheck
+from runs.execution.reassessing import run_reassessment
+from runs.models import GradeRequest, Reassessment, SuiteProof, TargetCheck
 from runs.notifications import delivery, digest
 from runs.queue import wakeups
 from runs.targets.check import run_check
@@ -48,6 +49,12 @@ def grade(request_id: int) -> None:
 def prove(proof_id: int) -> None:
     """Make a requested proof of a suite."""
     run_proof(proof_id)
+
+
+@shared_task(name="runs.tasks.reassess")
+def reassess(key: int) -> None:
+    """Judge or grade a run's stored trials again."""
+    run_reassessment(key)
 
 
 @shared_task(name="runs.tasks.check_target")
@@ -94,6 +101,8 @@ def _resend_requests() -> None:
         wakeups.check_target(check_id)
     for proof_id in SuiteProof.untaken(now=now).values_list("pk", flat=True)[:100]:
         wakeups.prove(proof_id)
+    for key in Reassessment.untaken(now=now).values_list("pk", flat=True)[:100]:
+        wakeups.reassess(key)
     GradeRequest.remove_expired(now=now)
     for request_id in GradeRequest.unanswered(now=now).values_list("pk", flat=True)[:100]:
         wakeups.grade(request_id)

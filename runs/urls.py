@@ -32,8 +32,19 @@ from runs.pages.regressions.views import (
     triage_selected,
 )
 from runs.pages.results.views import run_download, run_import
+from runs.pages.reviews.round_views import calibration, item_assign, item_decide, round_detail, round_new
+from runs.pages.reviews.views import (
+    disagreements,
+    overrule_undo,
+    rationales,
+    reviews,
+    statement_review,
+    trial_overrule,
+    trial_resolve,
+)
 from runs.pages.run.baseline_views import baseline_set, baseline_unset
 from runs.pages.run.causes import run_separate
+from runs.pages.run.reassess import reassessment_adopt, run_again
 from runs.pages.run.views import run_cancel, run_detail, run_progress, short_run, short_trial
 from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
@@ -55,7 +66,7 @@ from runs.pages.targets.views import (
     target_list,
     target_remove,
 )
-from runs.pages.trends.views import reviews, trends
+from runs.pages.trends.views import trends
 from runs.pages.trial.views import (
     artifact,
     transcript_text,
@@ -128,6 +139,19 @@ project_urls = [
     path("usage/", tool_usage, name="tool-usage"),
     path("trends/", trends, name="trends"),
     path("reviews/", reviews, name="reviews"),
+    path("reviews/statements/", statement_review, name="statement-review"),
+    path("reviews/rationales/", rationales, name="rationales"),
+    path("reviews/disagreements/", disagreements, name="disagreements"),
+    path("reviews/calibration/", calibration, name="calibration"),
+    path("reviews/rounds/", round_new, name="round-new"),
+    path("reviews/rounds/<int:pk>/", round_detail, name="round-detail"),
+    path("reviews/items/<int:pk>/", item_decide, name="item-decide"),
+    path("reviews/items/<int:pk>/assignee/", item_assign, name="item-assign"),
+    path("runs/<int:pk>/again/", run_again, name="run-again"),
+    path("reassessments/<int:pk>/adopt/", reassessment_adopt, name="reassessment-adopt"),
+    path("trials/<int:pk>/overrule/", trial_overrule, name="trial-overrule"),
+    path("trials/<int:pk>/resolution/", trial_resolve, name="trial-resolve"),
+    path("overrules/<int:pk>/undo/", overrule_undo, name="overrule-undo"),
 ]
 
 urlpatterns = [

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.dispatch import receiver
+from django.test.signals import setting_changed
 
 from tests.heartbeats import end_heartbeats
 
@@ -42,6 +44,14 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@receiver(setting_changed)
+def _forget_containment(**_: Any) -> None:
+    """Let the next test build its own: it is kept for a process, whose settings never change elsewhere."""
+    settings = sys.modules.get("runs.worker_settings")
+    if settings:
+        settings.containment.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -56,6 +56,10 @@ NOT_FOUND = "not-found"
 MORE_PAGES = {
     "projects": "/projects/",
     "password": "/password/",
+    "rationales": "/p/default/reviews/rationales/",
+    "disagreements": "/p/default/reviews/disagreements/",
+    "calibration": "/p/default/reviews/calibration/",
+    "run-again": "/p/default/runs/1/again/",
     "search": "/p/default/search/?q=git",
     "usage": "/p/default/usage/",
     "guidance": "/p/default/guidance/",

@@ -45,6 +45,12 @@ class ProjectOut(Schema):
     """Budget of one confirmation; null for no limit."""
     month_usd: float | None
     """Budget of a calendar month; null for no limit."""
+    judge_labels: int
+    """Passing and failing labels that a calibrated judge needs, each."""
+    judge_rate: float
+    """Lowest end of both of its 95 % intervals, 0 to 1."""
+    only_calibrated_judges: bool
+    """Whether an uncalibrated judge informs and does not decide."""
     role: str
     """What the token may do in it."""
     url: str
@@ -89,6 +95,9 @@ def project_json(project: Project, role: str) -> dict[str, Any]:
         "confirm_trials": project.confirm_trials,
         "confirm_usd": project.confirm_usd,
         "month_usd": project.month_usd,
+        "judge_labels": project.judge_labels,
+        "judge_rate": project.judge_rate,
+        "only_calibrated_judges": project.only_calibrated_judges,
         "role": role,
         "url": project.get_absolute_url(),
     }

@@ -66,6 +66,22 @@ class Project(models.Model):
     month_usd = models.FloatField(
         null=True, blank=True, help_text="Budget of a calendar month in US dollars; empty for no limit."
     )
+    judge_labels = models.PositiveIntegerField(
+        default=30,
+        db_default=30,
+        validators=[MinValueValidator(1)],
+        help_text="Passing and failing labels that a calibrated judge needs, each.",
+    )
+    judge_rate = models.FloatField(
+        default=0.7,
+        db_default=0.7,
+        help_text="Lowest end of both 95 % intervals of a calibrated judge, 0 to 1.",
+    )
+    only_calibrated_judges = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="An uncalibrated judge informs and does not decide.",
+    )
     created = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

@@ -66,6 +66,19 @@ class ProjectForm(ProjectModelForm):
     )
     confirm_usd = _amount()
     month_usd = _amount()
+    judge_labels = forms.IntegerField(
+        min_value=1,
+        max_value=10_000,
+        required=False,
+        error_messages={"invalid": "Enter a whole number, such as 30."},
+    )
+    judge_rate = forms.FloatField(
+        min_value=0,
+        max_value=1,
+        required=False,
+        error_messages={"invalid": "Enter a number from 0 to 1, such as 0.7."},
+    )
+    only_calibrated_judges = forms.BooleanField(required=False, label="Only calibrated judges decide")
     priority = forms.TypedChoiceField(choices=Priority.choices, coerce=int)
 
     class Meta:
@@ -82,6 +95,9 @@ class ProjectForm(ProjectModelForm):
             "confirm_trials",
             "confirm_usd",
             "month_usd",
+            "judge_labels",
+            "judge_rate",
+            "only_calibrated_judges",
         ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -96,6 +112,8 @@ class ProjectForm(ProjectModelForm):
             "confirm_trials",
             "confirm_usd",
             "month_usd",
+            "judge_labels",
+            "judge_rate",
         ):
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
         effects = self.instance.smallest_effects
@@ -116,6 +134,15 @@ class ProjectForm(ProjectModelForm):
     def clean_confirm_trials(self) -> int:
         """Return the most trials of a confirmation, the default where none are given."""
         return int(self.cleaned_data["confirm_trials"] or MOST_CONFIRM_TRIALS)
+
+    def clean_judge_labels(self) -> int:
+        """Return the labels that a calibrated judge needs, the default where none are given."""
+        return int(self.cleaned_data["judge_labels"] or Project._meta.get_field("judge_labels").default)
+
+    def clean_judge_rate(self) -> float:
+        """Return the least lower bound of a calibrated judge, the default where none is given."""
+        given = self.cleaned_data["judge_rate"]
+        return float(Project._meta.get_field("judge_rate").default if given is None else given)
 
     def clean_command_pattern(self) -> str:
         """Return the pattern. Raises for a text that is no regular expression."""

@@ -11,6 +11,7 @@ from evaluators.evaluator import BaseEvaluator, Case, EvaluatorResult
 from evaluators.evidence import Evidence
 from evaluators.judges.llm_judge import ask_judge
 from evaluators.judges.llm_judge_prompt import prompt_values, section, user_prompt
+from evaluators.judges.rubric import hash_of
 from evaluators.judges.rubric_reply import first_object
 from evaluators.model import Json, Judging
 from evaluators.values import Value
@@ -65,7 +66,7 @@ class ChecklistJudge(BaseEvaluator):
         given = prompt_values(case, evidence)
         prompt = user_prompt(TEMPLATE, given, with_trace=self.include_trace)
         listed = section("rubrics", "\n".join(map(_line, self.rubrics)))
-        judging = ask_judge(f"{prompt}\n\n{listed}", SYSTEM, self.model, evidence)
+        judging = ask_judge(f"{prompt}\n\n{listed}", SYSTEM, self.model, evidence, rubric=hash_of(listed))
         if judging.error:
             return EvaluatorResult(None, error=judging.error, judging=judging)
         found = first_object(judging.raw_answer, repair=False) or {}

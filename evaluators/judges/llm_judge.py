@@ -10,6 +10,7 @@ from msgspec import Struct
 from evaluators.evaluator import BaseEvaluator, Case, EvaluatorResult, clamped, sentences
 from evaluators.evidence import Evidence
 from evaluators.judges.llm_judge_prompt import SYSTEM, TEMPLATE, prompt_values, user_prompt
+from evaluators.judges.rubric import hash_of
 from evaluators.judges.rubric_reply import first_object
 from evaluators.model import CompletionError, CompletionRequest, Json, Judging, same_model
 
@@ -53,9 +54,9 @@ def _text(value: Json) -> str:
 NO_MODEL = "The judge has no model. Choose a judge, or run without judges."
 
 
-def ask_judge(user: str, system: str, model: str, evidence: Evidence) -> Judging:
+def ask_judge(user: str, system: str, model: str, evidence: Evidence, *, rubric: str) -> Judging:
     """Return a judging with the prompts and the raw answer; `error` if the model did not answer."""
-    asked = Judging(model=model, system_prompt=system, user_prompt=user)
+    asked = Judging(model=model, rubric=rubric, system_prompt=system, user_prompt=user)
     if evidence.complete is None:
         return msgspec.structs.replace(asked, error=NO_MODEL)
     try:
@@ -96,7 +97,8 @@ class LlmJudge(BaseEvaluator):
     def find(self, case: Case, evidence: Evidence) -> EvaluatorResult:
         given = prompt_values(case, evidence)
         prompt = user_prompt(self.prompt or TEMPLATE, given, with_trace=self.include_trace)
-        return result_of_judging(ask_judge(prompt, SYSTEM, self.model, evidence))
+        judging = ask_judge(prompt, SYSTEM, self.model, evidence, rubric=hash_of(self.prompt or TEMPLATE))
+        return result_of_judging(judging)
 
 
 def result_of_judging(judging: Judging) -> EvaluatorResult:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Literal
 
 from evaluators.values import Value
+
+
+def hash_of(text: str) -> str:
+    """Return the hash of a rubric's or prompt's text, short enough to read."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 class Criterion(Value):
@@ -21,6 +27,12 @@ class Rubric(Value):
     name: str = ""
     criteria: tuple[Criterion, ...]
     require_fields: tuple[str, ...] = ()
+
+    @property
+    def short_hash(self) -> str:
+        """The hash of what the judge is asked: criteria with weights and descriptions, not the name."""
+        asked = "\n".join(f"{one.id}\t{one.weight!r}\t{one.description}" for one in self.criteria)
+        return hash_of(asked)
 
 
 class JudgeCriteria(Value):

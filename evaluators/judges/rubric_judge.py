@@ -80,7 +80,9 @@ def _criteria(criteria: JudgeCriteria, judgings: Sequence[Judging]) -> list[Scor
 def judge(criteria: JudgeCriteria, evidence: Evidence, complete: Complete) -> Judging:
     """Ask the judge, and once more after an unusable answer. Never raises."""
     prompt = user_prompt(criteria.rubric, evidence)
-    asked = Judging(model=criteria.model, system_prompt=SYSTEM, user_prompt=prompt)
+    asked = Judging(
+        model=criteria.model, rubric=criteria.rubric.short_hash, system_prompt=SYSTEM, user_prompt=prompt
+    )
     answers: list[Completion] = []
     try:
         answers.append(complete(CompletionRequest(prompt, SYSTEM, criteria.model)))

@@ -17,6 +17,7 @@ from evaluators.judges.checklist_judge import ChecklistJudge
 from evaluators.judges.code_judge import CodeJudge, run_judge_script
 from evaluators.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
 from evaluators.judges.llm_judge_prompt import SYSTEM, prompt_values, section
+from evaluators.judges.rubric import hash_of
 from evaluators.model import Json, Score
 from evaluators.statistics import weighted_mean
 from evaluators.values import Kind
@@ -104,9 +105,9 @@ class CompositeEvaluator(BaseEvaluator):
                 network=aggregator.network,
             )
         if isinstance(aggregator, LlmAggregator):
-            return result_of_judging(
-                ask_judge(_prompt(aggregator, results, case, evidence), SYSTEM, aggregator.model, evidence)
-            )
+            prompt = _prompt(aggregator, results, case, evidence)
+            rubric = hash_of(aggregator.prompt)
+            return result_of_judging(ask_judge(prompt, SYSTEM, aggregator.model, evidence, rubric=rubric))
         return _mean(members, aggregator)
 
 

@@ -20,7 +20,7 @@ from runs.api.schemas import JudgingContentOut
 from runs.models import JudgingRecord, Review
 from runs.models.judging import Word
 from runs.reports.document import judging_json
-from runs.warehouse.triage import review
+from runs.warehouse.reviewing import review
 
 router = Router()
 
@@ -51,9 +51,9 @@ class ReviewOut(Schema):
 
 
 class ReviewIn(Given):
-    """A review of one statement of a judge; `position` counts from 0 in its positives or negatives."""
+    """A review of one statement of a judge; `position` counts from 0 in its positives or negatives, or in its criteria sorted by id."""
 
-    polarity: Literal["positive", "negative"]
+    polarity: Literal["positive", "negative", "criterion"]
     position: Annotated[int, Field(ge=0, le=1000)]
     word: Word
     note: Annotated[Text, Field(max_length=5000)] = ""

@@ -67,9 +67,8 @@ def assess(
         model=task.context.model,
     )
     reached = _exposure(task, transcript, in_folder=folder is not None)
-    return judged(
-        replace(described, detail=described.detail | reached), task.criteria, evidence, recording, post
-    )
+    described = replace(described, detail=described.detail | reached)
+    return judged(described, task.criteria, evidence, recording, post, task.context.layers)
 
 
 def _exposure(task: Task, transcript: Transcript, *, in_folder: bool) -> dict[str, Json]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
 
+from evaluators.evaluate import Layer
 from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
 from evaluators.tool import Tool
 from runs.containment.outbound import Outbound
 from runs.errors import ProviderError
 from runs.execution.batch_answers import batched
+from runs.execution.judge_rule import layers_for
 from runs.execution.judges import judge_of
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
@@ -79,6 +81,11 @@ class RunContext:
     def complete(self) -> Complete | None:
         """The judge; None if the request disables it."""
         return judge_of(self.run, self.target, self.options, self.variables) if self.options.judge else None
+
+    @cached_property
+    def layers(self) -> Sequence[Layer]:
+        """The layers that judge its trials."""
+        return layers_for(self.run.project)
 
     @cached_property
     def tools(self) -> tuple[tuple[Tool, FixtureFiles], ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils import timezone
+from msgspec.structs import replace
 
 from evaluators.evaluate import Evaluation
 from evaluators.interaction import Interaction
@@ -104,7 +105,8 @@ def judging_row(trial_id: int, score: Score, *, counts: bool = True) -> dict[str
         "score": judging.score,
         "passed": judging.passed,
         "model": judging.model[:200],
-        "content": json_of(judging),
+        "rubric": judging.rubric,
+        "content": json_of(replace(judging, rubric="")),
         "cost_usd": judging.cost_usd,
         "created": timezone.now(),
     }

@@ -9,6 +9,8 @@ from runs.models.measure import Measure, RunDigest, RunMeasure, SubcommandMeasur
 from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
 from runs.models.proof import ScenarioProof, SuiteProof
+from runs.models.reassessment import ReassessedTrial, Reassessment
+from runs.models.review import JudgeCalibration, Overrule, Resolution, ReviewRound, RoundItem
 from runs.models.run import Launch, Run, RunSlot
 from runs.models.saved_view import SavedView
 from runs.models.search import SearchEntry
@@ -28,13 +30,20 @@ __all__ = [
     "Delivery",
     "FlagConfusion",
     "GradeRequest",
+    "JudgeCalibration",
     "JudgingRecord",
     "Launch",
     "Measure",
     "ModelPrice",
     "Notification",
+    "Overrule",
     "ProviderBatch",
+    "ReassessedTrial",
+    "Reassessment",
+    "Resolution",
     "Review",
+    "ReviewRound",
+    "RoundItem",
     "Run",
     "RunDigest",
     "RunMeasure",

@@ -19,6 +19,8 @@ class JudgingRecord(models.Model):
     score = models.FloatField(null=True)
     passed = models.BooleanField(null=True)
     model = models.CharField(max_length=200, blank=True)
+    rubric = models.CharField(max_length=12, blank=True, default="", db_default="")
+    """The hash of its rubric or prompt; with the model, the judge's version. Empty if unknown."""
     content = models.JSONField(default=dict)
     """`Judging` as JSON, without the columns here."""
     cost_usd = models.FloatField(null=True)
@@ -43,8 +45,8 @@ class Review(models.Model):
     """A person's opinion of one statement of a judge."""
 
     judging = models.ForeignKey(JudgingRecord, on_delete=models.CASCADE, related_name="reviews")
-    polarity = models.CharField(max_length=8)
-    """`negative` (issues, misses) or `positive` (highlights, hits)."""
+    polarity = models.CharField(max_length=10)
+    """`negative` (issues, misses), `positive` (highlights, hits) or `criterion` (scores, sorted by id)."""
     position = models.PositiveIntegerField()
     word = models.CharField(max_length=10, choices=Word.choices)
     note = models.TextField(blank=True)

@@ -100,6 +100,11 @@ def prove(proof_id: int) -> None:
     _send("prove", proof_id)
 
 
+def reassess(key: int) -> None:
+    """Ask a worker to judge or grade stored trials again."""
+    _send("reassess", key)
+
+
 def grade(request_id: int) -> None:
     """Ask a worker to grade a stored request."""
     _send("grade", request_id)

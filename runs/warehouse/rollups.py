@@ -14,7 +14,15 @@ from msgspec import Struct
 
 from evaluators.attempts import Attempts
 from evaluators.flag_confusion import Confusion
-from runs.models import FlagConfusion, Run, RunMeasure, SubcommandMeasure, Trial
+from runs.models import (
+    FlagConfusion,
+    JudgeCalibration,
+    JudgingRecord,
+    Run,
+    RunMeasure,
+    SubcommandMeasure,
+    Trial,
+)
 from runs.queue import statements
 from runs.warehouse.digests import FINISHED, read_scores, write_digest
 from runs.warehouse.measures import measure_ids
@@ -169,6 +177,17 @@ def write_rollups(run: Run) -> None:
     run.price_source = "; ".join(sorted({each.price_source for each in details} - {""}))
     run.save(update_fields=["price_source"])
     write_digest(run)
+    _name_judges(run)
+
+
+def _name_judges(run: Run) -> None:
+    """List the judge versions of the run's judgings among the project's."""
+    rows = JudgingRecord.objects.filter(trial__run=run, passed__isnull=False).order_by()
+    found = rows.values_list("model", "rubric").distinct()
+    JudgeCalibration.objects.bulk_create(
+        [JudgeCalibration(project_id=run.project_id, model=model, rubric=rubric) for model, rubric in found],
+        ignore_conflicts=True,
+    )
 
 
 def add_measure(run: Run, key: Key) -> bool:

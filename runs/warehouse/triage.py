@@ -1,4 +1,4 @@
-"""Record people's decisions on regressions and judges' statements."""
+"""Record people's decisions on regressions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from evalhub.teams import audit
 from runs import outbox
-from runs.errors import RequestError
-from runs.models import Alert, JudgingRecord, Review
+from runs.models import Alert
 
 LABELS = frozenset(("starred", "tags"))
 """Changes that decide nothing about a regression."""
@@ -77,28 +76,3 @@ def tags_of(text: str) -> list[str]:
     return list(dict.fromkeys(tag for each in text.split(",") if (tag := each.strip()[:LONGEST_TAG])))[
         :MOST_TAGS
     ]
-
-
-@transaction.atomic
-def review(
-    judging: JudgingRecord, *, by: User | None, polarity: str, position: int, word: str, comment: str = ""
-) -> Review:
-    """Store a person's review of a judge's statement, replacing their last one.
-
-    Raises `RequestError` if the position has no statement.
-    """
-    statements = judging.content.get(f"{polarity}s") or []
-    if position >= len(statements):
-        raise RequestError(
-            f"Judging {judging.pk} has no {polarity} at position {position}. It has {len(statements)}, "
-            "counted from 0."
-        )
-    row, _ = Review.objects.update_or_create(
-        judging=judging,
-        polarity=polarity,
-        position=position,
-        by=by,
-        defaults={"word": word, "note": comment, "at": timezone.now()},
-    )
-    audit.record(judging.trial.run.project, by, "review", f"judging {judging.pk}", word=word)
-    return row

@@ -1,33 +1,14 @@
 /* The queue of regressions: keys, the selection, and copying. Each works by a button or link too. */
 "use strict";
 
-const cards = () => [...document.querySelectorAll("[data-alert]")];
-const here = () => document.activeElement.closest("[data-alert]");
-
-function step(by) {
-  const all = cards();
-  const next = all[Math.min(all.length - 1, Math.max(0, all.indexOf(here()) + by))];
-  if (!next) return;
-  next.focus({ preventScroll: true });
-  next.scrollIntoView({ block: "nearest" });
-}
-
-function show(keys) {
-  keys.open = !keys.open;
-  keys.querySelector("summary").focus();
-}
-
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  const card = here();
-  if (event.key === "j") step(1);
-  else if (event.key === "k") step(-1);
-  else if (event.key === "?") show(document.getElementById("keys"));
-  else if (card && event.key === "o") card.querySelector("details").open = !card.querySelector("details").open;
-  else if (card && "acsx".includes(event.key)) card.querySelector(`[data-key=${event.key}]`)?.click();
-  else return;
-  event.preventDefault();
+cardKeys({
+  selector: "[data-alert]",
+  keys: "acsx",
+  act(key, card) {
+    if (key !== "o" || !card) return false;
+    card.querySelector("details").open = !card.querySelector("details").open;
+    return true;
+  },
 });
 
 /* A card's buttons also save what was typed into its details, and an open card stays open. */

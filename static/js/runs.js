@@ -3,30 +3,17 @@
 
 const LIMITS = [2, 10];
 const rows = () => [...document.querySelectorAll("[data-run]")];
-const here = () => document.activeElement.closest("[data-run]");
 const boxes = () => [...document.querySelectorAll("[name=runs][form=selected]")];
 
-function step(by) {
-  const all = rows();
-  const next = all[Math.min(all.length - 1, Math.max(0, all.indexOf(here()) + by))];
-  const link = next?.querySelector("a");
-  link?.focus({ preventScroll: true });
-  next?.scrollIntoView({ block: "nearest" });
-}
-
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  const keys = document.getElementById("keys");
-  if (event.key === "j") step(1);
-  else if (event.key === "k") step(-1);
-  else if (event.key === "x" && here()) here().querySelector("[name=runs]").click();
-  else if (event.key === "c" && selected().length) document.getElementById("selected").requestSubmit();
-  else if (event.key === "?") {
-    keys.open = !keys.open;
-    keys.querySelector("summary").focus();
-  } else return;
-  event.preventDefault();
+cardKeys({
+  selector: "[data-run]",
+  focus: (row) => row.querySelector("a"),
+  act(key, row) {
+    if (key === "x" && row) row.querySelector("[name=runs]").click();
+    else if (key === "c" && selected().length) document.getElementById("selected").requestSubmit();
+    else return false;
+    return true;
+  },
 });
 
 const selected = () => boxes().filter((box) => box.checked);

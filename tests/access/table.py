@@ -108,6 +108,21 @@ PAGES: dict[str, Page] = {
     "search": Page("/p/tools/search/?q=create", "viewer"),
     "trends": Page("/p/tools/trends/", "viewer"),
     "reviews": Page("/p/tools/reviews/", "viewer"),
+    "rationales": Page("/p/tools/reviews/rationales/", "viewer"),
+    "disagreements": Page("/p/tools/reviews/disagreements/", "viewer"),
+    "calibration": Page("/p/tools/reviews/calibration/", "viewer"),
+    "statement-review": Page("/p/tools/reviews/statements/", "runner", "POST", answers=(302,)),
+    "round-new": Page("/p/tools/reviews/rounds/", "runner", "POST", answers=(302,)),
+    "round-detail": Page("/p/tools/reviews/rounds/{round_id}/", "viewer"),
+    "item-decide": Page("/p/tools/reviews/items/{item_id}/", "runner", "POST", answers=(302,)),
+    "item-assign": Page("/p/tools/reviews/items/{item_id}/assignee/", "runner", "POST", answers=(302,)),
+    "run-again": Page("/p/tools/runs/{run_id}/again/", "viewer"),
+    "reassessment-adopt": Page(
+        "/p/tools/reassessments/{reassessment_id}/adopt/", "runner", "POST", answers=(302,)
+    ),
+    "trial-overrule": Page("/p/tools/trials/{trial_id}/overrule/", "runner", "POST", answers=(302,)),
+    "trial-resolve": Page("/p/tools/trials/{trial_id}/resolution/", "runner", "POST", answers=(302,)),
+    "overrule-undo": Page("/p/tools/overrules/{overrule_id}/undo/", "runner", "POST", answers=(302,)),
 }
 """By the name of the URL pattern."""
 
@@ -184,6 +199,16 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "GET /reviews": Operation("viewer"),
     "GET /usage": Operation("viewer"),
+    "GET /trials/{trial_id}/overrules": Operation("viewer"),
+    "POST /trials/{trial_id}/overrules": Operation("runner", {"score": 0, "passed": True, "reason": "Fine."}),
+    "POST /overrules/{overrule_id}/undo": Operation("runner"),
+    "POST /trials/{trial_id}/resolution": Operation("runner", {"right": "both_fine"}),
+    "GET /judge-calibrations": Operation("viewer"),
+    "GET /review-rounds": Operation("viewer"),
+    "GET /runs/{run_id}/reassessments": Operation("viewer"),
+    "GET /runs/{run_id}/reassessments/plan": Operation("viewer"),
+    "POST /runs/{run_id}/reassessments": Operation("runner", {"kind": "judge"}),
+    "POST /reassessments/{reassessment_id}/adopt": Operation("runner"),
     "GET /search": Operation("viewer", query="?q=x"),
     "GET /measures": Operation("viewer"),
     "GET /trends": Operation("viewer", query="?suite=basics"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import timezone
+
 from evalhub.teams.models import ApiToken, Project
 from runs.models import (
     Alert,
@@ -16,6 +18,10 @@ from runs.models import (
     Measure,
     ModelPrice,
     Notification,
+    Overrule,
+    Reassessment,
+    ReviewRound,
+    RoundItem,
     SavedView,
     SuiteProof,
 )
@@ -54,7 +60,23 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     sent = Notification.objects.create(project=project, event="test", key=f"test:{channel.pk}")
     delivery = Delivery.objects.create(notification=sent, channel=channel, state="failed")
     guidance, other = make_guidance(version.suite), make_guidance(version.suite, "v2")
+    sampled = ReviewRound.objects.create(project=project, by=member)
+    item = RoundItem.objects.create(round=sampled, judging=judging, position=1, weight=1.0, judge_passed=True)
+    overruled = Overrule.objects.create(
+        trial=before_trial,
+        layer="judge",
+        name="judge",
+        passed=True,
+        original={"layer": "judge", "name": "judge"},
+        reason="Fine.",
+        by=member,
+    )
+    again = Reassessment.objects.create(run=run, kind="judge", by=member, finished=timezone.now())
     return {
+        "round_id": sampled.pk,
+        "item_id": item.pk,
+        "overrule_id": overruled.pk,
+        "reassessment_id": again.pk,
         "slug": version.suite.slug,
         "number": version.number,
         "scenario_id": scenario.pk,

@@ -43,6 +43,7 @@ PAGES: dict[str, tuple[str, float, str]] = {
         "-",
     ),
     "regressions": ("/p/demo-data/regressions/", 25.0, "-"),
+    "reviews": ("/p/demo-data/reviews/", 25.0, "-"),
     "trends": ("/p/demo-data/trends/", 25.0, "promptfoo 1.3 (values alone, as JSON)"),
 }
 """Address, target of the median in milliseconds, and what peers were measured at for the same task."""

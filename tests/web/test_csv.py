@@ -138,7 +138,7 @@ def test_reviews_hold_every_statement(signed_in: SignIn, version: SuiteVersion) 
     trial = make_trial(run, "create")
     make_judging(trial, content={"negatives": ["=HYPERLINK(1)"], "positives": []})
     close(run)
-    (row,) = table(signed_in("viewer"), "/p/tools/reviews/?suite=basics&format=csv")
+    (row,) = table(signed_in("viewer"), "/p/tools/reviews/rationales/?suite=basics&format=csv")
     assert (row["kind"], row["statement"], row["trials"]) == ("issue", "'=HYPERLINK(1)", str(trial.pk))
 
 

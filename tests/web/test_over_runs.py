@@ -211,14 +211,14 @@ def test_statements_are_counted_by_guidance(signed_in, version):
         run.guidance = version.suite.guidance.filter(name=name).first() or make_guidance(version.suite, name)
         run.save()
         make_judging(make_trial(run), content={"negatives": [issue], "positives": []})
-    found = signed_in().get("/p/tools/reviews/").context["readings"]
+    found = signed_in().get("/p/tools/reviews/rationales/").context["readings"]
     counted = [(each.guidance, [len(issue.trials) for issue in each.issues]) for each in found]
     assert counted == [("v2", [2]), ("v1", [1])]
 
 
 def test_judgings_that_do_not_count_are_left_out(signed_in, version):
     make_judging(make_trial(make_run(version)), counts=False)
-    assert "These runs had no judge." in parse(signed_in().get("/p/tools/reviews/"))
+    assert "These runs had no judge." in parse(signed_in().get("/p/tools/reviews/rationales/"))
 
 
 def opened(client, page):
@@ -229,13 +229,13 @@ def test_both_pages_open_with_the_suite_that_was_run_last(signed_in, version):
     other = make_suite(version.suite.project, ["create"], name="zebra")
     measured_run(version, "pass")
     close(make_run(other))
-    assert (opened(signed_in(), "trends"), opened(signed_in(), "reviews")) == ("zebra", "basics")
+    assert (opened(signed_in(), "trends"), opened(signed_in(), "reviews/rationales")) == ("zebra", "basics")
     measured = make_run(other)
     make_judging(make_trial(measured, "create"))
     close(measured)
-    assert opened(signed_in(), "reviews") == "zebra"
+    assert opened(signed_in(), "reviews/rationales") == "zebra"
 
 
 def test_without_judgments_reviews_open_with_the_newest_run(signed_in, version):
     close(make_run(make_suite(version.suite.project, ["create"], name="zebra")))
-    assert opened(signed_in(), "reviews") == "zebra"
+    assert opened(signed_in(), "reviews/rationales") == "zebra"

@@ -20,6 +20,8 @@ from tests.web.html import parse
 ADDRESS = "/p/tools/settings/"
 SETTINGS = {
     "confirm_trials": "60",
+    "judge_labels": "30",
+    "judge_rate": "0.7",
     "name": "Tools",
     "command_pattern": r"(?P<sub>\w+)",
     "judge": "judge",

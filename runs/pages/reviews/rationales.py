@@ -1,36 +1,97 @@
-"""Read judges' statements on a suite's runs, by guidance."""
+"""Read a criterion's reasons on a suite's runs, by tool and guidance version."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runs.models import Run
-from runs.warehouse.repeated_statements import Statement, statements
+from django.db.models import TextField
+from django.db.models.functions import Cast
+
+from evalhub.teams.models import Project
+from runs.models import JudgingRecord, Run
+from runs.pages.trends.default_suite import newest_judged_suite
+from runs.warehouse.statement_groups import Read, StatementGroup, grouped, read_content
 from scenarios.models import Suite
 
 MOST_RUNS = 50
+MOST_JUDGINGS = 600
+MOST_COLUMNS = 6
+MOST_STATEMENTS = 40
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Judges' statements on the runs with one guidance."""
+    """Judges' statements on the runs with one tool and guidance version."""
 
+    tool: str
     guidance: str
     runs: int
     judged: int
-    issues: list[Statement]
-    highlights: list[Statement]
+    mean: float | None
+    """Mean score of the chosen criterion; None without one."""
+    issues: list[StatementGroup]
+    highlights: list[StatementGroup]
 
 
-def readings(suite: Suite) -> list[Reading]:
-    """Return the statements on a suite's recent runs by guidance, newest first. One query, plus one per guidance."""
-    runs = Run.objects.filter(suite=suite).select_related("guidance").order_by("-pk")[:MOST_RUNS]
-    grouped: dict[str, list[int]] = {}
-    for run in runs:
-        grouped.setdefault(str(run.guidance) if run.guidance else "no guidance", []).append(run.pk)
-    return [_reading(name, keys) for name, keys in grouped.items()]
+@dataclass(frozen=True)
+class Rationales:
+    """Content of the page."""
+
+    suites: list[Suite]
+    suite: Suite | None
+    criterion: str
+    criteria: list[str]
+    readings: list[Reading]
 
 
-def _reading(name: str, runs: list[int]) -> Reading:
-    issues, highlights, judged = statements(runs)
-    return Reading(name, len(runs), judged, issues, highlights)
+def rationales_of(project: Project, slug: str, criterion: str) -> Rationales:
+    """Return the statements of a suite's recent runs by tool and guidance version, newest first. Four queries; two more without a chosen suite."""
+    suites = list(Suite.objects.filter(project=project))
+    suite = next((each for each in suites if each.slug == slug), None)
+    if suite is None and suites:
+        newest_suite = newest_judged_suite(project)
+        suite = next((each for each in suites if each.pk == newest_suite), suites[0])
+    if suite is None:
+        return Rationales(suites, None, criterion, [], [])
+    columns: dict[tuple[str, str], list[int]] = {}
+    runs = Run.objects.filter(suite=suite).select_related("guidance").defer("guidance__files")
+    for run in runs.order_by("-pk")[:MOST_RUNS]:
+        guidance = str(run.guidance) if run.guidance else "no guidance"
+        columns.setdefault((run.tool_version or "unknown tool version", guidance), []).append(run.pk)
+    newest = dict(list(columns.items())[:MOST_COLUMNS])
+    judgings = _judgings([pk for keys in newest.values() for pk in keys])
+    criteria = sorted(
+        {name for each in judgings.values() for _, _, content in each for name in content.criteria}
+    )
+    chosen = criterion if criterion in criteria else ""
+    readings = [_reading(*key, keys, judgings, chosen) for key, keys in newest.items()]
+    return Rationales(suites, suite, chosen, criteria, readings)
+
+
+def _judgings(runs: list[int]) -> dict[int, list[Read]]:
+    """Return the newest counting judgings by run. One query."""
+    rows = JudgingRecord.objects.filter(trial__run__in=runs, counts=True).order_by("-pk")
+    found: dict[int, list[Read]] = {}
+    values = rows.values_list("trial__run", "pk", "trial", Cast("content", TextField()))
+    for run, pk, trial, text in values[:MOST_JUDGINGS]:
+        found.setdefault(run, []).append((pk, trial, read_content(text)))
+    return found
+
+
+def _reading(
+    tool: str, guidance: str, runs: list[int], judgings: dict[int, list[Read]], criterion: str
+) -> Reading:
+    own = [each for run in runs for each in judgings.get(run, ())]
+    scores = [content.criteria[criterion] for _, _, content in own if criterion in content.criteria]
+    if criterion:
+        own = [each for each in own if criterion in each[2].criteria]
+    groups = grouped(own)
+    return Reading(
+        tool,
+        guidance,
+        len(runs),
+        len(own),
+        sum(scores) / len(scores) if scores else None,
+        [each for each in groups if each.polarity == "negative"],
+        [each for each in groups if each.polarity == "positive"],
+    )

@@ -1,4 +1,4 @@
-"""The statements of the reviews page as CSV."""
+"""The statements of the rationales page as CSV."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Iterable
 from evalhub.web.csv_export import Table
 from runs.pages.reviews.rationales import Reading
 
-COLUMNS = ("guidance", "runs", "judgings", "kind", "statement", "times", "trials")
+COLUMNS = ("tool_version", "guidance", "runs", "judgings", "kind", "statement", "times", "trials")
 
 
 def review_table(slug: str, readings: Iterable[Reading]) -> Table:
     """Return every statement of the judges; `trials` are the numbers of those with it."""
     rows = (
         (
-            *(reading.guidance, reading.runs, reading.judged, kind, each.text, len(each.trials)),
-            " ".join(map(str, each.trials)),
+            *(reading.tool, reading.guidance, reading.runs, reading.judged, kind, wording.text),
+            *(len(wording.references), " ".join(map(str, wording.trials))),
         )
         for reading in readings
-        for kind, statements in (("issue", reading.issues), ("highlight", reading.highlights))
-        for each in statements
+        for kind, groups in (("issue", reading.issues), ("highlight", reading.highlights))
+        for group in groups
+        for wording in group.wordings
     )
     return Table(f"{slug or 'no-suite'}-reviews", COLUMNS, rows)

@@ -1,20 +1,17 @@
-"""Views of trends and of judges' statements."""
+"""Views of trends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from django.http import HttpResponseBase
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
-from runs.pages.reviews.rationales import readings
-from runs.pages.reviews.tables import review_table
-from runs.pages.trends.default_suite import newest_judged_suite, newest_suite
+from runs.pages.trends.default_suite import newest_suite
 from runs.pages.trends.tables import trend_table
 from runs.pages.trends.trend_page import trend_page
 from scenarios.models import Suite
@@ -46,16 +43,3 @@ def trends(request: ProjectRequest) -> HttpResponseBase:
         "trend": page,
     }
     return page_or_fragment(request, "trends/trends.html", "trends/_trend.html", context)
-
-
-@require_safe
-@project_page()
-def reviews(request: ProjectRequest) -> HttpResponseBase:
-    """Show judges' statements on a suite's runs by guidance."""
-    suites, suite = _chosen_suite(request.access.project, request.GET.get("suite", ""), newest_judged_suite)
-    choices = [(each.slug, each.name) for each in suites]
-    found = readings(suite) if suite else []
-    if wants_csv(request):
-        return csv_response(review_table(suite.slug if suite else "", found))
-    context = {"suite_choices": choices, "suite": suite, "readings": found}
-    return render(request, "reviews/reviews.html", context)

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from django.db.models import Subquery
+from django.db.models import Exists, OuterRef, Subquery
 
 from evalhub.teams.models import Project
 from evalhub.web.paging import LARGEST_KEY
 from evaluators.model import Transcript
-from runs.models import Artifact, CommandRecord, JudgingRecord, TranscriptRecord, Trial
+from runs.models import Artifact, CommandRecord, JudgingRecord, Overrule, Review, TranscriptRecord, Trial
 from runs.pages.trial.steps import Step
 from runs.pages.trial.timeline import Timeline, timeline
 from runs.pages.trial.typical_values import Median, TypicalValues, typical_values
+from runs.warehouse.calibrations import JudgeVersion
+from runs.warehouse.judging_facts import Facts, with_facts
 from runs.warehouse.layer_totals import DECIDING, is_single
 from runs.warehouse.measures import CRITERION, INTERACTION
 from runs.warehouse.outcome_history import Sibling, Strip, strip_around
 from runs.warehouse.rates import Rate
+from runs.warehouse.recompute import can_change
+from runs.warehouse.reviewing import reviews_of
 
 
 @dataclass(frozen=True)
 class JudgedCriterion:
     """One criterion of the rubric with its score."""
 
+    id: str
     name: str
     score: float | None
     share: float | None
@@ -58,6 +63,30 @@ class TrialPage:
     typical: TypicalValues
     baseline: Sibling | None = None
     """The baseline's trial to compare with."""
+    reviews: dict[tuple[int, str, int], list[Review]] = field(default_factory=dict)
+    """Reviews by judging, polarity and position."""
+    overrules: list[Overrule] = field(default_factory=list)
+    """Oldest first, with those that were undone."""
+    uncalibrated: list[JudgeVersion] = field(default_factory=list)
+    """The judges of its counting judgings that are not calibrated."""
+    round: int | None = None
+    """The review round in which it waits for a label, so that the judge's answer is hidden."""
+
+    def reviewed(self, judging: JudgingRecord, polarity: str, position: int) -> list[Review]:
+        """Return the reviews of a statement."""
+        return self.reviews.get((judging.pk, polarity, position), [])
+
+    @property
+    def overrulable(self) -> list[tuple[int, str]]:
+        """Return position and label of the scores that decide, the judge's first."""
+        rows = [
+            (n, row)
+            for n, row in enumerate(self.trial.scores)
+            if (row.get("passed") is not None or row.get("error"))
+            and not (row.get("detail") or {}).get("overruled")
+        ]
+        rows.sort(key=lambda item: item[1]["layer"] != "judge")
+        return [(n, _score_label(row)) for n, row in rows] if can_change(self.trial) else []
 
     def _layer(self, *names: str) -> list[dict[str, Any]]:
         return [score for score in self.trial.scores if score["layer"] in names]
@@ -160,6 +189,7 @@ class TrialPage:
         whole = sum(score.get("weight", 1.0) for score in scores)
         return [
             JudgedCriterion(
+                score["name"].removeprefix(CRITERION),
                 score["name"].removeprefix(CRITERION).replace("_", " ").capitalize(),
                 score.get("value"),
                 score.get("weight", 1.0) / whole if whole > 0 else None,
@@ -188,6 +218,22 @@ class TrialPage:
         return next((each for each in self.siblings if each.index > self.trial.index), None)
 
 
+def _score_label(row: dict[str, Any]) -> str:
+    passed = row.get("passed")
+    verdict = "error" if passed is None else "passed" if passed else "failed"
+    name = "judge" if row["layer"] == row["name"] == "judge" else f"{row['layer']}: {row['name']}"
+    return f"{name} ({verdict})"
+
+
+def _overrules(trial: Trial) -> list[Overrule]:
+    """Return the trial's overruled scores; a query only if `find_trial` saw some."""
+    return (
+        list(trial.overrules.select_related("by", "undone_by"))
+        if getattr(trial, "is_overruled", True)
+        else []
+    )
+
+
 RELATED = ("run__suite", "run__target", "run__guidance", "scenario", "scenario_version", "transcript")
 
 
@@ -200,7 +246,9 @@ def trials_by_key(project: Project, pks: Collection[int], **also: Subquery) -> d
     """Return a project's trials by key, annotated with `also`. One query."""
     # SQLite fails on a list with a number beyond 64 bits.
     keys = [pk for pk in pks if pk <= LARGEST_KEY]
-    trials = Trial.objects.select_related(*RELATED).filter(pk__in=keys, run__project=project).annotate(**also)
+    overruled = Exists(Overrule.objects.filter(trial=OuterRef("pk")))
+    trials = Trial.objects.select_related(*RELATED).filter(pk__in=keys, run__project=project)
+    trials = trials.annotate(is_overruled=overruled, **also)
     for trial in trials:
         # Both are the same project: avoid loading it twice more.
         trial.run.project = trial.run.suite.project = project
@@ -208,15 +256,21 @@ def trials_by_key(project: Project, pks: Collection[int], **also: Subquery) -> d
 
 
 def trial_page(trial: Trial, start: int = 0) -> TrialPage:
-    """Return a trial's page with its timeline from a step on. Six queries; expects its transcript to be loaded."""
+    """Return a trial's page with its timeline from a step on. Six queries, and one each for reviews and overruled scores; expects its transcript to be loaded."""
     record: TranscriptRecord | None = getattr(trial, "transcript", None)
     transcript = record.unpack() if record else None
     commands = list(CommandRecord.objects.filter(trial=trial))
     strip, siblings, baseline = strip_around(trial)
+    judgings = list(with_facts(JudgingRecord.objects.filter(trial=trial), trial.run.project))
+    facts = [Facts(each) for each in judgings]
+    unsure = [
+        JudgeVersion(each.model, each.rubric) for each, own in zip(judgings, facts, strict=True) if own.unsure
+    ]
+    reviewed = [each.pk for each, own in zip(judgings, facts, strict=True) if own.is_reviewed]
     return TrialPage(
         trial=trial,
         commands=commands,
-        judgings=list(JudgingRecord.objects.filter(trial=trial)),
+        judgings=judgings,
         artifacts=list(Artifact.objects.filter(trial=trial)),
         siblings=siblings,
         timeline=timeline(transcript, commands, start),
@@ -224,4 +278,8 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         strip=strip,
         typical=typical_values(trial),
         baseline=baseline,
+        reviews=reviews_of(reviewed) if reviewed else {},
+        overrules=_overrules(trial),
+        uncalibrated=list(dict.fromkeys(unsure)),
+        round=next((own.round for own in facts if own.round), None),
     )

@@ -53,6 +53,8 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "start": start,
         "again": again(page.trial.run, [page.trial.scenario.key]) if may_run else "",
         "may_download": request.access.may("read unredacted"),
+        "may_review": request.access.may("review"),
+        "is_blind": page.round is not None and request.GET.get("judge") != "show",
     }
     target = request.htmx.target if request.htmx else None
     fragments = {"transcript": "trial/_transcript.html", "more-steps": "trial/_steps.html"}

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 
+from evaluators.judges.ready_rubrics import PREFIX, READY
 from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
 from evaluators.model import Json
 from scenarios.formats.llm_tool_test.fixture_paths import find_file
@@ -45,6 +46,8 @@ def _read_rubric(
     if not isinstance(value, str):
         what = f"A rubric must be a path or a mapping, not {kind(value)}."
         return None, [document.problem(at, what, fix="Write the rubric's path.", id="format/wrong-type")]
+    if value.startswith(PREFIX) and (ready := READY.get(value.removeprefix(PREFIX))):
+        return ready, []
     path = find_file(upload, document.file, value, fixture_folders)
     if path is None:
         return None, [_not_found(document, at, value)]

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.pages.home.project_home import project_summary, running_now, week_of
-from runs.pages.reviews.rationales import readings
+from runs.pages.reviews.rationales import rationales_of
 from runs.pages.run.layers import layers_of
 from runs.pages.run.progress import progress_of
 from runs.pages.run.scenarios import chosen, facets, part_of
@@ -43,7 +43,7 @@ READERS = {
     "suite list": (6, lambda v: suite_list(v.suite.project, SuiteFilters())),
     "suite page": (7, lambda v: suite_page(find_suite(v.suite.project, v.suite.slug))),
     "trend": (3, lambda v: trend(v.suite, "trial/pass")),
-    "readings": (2, lambda v: readings(v.suite)),
+    "rationales": (3, lambda v: rationales_of(v.suite.project, v.suite.slug, "")),
 }
 OF_THE_CALLER = {"layers": 1, "subcommands": 1, "scenario rows": 3, "progress": 1, "trials": 1}
 """Queries that fetch what the reader is given."""

@@ -1,0 +1,327 @@
+"""Judge or grade a run's stored trials again, on a worker or by a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import Avg, QuerySet
+from django.utils import timezone
+
+from evalhub.teams import audit
+from evaluators.criteria import Criteria
+from evaluators.evaluate import (
+    LAYERS,
+    assertions_layer,
+    evaluators_layer,
+    gates_layer,
+    judge_layer,
+    scripts_layer,
+)
+from evaluators.evidence import Evidence
+from evaluators.gates.base_gate import NOT_RUN
+from evaluators.judges.ready_rubrics import PREFIX, READY
+from evaluators.judges.rubric import JudgeCriteria, Rubric
+from evaluators.model import Complete, Score, Usage, Workspace
+from runs.errors import ProviderError, RequestError
+from runs.execution.context import RunContext, load_run
+from runs.execution.judge_rule import inform
+from runs.execution.judges import judge_of
+from runs.execution.proving.agents import JudgeBudget
+from runs.execution.trial_folder import trial_folder
+from runs.execution.trial_result import judging_row, scores_json
+from runs.models import JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
+from runs.models.trial import TrialState
+from runs.queue import wakeups
+from runs.queue.claims import worker_name
+from runs.queue.disk import DiskFull
+from runs.queue.statements import storable
+from runs.queue.transactions import write_transaction
+from runs.warehouse.artifacts import FileUnavailable, opened
+from runs.warehouse.calibrations import calibrated_versions
+from runs.warehouse.kept_workspace import UNREADABLE, kept_files
+from runs.warehouse.recompute import LAYERS as SCORED
+from runs.warehouse.recompute import outcome_of
+from scenarios.formats.parsed import FixtureFile
+from scenarios.models import ScenarioVersion
+
+DEFAULT_THRESHOLD = 0.7
+"""For a rubric on scenarios without a judge of their own."""
+GRADED = (gates_layer, assertions_layer, scripts_layer)
+GRADED_NAMES = ("gates", "assertions", "scripts")
+KEPT_WORKSPACE = "workspace"
+
+
+@dataclass(frozen=True)
+class ReassessmentPlan:
+    """What assessing a run again takes."""
+
+    trials: int
+    calls: int
+    """Most calls of a judge, without corrections."""
+    cost_usd: float | None
+    """By the mean cost of the run's own judgings; None if unknown."""
+
+
+def ready_rubric(name: str) -> Rubric | None:
+    """Return a shipped rubric; None for an empty name. Raises `RequestError` for an unknown one."""
+    if not name:
+        return None
+    found = READY.get(name.removeprefix(PREFIX))
+    if found is None:
+        raise RequestError(f"Unknown rubric '{name}'. Choose {', '.join(READY)}, or leave it out.")
+    return found
+
+
+def assessable(run: Run) -> QuerySet[Trial]:
+    """Return the run's trials whose stored evidence can be assessed again, in order."""
+    kinds = ("", *SCORED)
+    trials = Trial.objects.filter(run=run, state=TrialState.FINISHED, error_kind__in=kinds)
+    return trials.filter(transcript__isnull=False).order_by("position", "pk")
+
+
+def plan_of(run: Run, kind: str, rubric: Rubric | None = None) -> ReassessmentPlan:
+    """Return the number of trials and calls, and the estimated cost. Three queries."""
+    trials = assessable(run)
+    if kind == Reassessment.Kind.GRADE:
+        return ReassessmentPlan(trials.count(), 0, 0.0)
+    contents = dict(run.suite_version.scenario_versions.values_list("pk", "content__criteria"))
+    keys = list(trials.values_list("scenario_version", flat=True))
+    calls = sum(_calls(Criteria.model_validate(contents[key]), rubric) for key in keys if key in contents)
+    mean = JudgingRecord.objects.filter(trial__run=run).aggregate(mean=Avg("cost_usd"))["mean"]
+    return ReassessmentPlan(len(keys), calls, None if mean is None else mean * calls)
+
+
+def _calls(criteria: Criteria, rubric: Rubric | None) -> int:
+    own = criteria.judge
+    asks = sum(evaluator.asks_model for evaluator in criteria.evaluators)
+    if own is not None and own.enabled:
+        return asks + max(1, own.judgings)
+    return asks + (rubric is not None)
+
+
+def request_reassessment(
+    run: Run,
+    kind: str,
+    *,
+    by: User | None,
+    judge_model: str = "",
+    rubric: str = "",
+    max_usd: float | None = None,
+    wakes: bool = True,
+) -> Reassessment:
+    """Store a request and wake a worker. Raises `RequestError` if there is nothing to assess."""
+    if run.is_open:
+        raise RequestError(f"Run {run.pk} is in progress. Assess it again after it has finished.")
+    chosen = ready_rubric(rubric)
+    if max_usd is not None and not 0 < max_usd < 1_000_000:
+        raise RequestError("The budget must be more than 0 dollars.")
+    plan = plan_of(run, kind, chosen)
+    if not plan.trials:
+        raise RequestError(f"Run {run.pk} has no trials with a stored transcript.")
+    if kind == Reassessment.Kind.JUDGE and not plan.calls:
+        raise RequestError(f"The scenarios of run {run.pk} have no judge. Choose a rubric.")
+    known = by if getattr(by, "pk", None) else None
+    made = Reassessment.objects.create(
+        run=run,
+        kind=kind,
+        judge_model=judge_model.strip(),
+        rubric=chosen.model_dump(mode="json") if chosen else None,
+        max_usd=max_usd,
+        by=known,
+    )
+    audit.record(run.project, known, f"run.{kind}-again", f"run {run.pk}")
+    if wakes:
+        wakeups.reassess(made.pk)
+    return made
+
+
+def run_reassessment(key: int) -> None:
+    """Carry a stored request out, once; a failure becomes its result."""
+    made = Reassessment.take(key, worker_name())
+    if made is None:
+        return
+    made.error = "The worker was interrupted. Request it again."
+    judge: JudgeBudget | None = None
+    try:
+        context = load_run(made.run_id)
+        judge = _judge(made, context) if made.kind == Reassessment.Kind.JUDGE else None
+        assess: Callable[[Trial], ReassessedTrial | None] = (
+            (lambda trial: _judged(made, trial, context, judge))
+            if judge
+            else lambda trial: _graded(made, trial, context)
+        )
+        rows = assessable(made.run).select_related("scenario_version", "transcript")
+        for trial in rows.iterator(chunk_size=50):
+            if judge and judge.spent >= judge.max_usd:
+                raise RequestError("The budget is spent; the other trials were not judged.")
+            assess(trial)
+        made.error = ""
+    except (ProviderError, RequestError, DiskFull) as error:
+        made.error = storable(str(error))
+    finally:
+        made.finished = timezone.now()
+        made.cost_usd = judge.spent if judge else 0.0
+        made.save(update_fields=["error", "finished", "cost_usd"])
+
+
+class _Unlimited(JudgeBudget):
+    """A judge without a budget, whose cost is counted where it is known."""
+
+    def __call__(self, request: Any) -> Any:
+        answer = self.ask(request)
+        self.spent += answer.cost_usd or 0.0
+        return answer
+
+
+def _judge(made: Reassessment, context: RunContext) -> JudgeBudget:
+    changes = {"judge": True, **({"judge_model": made.judge_model} if made.judge_model else {})}
+    options = context.options.model_copy(update=changes)
+    ask: Complete = judge_of(context.run, context.target, options, context.variables)
+    return JudgeBudget(ask, made.max_usd) if made.max_usd else _Unlimited(ask, float("inf"))
+
+
+def _evidence(
+    trial: Trial,
+    criteria: Criteria,
+    context: RunContext,
+    complete: Complete | None,
+    workspace: Workspace | None,
+) -> Evidence:
+    usage = Usage(trial.tokens_in or 0, trial.tokens_out or 0) if trial.tokens_in is not None else None
+    return Evidence(
+        transcript=trial.transcript.unpack(),
+        workspace=workspace,
+        tool=criteria.tool,
+        prompt=str(trial.scenario_version.content.get("prompt", "")),
+        answer=trial.answer,
+        exit_code=trial.exit_code,
+        timed_out=trial.timed_out,
+        seconds=trial.seconds or 0.0,
+        usage=usage,
+        complete=complete,
+        model=context.model,
+        seed=context.seed,
+        snapshot=context.options.snapshot,
+    )
+
+
+def _judged(
+    made: Reassessment, trial: Trial, context: RunContext, judge: Complete | None
+) -> ReassessedTrial | None:
+    criteria = trial.scenario_version.spec.criteria
+    criteria = criteria.model_copy(update={"judge": _judge_criteria(made, criteria)})
+    evidence = _evidence(trial, criteria, context, judge, None)
+    kept = [row for row in trial.scores if row["layer"] != "judge"]
+    found: tuple[Score, ...] = ()
+    note = ""
+    if any(each.asks_model for each in criteria.evaluators):
+        if any(each.needs_workspace for each in criteria.evaluators):
+            note = "Some evaluators need the workspace, so their judges were not asked again."
+        else:
+            kept = [row for row in kept if row["layer"] != "evaluators"]
+            found = evaluators_layer(criteria, evidence, ())
+    stored = tuple(Score(row["layer"], row["name"], passed=row.get("passed")) for row in kept)
+    judged = judge_layer(criteria, evidence, stored)
+    if context.run.project.only_calibrated_judges:
+        judged = inform(judged, calibrated_versions(context.run.project))
+    found += judged
+    return _store(made, trial, [*kept, *scores_json(found)], found, note)
+
+
+def _judge_criteria(made: Reassessment, criteria: Criteria) -> JudgeCriteria | None:
+    if made.rubric is None:
+        return criteria.judge
+    rubric = Rubric.model_validate(made.rubric)
+    if criteria.judge is not None and criteria.judge.enabled:
+        return criteria.judge.model_copy(update={"rubric": rubric})
+    return JudgeCriteria(rubric=rubric, pass_threshold=DEFAULT_THRESHOLD)
+
+
+def _graded(made: Reassessment, trial: Trial, context: RunContext) -> ReassessedTrial | None:
+    newest = _newest(trial.scenario_version)
+    criteria = newest.spec.criteria
+    try:
+        files = _workspace_files(trial)
+    except FileUnavailable as error:
+        files, reason = None, str(error)
+    except UNREADABLE:
+        files, reason = None, "The stored workspace is damaged."
+    else:
+        reason = "The workspace is not stored."
+    folder_of = nullcontext(None) if files is None else trial_folder(settings.WORK_DIR, files)
+    with folder_of as folder:
+        workspace = None
+        if folder is not None:
+            folder.write_record(trial.transcript.unpack().text.encode(), None)
+            env = {
+                "LLM_TOOL_TEST_FIXTURE_DIR": str(folder.workspace),
+                "LLM_TOOL_TEST_RESULTS_DIR": str(folder.scratch),
+                "LLM_TOOL_TEST_SCENARIO": newest.spec.key,
+                **context.tool_env(criteria.tool),
+            }
+            workspace = context.workspace(folder, env, criteria.tool)
+            inside = {
+                name: workspace.inside(getattr(folder, part))
+                for name, part in (
+                    ("LLM_TOOL_TEST_FIXTURE_DIR", "workspace"),
+                    ("LLM_TOOL_TEST_RESULTS_DIR", "scratch"),
+                )
+            }
+            workspace = replace(workspace, env={**env, **inside})
+        evidence = _evidence(trial, criteria, context, None, workspace)
+        found: tuple[Score, ...] = ()
+        for layer in LAYERS:
+            if layer in GRADED:
+                found += layer(criteria, evidence, found)
+    kept = [row for row in trial.scores if row["layer"] not in GRADED_NAMES]
+    rows = [*kept, *scores_json(found)]
+    blind = [score for score in found if score.message == NOT_RUN]
+    if not blind:
+        return _store(made, trial, rows, (), "")
+    note = f"{reason} {len(blind)} of {len(found)} checks need it, so this trial keeps its stored scores."
+    return _store(made, trial, rows, (), note, decides=False)
+
+
+def _newest(version: ScenarioVersion) -> ScenarioVersion:
+    """Return the scenario in the suite's newest version; its own version if it was retired."""
+    suite = version.scenario.suite.versions.first()
+    found = suite and suite.scenario_versions.filter(scenario=version.scenario_id).first()
+    return found or version
+
+
+def _workspace_files(trial: Trial) -> tuple[FixtureFile, ...] | None:
+    """Return the files of a trial's stored workspace; None if it is not stored."""
+    kept = trial.artifacts.filter(name=KEPT_WORKSPACE).first()
+    if kept is None:
+        return None
+    with opened(kept.sha256) as archive:
+        return tuple(FixtureFile(file.path, content) for file, content in kept_files(archive, lambda _: True))
+
+
+def _store(
+    made: Reassessment,
+    trial: Trial,
+    rows: list[dict[str, Any]],
+    found: Sequence[Score],
+    note: str,
+    *,
+    decides: bool = True,
+) -> ReassessedTrial:
+    """Store one trial's new scores and judgings, which don't count yet."""
+    outcome = outcome_of(trial, rows)["outcome"] if decides else ""
+    with write_transaction():
+        stored = ReassessedTrial.objects.create(
+            reassessment=made, trial=trial, scores=rows, outcome=outcome, note=storable(note)
+        )
+        judgings = []
+        for score in found:
+            if score.judging is not None:
+                values = judging_row(trial.pk, score, counts=False)
+                judgings.append(JudgingRecord.objects.create(trial_id=values.pop("trial"), **values))
+        stored.judgings.set(judgings)
+    return stored

@@ -1,0 +1,94 @@
+"""Judging or grading stored trials again, and its results until they are adopted."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from runs.models.judging import JudgingRecord
+from runs.models.run import Run
+from runs.models.trial import Trial
+
+
+class Reassessment(models.Model):
+    """A request to judge or grade a run's stored trials again.
+
+    requested ──a worker takes it──▶ taken (`worker`) ──▶ finished ──▶ adopted
+    """
+
+    LOST_AFTER = timedelta(seconds=10)
+    """A request that no worker has taken by then is sent again."""
+    PATIENCE = timedelta(hours=6)
+
+    class Kind(models.TextChoices):
+        JUDGE = "judge", "Judge again"
+        GRADE = "grade", "Grade again"
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="reassessments")
+    kind = models.CharField(max_length=5, choices=Kind.choices)
+    judge_model = models.CharField(max_length=200, blank=True)
+    """A target or model; empty for the run's judge."""
+    rubric = models.JSONField(null=True)
+    """`evaluators.judges.rubric.Rubric` as JSON; None for each scenario's own."""
+    max_usd = models.FloatField(null=True)
+    cost_usd = models.FloatField(default=0.0)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    created = models.DateTimeField(default=timezone.now)
+    worker = models.CharField(max_length=200, blank=True)
+    finished = models.DateTimeField(null=True)
+    error = models.TextField(blank=True)
+    """Why it ended early; empty if every trial was assessed."""
+    adopted = models.DateTimeField(null=True)
+    adopted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(
+                fields=["created"], name="reassessment_unfinished", condition=models.Q(finished=None)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display().lower()} of run {self.run_id}"
+
+    @classmethod
+    def take(cls, key: int, worker: str) -> Reassessment | None:
+        """Return the request to the first worker that takes it, None to any other."""
+        taken = cls.objects.filter(pk=key, worker="", finished=None).update(worker=worker)
+        return cls.objects.select_related("run__project").get(pk=key) if taken else None
+
+    @classmethod
+    def untaken(cls, *, now: datetime) -> models.QuerySet[Reassessment]:
+        """Return requests that no worker has taken for a while and that have not expired."""
+        return cls.objects.filter(
+            finished=None, worker="", created__lt=now - cls.LOST_AFTER, created__gt=now - cls.PATIENCE
+        )
+
+
+class ReassessedTrial(models.Model):
+    """The new scores of one trial, beside its stored ones."""
+
+    reassessment = models.ForeignKey(Reassessment, on_delete=models.CASCADE, related_name="trials")
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="reassessed")
+    scores = models.JSONField(default=list)
+    """Every layer's scores with the new ones in place."""
+    outcome = models.CharField(max_length=5, blank=True)
+    note = models.TextField(blank=True)
+    """What could not be assessed, and why."""
+    judgings = models.ManyToManyField(JudgingRecord, related_name="+")
+    """The calls made for it; they don't count before they are adopted."""
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["reassessment", "trial"], name="one_reassessment_a_trial")
+        ]
+
+    def __str__(self) -> str:
+        return f"trial {self.trial_id} in {self.reassessment}"

@@ -1,0 +1,80 @@
+"""What people send while they review."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from runs.models.judging import Word
+from runs.models.review import Right
+from runs.warehouse.statement_groups import Reference
+
+MOST_REFERENCES = 200
+LONGEST_NOTE = 5_000
+ANSWERS = {"pass": True, "fail": False, "unclear": None}
+
+
+class NoteForm(forms.Form):
+    """A note that belongs to a decision."""
+
+    note = forms.CharField(required=False, max_length=LONGEST_NOTE)
+
+    @property
+    def sentence(self) -> str:
+        """Return the first error as a sentence."""
+        return next((str(errors[0]) for errors in self.errors.values()), "")
+
+
+class StatementForm(NoteForm):
+    """An opinion of one or several statements."""
+
+    word = forms.ChoiceField(choices=Word.choices)
+    refs = forms.CharField(max_length=20_000)
+
+    def clean_refs(self) -> list[Reference]:
+        """Return the references."""
+        found = [Reference.of(each) for each in self.cleaned_data["refs"].split(",")]
+        known = [each for each in found if each is not None]
+        if len(known) < len(found) or len(known) > MOST_REFERENCES:
+            raise forms.ValidationError("These statements are unknown. Load the page again.")
+        return known
+
+
+class OverruleForm(forms.Form):
+    """A score of a trial, its new verdict and the reason."""
+
+    score = forms.IntegerField(min_value=0)
+    verdict = forms.ChoiceField(choices=[("pass", "pass"), ("fail", "fail")])
+    reason = forms.CharField(max_length=LONGEST_NOTE, required=False)
+
+
+class ResolutionForm(NoteForm):
+    """Who was right."""
+
+    right = forms.ChoiceField(choices=Right.choices)
+
+
+class LabelForm(NoteForm):
+    """A person's answer in a review round."""
+
+    answer = forms.ChoiceField(choices=[(each, each) for each in ANSWERS])
+
+    def criteria(self) -> dict[str, bool]:
+        """Return the answers by criterion, without unclear ones."""
+        prefix = "criterion-"
+        sent: dict[str, Any] = {name: value for name, value in self.data.items() if name.startswith(prefix)}
+        return {
+            name.removeprefix(prefix): value == "pass"
+            for name, value in sent.items()
+            if value in ("pass", "fail")
+        }
+
+
+class RoundForm(forms.Form):
+    """A new review round."""
+
+    judge = forms.CharField(max_length=300)
+    n = forms.IntegerField(min_value=1, max_value=500)
+    suite = forms.CharField(required=False, max_length=200)
+    stratified = forms.BooleanField(required=False)

@@ -1,0 +1,204 @@
+"""Compare each judge version with people's labels."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalhub.teams.models import Project
+from evaluators.calibration import (
+    Calibration,
+    Label,
+    WeightedRate,
+    calibrate,
+    flip_rate,
+    missing_labels,
+    weighted_rate,
+)
+from runs.models import JudgeCalibration, JudgingRecord, Resolution, RoundItem
+from runs.models.review import Right
+
+MOST_REPEATED = 3_000
+"""Judgings from which flip rates and drift are computed, the newest."""
+
+
+class JudgeVersion(NamedTuple):
+    """A judge's model and the hash of its rubric or prompt."""
+
+    model: str
+    rubric: str
+
+    def __str__(self) -> str:
+        return f"{self.model or 'unknown model'} · {self.rubric or 'unknown rubric'}"
+
+    @property
+    def value(self) -> str:
+        """Return the version for an address or a form."""
+        return f"{self.rubric}:{self.model}"
+
+    @classmethod
+    def of(cls, value: str) -> JudgeVersion | None:
+        """Return the version of such a value; None for another text."""
+        rubric, colon, model = value.partition(":")
+        return cls(model, rubric) if colon else None
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A judge version with everything that people's answers say of it."""
+
+    version: JudgeVersion
+    whole: Calibration
+    criteria: dict[str, Calibration]
+    is_calibrated: bool
+    missing_passing: int
+    missing_failing: int
+    among_disagreements: WeightedRate = field(default_factory=lambda: WeightedRate(0))
+    """How often the judge was right where it disagreed with gates; not a random sample."""
+    flips: WeightedRate = field(default_factory=lambda: WeightedRate(0))
+
+    @property
+    def needs(self) -> str:
+        """Return what is missing, as a sentence; empty with enough labels."""
+        parts = [(self.missing_passing, "passing"), (self.missing_failing, "failing")]
+        named = [f"{n} more {kind} label{'s' if n != 1 else ''}" for n, kind in parts if n]
+        if named:
+            return f"{' and '.join(named)} needed."
+        return (
+            "" if self.is_calibrated else "Enough labels, but a lower bound is below the project's threshold."
+        )
+
+
+def recalibrate(project: Project, version: JudgeVersion) -> None:
+    """Rewrite the stored calibration of a judge version. Requires a transaction; two queries."""
+    whole = calibrate(_labels(project, version)[0])
+    JudgeCalibration.objects.update_or_create(
+        project=project,
+        model=version.model,
+        rubric=version.rubric,
+        defaults={
+            "passing": whole.passing,
+            "failing": whole.failing,
+            "lower": min(whole.true_positive.lower, whole.true_negative.lower),
+        },
+    )
+
+
+def _labels(project: Project, version: JudgeVersion) -> tuple[list[Label], dict[str, list[Label]]]:
+    """Return the labels of the whole judgment, and those of each criterion. Only random samples count."""
+    rows = RoundItem.objects.filter(
+        round__project=project, round__model=version.model, round__rubric=version.rubric, at__isnull=False
+    )
+    whole: list[Label] = []
+    criteria: defaultdict[str, list[Label]] = defaultdict(list)
+    columns = ("passed", "judge_passed", "criteria", "judge_criteria", "weight")
+    for passed, judge, by_person, by_judge, weight in rows.values_list(*columns):
+        if passed is not None:
+            whole.append(Label(passed, judge, weight))
+        for name, answer in by_person.items():
+            if name in by_judge:
+                criteria[name].append(Label(answer, by_judge[name], weight))
+    return whole, dict(criteria)
+
+
+def versions_of(project: Project) -> list[JudgeVersion]:
+    """Return the judge versions of a project's closed runs by name. One query."""
+    rows = JudgeCalibration.objects.filter(project=project).order_by("model", "rubric")
+    return [JudgeVersion(*row) for row in rows.values_list("model", "rubric")]
+
+
+def calibration_of(project: Project, version: JudgeVersion, repeated: Repeated) -> Calibrated:
+    """Return a judge version's calibration. Two queries."""
+    labels, by_criterion = _labels(project, version)
+    whole = calibrate(labels)
+    return Calibrated(
+        version,
+        whole,
+        {name: calibrate(own) for name, own in sorted(by_criterion.items())},
+        whole.is_calibrated(project.judge_labels, project.judge_rate),
+        missing_labels(whole.passing, project.judge_labels),
+        missing_labels(whole.failing, project.judge_labels),
+        _among_disagreements(project, version),
+        flips_of(repeated, version),
+    )
+
+
+def _among_disagreements(project: Project, version: JudgeVersion) -> WeightedRate:
+    judged = JudgingRecord.objects.filter(counts=True, model=version.model, rubric=version.rubric)
+    rows = Resolution.objects.filter(trial__run__project=project, trial__in=judged.values("trial"))
+    decided = rows.exclude(right=Right.BOTH_FINE).values_list("right", flat=True)
+    return weighted_rate([(right == Right.GATE_WEAK, 1.0) for right in decided])
+
+
+class Drift(NamedTuple):
+    """Two judge versions on the same trials."""
+
+    first: JudgeVersion
+    second: JudgeVersion
+    trials: int
+    same: int
+    """Trials with the same verdict."""
+    mean_difference: float
+    """Mean score of the second minus that of the first."""
+
+
+Repeated = dict[int, dict[JudgeVersion, list[tuple[float, bool]]]]
+"""Scores and verdicts by trial and judge version."""
+
+
+def repeated_judgings(project: Project) -> Repeated:
+    """Return the newest judgings by trial and judge version. One query."""
+    rows = JudgingRecord.objects.filter(
+        trial__run__project=project, passed__isnull=False, score__isnull=False
+    )
+    found: Repeated = defaultdict(lambda: defaultdict(list))
+    columns = ("trial", "model", "rubric", "score", "passed")
+    for trial, model, rubric, score, passed in rows.order_by("-pk").values_list(*columns)[:MOST_REPEATED]:
+        found[trial][JudgeVersion(model, rubric)].append((score, bool(passed)))
+    return found
+
+
+def flips_of(repeated: Repeated, version: JudgeVersion) -> WeightedRate:
+    """Return how often the judge contradicts itself on the same trial."""
+    return flip_rate(
+        [passed for _, passed in answers[version]] for answers in repeated.values() if version in answers
+    )
+
+
+def drifts(repeated: Repeated) -> list[Drift]:
+    """Return the pairs of judge versions that judged the same trials, each by its first judging of a trial."""
+    pairs: defaultdict[tuple[JudgeVersion, JudgeVersion], list[tuple[float, bool]]] = defaultdict(list)
+    for answers in repeated.values():
+        for first, second in combinations(sorted(answers), 2):
+            (one, passed), (other, again) = answers[first][-1], answers[second][-1]
+            pairs[first, second].append((other - one, passed == again))
+    return [_drift(first, second, found) for (first, second), found in sorted(pairs.items())]
+
+
+def _drift(first: JudgeVersion, second: JudgeVersion, found: list[tuple[float, bool]]) -> Drift:
+    n = len(found)
+    return Drift(first, second, n, sum(same for _, same in found), sum(step for step, _ in found) / n)
+
+
+def calibrated_versions(project: Project) -> frozenset[JudgeVersion]:
+    """Return the calibrated judge versions. One query."""
+    rows = JudgeCalibration.objects.filter(JudgeCalibration.calibrated(project))
+    return frozenset(JudgeVersion(*row) for row in rows.values_list("model", "rubric"))
+
+
+def as_json(found: Calibrated) -> dict[str, Any]:
+    """Return a calibration for REST."""
+    return {
+        "model": found.version.model,
+        "rubric": found.version.rubric,
+        "calibrated": found.is_calibrated,
+        "needs": found.needs,
+        "whole": msgspec.to_builtins(found.whole),
+        "criteria": {name: msgspec.to_builtins(each) for name, each in found.criteria.items()},
+        "right_among_disagreements": msgspec.to_builtins(found.among_disagreements),
+        "flip_rate": msgspec.to_builtins(found.flips),
+    }

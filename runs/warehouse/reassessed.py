@@ -1,0 +1,75 @@
+"""Show a reassessment's scores beside the stored ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from runs.models import ReassessedTrial, Reassessment, Run
+
+MOST_SHOWN = 5
+"""Reassessments of a run on its page."""
+
+
+@dataclass(frozen=True)
+class TrialPair:
+    """One trial's stored and new result."""
+
+    trial: int
+    key: str
+    before: str
+    after: str
+    score_before: float | None
+    score_after: float | None
+    note: str
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.after) and self.before != self.after
+
+
+@dataclass(frozen=True)
+class ReassessmentResult:
+    """A reassessment with its trials."""
+
+    made: Reassessment
+    pairs: list[TrialPair] = field(default_factory=list)
+
+    @property
+    def changed(self) -> int:
+        """Return how many outcomes differ from the current ones."""
+        return sum(pair.changed for pair in self.pairs)
+
+    @property
+    def can_adopt(self) -> bool:
+        finished = self.made.finished is not None and self.made.adopted is None
+        return finished and any(pair.after for pair in self.pairs)
+
+
+def comparisons(run: Run) -> list[ReassessmentResult]:
+    """Return a run's newest reassessments, newest first, with the trials that changed first. Two queries."""
+    made = list(run.reassessments.select_related("by", "adopted_by")[:MOST_SHOWN])
+    rows = ReassessedTrial.objects.filter(reassessment__in=made).select_related("trial__scenario")
+    found: dict[int, list[TrialPair]] = {each.pk: [] for each in made}
+    for row in rows.defer("trial__detail", "trial__answer"):
+        trial = row.trial
+        found[row.reassessment_id].append(
+            TrialPair(
+                trial.pk,
+                trial.scenario.key,
+                trial.outcome,
+                row.outcome,
+                _judge(trial.scores),
+                _judge(row.scores),
+                row.note,
+            )
+        )
+    return [
+        ReassessmentResult(each, sorted(found[each.pk], key=lambda pair: (not pair.changed, pair.trial)))
+        for each in made
+    ]
+
+
+def _judge(scores: Iterable[dict[str, Any]]) -> float | None:
+    return next((each.get("value") for each in scores if each["layer"] == each["name"] == "judge"), None)

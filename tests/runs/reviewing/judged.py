@@ -1,0 +1,34 @@
+"""Judged trials for tests of reviews."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runs.models import JudgingRecord, Run, Trial
+from runs.warehouse.calibrations import JudgeVersion
+from tests.builders import make_trial
+
+VERSION = JudgeVersion("openai/judge-1", "abc123abc123")
+
+
+def judging(trial: Trial, *, passed: bool = True, **changes: Any) -> JudgingRecord:
+    content = {
+        "negatives": [] if passed else ["Ran `export` three times."],
+        "positives": ["Used search."] if passed else [],
+        "criteria": {"task": 0.9 if passed else 0.2, "clarity": 0.8},
+        "confidence": 0.9,
+    }
+    standard = {
+        "name": "judging",
+        "score": 0.85 if passed else 0.4,
+        "passed": passed,
+        "model": VERSION.model,
+        "rubric": VERSION.rubric,
+        "content": {**content, **changes.pop("content", {})},
+    }
+    return JudgingRecord.objects.create(trial=trial, **{**standard, **changes})
+
+
+def judged_trial(run: Run, key: str = "create", *, passed: bool = True, **changes: Any) -> JudgingRecord:
+    """Return the judging of a new trial with the same outcome."""
+    return judging(make_trial(run, key, outcome="pass" if passed else "fail"), passed=passed, **changes)
