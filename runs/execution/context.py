@@ -10,7 +10,7 @@ from functools import cached_property
 
 import msgspec
 
-from evaluators.evaluate import Layer
+from evaluators.evaluate import LAYERS, Layer
 from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
 from evaluators.tool import Tool
@@ -85,7 +85,8 @@ class RunContext:
     @cached_property
     def layers(self) -> Sequence[Layer]:
         """The layers that judge its trials."""
-        return layers_for(self.run.project)
+        # A proof's run belongs to no project.
+        return layers_for(self.run.project) if self.run.project_id else LAYERS
 
     @cached_property
     def tools(self) -> tuple[tuple[Tool, FixtureFiles], ...]:

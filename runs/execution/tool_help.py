@@ -41,7 +41,8 @@ def with_confusions(
     """
     commands = result.interaction.commands if result.interaction else ()
     wanted = confused_subcommands(commands)[:MOST_SUBCOMMANDS]
-    if tool is None or not tool.binary or not wanted:
+    # A proof's run belongs to no project.
+    if tool is None or not tool.binary or not wanted or not context.run.project_id:
         return result
     found = confusions(commands, _pages(context, tool, files, (TOOL, *wanted)))
     return replace(result, detail=result.detail | {"flags": json_of(found)}) if found else result

@@ -41,6 +41,7 @@ def test_what_went_wrong_can_be_asked_for_again(signed_in, version):
         "Try other guidance…",
         "Rerun 2 failed scenarios…",
         "Rerun 1 scenario with errors…",
+        "Judge or grade again…",
         "Download…",
     ]
     same = {
@@ -67,8 +68,8 @@ def test_what_went_well_or_is_not_over_is_not_asked_for_in_part(signed_in, versi
     well, open_run = make_run(version), mixed(version, state="running")
     make_trial(well, "create")
     client = signed_in()
-    for run in (close(well), open_run):
-        assert list(menu(page(client, run))) == ["Download…"]
+    assert list(menu(page(client, close(well)))) == ["Judge or grade again…", "Download…"]
+    assert list(menu(page(client, open_run))) == ["Download…"]
 
 
 MANY = [f"{number} {'x' * 100}" for number in range(LONGEST // 100)]
@@ -80,7 +81,7 @@ def test_keys_with_commas_have_no_rerun_link(signed_in, project, keys):
     for key in keys:
         make_trial(run, key, outcome="fail")
     text = page(signed_in(), close(run))
-    assert list(menu(text)) == ["Download…"]
+    assert list(menu(text)) == ["Judge or grade again…", "Download…"]
     assert "Run again…" in text
 
 
