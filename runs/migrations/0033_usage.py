@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('subcommand', models.CharField(max_length=200)),
-                ('kind', models.CharField(max_length=12)),
+                ('kind', models.CharField(max_length=20)),
                 ('typed', models.CharField(blank=True, max_length=200)),
                 ('meant', models.CharField(blank=True, max_length=200)),
                 ('calls', models.PositiveIntegerField(default=0)),

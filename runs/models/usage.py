@@ -37,7 +37,7 @@ class FlagConfusion(models.Model):
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="flag_confusions")
     subcommand = models.CharField(max_length=200)
-    kind = models.CharField(max_length=12)
+    kind = models.CharField(max_length=20)
     typed = models.CharField(max_length=200, blank=True)
     meant = models.CharField(max_length=200, blank=True)
     calls = models.PositiveIntegerField(default=0)
