@@ -68,7 +68,7 @@ def explanation(change: MeasureChange, *, dollars_a_trial: float | None = None) 
         return "No scenario of both runs can be compared."
     if change.verdict in (ChangeVerdict.REGRESSED, ChangeVerdict.IMPROVED):
         scope = " This is about these scenarios only." if change.is_about_these_scenarios else ""
-        return f"p = {p_text(change.corrected)} after correction, {TESTS[change.test]}.{scope}"
+        return f"p {sign_of_p(change.corrected)} after correction, {TESTS[change.test]}.{scope}"
     if change.verdict is ChangeVerdict.EQUIVALENT:
         return f"The change is smaller than {_smallest(change)} either way."
     if change.below_threshold:
@@ -85,11 +85,23 @@ def could_show(change: MeasureChange) -> str:
     )
 
 
+LEAST_P = 0.0001
+"""Smaller ones are shown as below it."""
+
+
 def p_text(p: float | None) -> str:
     """Return a p with as many digits as it needs."""
     if p is None:
         return "–"
+    if p < LEAST_P:
+        return f"< {LEAST_P:.4f}"
     return f"{p:.4f}" if p < 0.001 else f"{p:.3f}"
+
+
+def sign_of_p(p: float | None) -> str:
+    """Return a p with its sign, such as `= 0.005` or `< 0.0001`."""
+    text = p_text(p)
+    return text if text.startswith("<") else f"= {text}"
 
 
 def _no_test(change: MeasureChange) -> str:
