@@ -22,8 +22,8 @@ from evaluators.calibration import (
 from runs.models import JudgeCalibration, JudgingRecord, Resolution, RoundItem
 from runs.models.review import Right
 
-MOST_REPEATED = 3_000
-"""Judgings from which flip rates and drift are computed, the newest."""
+MOST_REPEATED = 500
+"""Judgings from which flip rates and drift are computed: the newest, and the newest that were made again."""
 
 
 class JudgeVersion(NamedTuple):
@@ -151,13 +151,15 @@ Repeated = dict[int, dict[JudgeVersion, list[tuple[float, bool]]]]
 
 
 def repeated_judgings(project: Project) -> Repeated:
-    """Return the newest judgings by trial and judge version. One query."""
-    rows = JudgingRecord.objects.filter(
-        trial__run__project=project, passed__isnull=False, score__isnull=False
-    )
+    """Return judgings of the newest judged trials by trial and judge version. Three queries."""
+    judgings = JudgingRecord.objects.filter(trial__run__project=project)
+    newest = judgings.order_by("-pk")[:MOST_REPEATED].values("trial")
+    again = judgings.filter(counts=False).order_by("-pk")[:MOST_REPEATED].values("trial")
+    trials = {trial for rows in (newest, again) for trial in rows.values_list("trial", flat=True)}
+    rows = JudgingRecord.objects.filter(trial__in=trials, passed__isnull=False, score__isnull=False)
     found: Repeated = defaultdict(lambda: defaultdict(list))
     columns = ("trial", "model", "rubric", "score", "passed")
-    for trial, model, rubric, score, passed in rows.order_by("-pk").values_list(*columns)[:MOST_REPEATED]:
+    for trial, model, rubric, score, passed in rows.order_by("-pk").values_list(*columns):
         found[trial][JudgeVersion(model, rubric)].append((score, bool(passed)))
     return found
 
