@@ -28,6 +28,9 @@ class JudgingRecord(models.Model):
 
     class Meta:
         ordering = ["pk"]
+        indexes = [
+            models.Index(fields=["id", "trial"], name="judged_again", condition=models.Q(counts=False)),
+        ]
 
     def __str__(self) -> str:
         return f"judging {self.pk}"
