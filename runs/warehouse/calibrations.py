@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import msgspec
+from django.db.models import Exists, OuterRef
 
 from evalhub.teams.models import Project
 from evaluators.calibration import (
@@ -19,11 +20,11 @@ from evaluators.calibration import (
     missing_labels,
     weighted_rate,
 )
-from runs.models import JudgeCalibration, JudgingRecord, Resolution, RoundItem
+from runs.models import JudgeCalibration, JudgingRecord, Resolution, RoundItem, Trial
 from runs.models.review import Right
 
 MOST_REPEATED = 500
-"""Judgings from which flip rates and drift are computed: the newest, and the newest that were made again."""
+"""Flip rates and drift are computed from the newest trials, and from the newest judgings made again."""
 
 
 class JudgeVersion(NamedTuple):
@@ -128,8 +129,10 @@ def calibration_of(project: Project, version: JudgeVersion, repeated: Repeated) 
 
 
 def _among_disagreements(project: Project, version: JudgeVersion) -> WeightedRate:
-    judged = JudgingRecord.objects.filter(counts=True, model=version.model, rubric=version.rubric)
-    rows = Resolution.objects.filter(trial__run__project=project, trial__in=judged.values("trial"))
+    judged = JudgingRecord.objects.filter(
+        trial=OuterRef("trial"), counts=True, model=version.model, rubric=version.rubric
+    )
+    rows = Resolution.objects.filter(Exists(judged), trial__run__project=project)
     decided = rows.exclude(right=Right.BOTH_FINE).values_list("right", flat=True)
     return weighted_rate([(right == Right.GATE_WEAK, 1.0) for right in decided])
 
@@ -151,11 +154,12 @@ Repeated = dict[int, dict[JudgeVersion, list[tuple[float, bool]]]]
 
 
 def repeated_judgings(project: Project) -> Repeated:
-    """Return judgings of the newest judged trials by trial and judge version. Three queries."""
-    judgings = JudgingRecord.objects.filter(trial__run__project=project)
-    newest = judgings.order_by("-pk")[:MOST_REPEATED].values("trial")
-    again = judgings.filter(counts=False).order_by("-pk")[:MOST_REPEATED].values("trial")
-    trials = {trial for rows in (newest, again) for trial in rows.values_list("trial", flat=True)}
+    """Return judgings of the newest trials and those made again, by trial and judge version. Three queries."""
+    trial = Trial.objects.filter(pk=OuterRef("trial"), run__project=project)
+    again = JudgingRecord.objects.filter(Exists(trial), counts=False).order_by("-pk")
+    trials = set(again.values_list("trial", flat=True)[:MOST_REPEATED])
+    newest = Trial.objects.filter(run__project=project).order_by("-run", "-pk")
+    trials.update(newest.values_list("pk", flat=True)[:MOST_REPEATED])
     rows = JudgingRecord.objects.filter(trial__in=trials, passed__isnull=False, score__isnull=False)
     found: Repeated = defaultdict(lambda: defaultdict(list))
     columns = ("trial", "model", "rubric", "score", "passed")
