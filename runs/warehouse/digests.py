@@ -250,6 +250,7 @@ def digest_of(run: int) -> Digest:
             if trial.outcome != "error":
                 used.append((detail.interaction, detail.attempts))
                 totalled.append(TotalledTrial(trial.pk, decoded, detail.interaction))
+            if trial.outcome in ("pass", "fail"):
                 values.append(TrialValues(trial.scenario, trial.outcome == "pass", decoded))
     issues, highlights, judged = statements([run])
     return Digest(
