@@ -38,13 +38,13 @@ class Suite(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def get_absolute_url(self) -> str:
+        return f"/p/{self.project.slug}/suites/{self.slug}/"
+
     @property
     def has_sessions(self) -> bool:
         """Whether its trials are people's sessions: they have no gates, so nothing passes, fails or compares."""
         return self.format == SESSIONS
-
-    def get_absolute_url(self) -> str:
-        return f"/p/{self.project.slug}/suites/{self.slug}/"
 
 
 class Fixture(models.Model):

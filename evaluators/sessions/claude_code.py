@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import IO
 
 from msgspec import structs
 
@@ -22,7 +22,7 @@ def matches(head: bytes) -> bool:
     return _OWN.search(head) is not None
 
 
-def parse(file: BinaryIO, problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session. A subagent's file has its session's id with the agent's behind it."""
     events: list[Event] = []
     usages: dict[str, Usage] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import IO
 
 from evaluators.model import Event, Json, Usage
 from evaluators.sessions.session import Problems, Session, json_of, objects, only_session, span_of
@@ -24,7 +24,7 @@ def matches(head: bytes) -> bool:
     return _OWN.search(head) is not None
 
 
-def parse(file: BinaryIO, problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session; a continued one has the id of its first part."""
     events: list[Event] = []
     usage: Usage | None = None
@@ -73,9 +73,8 @@ def _call(item: Object, kind: str, id: str | None, time: str | None) -> Event:
 def _command(name: str, given: Json) -> str | None:
     """Return the command line: of `["bash", "-lc", LINE]` the line, which the shell reads."""
     words_of = mapping(given).get("command", mapping(given).get("cmd"))
-    if isinstance(words_of, list) and len(words_of) == 3 and all(isinstance(word, str) for word in words_of):
-        program, option, line = words_of
-        if _LOGIN_SHELL.match(program) and option in ("-c", "-lc"):
+    match words_of:
+        case [str(program), "-c" | "-lc", str(line)] if _LOGIN_SHELL.match(program):
             return line
     if name in ("exec_command", "shell_command"):
         return words(words_of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import IO
 
 from evaluators.model import Event
 from evaluators.sessions.session import (
@@ -26,7 +26,7 @@ def matches(head: bytes) -> bool:
     return _OWN.match(head) is not None
 
 
-def parse(file: BinaryIO, problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session."""
     value = mapping(whole_json(file))
     messages = value.get("messages")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import BinaryIO
+from typing import IO
 
 from evaluators.model import Json
 from evaluators.sessions.session import (
@@ -28,7 +28,7 @@ def matches(head: bytes) -> bool:
     return _OWN.search(head) is not None
 
 
-def parse(file: BinaryIO, problems: Problems) -> Iterator[Session]:
+def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield a session for each conversation of the file's spans, or for each trace without one."""
     by_trace: dict[str, list[Mapping[str, Json]]] = {}
     for span in _spans(file, problems):
@@ -44,7 +44,7 @@ def parse(file: BinaryIO, problems: Problems) -> Iterator[Session]:
     return iter(agents)
 
 
-def _spans(file: BinaryIO, problems: Problems) -> Iterator[Mapping[str, Json]]:
+def _spans(file: IO[bytes], problems: Problems) -> Iterator[Mapping[str, Json]]:
     first = file.readline()
     file.seek(0)
     if isinstance(json_of(first), dict):

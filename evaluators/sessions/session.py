@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -53,12 +53,12 @@ class Importer(NamedTuple):
     agent: str
     matches: Callable[[bytes], bool]
     """Whether a file with this beginning (`HEAD_BYTES`) is the agent's."""
-    parse: Callable[[BinaryIO, Problems], Iterator[Session]]
+    parse: Callable[[IO[bytes], Problems], Iterator[Session]]
     """Yield the sessions of a file, and add what could not be read. May raise `UnreadableSession`."""
 
 
 def parse_session_file(
-    file: BinaryIO, importers: Sequence[Importer]
+    file: IO[bytes], importers: Sequence[Importer]
 ) -> tuple[str, Iterator[Session], Problems]:
     """Return the agent, the sessions and the problems of a file; problems are complete after the last session.
 
@@ -76,7 +76,7 @@ def parse_session_file(
     raise UnreadableSession(f"line 1: not a session file of a known agent. Known: {known}.")
 
 
-def objects(file: BinaryIO, problems: Problems) -> Iterator[Object]:
+def objects(file: IO[bytes], problems: Problems) -> Iterator[Object]:
     """Yield the JSON objects of a file with one on each line, one at a time."""
     number = 0
     while line := file.readline(LONGEST_LINE):
@@ -101,7 +101,7 @@ def json_of(content: bytes) -> object:
         return None
 
 
-def whole_json(file: BinaryIO, most: int = 4 * LONGEST_LINE) -> object:
+def whole_json(file: IO[bytes], most: int = 4 * LONGEST_LINE) -> object:
     """Return a file's JSON value. Raises `UnreadableSession`."""
     content = file.read(most + 1)
     if len(content) > most:

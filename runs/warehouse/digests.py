@@ -77,7 +77,7 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     def mark(self) -> str:
         """Return the kind of its dot."""
         if self.is_finished:
-            return self.outcome
+            return self.outcome or "none"
         return "running" if self.progress == RUNNING else "none"
 
     @property

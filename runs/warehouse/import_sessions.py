@@ -153,9 +153,8 @@ def _store_run(
     target, _ = Target.objects.get_or_create(
         project=project, name=KEY, defaults={"provider": IMPORTED, "definition": {}, "accepted": False}
     )
-    times = [
-        moment for each in sessions for time in (each.started, each.finished) if (moment := moment_of(time))
-    ]
+    moments = (moment_of(time) for each in sessions for time in (each.started, each.finished))
+    last = max(filter(None, moments), default=timezone.now())
     models, agents = {each.model for each in sessions}, sorted({each.agent for each in sessions})
     left = len(problems) - MOST_WARNINGS
     return Run.objects.create(
@@ -174,8 +173,9 @@ def _store_run(
         trials=len(sessions),
         by=by,
         trigger=Trigger.IMPORT,
-        started=min(times, default=timezone.now()),
-        finished=max(times, default=timezone.now()),
+        # The time between people's sessions is no duration of anything.
+        started=last,
+        finished=last,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from msgspec import structs
 
@@ -35,11 +35,10 @@ class ReadSessions:
     help: dict[str, HelpPage] = field(default_factory=dict)
     """The tool's help pages that agents read, by subcommand."""
 
-    def add(self, name: str, file: BinaryIO, tool: Tool, *, whole: bool) -> None:
+    def add(self, name: str, file: IO[bytes], tool: Tool, *, whole: bool) -> None:
         """Add a file's sessions, or a sentence on why there are none."""
         try:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            file.seek(0)
+            sha256 = _hash(file)
             agent, sessions, problems = parse_session_file(file, IMPORTERS)
             for session in sessions:
                 read = keep(session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole)
@@ -79,7 +78,16 @@ def read_paths(paths: Iterable[Path], tool: Tool, *, whole: bool) -> ReadSession
     return found
 
 
-def _opened(path: Path) -> BinaryIO:
+def _hash(file: IO[bytes]) -> str:
+    """Return the hash of a file, whose position is then its beginning."""
+    found = hashlib.sha256()
+    while block := file.read(1 << 20):
+        found.update(block)
+    file.seek(0)
+    return found.hexdigest()
+
+
+def _opened(path: Path) -> IO[bytes]:
     # Not following a link and not waiting for a pipe that took the file's place.
     return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
 
