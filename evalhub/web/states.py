@@ -68,6 +68,7 @@ FORMATS = {
     "agentv": "AgentV",
     "tool_forge": "tool-forge",
     "sessions": "sessions",
+    "promptfoo": "promptfoo",
 }
 """File formats by their names for people."""
 
