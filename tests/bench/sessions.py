@@ -25,4 +25,6 @@ def sessions() -> Iterator[Figure]:
             files.joinpath(f"{n}.jsonl").write_bytes(claude(f"c-{n}", steps))
         run([*MANAGE, "migrate", "-v0"], Path(folder))
         found = run([*MANAGE, "import_sessions", str(files), "--tool", "taskmgr"], Path(folder))
+        if f"{SESSIONS} sessions ({SESSIONS} new)" not in found.output.replace(",", ""):
+            raise SystemExit(f"Not all sessions were imported: {found.output}")
         yield Figure("1,000 sessions of 1 MB imported", found.wall, "s", 60.0)
