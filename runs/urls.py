@@ -48,6 +48,7 @@ from runs.pages.run.reassess import reassessment_adopt, run_again
 from runs.pages.run.views import run_cancel, run_detail, run_progress, short_run, short_trial
 from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
+from runs.pages.sessions.views import session_import
 from runs.pages.suites.upload_views import suite_upload
 from runs.pages.suites.views import (
     suite_aa,
@@ -73,6 +74,7 @@ from runs.pages.trial.views import (
     trial_against,
     trial_against_any,
     trial_detail,
+    trial_draft,
     workspace_file,
 )
 from runs.pages.usage.views import tool_usage
@@ -96,6 +98,7 @@ project_urls = [
     path("runs/views/<int:pk>/delete/", view_delete, name="view-delete"),
     path("runs/new/", run_new, name="run-new"),
     path("runs/import/", run_import, name="run-import"),
+    path("runs/sessions/", session_import, name="session-import"),
     path("runs/<int:pk>/", run_detail, name="run-detail"),
     path("runs/<int:pk>/tags/", run_tags, name="run-tags"),
     path("runs/<int:pk>/baseline/", baseline_set, name="baseline-set"),
@@ -107,6 +110,7 @@ project_urls = [
     path("trials/<int:pk>/", trial_detail, name="trial-detail"),
     path("trials/<int:pk>/against/<int:base>/", trial_against, name="trial-against"),
     path("trials/<int:pk>/against/", trial_against_any, name="trial-against-any"),
+    path("trials/<int:pk>/draft/", trial_draft, name="trial-draft"),
     path("trials/<int:pk>/transcript/", transcript_text, name="trial-transcript"),
     path("trials/<int:pk>/artifacts/<str:name>/", artifact, name="trial-artifact"),
     path("trials/<int:pk>/files/<int:number>/", workspace_file, name="trial-file"),

@@ -14,6 +14,9 @@ from evaluators.exposure import estimated_tokens
 if TYPE_CHECKING:
     from scenarios.spec import ScenarioSpec
 
+SESSIONS = "sessions"
+"""The format of suites that hold imported sessions."""
+
 
 class Suite(models.Model):
     """A set of scenarios that is uploaded and versioned together."""
@@ -37,6 +40,11 @@ class Suite(models.Model):
 
     def get_absolute_url(self) -> str:
         return f"/p/{self.project.slug}/suites/{self.slug}/"
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether its trials are people's sessions: they have no gates, so nothing passes, fails or compares."""
+        return self.format == SESSIONS
 
 
 class Fixture(models.Model):

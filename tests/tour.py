@@ -66,6 +66,7 @@ MORE_PAGES = {
     "guidance-version": "/p/default/guidance/1/",
     "guidance-matrix": "/p/default/guidance/matrix/?suite=git-basics",
     "run-import": "/p/default/runs/import/",
+    "session-import": "/p/default/runs/sessions/",
     "regression-confirm": "/p/default/regressions/1/confirm/",
     "suite-difference": "/p/default/suites/stock/difference/",
     "runs-nothing": "/p/default/runs/?q=nowhere",

@@ -17,7 +17,8 @@ SPARK_WIDTH, SPARK_HEIGHT = 168, 30
 
 def dots(outcomes: Iterable[str], here: int | None = None) -> SafeString:
     """Return a strip of trials, oldest first; `gap` draws the line of a version change, `here` rings one."""
-    marks = tuple(outcomes)
+    # Sessions have no outcome.
+    marks = tuple([each or "none" for each in outcomes])
     counts = ", ".join(f"{marks.count(key)} {word}" for key, word in OUTCOMES.items() if key in marks)
     drawn = mark_safe("".join(_dot(key, ringed=n == here) for n, key in enumerate(marks)))  # noqa: S308
     return format_html(

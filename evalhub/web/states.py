@@ -39,6 +39,7 @@ STATES: dict[str, tuple[str, str]] = {
     "solution_fails": ("is-failed", "solution fails"),
     "added": ("is-little", "new"),
     "removed": ("is-cancelled", "removed"),
+    "sessions": ("is-same", "sessions"),
     "stale": ("is-stale", "stale"),
     "untriaged": ("is-regressed", "untriaged"),
     "acknowledged": ("is-same", "acknowledged"),
@@ -62,7 +63,13 @@ STATES: dict[str, tuple[str, str]] = {
     "skipped": ("is-cancelled", "skipped"),
 }
 
-FORMATS = {"llm_tool_test": "llm-tool-test", "agentv": "AgentV", "tool_forge": "tool-forge"}
+FORMATS = {
+    "llm_tool_test": "llm-tool-test",
+    "agentv": "AgentV",
+    "tool_forge": "tool-forge",
+    "sessions": "sessions",
+    "promptfoo": "promptfoo",
+}
 """File formats by their names for people."""
 
 

@@ -27,7 +27,7 @@ def parse(raw: bytes) -> Transcript:
     return transcript(
         known((event for line in lines for event in _events(line)), lines, "Claude Code", _SILENT),
         answer=words(result.get("result")) or "",
-        usage=_usage(mapping(result["usage"])) if "usage" in result else _sum(lines),
+        usage=usage_of(mapping(result["usage"])) if "usage" in result else _sum(lines),
         cost_usd=float(cost) if isinstance(cost, int | float) else None,
         problems=problems,
     )
@@ -36,7 +36,7 @@ def parse(raw: bytes) -> Transcript:
 def _events(line: Object) -> Iterator[Event]:
     kind = words(line.get("type")) or ""
     if kind in ("assistant", "user"):
-        yield from _blocks(line, kind)
+        yield from message_events(line, kind)
     elif kind == "result":
         if line.get("is_error"):
             yield Event("error", text=words(line.get("result")) or words(line.get("subtype")))
@@ -44,7 +44,8 @@ def _events(line: Object) -> Iterator[Event]:
         yield unknown(line, kind)
 
 
-def _blocks(line: Object, role: str) -> Iterator[Event]:
+def message_events(line: Object, role: str) -> Iterator[Event]:
+    """Yield the content of a message as events; session files have the same messages."""
     content = mapping(line.get("message")).get("content")
     time = timestamp(line.get("timestamp"))
     if isinstance(content, str):
@@ -87,7 +88,8 @@ def _text(content: Json) -> str:
     return words(content) or ""
 
 
-def _usage(tokens: Object) -> Usage:
+def usage_of(tokens: Object) -> Usage:
+    """Return a message's usage; input tokens from a cache count as read."""
     return Usage(sum(whole(tokens.get(name)) for name in _READ), whole(tokens.get("output_tokens")))
 
 
@@ -100,5 +102,5 @@ def _sum(lines: list[Object]) -> Usage | None:
     }
     if not messages:
         return None
-    each = [_usage(tokens) for tokens in messages.values()]
+    each = [usage_of(tokens) for tokens in messages.values()]
     return Usage(sum(used.input for used in each), sum(used.output for used in each))

@@ -25,11 +25,11 @@ def parse(raw: bytes) -> Transcript:
     """Return the stream of an opencode session. Raises `UnreadableTranscript` where it holds no event of one."""
     lines, problems = objects(raw, "opencode")
     steps = [mapping(line.get("part")) for line in lines if line.get("type") == "step_finish"]
-    usage = _usage([mapping(step.get("tokens")) for step in steps]) if steps else None
+    usage = usage_of([mapping(step.get("tokens")) for step in steps]) if steps else None
     return transcript(
         known((event for line in lines for event in _events(line)), lines, "opencode", _PASSING),
         usage=usage,
-        cost_usd=_cost([step.get("cost") for step in steps]),
+        cost_usd=cost_of([step.get("cost") for step in steps]),
         problems=problems,
     )
 
@@ -42,14 +42,14 @@ def _events(line: Object) -> Iterator[Event]:
     elif kind == "reasoning":
         yield Event("model_step", name=kind, text=words(part.get("text")), timestamp=time)
     elif kind == "tool_use":
-        yield from _call(part)
+        yield from call_events(part)
     elif kind == "error":
         yield Event("error", text=_failure(line.get("error")), timestamp=time)
     elif kind not in _PASSING:
         yield unknown(line, kind)
 
 
-def _call(part: Object) -> Iterator[Event]:
+def call_events(part: Object) -> Iterator[Event]:
     """Yield a tool's call and result: opencode reports both in one part, after the call."""
     state = mapping(part.get("state"))
     id, name, given = words(part.get("callID")), words(part.get("tool")), state.get("input")
@@ -79,7 +79,7 @@ def _failure(error: Json) -> str:
     return words(error) or message or words(found.get("name")) or "opencode reported an error."
 
 
-def _usage(steps: list[Object]) -> Usage:
+def usage_of(steps: list[Object]) -> Usage:
     """Return the tokens: those from a cache count as input, those of reasoning as output."""
     caches = [mapping(tokens.get("cache")) for tokens in steps]
     read = sum(whole(tokens.get("input")) for tokens in steps)
@@ -88,6 +88,6 @@ def _usage(steps: list[Object]) -> Usage:
     return Usage(read, written)
 
 
-def _cost(costs: list[Json]) -> float | None:
+def cost_of(costs: list[Json]) -> float | None:
     """Return the steps' sum in US dollars; None for 0, which opencode reports for models without a known price."""
     return sum(cost for cost in costs if isinstance(cost, int | float)) or None

@@ -28,7 +28,7 @@ class ImportedOut(Schema):
 
 @router.post("/results", auth=Bearer("upload"), response=answers(ImportedOut, status=201))
 def create_results(request: ApiRequest, file: File[UploadedFile]) -> Status[dict[str, Any]]:
-    """Import another program's results as runs: an EvalSuiteResult, or AgentV's JSON lines.
+    """Import another program's results as runs: an EvalSuiteResult, AgentV's JSON lines, or promptfoo's JSON.
 
     Importing the same content again returns the existing runs.
     """

@@ -17,7 +17,7 @@ from runs.demo_data.catalogue import JUDGE, SCENARIOS, TAGS, TARGETS, TOOLS, bun
 from runs.demo_data.sessions import Session
 from runs.demo_data.story import GUIDANCE_STEPS, Chapter, chapters, difficulties
 from runs.demo_data.trials import DemoTrial, demo_trial
-from runs.execution.trial_result import columns, command_row, judging_row, total_cost
+from runs.execution.trial_result import columns, judging_row, total_cost
 from runs.models import (
     Artifact,
     CommandRecord,
@@ -31,6 +31,7 @@ from runs.models import (
 )
 from runs.models.run import RunState, Trigger
 from runs.models.run_options import RunOptions
+from runs.models.trial import command_row
 from runs.queue import statements
 from runs.targets.import_targets import import_targets
 from runs.warehouse.baselines import set_baseline

@@ -33,9 +33,9 @@ from runs.execution.judge_rule import inform
 from runs.execution.judges import judge_of
 from runs.execution.proving.agents import JudgeBudget
 from runs.execution.trial_folder import trial_folder
-from runs.execution.trial_result import judging_row, scores_json
+from runs.execution.trial_result import judging_row
 from runs.models import JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
-from runs.models.trial import TrialState
+from runs.models.trial import TrialState, scores_json
 from runs.queue import wakeups
 from runs.queue.claims import worker_name
 from runs.queue.disk import DiskFull

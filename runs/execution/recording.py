@@ -12,11 +12,11 @@ from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs import outbox
 from runs.execution import budget
-from runs.execution.trial_result import TrialResult, columns, command_row, judging_row, total_cost
+from runs.execution.trial_result import TrialResult, columns, judging_row, total_cost
 from runs.models import Alert, Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
 from runs.models.comparison import Evidence
 from runs.models.run import RunState, Trigger
-from runs.models.trial import TrialState
+from runs.models.trial import TrialState, command_row
 from runs.planning.confirmation import start_waiting
 from runs.queue import claims, statements
 from runs.queue.claims import Claim

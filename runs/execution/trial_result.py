@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from evaluators.evaluate import Evaluation
 from evaluators.interaction import Interaction
-from evaluators.model import Command, Json, Score, Transcript, Usage
-from runs.models.trial import TrialState, json_of
+from evaluators.model import Json, Score, Transcript, Usage
+from runs.models.trial import TrialState, json_of, scores_json
 from runs.warehouse.artifacts import Kept
 
 LONGEST_ANSWER = 200_000
@@ -65,31 +65,6 @@ def columns(result: TrialResult) -> dict[str, Any]:
         "scores": scores_json(evaluation.scores) if evaluation else [],
         "detail": result.detail,
         "finished": timezone.now(),
-    }
-
-
-def scores_json(scores: tuple[Score, ...]) -> list[dict[str, Any]]:
-    """Return scores as the trial's JSON; a judge's judging has its own table."""
-    rows = []
-    for score in scores:
-        row = json_of(score)
-        row.pop("judging", None)
-        rows.append(row)
-    return rows
-
-
-def command_row(trial_id: int, command: Command) -> dict[str, Any]:
-    """Return the row of one command of the tool."""
-    return {
-        "trial": trial_id,
-        "n": command.n,
-        "line": command.line,
-        "subcommand": (command.subcommand or "")[:200],
-        "exit_code": command.exit_code,
-        "failed": command.failed,
-        "help": command.help,
-        "retry_of": command.retry_of,
-        "event": command.event,
     }
 
 

@@ -16,7 +16,7 @@ from runs.models.saved_view import SavedView
 from runs.models.search import SearchEntry
 from runs.models.target import Target, TargetSlot, TargetVersion
 from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial
-from runs.models.usage import FlagConfusion, ToolHelp
+from runs.models.usage import FlagConfusion, ImportedSession, ToolHelp
 from runs.models.worker import Worker
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Delivery",
     "FlagConfusion",
     "GradeRequest",
+    "ImportedSession",
     "JudgeCalibration",
     "JudgingRecord",
     "Launch",

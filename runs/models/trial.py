@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from django.db import models
 
-from evaluators.model import Event, Transcript
+from evaluators.model import Command, Event, Score, Transcript
 from runs.models.run import Run
 from scenarios.models import ScenarioVersion
 
@@ -185,3 +185,28 @@ class Artifact(models.Model):
 def json_of(value: Any) -> Any:
     """Return a value of `evaluators` as plain JSON for a JSON column."""
     return msgspec.to_builtins(value)
+
+
+def scores_json(scores: tuple[Score, ...]) -> list[dict[str, Any]]:
+    """Return scores as the trial's JSON; a judge's judging has its own table."""
+    rows = []
+    for score in scores:
+        row = json_of(score)
+        row.pop("judging", None)
+        rows.append(row)
+    return rows
+
+
+def command_row(trial_id: int, command: Command) -> dict[str, Any]:
+    """Return the row of one command of the tool."""
+    return {
+        "trial": trial_id,
+        "n": command.n,
+        "line": command.line,
+        "subcommand": (command.subcommand or "")[:200],
+        "exit_code": command.exit_code,
+        "failed": command.failed,
+        "help": command.help,
+        "retry_of": command.retry_of,
+        "event": command.event,
+    }

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import Project
 from runs.models.run import Run
+from runs.models.trial import Trial
 
 
 class ToolHelp(models.Model):
@@ -45,3 +46,19 @@ class FlagConfusion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subcommand} {self.typed or self.meant}"
+
+
+class ImportedSession(models.Model):
+    """A session that a person had with an agent, so that the same one is stored once."""
+
+    suite = models.ForeignKey("scenarios.Suite", on_delete=models.CASCADE, related_name="+", db_index=False)
+    session_id = models.CharField(max_length=200)
+    sha256 = models.CharField(max_length=64)
+    """The hash of its file: a session that was continued has another."""
+    trial = models.OneToOneField(Trial, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["suite", "session_id"], name="one_session_an_id")]
+
+    def __str__(self) -> str:
+        return self.session_id

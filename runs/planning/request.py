@@ -95,6 +95,10 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
     for version in request.suite_versions:
         if version.suite.project_id != project.pk:
             raise RequestError(f"{version.suite.name} belongs to another project.")
+        if version.suite.has_sessions:
+            raise RequestError(
+                f"{version.suite.name} holds people's sessions, so it can't run. Choose another suite."
+            )
         arms: dict[tuple[int, str], list[ChosenScenario]] = {}
         targets: dict[int, Target] = {}
         for scenario in select_scenarios(reader.scenarios(version), request.selection, version.suite.name):

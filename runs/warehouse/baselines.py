@@ -28,6 +28,10 @@ def set_baseline(run: Run, *, by: User | None, branch: str = "") -> Baseline:
         raise RequestError(
             f"Run {run.pk} can't be a baseline because it only confirms another. Choose a run of the whole suite."
         )
+    if run.suite.has_sessions:
+        raise RequestError(
+            f"Run {run.pk} can't be a baseline because it holds sessions, which have no gates. Choose a run of a suite."
+        )
     baseline, _ = Baseline.objects.update_or_create(
         suite=run.suite,
         target=run.target,

@@ -77,7 +77,7 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
     def mark(self) -> str:
         """Return the kind of its dot."""
         if self.is_finished:
-            return self.outcome
+            return self.outcome or "none"
         return "running" if self.progress == RUNNING else "none"
 
     @property
@@ -250,6 +250,7 @@ def digest_of(run: int) -> Digest:
             if trial.outcome != "error":
                 used.append((detail.interaction, detail.attempts))
                 totalled.append(TotalledTrial(trial.pk, decoded, detail.interaction))
+            if trial.outcome in ("pass", "fail"):
                 values.append(TrialValues(trial.scenario, trial.outcome == "pass", decoded))
     issues, highlights, judged = statements([run])
     return Digest(

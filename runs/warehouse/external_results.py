@@ -1,4 +1,4 @@
-"""Parse other programs' results: tool-forge's EvalSuiteResult and AgentV's JSONL."""
+"""Parse other programs' results: tool-forge's EvalSuiteResult, AgentV's JSONL and promptfoo's JSON output."""
 
 from __future__ import annotations
 
@@ -56,11 +56,13 @@ def read_results(content: bytes, file: str) -> tuple[ExternalRun, ...]:
     value = _json(text)
     if isinstance(value, dict) and isinstance(value.get("cases"), list):
         return (_suite_result(value, file),)
+    if isinstance(value, dict) and (found := _list(_object(value.get("results")).get("results"))):
+        return _promptfoo(value, [each for each in found if isinstance(each, dict)], file)
     runs = _agentv(text, file)
     if not runs:
         raise RequestError(
-            f"{file}: no results found. Choose an EvalSuiteResult (JSON with `cases`) or AgentV's results "
-            "(JSON lines with `eval_id`)."
+            f"{file}: no results found. Choose an EvalSuiteResult (JSON with `cases`), AgentV's results "
+            "(JSON lines with `eval_id`) or promptfoo's output (JSON with `results`)."
         )
     return runs
 
@@ -216,6 +218,69 @@ def _results(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     "misses": _list(each.get("misses")),
                 },
             }
+
+
+def _promptfoo(value: dict[str, Any], rows: list[dict[str, Any]], file: str) -> tuple[ExternalRun, ...]:
+    """Return a run for each provider."""
+    several = len({_count(row.get("promptIdx")) for row in rows}) > 1
+    by_provider: dict[str, list[ExternalTrial]] = {}
+    for row in rows:
+        provider = _object(row.get("provider"))
+        name = str(provider.get("label") or provider.get("id") or row.get("provider") or "imported")
+        by_provider.setdefault(name, []).append(_promptfoo_trial(row, names_prompt=several))
+    config, results = _object(value.get("config")), _object(value["results"])
+    return tuple(
+        ExternalRun(
+            _name(config.get("description"), file),
+            "promptfoo",
+            provider,
+            tuple(own),
+            external_id=str(value.get("evalId") or ""),
+            started=_moment(results.get("timestamp")),
+        )
+        for provider, own in by_provider.items()
+    )
+
+
+PROMPTFOO_ERROR = 2
+"""promptfoo's `failureReason` of a test whose provider failed; 1 is a failed assertion."""
+
+
+def _promptfoo_trial(row: dict[str, Any], *, names_prompt: bool) -> ExternalTrial:
+    grading, error = _object(row.get("gradingResult")), str(row.get("error") or "")
+    case, prompt = _object(row.get("testCase")), _object(row.get("prompt"))
+    is_error = row.get("failureReason") == PROMPTFOO_ERROR or bool(error and not grading)
+    outcome = "error" if is_error else "pass" if row.get("success") is True else "fail"
+    name = str(case.get("description") or f"test {_count(row.get('testIdx')) + 1}")
+    own = f", prompt {_count(row.get('promptIdx')) + 1}" if names_prompt else ""
+    verdict: dict[str, Any] = {
+        "layer": "assertions",
+        "name": "verdict",
+        "value": _number(row.get("score"), 1) or 0.0,
+        "passed": outcome == "pass",
+        "message": str(grading.get("reason") or error or ""),
+    }
+    parts: Iterator[dict[str, Any]] = (
+        {
+            "layer": "assertions",
+            "name": str(_object(each.get("assertion")).get("type") or "assertion"),
+            "value": _number(each.get("score"), 1),
+            "passed": each.get("pass") is True,
+            "message": str(each.get("reason") or ""),
+        }
+        for each in _list(grading.get("componentResults"))
+        if isinstance(each, dict)
+    )
+    output = _object(row.get("response")).get("output")
+    return ExternalTrial(
+        key=_key(name + own),
+        outcome=outcome,
+        prompt=str(prompt.get("raw") or ""),
+        answer=output if isinstance(output, str) else json.dumps(output) if output is not None else "",
+        seconds=_number(row.get("latencyMs"), 1000),
+        scores=() if is_error else (verdict, *parts),
+        error=(error or "The provider failed.") if is_error else "",
+    )
 
 
 def _name(value: Any, file: str) -> str:

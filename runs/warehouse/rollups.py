@@ -97,7 +97,8 @@ def _rows(run: int) -> QuerySet[Trial, Any]:
 
 def values_of(trial: MeasuredTrial) -> Iterator[tuple[Key, float, bool | None]]:
     """Yield a trial's measured values, as (layer, name), value and whether it decided."""
-    yield ("trial", "pass"), float(trial.outcome == "pass"), trial.outcome == "pass"
+    if trial.outcome:  # Sessions of people have none.
+        yield ("trial", "pass"), float(trial.outcome == "pass"), trial.outcome == "pass"
     for name in ("composite", "seconds", "cost_usd", "tokens_in", "tokens_out"):
         value = getattr(trial, name)
         if value is not None:

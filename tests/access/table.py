@@ -52,6 +52,7 @@ PAGES: dict[str, Page] = {
     "run-new": Page("/p/tools/runs/new/", "runner"),
     "run-detail": Page("/p/tools/runs/{run_id}/", "viewer"),
     "run-import": Page("/p/tools/runs/import/", "author"),
+    "session-import": Page("/p/tools/runs/sessions/", "author"),
     "run-download": Page("/p/tools/runs/{run_id}/download/json/", "viewer"),
     "baseline-set": Page("/p/tools/runs/{run_id}/baseline/", "runner", "POST", answers=(302,)),
     "baseline-unset": Page("/p/tools/baselines/{baseline_id}/unset/", "runner", "POST", answers=(302,)),
@@ -63,6 +64,7 @@ PAGES: dict[str, Page] = {
     "trial-against-any": Page(
         "/p/tools/trials/{trial_id}/against/?base={before_trial_id}", "viewer", answers=(302,)
     ),
+    "trial-draft": Page("/p/tools/trials/{trial_id}/draft/", "viewer", answers=(200, 404)),
     "trial-transcript": Page("/p/tools/trials/{trial_id}/transcript/", "viewer"),
     "trial-artifact": Page("/p/tools/trials/{trial_id}/artifacts/{artifact}/", "author"),
     "trial-file": Page("/p/tools/trials/{trial_id}/files/0/", "author"),
@@ -183,6 +185,7 @@ OPERATIONS: dict[str, Operation] = {
     "GET /runs/{run_id}/suite-result": Operation("viewer"),
     "GET /runs/{run_id}/ctrf": Operation("viewer"),
     "POST /results": Operation("author"),
+    "POST /sessions": Operation("author"),
     "GET /runs/{run_id}/measures": Operation("viewer"),
     "GET /launches": Operation("viewer"),
     "GET /launches/{launch_id}": Operation("viewer"),

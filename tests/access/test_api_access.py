@@ -81,11 +81,14 @@ def test_another_project_cannot_be_named(program, keys, name):
     assert_refused(ask(program("stranger"), name, keys, "/api/v1/projects/tools"), 404)
 
 
+NEEDS_INPUT = ("POST /suites", "POST /runs", "POST /results", "POST /sessions")
+
+
 @pytest.mark.parametrize("name", [name for name in GUARDED if name not in READS_NO_PROJECT])
 def test_a_member_of_another_project_gets_nothing(program, keys, name):
     response = ask(program("stranger"), name, keys)
     if response.status_code != 200:
-        assert_refused(response, 422 if name in ("POST /suites", "POST /runs", "POST /results") else 404)
+        assert_refused(response, 422 if name in NEEDS_INPUT else 404)
         return
     answer = response.json()
     items = answer["subcommands"] if name == "GET /usage" else answer["items"]

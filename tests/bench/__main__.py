@@ -6,7 +6,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.bench import comparing, fairness, formats, pages, search, soak, transcripts, trials, workers
+from tests.bench import (
+    comparing,
+    fairness,
+    formats,
+    pages,
+    search,
+    sessions,
+    soak,
+    transcripts,
+    trials,
+    workers,
+)
 from tests.bench.figures import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -21,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "endpoint": formats.endpoint,
     "pages": pages.pages,
     "search": search.search,
+    "sessions": sessions.sessions,
     "comparing": comparing.comparing,
     "soak": soak.soak,
 }

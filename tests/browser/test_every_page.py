@@ -64,6 +64,7 @@ PAGES = {
     "compare-more": "/p/tools/compare/more/?runs={base},{finished}",
     "compare-none": "/p/tools/compare/",
     "run-import": "/p/tools/runs/import/",
+    "session-import": "/p/tools/runs/sessions/",
     "search": "/p/tools/search/?q=task",
     "usage": "/p/tools/usage/?compare=baseline",
     "settings": "/p/tools/settings/",

@@ -7,8 +7,10 @@ from typing import Any
 from django.test import Client
 from playwright.sync_api import Browser, Page, expect
 
+from runs.models import Run
 from scenarios.models import Suite
 from tests.builders import make_member
+from tests.session_files import claude
 
 BAD = (
     b"name: x\ntask:\n  prompt: Do it.\nevaluation:\n  gates:\n    - type: file_exist\n      path: out.txt\n"
@@ -90,3 +92,20 @@ def test_a_file_can_be_uploaded_without_a_script(
     )
     without_script.get_by_role("button", name="Upload").click()
     expect(without_script.get_by_text("Uploaded list, version 1")).to_be_visible()
+
+
+def test_sessions_are_previewed_and_then_imported(
+    as_admin: Page, live_server: Any, project: Any, complaints: list[str]
+) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/runs/")
+    as_admin.get_by_role("link", name="Import sessions…").click()
+    as_admin.get_by_label("Tool", exact=True).fill("taskmgr")
+    as_admin.locator("#file").set_input_files(
+        {"name": "s.jsonl", "mimeType": "application/json", "buffer": claude()}
+    )
+    as_admin.get_by_role("button", name="Preview").click()
+    expect(as_admin.get_by_role("cell", name="no such option: --fmt")).to_be_visible()
+    assert not Run.objects.exists()
+    as_admin.get_by_role("button", name="Import 1 session").click()
+    expect(as_admin.get_by_text("1 session that people had with an agent")).to_be_visible()
+    assert complaints == []

@@ -21,7 +21,7 @@ from scenarios.commands import (
 
 
 class Command(EvalhubCommand):
-    help = "Import other programs' results as runs: EvalSuiteResult files, or AgentV's JSON lines."
+    help = "Import other programs' results as runs: EvalSuiteResult files, AgentV's JSON lines, promptfoo's JSON."
     examples = (
         "results/*.json",
         "results.jsonl --project tools",

@@ -42,6 +42,8 @@ def chosen_runs(project: Project, numbers: str) -> ChosenRuns:
     if missing := [key for key in keys.values() if key not in by_key]:
         return ChosenRuns(problem=f"There is no run {missing[0]} in this project.")
     runs = tuple(by_key[key] for key in keys.values() if key)
+    if sessions := [run for run in runs if run.suite.has_sessions]:
+        return ChosenRuns(problem=f"Run {sessions[0].pk} holds sessions, which have no gates to compare.")
     if len(runs) == 1:
         return ChosenRuns(problem=f"Run {runs[0].pk} needs another run to be compared with.")
     return ChosenRuns(runs)

@@ -11,7 +11,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from evalhub.teams.models import Project
 from runs.models import Run
 from runs.pages.targets.target_list import CheckedTarget, startable_targets
-from scenarios.models import Guidance, Suite, SuiteVersion, Upload
+from scenarios.models import SESSIONS, Guidance, Suite, SuiteVersion, Upload
 
 HEAVY = ("targets_text", "config", "lints")
 """Columns of a suite version that planning doesn't need."""
@@ -64,6 +64,7 @@ def run_choices(project: Project, *, now: datetime) -> RunChoices:
 def _versions(project: int) -> QuerySet[SuiteVersion]:
     last = Upload.objects.filter(suite=OuterRef("suite")).order_by("-pk")
     found = SuiteVersion.objects.filter(suite__project=project, pk=Subquery(last.values("suite_version")[:1]))
+    found = found.exclude(suite__format=SESSIONS)
     ran = Run.objects.filter(suite=OuterRef("suite")).order_by("-pk")
     found = found.annotate(
         last_guidance=Subquery(last.values("guidance")[:1]), last_target=Subquery(ran.values("target")[:1])

@@ -27,6 +27,7 @@ from runs.pages.run.layers import layers_of
 from runs.pages.run.progress import progress_of
 from runs.pages.run.rerun_links import again, parts_again
 from runs.pages.run.scenarios import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
+from runs.pages.run.sessions import weakest_sessions
 from runs.pages.run.subcommands import call_columns, subcommands, total_row
 from runs.pages.run.tables import scenario_table, subcommand_table
 from runs.pages.run.variance import variance_bars
@@ -65,6 +66,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     context |= {
         **_progress(run),
         "layers": layers_of(run, read),
+        "sessions": weakest_sessions(read.digest) if run.suite.has_sessions else (),
         "subcommands": used,
         "all_calls": total_row(used),
         "call_columns": call_columns(used),

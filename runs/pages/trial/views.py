@@ -15,6 +15,7 @@ from evaluators.redaction import redact_patterns
 from runs.models import Artifact, Trial
 from runs.pages.run.rerun_links import again
 from runs.pages.trial.citations import Citations
+from runs.pages.trial.drafts import draft_scenarios
 from runs.pages.trial.side_by_side import two_trials
 from runs.pages.trial.tables import aligned_table, command_table, gate_table, measured_table
 from runs.pages.trial.trial_page import find_trial, trial_page
@@ -52,6 +53,7 @@ def trial_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "files": workspace_changes(page.trial, page.artifacts) if part == "files" else None,
         "start": start,
         "again": again(page.trial.run, [page.trial.scenario.key]) if may_run else "",
+        "failing_stretch": any(each.failed for each in page.commands),
         "may_download": request.access.may("read unredacted"),
         "may_review": request.access.may("review"),
         "is_blind": page.round is not None and request.GET.get("judge") != "show",
@@ -113,6 +115,24 @@ def transcript_text(request: ProjectRequest, pk: int) -> HttpResponse:
     response = HttpResponse(text, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="trial-{pk}-transcript.txt"'
     return response
+
+
+@require_safe
+@project_page()
+def trial_draft(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Show a draft of a scenario from a failing stretch of a trial, or send it as a file."""
+    trial = _trial(request, pk)
+    drafts = draft_scenarios(trial)
+    if not drafts:
+        raise Http404
+    chosen = min((key_of(request.GET.get("stretch", "")) or 1), len(drafts)) - 1
+    draft = drafts[chosen]
+    if "download" in request.GET:
+        response = HttpResponse(draft.text, content_type="application/yaml; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{draft.name}.yaml"'
+        return response
+    context = {"trial": trial, "draft": draft, "drafts": drafts, "chosen": chosen + 1}
+    return render(request, "trial/draft.html", context)
 
 
 @require_safe

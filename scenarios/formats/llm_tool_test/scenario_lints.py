@@ -7,11 +7,15 @@ from scenarios.formats.llm_tool_test.scenario_models import ScenarioFile
 from scenarios.formats.positions import Document, Location
 from scenarios.formats.problems import Problem
 
+FILL_IN = "FILL-IN"
+"""Marks what a person still has to write in a drafted scenario."""
+
 
 def lints(found: ScenarioFile, criteria: Criteria, document: Document) -> list[Problem]:
     """Return the lints of a valid scenario."""
     return [
         *_vacuous(found, document),
+        *_to_fill_in(found, document),
         *_without_tool(criteria, document),
         *_repeated_evaluators(found, document),
         *_empty_matrix(found, document),
@@ -29,6 +33,25 @@ def _vacuous(found: ScenarioFile, document: Document) -> list[Problem]:
         return []
     what = "Every trial passes, because there is no gate and no judge."
     return [_lint(document, ("evaluation",), what, "Add a gate or a judge.", "format/vacuous")]
+
+
+def _to_fill_in(found: ScenarioFile, document: Document) -> list[Problem]:
+    """Return the parts of a drafted scenario that a person still has to write."""
+    places: list[tuple[Location, object]] = [(("task", "prompt"), found.task.prompt)]
+    key: Location = ("evaluation", "gates") if found.evaluation.gates is not None else ("gates",)
+    gates = found.evaluation.gates if found.evaluation.gates is not None else found.gates or []
+    places += [((*key, index), gate) for index, gate in enumerate(gates)]
+    return [
+        _lint(
+            document,
+            at,
+            f"The draft's {'task' if at[0] == 'task' else 'gate'} still contains {FILL_IN}.",
+            "Describe the task and what must be true after it.",
+            "format/to-fill-in",
+        )
+        for at, value in places
+        if FILL_IN in str(value)
+    ]
 
 
 def _without_tool(criteria: Criteria, document: Document) -> list[Problem]:

@@ -208,3 +208,28 @@ def test_missing_times_stay_unknown_in_exports() -> None:
     assert "time=" not in exported(run.pk, "junit")
     assert json.loads(exported(run.pk, "json"))["run"]["seconds"] is None
     assert "0ms" not in suite_summary(suite_run(run))
+
+
+def test_promptfoo_output_becomes_a_run_for_each_provider() -> None:
+    def row(provider: str, test: int, **fields: Any) -> dict[str, Any]:
+        reason = {"pass": fields.get("success"), "score": 1, "reason": "as expected"}
+        parts = [{**reason, "assertion": {"type": "contains", "value": "x"}}]
+        grading = {**reason, "componentResults": parts}
+        return {"provider": {"id": provider}, "testIdx": test, "promptIdx": 0, "prompt": {"raw": "Say x"},
+                "response": {"output": "x"}, "latencyMs": 1500, "gradingResult": grading, **fields}  # fmt: skip
+
+    rows = [
+        row("openai:a", 0, success=True, score=1, failureReason=0),
+        row("openai:a", 1, success=False, score=0.5, failureReason=1),
+        row("openai:b", 0, success=False, failureReason=2, error="HTTP 500", gradingResult=None),
+    ]
+    results = {"version": 3, "timestamp": "2026-11-01T10:00:00Z", "results": rows}
+    runs = stored({"evalId": "e-1", "results": results, "config": {"description": "Greets"}})
+    assert [(run.suite.name, run.target.name, run.passed, run.failed, run.errors) for run in runs] == [
+        ("Greets", "openai:a", 1, 1, 0),
+        ("Greets", "openai:b", 0, 0, 1),
+    ]
+    trial = runs[0].trial_set.get(outcome="fail")
+    assert (trial.scenario.key, trial.seconds, trial.answer) == ("test 2", 1.5, "x")
+    assert [score["name"] for score in trial.scores] == ["verdict", "contains"]
+    assert runs[1].trial_set.get().error == "HTTP 500"

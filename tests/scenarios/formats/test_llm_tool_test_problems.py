@@ -89,6 +89,8 @@ LINTS = {
     "a key like no other": (upload(SCENARIO + "zzz: 1\n"), "zzz", "The key is ignored. Remove it.", "format/unknown-key"),
     "weights that are not one": (upload(rubric=RUBRIC.replace("0.4", "0.2")), "criteria", "add up to 0.8, not 1.", "format/rubric-weights"),
     "nothing that decides": (upload("name: a\ntask: x\ntarget: {binary: t}\ngates: []\n"), "evaluation", "Every trial passes", "format/vacuous"),
+    "a gate of a draft": (upload("name: a\ntask: x\ntarget: {binary: t}\ngates: [{type: file_exists, path: FILL-IN}]\n"), "gates[0]", "still contains FILL-IN", "format/to-fill-in"),
+    "a task of a draft": (upload("name: a\ntask: {prompt: FILL-IN}\ntarget: {binary: t}\ngates: [{type: file_exists, path: x}]\n"), "task.prompt", "still contains FILL-IN", "format/to-fill-in"),
     "no tool": (upload("name: a\ntask: x\ngates: [{type: file_exists, path: x}]\n"), "target", "Without a tool", "format/no-tool"),
     "an evaluator's name twice": (upload(changed("      name: size\n", "      name: size\n    - {command: x, name: size}\n")), "scripts.evaluators[1].name", "'size'", "format/duplicate-evaluator"),
     "an empty matrix": (upload(changed("tool_matrix:\n  - tool: codex\n    models: [a, b]\n  - tool: claude\n", "tool_matrix: []\n")), "tool_matrix", "is empty", "format/empty-matrix"),

@@ -1,0 +1,1 @@
+"""The page that imports people's sessions."""

@@ -1,0 +1,117 @@
+"""Read session files into what is stored of them; nothing outside the given paths is read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from msgspec import structs
+
+from evaluators.flag_confusion import confusions
+from evaluators.help_pages import HelpPage
+from evaluators.sessions import IMPORTERS, UnreadableSession, parse_session_file
+from evaluators.sessions.kept import KeptSession, keep
+from evaluators.tool import Tool
+
+ENDINGS = (".jsonl", ".json")
+"""Files of a folder that are read; a file that is named itself may have any ending."""
+
+
+@dataclass
+class ReadSessions:
+    """The sessions of files, and what could not be read."""
+
+    sessions: list[KeptSession] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    """One sentence each, with file and line."""
+    without: int = 0
+    """Sessions that never called the tool; nothing of them is kept."""
+    help: dict[str, HelpPage] = field(default_factory=dict)
+    """The tool's help pages that agents read, by subcommand."""
+
+    def add(self, name: str, file: IO[bytes], tool: Tool, *, whole: bool) -> None:
+        """Add a file's sessions, or a sentence on why there are none."""
+        try:
+            sha256 = _hash(file)
+            agent, sessions, problems = parse_session_file(file, IMPORTERS)
+            for session in sessions:
+                read = keep(session, tool, agent=agent, sha256=sha256, file=Path(name).name, whole=whole)
+                self.help |= read.help
+                if read.kept.commands:
+                    self.sessions.append(read.kept)
+                else:
+                    self.without += 1
+        except UnreadableSession as error:
+            self.problems.append(f"{name}: {error}")
+        except OSError as error:
+            self.problems.append(f"{name}: cannot be read: {error.strerror}.")
+        else:
+            self.problems += [f"{name}: {sentence}" for sentence in problems]
+
+    def with_flags(self, pages: dict[str, HelpPage]) -> ReadSessions:
+        """Compare failed calls with the tool's help: `pages`, and those that agents read."""
+        known = pages | self.help
+        self.sessions = [
+            structs.replace(each, flags=tuple(confusions(each.commands, known))) for each in self.sessions
+        ]
+        return self
+
+
+def read_paths(paths: Iterable[Path], tool: Tool, *, whole: bool) -> ReadSessions:
+    """Read the session files in files and folders, one at a time."""
+    found = ReadSessions()
+    for root in paths:
+        for path in _files(root, found.problems):
+            try:
+                file = _opened(path)
+            except OSError as error:
+                found.problems.append(f"{path}: cannot be read: {error.strerror}.")
+            else:
+                with closing(file):
+                    found.add(str(path), file, tool, whole=whole)
+    return found
+
+
+def _hash(file: IO[bytes]) -> str:
+    """Return the hash of a file, whose position is then its beginning."""
+    found = hashlib.sha256()
+    while block := file.read(1 << 20):
+        found.update(block)
+    file.seek(0)
+    return found.hexdigest()
+
+
+def _opened(path: Path) -> IO[bytes]:
+    # Not following a link and not waiting for a pipe that took the file's place.
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+
+
+def _files(root: Path, problems: list[str]) -> Iterator[Path]:
+    """Yield the regular files below a path in their order; links that lead out of it become problems."""
+    if not root.exists():
+        problems.append(f"{root}: there is no such file or folder. Check the path.")
+        return
+    base = root.resolve()
+    if base.is_file():
+        yield base
+        return
+    for folder, folders, names in os.walk(base, onerror=lambda error: problems.append(_unreadable(error))):
+        folders.sort()
+        for name in sorted(each for each in names if each.endswith(ENDINGS)):
+            path = Path(folder, name)
+            if path.is_symlink():
+                # A link to a file inside leads to one that is read anyway.
+                if not path.resolve().is_relative_to(base):
+                    problems.append(f"{path}: a link out of the folder; not read.")
+            elif stat.S_ISREG(path.lstat().st_mode):
+                yield path
+
+
+def _unreadable(error: OSError) -> str:
+    return f"{error.filename}: cannot be read: {error.strerror}."

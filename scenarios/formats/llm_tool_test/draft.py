@@ -1,0 +1,50 @@
+"""Write a draft of a scenario file, for a person to complete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from evaluators.tool import Tool
+from scenarios.formats.llm_tool_test.scenario_lints import FILL_IN
+
+_TARGET_FIELDS = ("binary", "command_pattern", "health_check", "version_command", "env")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks."""
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def draft_scenario(name: str, prompt: str, tool: Tool | None, commands: Sequence[str], source: str) -> str:
+    """Return a scenario in YAML with the prompt, the tool and a gate to fill in; `commands` become comments."""
+    fields = tool.model_dump(mode="json") if tool else {}
+    document: dict[str, Any] = {
+        "name": name,
+        "description": f"Drafted from {source}.",
+        "target": {key: fields[key] for key in _TARGET_FIELDS if fields.get(key)},
+        "task": {"prompt": prompt.strip() or f"{FILL_IN}: what the person asked the agent to do"},
+        "evaluation": {
+            "gates": [
+                {
+                    "type": "command_succeeds",
+                    "command": f"false  # {FILL_IN}: check what must be true after it",
+                }
+            ]
+        },
+        "tags": ["draft"],
+    }
+    if not document["target"]:
+        del document["target"]
+    seen = "".join(f"#   {' '.join(line.split())}\n" for line in commands)
+    head = f"# The agent's commands that failed, up to the one that worked:\n{seen}" if seen else ""
+    body = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return head + body

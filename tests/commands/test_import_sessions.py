@@ -1,0 +1,42 @@
+"""`import_sessions` shows what it would keep, and stores it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runs.models import Run
+from tests.commands.calling import call
+from tests.session_files import claude, codex
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.jsonl").write_bytes(claude())
+    (tmp_path / "b.jsonl").write_bytes(codex())
+    (tmp_path / "c.jsonl").write_bytes(b"hello")
+    return tmp_path
+
+
+def test_a_dry_run_prints_the_commands_and_stores_nothing(folder: Path) -> None:
+    out = call("import_sessions", str(folder), "--tool", "taskmgr", "--dry-run").out
+    assert "    2 taskmgr create --fmt json x  # no such option: --fmt\n" in out
+    assert "2 sessions (2 new)\n" in out and f"! {folder}/c.jsonl: line 1: not a session file" in out
+    assert not Run.objects.exists()
+
+
+def test_an_import_names_its_run_and_what_is_known(folder: Path) -> None:
+    found = call("import_sessions", str(folder), "--tool", "taskmgr", "--json").document
+    run = Run.objects.get()
+    assert (found["run"], found["new"], run.trials) == (run.pk, 2, 2)
+    again = call("import_sessions", str(folder), "--tool", "taskmgr").out
+    assert again.startswith("0 sessions (0 new, 2 already imported)\n")
+
+
+def test_without_a_session_of_the_tool_it_is_wrong_use(folder: Path) -> None:
+    called = call("import_sessions", str(folder), "--tool", "other")
+    assert called.code == 2
+    assert "No session with other found. 2 sessions without other." in called.err

@@ -1,0 +1,133 @@
+"""Session files of agents, read and reduced to what is kept."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from evaluators.sessions import IMPORTERS, Session, UnreadableSession, parse_session_file
+from evaluators.sessions.kept import keep
+from evaluators.tool import Tool
+from tests.session_files import PROMPT, STEPS, claude, codex, lines_of, opencode, otlp
+
+TOOL = Tool(binary="taskmgr")
+LINES = [command.replace("./taskmgr", "taskmgr") for command, _, _ in STEPS[:3]]
+
+
+def read(content: bytes) -> tuple[str, list[Session], list[str]]:
+    agent, sessions, problems = parse_session_file(io.BytesIO(content), IMPORTERS)
+    return agent, list(sessions), problems
+
+
+@pytest.mark.parametrize(
+    ("make", "agent", "id", "model", "tokens"),
+    [
+        (claude, "Claude Code", "c-1", "claude-x", 75),
+        (codex, "Codex", "x-1", "gpt-x", 75),
+        (partial(codex, is_old=True), "Codex", "x-1", "gpt-x", 75),
+        (opencode, "opencode", "ses_1", "o-x", 75),
+        (otlp, "OpenTelemetry", "o-1", "p-x", None),
+        (partial(otlp, on_one_line=True), "OpenTelemetry", "o-1", "p-x", None),
+    ],
+)
+def test_a_session_is_read(
+    make: Callable[[], bytes], agent: str, id: str, model: str, tokens: int | None
+) -> None:
+    found, (session,), problems = read(make())
+    assert (found, session.id, session.model, problems) == (agent, id, model, [])
+    usage = session.transcript.usage
+    assert (usage.input if usage else None) == tokens
+    assert session.started.startswith("2026-11") and session.started < session.finished
+    users = [event.text for event in session.transcript.events if event.role == "user"]
+    assert users == ([] if agent == "OpenTelemetry" else [PROMPT])
+    kept = keep(session, TOOL, agent=found, sha256="0" * 64, file="s.jsonl").kept
+    assert [each.line for each in kept.commands[:3]] == LINES
+    failed = [each.failed for each in kept.commands]
+    assert failed == [False, False, True, False, False]
+    if agent != "OpenTelemetry":
+        assert kept.commands[2].exit_code == 2
+
+
+def test_only_redacted_commands_and_errors_are_kept() -> None:
+    _, (session,), _ = read(claude())
+    kept = keep(session, TOOL, agent="Claude Code", sha256="0", file="s.jsonl").kept
+    assert kept.errors == {2: "no such option: --fmt"}
+    assert kept.commands[3].line.endswith("--token=[REDACTED]")
+    stored = str(kept)
+    for private in ("me@example", "my notes", "notes.txt", "/home/ann", "Create a task", "abcdef123456"):
+        assert private not in stored
+
+
+def test_a_whole_transcript_is_redacted() -> None:
+    _, (session,), _ = read(claude())
+    kept = keep(session, TOOL, agent="Claude Code", sha256="0", file="s.jsonl", whole=True).kept
+    stored = str(kept)
+    assert "my mail is [REDACTED_EMAIL]" in stored and "my notes" in stored
+    assert "me@example" not in stored and "abcdef123456" not in stored
+    assert kept.errors == {2: "no such option: --fmt"}
+
+
+def test_help_that_the_agent_read_is_known() -> None:
+    _, (session,), _ = read(codex())
+    help = keep(session, TOOL, agent="Codex", sha256="0", file="s").help
+    assert help[""].subcommands == ("create", "list")
+    assert help["create"].names == ["--format"]
+
+
+def test_a_rejected_call_is_no_failure() -> None:
+    line = {"type": "user", "sessionId": "c-1", "toolUseResult": "User rejected tool use", "message": {"content": [
+        {"type": "tool_result", "tool_use_id": "t0", "is_error": True, "content": "The user doesn't want to"}]}}  # fmt: skip
+    content = claude(steps=()) + lines_of(
+        [{"type": "assistant", "sessionId": "c-1", "message": {"id": "m", "content": [
+            {"type": "tool_use", "id": "t0", "name": "Bash", "input": {"command": "taskmgr list"}}]}}, line]
+    )  # fmt: skip
+    _, (session,), _ = read(content)
+    (command,) = keep(session, TOOL, agent="Claude Code", sha256="0", file="s").kept.commands
+    assert (command.failed, command.exit_code) == (False, None)
+
+
+def test_a_subagent_is_its_own_session() -> None:
+    message = {"role": "user", "content": "look"}
+    line = {"type": "user", "sessionId": "c-1", "agentId": "a9", "isSidechain": True, "message": message}
+    assert read(lines_of([line]))[1][0].id == "c-1/a9"
+
+
+def test_traces_of_one_conversation_are_one_session() -> None:
+    two = otlp("o-1", on_one_line=True) + otlp("o-1", on_one_line=True).replace(b'"to-1"', b'"tother"')
+    assert [(each.id, len(each.transcript.events)) for each in read(two)[1]] == [("o-1", 22)]
+
+
+def test_broken_lines_are_named_and_skipped() -> None:
+    first, rest = claude().split(b"\n", 1)
+    _, (session,), problems = read(first + b"\n{broken\n[1]\n" + rest)
+    assert len(keep(session, TOOL, agent="", sha256="0", file="s").kept.commands) == 5
+    assert problems == ["line 2: not a JSON object; skipped.", "line 3: not a JSON object; skipped."]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "The file is empty."),
+        (
+            b"hello",
+            "line 1: not a session file of a known agent. Known: Claude Code, Codex, opencode, OpenTelemetry.",
+        ),
+        (b'{"type": "summary", "leafUuid": "x"}', "No messages of a Claude Code session found."),
+        (b'{"type": "session_meta", "payload": 3}', "No messages of a Codex session found."),
+        (b'{"info": {}}', "No `messages` found. Export the session with `opencode export`."),
+        (b'{"info": {},\n "messages": [', "line 2: the JSON is broken or cut off"),
+        (b'{"resourceSpans": []}', "No spans of an agent found"),
+        (b'{"resourceSpans": ' + b"[" * 100_000, "The JSON is nested too deeply."),
+        (b'{"sessionId": "x", "type": "user", "message": {"content": [3, {"type": 4}]}}', ""),
+    ],
+)
+def test_an_unreadable_file_is_a_sentence(content: bytes, sentence: str) -> None:
+    try:
+        read(content)
+    except UnreadableSession as error:
+        assert sentence in str(error)
+    else:
+        assert not sentence
