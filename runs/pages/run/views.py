@@ -15,6 +15,7 @@ from evalhub.web.csv_export import chosen_table, wants_csv
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from runs.execution.recording import cancel_run
+from runs.execution.retrying import offers
 from runs.labels import waits_for
 from runs.models import Alert, Run, Trial
 from runs.models.run import Trigger
@@ -120,7 +121,7 @@ def _verdict(run: Run) -> ShownVerdict | None:
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the rerun links; for parts of a run once it is finished."""
     outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.went_wrong}
-    return {"again": again(run), "partly": list(parts_again(run, outcomes))}
+    return {"again": again(run), "offers": offers(run), "partly": list(parts_again(run, outcomes))}
 
 
 def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:

@@ -235,3 +235,35 @@ def test_cancelling_takes_a_post(signed_in, running):
 def test_runs_of_another_project_cannot_be_cancelled(signed_in, running):
     other = signed_in(of=make_project("other"))
     assert other.post(f"/p/other/runs/{running.pk}/cancel/").status_code == 404
+
+
+def test_errors_are_retried_from_the_page(signed_in, version):
+    run = make_run(version)
+    make_trial(run, "create")
+    trial = make_trial(run, "export", outcome="error", error="No answer.", started=timezone.now())
+    client = signed_in("runner")
+    assert "Retry errors, 1 trial" in page(client, run)
+    shown = parse(client.post(address(run, "retry/"), follow=True))
+    assert "1 trial queued. Earlier attempts are kept." in shown
+    run.refresh_from_db()
+    assert (run.state, run.open, run.errors) == ("queued", 1, 0)
+    attempt = parse(client.get(f"/p/{run.project.slug}/trials/{trial.pk}/")).region("Earlier attempts")
+    assert "No answer." in attempt
+    assert "is in progress." in parse(client.post(address(run, "retry/"), follow=True))
+
+
+def test_viewers_see_no_retry(signed_in, version):
+    run = make_run(version)
+    make_trial(run, outcome="error")
+    assert "Retry errors" not in page(signed_in("viewer"), run)
+
+
+def test_a_cancelled_run_is_resumed_from_the_page(signed_in, running):
+    client = signed_in("runner")
+    Trial.objects.filter(run=running, state="running").update(state="finished", outcome="pass")
+    Run.objects.filter(pk=running.pk).update(open=1, passed=2)
+    client.post(address(running, "cancel/"))
+    assert "Resume 1 cancelled trial" in page(client, running)
+    client.post(address(running, "resume/"))
+    running.refresh_from_db()
+    assert (running.state, running.open, running.cancelled) == ("queued", 1, 0)
