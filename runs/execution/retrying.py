@@ -10,6 +10,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import F, Max, Q, QuerySet
+from django.utils import timezone
 
 from evalhub.teams import audit
 from runs.errors import NotRetryable
@@ -171,6 +172,9 @@ def _reopen(run: Run, trials: Sequence[Trial]) -> None:
     else:
         values |= {"target_version": None, "tool_version": run.launch.request.get("tool_version", "")}
         run.judge_versions.clear()
+    if run.started and run.finished:
+        # Durations and the time left exclude the time in which the run was closed.
+        values["started"] = run.started + (timezone.now() - run.finished)
     ProviderBatch.objects.filter(run=run).delete()
     Run.objects.filter(pk=run.pk).update(
         state=RunState.QUEUED,

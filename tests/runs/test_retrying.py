@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from evalhub.teams.models import AuditEvent
 from runs.errors import NotRetryable
@@ -66,6 +69,16 @@ def test_an_earlier_attempt_is_kept(erred):
     assert (trial.state, trial.error, trial.worker, trial.started) == ("queued", "", "", None)
     erred.refresh_from_db()
     assert erred.cost_usd == 0.5
+
+
+def test_the_time_between_close_and_retry_does_not_count(erred):
+    day = timedelta(days=1)
+    ended = timezone.now() - day
+    Run.objects.filter(pk=erred.pk).update(started=ended - timedelta(seconds=30), finished=ended)
+    erred.refresh_from_db()
+    run_again(erred, Again.RETRY, by=None)
+    erred.refresh_from_db()
+    assert timedelta(seconds=29) < timezone.now() - (erred.started or timezone.now()) < timedelta(seconds=60)
 
 
 def test_a_second_retry_keeps_both_attempts(erred):
