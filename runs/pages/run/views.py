@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    QueryDict,
+    StreamingHttpResponse,
+)
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
@@ -25,7 +33,7 @@ from runs.pages.run.diagnosis import shown_findings
 from runs.pages.run.failing_calls import failing_calls
 from runs.pages.run.get_run import find_run
 from runs.pages.run.layers import layers_of
-from runs.pages.run.progress import progress_of
+from runs.pages.run.progress import counted_from, is_due, progress_of, seen
 from runs.pages.run.rerun_links import again, parts_again
 from runs.pages.run.scenarios import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.pages.run.subcommands import call_columns, subcommands, total_row
@@ -64,7 +72,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         return render(request, "run/_scenarios.html", context)
     used = subcommands(run, read)
     context |= {
-        **_progress(run),
+        **_progress(run, read),
         "layers": layers_of(run, read),
         "subcommands": used,
         "all_calls": total_row(used),
@@ -142,8 +150,13 @@ def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
 @require_safe
 @project_page()
 def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Show a run's progress; at its end stop htmx's polling and reload the page."""
+    """Show a run's progress; at its end stop htmx's polling and reload the page.
+
+    Polling gets the layers and trials too if they changed, and else the running trials alone.
+    """
     run = find_run(request, pk)
+    if run.is_open and request.htmx and "seen" in request.GET:
+        return _live(request, run)
     context = {"run": run, **_progress(run)}
     if run.is_open:
         return page_or_fragment(request, "run/progress.html", "run/_progress.html", context)
@@ -154,13 +167,37 @@ def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
     return response
 
 
-def _progress(run: Run) -> dict[str, Any]:
-    """Return a run's progress and, while it is open, the number of workers that have its target's labels."""
+def _live(request: ProjectRequest, run: Run) -> HttpResponse:
+    """Return what changed since the counts that the page shows, so that all its parts agree."""
+    progress = progress_of(run, limits=True)
+    if not is_due(run, progress, request.GET["seen"]):
+        context = {"run": run, "progress": progress, "swaps": True}
+        response = render(request, "run/_running.html", context)
+        response["HX-Reswap"] = "none"
+        return response
+    # The page's address has the opened scenario and the selected chip.
+    request.GET = QueryDict(urlsplit(request.htmx.current_url or "").query)
+    read = trials_of(run, also=(recent := recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)))
+    left_out = incomparable(run.baseline, run) if run.baseline else {}
+    rows = scenario_rows(read, recent, left_out, run.suite_version_id)
+    context = {"run": run, "facets": facets(rows), **_shown(request, rows), **_progress(run, read)}
+    return render(request, "run/_live.html", context | {"layers": layers_of(run, read)})
+
+
+def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
+    """Return a run's progress and, while it is open, the number of workers that have its target's labels.
+
+    The counts are those of `read` if given.
+    """
     labels = run.target.labels
     workers, problem = workers_online(labels) if run.is_open else (0, "")
     missing = waits_for(labels) if labels and run.is_open and not workers else ""
+    progress = progress_of(run, limits=True)
+    if read is not None and run.is_open:
+        progress = counted_from(progress, read.trials)
     return {
-        "progress": progress_of(run, limits=True),
+        "progress": progress,
+        "seen": seen(run, progress),
         "workers": workers,
         "missing_labels": missing,
         "disk_problem": problem,
