@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0035_judge_review'),
+        ('runs', '0036_judged_again'),
     ]
 
     operations = [
