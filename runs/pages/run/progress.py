@@ -40,8 +40,8 @@ def agent_limit(definition: Mapping[str, Json], seconds: float) -> float | None:
 
 MOST_RUNNING = 20
 """Most running trials listed."""
-TRIALS_A_SECOND = 100
-"""A page of 1,000 trials changes at most every 10 seconds."""
+TRIALS_A_SECOND = 200
+"""A page of 1,000 trials changes at most every 5 seconds."""
 LATE = 0.8
 """Share of its time limit after which a trial is marked."""
 
