@@ -5,6 +5,7 @@ RequestError             the request can't be executed; the message says what to
 ├── UnknownTarget        the project has no target of this name
 ├── MissingLabels        this process does not have a target's labels
 ├── Unconfirmable        an alert can't be confirmed by fresh trials
+├── NotRetryable         the run has nothing to run again, or must stay as it is
 ├── NoWorker             no worker is online to run it
 └── NotWritable          an output file can't be written
 
@@ -16,6 +17,12 @@ class RequestError(Exception):
     """A request that cannot be carried out; the message is a sentence for people."""
 
     id = "request/invalid"
+
+
+class NotRetryable(RequestError):
+    """The run has nothing to retry or resume, or it must stay as it is."""
+
+    id = "run/not-retryable"
 
 
 class NothingToRun(RequestError):

@@ -45,6 +45,7 @@ from runs.pages.reviews.views import (
 from runs.pages.run.baseline_views import baseline_set, baseline_unset
 from runs.pages.run.causes import run_separate
 from runs.pages.run.reassess import reassessment_adopt, run_again
+from runs.pages.run.retry_views import run_retry
 from runs.pages.run.views import run_cancel, run_detail, run_progress, short_run, short_trial
 from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
@@ -107,6 +108,8 @@ project_urls = [
     path("runs/<int:pk>/progress/", run_progress, name="run-progress"),
     path("runs/<int:pk>/separate/", run_separate, name="run-separate"),
     path("runs/<int:pk>/cancel/", run_cancel, name="run-cancel"),
+    path("runs/<int:pk>/retry/", run_retry, {"again": "retry"}, name="run-retry"),
+    path("runs/<int:pk>/resume/", run_retry, {"again": "resume"}, name="run-resume"),
     path("trials/<int:pk>/", trial_detail, name="trial-detail"),
     path("trials/<int:pk>/against/<int:base>/", trial_against, name="trial-against"),
     path("trials/<int:pk>/against/", trial_against_any, name="trial-against-any"),

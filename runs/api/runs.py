@@ -21,6 +21,7 @@ from runs.api.lookup import find_run
 from runs.api.schemas import LaunchedOut, LaunchOut, RunDocumentOut, RunOut, RunRowOut
 from runs.errors import RequestError
 from runs.execution.recording import cancel_run
+from runs.execution.retrying import Again, run_again
 from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
@@ -198,6 +199,23 @@ def cancel(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
         raise ApiError(422, f"Run {run.pk} has already finished.", id="run/over")
     audit.record(request.access.project, request.access.user, "run.cancel", run)
     return run_json(find_run(request, run_id))
+
+
+def _again(request: ApiRequest, run_id: int, again: Again) -> Status[dict[str, Any]]:
+    run_again(find_run(request, run_id), again, by=request.access.user)
+    return Status(202, run_json(find_run(request, run_id)))
+
+
+@router.post("/runs/{run_id}/retry", auth=Bearer("run"), response=answers(RunOut, status=202))
+def retry(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
+    """Run a closed run's trials with errors again, in the same run. Their earlier attempts are kept."""
+    return _again(request, run_id, Again.RETRY)
+
+
+@router.post("/runs/{run_id}/resume", auth=Bearer("run"), response=answers(RunOut, status=202))
+def resume(request: ApiRequest, run_id: Path[Key]) -> Status[dict[str, Any]]:
+    """Run a closed run's cancelled trials, in the same run."""
+    return _again(request, run_id, Again.RESUME)
 
 
 @router.get("/launches", auth=Bearer(), response=answers(PageOut[LaunchOut]), tags=["launches"])

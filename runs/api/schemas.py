@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from ninja import Schema
@@ -175,6 +176,21 @@ class GradedOut(ScoresOut):
     answer: str
 
 
+class AttemptOut(Schema):
+    """How a trial ended before it was retried or resumed."""
+
+    number: int
+    state: str
+    error: str
+    error_kind: str
+    worker: str
+    seconds: float | None
+    exit_code: int | None
+    cost_usd: float | None
+    started: datetime | None
+    finished: datetime | None
+
+
 class TrialOut(GradedOut):
     """One execution of a scenario, with the scores of every layer."""
 
@@ -182,6 +198,8 @@ class TrialOut(GradedOut):
     index: int
     state: str
     artifacts: list[str]
+    attempts: list[AttemptOut] = []
+    """Earlier attempts; only in the answer for one trial."""
 
 
 class TrialRowOut(Schema):

@@ -16,7 +16,7 @@ from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evaluators.model import Transcript
 from evaluators.redaction import redact_json
 from runs.api.lookup import find_run, find_trial
-from runs.api.schemas import ScoresOut, TrialOut, TrialRowOut, UsageOut
+from runs.api.schemas import AttemptOut, ScoresOut, TrialOut, TrialRowOut, UsageOut
 from runs.models import Artifact, CommandRecord, TranscriptRecord, Trial
 from runs.models.trial import json_of
 from runs.reports.document import scores_json, trial_facts, trial_json
@@ -107,7 +107,8 @@ def get_trial(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
     """Get one trial with the scores of every layer."""
     trial = find_trial(request, trial_id)
     names = trial.artifacts.values_list("name", flat=True)
-    return trial_json(trial, trial.judgings.all(), names)
+    attempts = redact_json(list(trial.attempts.values(*AttemptOut.model_fields)))
+    return {**trial_json(trial, trial.judgings.all(), names), "attempts": attempts}
 
 
 @router.get("/trials/{trial_id}/scores", auth=Bearer(), response=answers(ScoresOut))

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from django.conf import settings
 from django.db import Error
-from django.db.models import Case, Value, When
+from django.db.models import Case, F, Q, Value, When
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from evalhub.web.numbers import counted
@@ -42,6 +43,8 @@ from scenarios.spec import ScenarioSpec
 logger = logging.getLogger(__name__)
 
 TOOL_CHECK_SECONDS = 30.0
+_MAY_CHANGE = ("evalhub", "names", "sandbox", "staleness")
+"""Parts of the fingerprint that may differ between a run and its retry."""
 TRIES_ON_FULL_DISK = claims.MOST_PUT_BACK + 1
 
 
@@ -62,6 +65,7 @@ def prepare_run(run_id: int) -> bool:
         try:
             context = _with_captures(run_id, load_run(run_id))
             tool_version, provider_version = _check(context, warnings)
+            _check_unchanged(context, tool_version, provider_version)
             batches.submit(context, token, warnings)
         except (NotReady, ProviderError, RequestError) as error:
             if full := disk_full(error):
@@ -132,6 +136,20 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     return given or reported, availability.version
 
 
+def _check_unchanged(context: RunContext, tool_version: str, provider_version: str) -> None:
+    """Raise `NotReady` if a retried run would mix results of two configurations."""
+    run = context.run
+    if not (run.passed or run.failed):
+        return
+    new = fingerprint(context, tool_version, provider_version)
+    if changed := sorted(
+        name for name in new if name not in _MAY_CHANGE and new[name] != run.fingerprint.get(name)
+    ):
+        raise NotReady(
+            f"{', '.join(changed).replace('_', ' ')} changed since the run's other trials. Start a new run instead."
+        )
+
+
 def _check_registry(context: RunContext) -> None:
     """Raise `NotReady` if cases expect tool calls of a model but no tools can be offered."""
     if context.target.kind not in MODELS or (context.registry and context.registry.tools):
@@ -198,17 +216,18 @@ def _start(
     with write_transaction():
         # A budget may have been spent by other runs of the launch meanwhile.
         kept = Run.objects.values_list("warnings", flat=True).get(pk=run_id)
+        shown = list(dict.fromkeys([*kept, *warnings, *stale, *context.warnings]))
+        # A retried run that is cancelled meanwhile has results to close with.
+        halts = When(Q(cancel_requested=True, started=None), then=Value(RunState.CANCELLED))
         changed = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
-            state=Case(
-                When(cancel_requested=True, then=Value(RunState.CANCELLED)), default=Value(RunState.RUNNING)
-            ),
+            state=Case(halts, default=Value(RunState.RUNNING)),
             tool_version=tool_version,
             fingerprint=values,
             cache_key=cache_key(values, context.options),
             target_version=context.run.target_version or version_of(context.run.target),
-            warnings=[*kept, *warnings, *stale, *context.warnings],
+            warnings=shown,
             token="",
-            started=timezone.now(),
+            started=Coalesce(F("started"), Value(timezone.now())),
             finished=Case(When(cancel_requested=True, then=Value(timezone.now())), default=None),
         )
         if changed != 1:
@@ -219,11 +238,9 @@ def _start(
         reused = reuse_passes(Run.objects.get(pk=run_id)) if context.options.use_cache else 0
         if reused:
             warning = f"{counted(reused, 'result')} reused from earlier passes with the same inputs (cache)."
-            Run.objects.filter(pk=run_id).update(
-                warnings=[*kept, *warnings, *stale, *context.warnings, warning]
-            )
-    if reused:
-        recording.close_if_done(run_id)
+            Run.objects.filter(pk=run_id).update(warnings=[*shown, warning])
+    # All reused, or cancelled before a retry started.
+    recording.close_if_done(run_id)
     return _is_started(run_id)
 
 

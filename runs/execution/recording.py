@@ -31,6 +31,9 @@ from runs.warehouse.spending import month_spent_sentence
 START_KINDS = frozenset({"start", "configuration"})
 START_ERRORS = 3
 """Equal errors before any other result after which a run's remaining trials are cancelled."""
+NOT_STARTED = f"The first {START_ERRORS} trials could not start:"
+RETRY_FAILED = "The retry could not start:"
+"""How the reasons of trials begin that were cancelled because of errors."""
 
 
 def record(claim: Claim, result: TrialResult) -> bool:
@@ -141,7 +144,7 @@ def _count(run_id: int, result: TrialResult) -> _After:
         cost_usd=total_cost(result),
     )
     if after.open and _cannot_start(run_id, result):
-        sentence = f"The first {START_ERRORS} trials could not start: {result.error}"
+        sentence = f"{NOT_STARTED} {result.error}"
         return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
     if after.open and total_cost(result) and (sentence := _month_spent(run_id)):
         return _After(after.open - _stop(Run.objects.get(pk=run_id), sentence), is_spent=False)
@@ -220,7 +223,17 @@ def _confirm(run: Run) -> None:
 
 
 def fail_run(run_id: int, token: str, sentence: str, warnings: list[str]) -> bool:
-    """Close a run that cannot be prepared, with the reason and without running trials."""
+    """Close a run that cannot be prepared, with the reason and without running trials.
+
+    A retried run keeps its results, and the reason is a warning.
+    """
+    with write_transaction():
+        retried = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING, started__isnull=False)
+        reopened = retried.update(state=RunState.RUNNING, token="")
+        if reopened:
+            _stop(Run.objects.get(pk=run_id), f"{RETRY_FAILED} {sentence}")
+    if reopened:
+        return close_if_done(run_id)
     with write_transaction():
         won = Run.objects.filter(pk=run_id, token=token, state=RunState.PREPARING).update(
             state=RunState.FINISHED,
@@ -258,9 +271,10 @@ def cancel_run(run_id: int) -> bool:
         if updated != 1:
             return False
         cancel_queued(run_id)
-        at_once = Run.objects.filter(pk=run_id, state=RunState.QUEUED).update(
-            state=RunState.CANCELLED, finished=timezone.now()
-        )
+        queued = Run.objects.filter(pk=run_id, state=RunState.QUEUED)
+        at_once = queued.filter(started=None).update(state=RunState.CANCELLED, finished=timezone.now())
+        # A retried run has results to close with.
+        queued.update(state=RunState.RUNNING)
     if at_once:
         _confirm(Run.objects.get(pk=run_id))
     close_if_done(run_id)

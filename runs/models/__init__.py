@@ -1,5 +1,6 @@
 """The models: one for each noun of the glossary; docs/architecture.md says what writes them."""
 
+from runs.models.attempt import TrialAttempt
 from runs.models.batch import BatchAnswer, ProviderBatch
 from runs.models.check import TargetCheck
 from runs.models.comparison import Alert, Baseline, Change
@@ -61,5 +62,6 @@ __all__ = [
     "ToolHelp",
     "TranscriptRecord",
     "Trial",
+    "TrialAttempt",
     "Worker",
 ]

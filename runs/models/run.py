@@ -184,7 +184,7 @@ class Run(models.Model):
 
     @property
     def seconds(self) -> float | None:
-        """Wall-clock time from the first trial's claim to the close; None if unknown."""
+        """Wall-clock time from the first trial's claim to the close, without breaks before retries; None if unknown."""
         return seconds_between(self.started, self.finished)
 
 

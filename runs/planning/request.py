@@ -175,6 +175,7 @@ def store_launch(
         request={
             "targets": list(request.targets),
             "models": list(request.models),
+            "tool_version": request.tool_version,
             "selection": request.selection.model_dump(mode="json"),
             "options": request.options.model_dump(mode="json", exclude={"seed", "snapshot", "registry"}),
         },

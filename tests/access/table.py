@@ -59,6 +59,8 @@ PAGES: dict[str, Page] = {
     "run-progress": Page("/p/tools/runs/{run_id}/progress/", "viewer", answers=(302,)),
     "run-separate": Page("/p/tools/runs/{run_id}/separate/", "runner", "POST", answers=(302,)),
     "run-cancel": Page("/p/tools/runs/{run_id}/cancel/", "runner", "POST", answers=(302,)),
+    "run-retry": Page("/p/tools/runs/{run_id}/retry/", "runner", "POST", answers=(302,)),
+    "run-resume": Page("/p/tools/runs/{run_id}/resume/", "runner", "POST", answers=(302,)),
     "trial-detail": Page("/p/tools/trials/{trial_id}/", "viewer"),
     "trial-against": Page("/p/tools/trials/{trial_id}/against/{before_trial_id}/", "viewer"),
     "trial-against-any": Page(
@@ -181,6 +183,8 @@ OPERATIONS: dict[str, Operation] = {
     "GET /runs/{run_id}": Operation("viewer"),
     "PATCH /runs/{run_id}": Operation("runner", {"tags": ["nightly"]}),
     "POST /runs/{run_id}/cancel": Operation("runner"),
+    "POST /runs/{run_id}/retry": Operation("runner"),
+    "POST /runs/{run_id}/resume": Operation("runner"),
     "GET /runs/{run_id}/trials": Operation("viewer"),
     "GET /runs/{run_id}/suite-result": Operation("viewer"),
     "GET /runs/{run_id}/ctrf": Operation("viewer"),

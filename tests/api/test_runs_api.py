@@ -283,3 +283,23 @@ def test_tags_are_changed_unless_somebody_changed_them(api, project):
     assert "They are now: b, c." in refused.json()["detail"]
     assert api("runner").patch(f"/runs/{run.pk}", {"tags": ["x" * 51]}).status_code == 422
     assert api("viewer").patch(f"/runs/{run.pk}", {"tags": []}).status_code == 403
+
+
+def test_it_resumes_and_retries_a_run(api, suite):
+    runner = api("runner")
+    (run,) = runner.post("/runs", {"suites": ["basics"]}).json()["runs"]
+    refused = runner.post(f"/runs/{run}/retry")
+    assert (refused.status_code, refused.json()["id"]) == (422, "run/not-retryable")
+    runner.post(f"/runs/{run}/cancel")
+    answer = runner.post(f"/runs/{run}/resume")
+    assert (answer.status_code, answer.json()["state"]) == (202, "queued")
+
+
+def test_a_trial_has_its_earlier_attempts(api, suite):
+    run = make_run(suite)
+    trial = make_trial(run, outcome="error", error="No answer.", error_kind="agent")
+    runner = api("runner")
+    assert runner.get(f"/trials/{trial.pk}").json()["attempts"] == []
+    assert runner.post(f"/runs/{run.pk}/retry").status_code == 202
+    (attempt,) = runner.get(f"/trials/{trial.pk}").json()["attempts"]
+    assert (attempt["number"], attempt["error"], attempt["error_kind"]) == (1, "No answer.", "agent")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.db.models import Count, QuerySet, Window
@@ -15,6 +17,7 @@ from runs.models import Run, Trial
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.targets.entries import Entry, reference
+from runs.warehouse.digests import DigestedTrial
 from scenarios.formats.positions import Document, Positions
 
 
@@ -37,6 +40,8 @@ def agent_limit(definition: Mapping[str, Json], seconds: float) -> float | None:
 
 MOST_RUNNING = 20
 """Most running trials listed."""
+TRIALS_A_SECOND = 200
+"""A page of 1,000 trials changes at most every 5 seconds."""
 LATE = 0.8
 """Share of its time limit after which a trial is marked."""
 
@@ -135,6 +140,34 @@ def progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
         cost_usd=run.cost_usd,
         now=list(now),
     )
+
+
+def counted_from(progress: Progress, trials: Sequence[DigestedTrial]) -> Progress:
+    """Return the progress with the counts of these trials, so that a page's counts and dots agree."""
+    n = Counter(trial.state for trial in trials)
+    return replace(
+        progress,
+        passed=n["pass"],
+        failed=n["fail"],
+        errors=n["error"],
+        cancelled=n["cancelled"],
+        running=n["running"],
+        waiting=n["queued"],
+    )
+
+
+def seen(run: Run, progress: Progress) -> str:
+    """Return what a page shows of a run, to ask for changes: the time, the state and the counts."""
+    counts = (progress.passed, progress.failed, progress.errors, progress.cancelled, progress.running)
+    return f"{int(time.time())}-{run.state}-{run.cancel_requested:d}-{'-'.join(map(str, counts))}"
+
+
+def is_due(run: Run, progress: Progress, shown: str) -> bool:
+    """Return whether a page that shows this is out of date; pages of large runs change less often."""
+    at, _, state = shown.partition("-")
+    if state == seen(run, progress).partition("-")[2]:
+        return False
+    return not at.isdigit() or time.time() - int(at[:12]) >= run.trials / TRIALS_A_SECOND
 
 
 def _limits(run: Run, of_scenarios: set[float | None]) -> dict[float | None, float | None]:

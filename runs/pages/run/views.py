@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    QueryDict,
+    StreamingHttpResponse,
+)
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
@@ -15,6 +23,7 @@ from evalhub.web.csv_export import chosen_table, wants_csv
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from runs.execution.recording import cancel_run
+from runs.execution.retrying import offers
 from runs.labels import waits_for
 from runs.models import Alert, Run, Trial
 from runs.models.run import Trigger
@@ -24,7 +33,7 @@ from runs.pages.run.diagnosis import shown_findings
 from runs.pages.run.failing_calls import failing_calls
 from runs.pages.run.get_run import find_run
 from runs.pages.run.layers import layers_of
-from runs.pages.run.progress import progress_of
+from runs.pages.run.progress import counted_from, is_due, progress_of, seen
 from runs.pages.run.rerun_links import again, parts_again
 from runs.pages.run.scenarios import ScenarioRow, chosen, columns_of, facets, part_of, scenario_rows
 from runs.pages.run.sessions import weakest_sessions
@@ -64,7 +73,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         return render(request, "run/_scenarios.html", context)
     used = subcommands(run, read)
     context |= {
-        **_progress(run),
+        **_progress(run, read),
         "layers": layers_of(run, read),
         "sessions": weakest_sessions(read.digest) if run.suite.has_sessions else (),
         "subcommands": used,
@@ -122,7 +131,7 @@ def _verdict(run: Run) -> ShownVerdict | None:
 def _again(run: Run, rows: list[ScenarioRow]) -> dict[str, Any]:
     """Return the rerun links; for parts of a run once it is finished."""
     outcomes = {} if run.is_open else {row.key: row.marks for row in rows if row.went_wrong}
-    return {"again": again(run), "partly": list(parts_again(run, outcomes))}
+    return {"again": again(run), "offers": offers(run), "partly": list(parts_again(run, outcomes))}
 
 
 def _failing(request: HttpRequest, run: Run) -> dict[str, Any]:
@@ -143,8 +152,13 @@ def _shown(request: HttpRequest, rows: list[ScenarioRow]) -> dict[str, Any]:
 @require_safe
 @project_page()
 def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Show a run's progress; at its end stop htmx's polling and reload the page."""
+    """Show a run's progress; at its end stop htmx's polling and reload the page.
+
+    Polling gets the layers and trials too if they changed, and else the running trials alone.
+    """
     run = find_run(request, pk)
+    if run.is_open and request.htmx and "seen" in request.GET:
+        return _live(request, run)
     context = {"run": run, **_progress(run)}
     if run.is_open:
         return page_or_fragment(request, "run/progress.html", "run/_progress.html", context)
@@ -155,13 +169,37 @@ def run_progress(request: ProjectRequest, pk: int) -> HttpResponse:
     return response
 
 
-def _progress(run: Run) -> dict[str, Any]:
-    """Return a run's progress and, while it is open, the number of workers that have its target's labels."""
+def _live(request: ProjectRequest, run: Run) -> HttpResponse:
+    """Return what changed since the counts that the page shows, so that all its parts agree."""
+    progress = progress_of(run, limits=True)
+    if not is_due(run, progress, request.GET["seen"]):
+        context = {"run": run, "progress": progress, "swaps": True}
+        response = render(request, "run/_running.html", context)
+        response["HX-Reswap"] = "none"
+        return response
+    # The page's address has the opened scenario and the selected chip.
+    request.GET = QueryDict(urlsplit(request.htmx.current_url or "").query)
+    read = trials_of(run, also=(recent := recent_runs(run.suite_id, target=run.target_id, up_to=run.pk)))
+    left_out = incomparable(run.baseline, run) if run.baseline else {}
+    rows = scenario_rows(read, recent, left_out, run.suite_version_id)
+    context = {"run": run, "facets": facets(rows), **_shown(request, rows), **_progress(run, read)}
+    return render(request, "run/_live.html", context | {"layers": layers_of(run, read)})
+
+
+def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
+    """Return a run's progress and, while it is open, the number of workers that have its target's labels.
+
+    The counts are those of `read` if given.
+    """
     labels = run.target.labels
     workers, problem = workers_online(labels) if run.is_open else (0, "")
     missing = waits_for(labels) if labels and run.is_open and not workers else ""
+    progress = progress_of(run, limits=True)
+    if read is not None and run.is_open:
+        progress = counted_from(progress, read.trials)
     return {
-        "progress": progress_of(run, limits=True),
+        "progress": progress,
+        "seen": seen(run, progress),
         "workers": workers,
         "missing_labels": missing,
         "disk_problem": problem,

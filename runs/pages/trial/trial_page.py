@@ -12,7 +12,16 @@ from django.db.models import Exists, OuterRef, Subquery
 from evalhub.teams.models import Project
 from evalhub.web.paging import LARGEST_KEY
 from evaluators.model import Transcript
-from runs.models import Artifact, CommandRecord, JudgingRecord, Overrule, Review, TranscriptRecord, Trial
+from runs.models import (
+    Artifact,
+    CommandRecord,
+    JudgingRecord,
+    Overrule,
+    Review,
+    TranscriptRecord,
+    Trial,
+    TrialAttempt,
+)
 from runs.pages.trial.steps import Step
 from runs.pages.trial.timeline import Timeline, timeline
 from runs.pages.trial.typical_values import Median, TypicalValues, typical_values
@@ -61,6 +70,8 @@ class TrialPage:
     transcript: Transcript | None
     strip: Strip
     typical: TypicalValues
+    attempts: list[TrialAttempt] = field(default_factory=list)
+    """Earlier attempts, newest first; none if it was never retried."""
     baseline: Sibling | None = None
     """The baseline's trial to compare with."""
     reviews: dict[tuple[int, str, int], list[Review]] = field(default_factory=dict)
@@ -248,7 +259,8 @@ def trials_by_key(project: Project, pks: Collection[int], **also: Subquery) -> d
     keys = [pk for pk in pks if pk <= LARGEST_KEY]
     overruled = Exists(Overrule.objects.filter(trial=OuterRef("pk")))
     trials = Trial.objects.select_related(*RELATED).filter(pk__in=keys, run__project=project)
-    trials = trials.annotate(is_overruled=overruled, **also)
+    retried = Exists(TrialAttempt.objects.filter(trial=OuterRef("pk")))
+    trials = trials.annotate(is_overruled=overruled, was_retried=retried, **also)
     for trial in trials:
         # Both are the same project: avoid loading it twice more.
         trial.run.project = trial.run.suite.project = project
@@ -277,6 +289,7 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         transcript=transcript,
         strip=strip,
         typical=typical_values(trial),
+        attempts=list(trial.attempts.order_by("-number")) if vars(trial)["was_retried"] else [],
         baseline=baseline,
         reviews=reviews_of(reviewed) if reviewed else {},
         overrules=_overrules(trial),

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run, Target, Trial, Worker
-from runs.pages.run.progress import progress_of
+from runs.pages.run.progress import is_due, progress_of, seen
 from tests.builders import make_project, make_run, make_trial
 from tests.web.html import parse
 from tests.web.runs.pages import address, page
@@ -28,7 +28,8 @@ def test_a_running_run_asks_for_its_progress_every_two_seconds(signed_in, runnin
     text = page(signed_in(), running)
     assert "1 of 3 trials finished" in text
     progress = text.region("Progress")
-    assert (progress["hx-get"], progress["hx-trigger"]) == (address(running, "progress/"), "every 2s")
+    assert progress["hx-get"].startswith(address(running, "progress/?seen="))
+    assert progress["hx-trigger"] == "every 2s"
     assert "Cancel run" in text
 
 
@@ -235,3 +236,62 @@ def test_cancelling_takes_a_post(signed_in, running):
 def test_runs_of_another_project_cannot_be_cancelled(signed_in, running):
     other = signed_in(of=make_project("other"))
     assert other.post(f"/p/other/runs/{running.pk}/cancel/").status_code == 404
+
+
+def test_errors_are_retried_from_the_page(signed_in, version):
+    run = make_run(version)
+    make_trial(run, "create")
+    trial = make_trial(run, "export", outcome="error", error="No answer.", started=timezone.now())
+    client = signed_in("runner")
+    assert "Retry errors, 1 trial" in page(client, run)
+    shown = parse(client.post(address(run, "retry/"), follow=True))
+    assert "1 trial queued. Earlier attempts are kept." in shown
+    run.refresh_from_db()
+    assert (run.state, run.open, run.errors) == ("queued", 1, 0)
+    attempt = parse(client.get(f"/p/{run.project.slug}/trials/{trial.pk}/")).region("Earlier attempts")
+    assert "No answer." in attempt
+    assert "is in progress." in parse(client.post(address(run, "retry/"), follow=True))
+
+
+def test_viewers_see_no_retry(signed_in, version):
+    run = make_run(version)
+    make_trial(run, outcome="error")
+    assert "Retry errors" not in page(signed_in("viewer"), run)
+
+
+def test_a_cancelled_run_is_resumed_from_the_page(signed_in, running):
+    client = signed_in("runner")
+    Trial.objects.filter(run=running, state="running").update(state="finished", outcome="pass")
+    Run.objects.filter(pk=running.pk).update(open=1, passed=2)
+    client.post(address(running, "cancel/"))
+    assert "Resume 1 cancelled trial" in page(client, running)
+    client.post(address(running, "resume/"))
+    running.refresh_from_db()
+    assert (running.state, running.open, running.cancelled) == ("queued", 1, 0)
+
+
+def test_polling_brings_counts_layers_and_dots_together(signed_in, running):
+    client = signed_in()
+    link = page(client, running).region("Progress")["hx-get"]
+    headers = {"HX-Request": "true"}
+    same = client.get(link, headers=headers)
+    assert same.headers["HX-Reswap"] == "none"
+    assert "trials finished" not in parse(same)
+    make_trial(running, "create", outcome="fail")
+    changed = client.get(link, headers=headers)
+    assert "HX-Reswap" not in changed.headers
+    shown = parse(changed)
+    assert "2 of 4 trials finished" in shown
+    assert changed.content.decode().count("2 of 4 trials finished") == 2
+    assert "4 trials" in shown
+
+
+def test_pages_of_large_runs_change_less_often(running):
+    before = seen(running, progress_of(running))
+    Run.objects.filter(pk=running.pk).update(trials=1000, passed=2)
+    running.refresh_from_db()
+    assert not is_due(running, progress_of(running), before)
+    assert is_due(
+        running, progress_of(running), f"{int(before.split('-')[0]) - 10}-{before.partition('-')[2]}"
+    )
+    assert is_due(running, progress_of(running), "nonsense")
