@@ -5,7 +5,8 @@ from __future__ import annotations
 from runs.models import Run, Trial
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_run, make_trial
-from tests.trial_parts import make_command, make_transcript, shell
+from tests.shell_events import shell
+from tests.trial_parts import make_command, make_transcript
 
 GOOD = (("todo list --json", "list"), ("todo deploy --env test", "deploy"))
 BAD = (("todo list --json", "list"), ("todo deploy --target test", "deploy"), ("todo help deploy", "help"))

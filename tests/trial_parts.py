@@ -27,12 +27,6 @@ def make_judging(trial: Trial, **changes: Any) -> JudgingRecord:
     )
 
 
-def shell(command: str, output: str = "", exit_code: int = 0, number: int = 0) -> list[Event]:
-    """Return a command's call and result."""
-    call = Event("tool_call", id=f"c{number}", name="bash", command=command)
-    return [call, Event("tool_result", id=f"c{number}", output=output, exit_code=exit_code, seconds=0.2)]
-
-
 def make_transcript(trial: Trial, events: Sequence[Event], text: str = "") -> TranscriptRecord:
     transcript = Transcript(events=tuple(events), source="events", text=text)
     data = TranscriptRecord.pack(transcript)

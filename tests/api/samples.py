@@ -28,7 +28,8 @@ from runs.models import (
 from runs.warehouse import artifacts
 from scenarios.models import Rubric
 from tests.builders import close, make_guidance, make_member, make_run, make_suite, make_trial
-from tests.trial_parts import make_command, make_judging, make_transcript, make_workspace, shell
+from tests.shell_events import shell
+from tests.trial_parts import make_command, make_judging, make_transcript, make_workspace
 
 
 def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:

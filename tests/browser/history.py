@@ -40,7 +40,8 @@ from tests.builders import (
     scores_of,
     used,
 )
-from tests.trial_parts import make_command, make_judging, make_transcript, make_workspace, shell
+from tests.shell_events import shell
+from tests.trial_parts import make_command, make_judging, make_transcript, make_workspace
 
 KEYS = (
     "create-task",

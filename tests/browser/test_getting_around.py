@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.builders import close, make_run, make_suite, make_trial, used
-from tests.trial_parts import make_command, make_judging, make_transcript, shell
+from tests.shell_events import shell
+from tests.trial_parts import make_command, make_judging, make_transcript
 
 
 def test_keys_lead_to_the_search_and_the_next_trial(as_admin: Page, live_server: Any, project: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.exposure import Document, estimated_tokens, opened_paths, quotes
 from evaluators.model import Event, Transcript
-from tests.trial_parts import shell
+from tests.shell_events import shell
 
 GUIDE = Document(
     "AGENTS.md",

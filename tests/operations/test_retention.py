@@ -19,7 +19,8 @@ from runs.models import Artifact, Baseline, Run, TranscriptRecord, Trial
 from runs.warehouse.artifacts import keep
 from tests.builders import make_project, make_run, make_suite, make_trial
 from tests.kept_files import path_of
-from tests.trial_parts import make_command, make_transcript, shell
+from tests.shell_events import shell
+from tests.trial_parts import make_command, make_transcript
 
 pytestmark = pytest.mark.django_db
 

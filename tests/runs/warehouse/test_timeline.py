@@ -8,7 +8,7 @@ from evaluators.model import Event, Transcript
 from runs.models import CommandRecord
 from runs.pages.trial.steps import text_of
 from runs.pages.trial.timeline import timeline
-from tests.trial_parts import shell
+from tests.shell_events import shell
 
 
 def command(n, **changes):

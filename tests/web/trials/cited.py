@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.builders import make_trial
-from tests.trial_parts import make_command, make_transcript, shell
+from tests.shell_events import shell
+from tests.trial_parts import make_command, make_transcript
 
 LINK = "command {0}"
 """What a screen reader calls the link to a command."""

@@ -6,7 +6,8 @@ import pytest
 
 from runs.pages.trial.citations import MOST_IN_PROSE, MOST_QUOTED
 from tests.builders import make_trial
-from tests.trial_parts import make_command, make_judging, make_transcript, shell
+from tests.shell_events import shell
+from tests.trial_parts import make_command, make_judging, make_transcript
 from tests.web.trials.cited import LINK, cited, gate, with_commands
 from tests.web.trials.pages import HOSTILE, page
 

@@ -8,7 +8,8 @@ from evaluators.model import Event
 from runs.models import Artifact
 from runs.warehouse.artifacts import keep
 from tests.builders import make_project, make_trial
-from tests.trial_parts import make_transcript, shell
+from tests.shell_events import shell
+from tests.trial_parts import make_transcript
 from tests.web.trials.pages import address, page
 
 
