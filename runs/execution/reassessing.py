@@ -134,7 +134,8 @@ def request_reassessment(
         max_usd=max_usd,
         by=known,
     )
-    audit.record(run.project, known, f"run.{kind}-again", f"run {run.pk}")
+    judges = kind == Reassessment.Kind.JUDGE
+    audit.record(run.project, known, "run.judge-again" if judges else "run.grade-again", f"run {run.pk}")
     if wakes:
         wakeups.reassess(made.pk)
     return made

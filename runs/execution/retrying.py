@@ -95,7 +95,8 @@ def run_again(run: Run, again: Again, *, by: User | None, wake: bool = True) -> 
         _keep_attempts(trials)
         _requeue([trial.pk for trial in trials])
         _reopen(run, trials)
-        audit.record(run.project, by, f"run.{again}", run, trials=len(trials))
+        retries = again == Again.RETRY
+        audit.record(run.project, by, "run.retry" if retries else "run.resume", run, trials=len(trials))
         if wake:
             wakeups.after_commit_prepare([run.pk])
     return len(trials)

@@ -36,7 +36,14 @@ def adopt(made: Reassessment, *, by: User | None) -> int:
         made.adopted, made.adopted_by = timezone.now(), by
         made.save(update_fields=["adopted", "adopted_by"])
         recompute(run, [row.trial_id for row in rows])
-        audit.record(run.project, by, f"run.{made.kind}-adopt", f"run {run.pk}", trials=len(rows))
+        judges = made.kind == Reassessment.Kind.JUDGE
+        audit.record(
+            run.project,
+            by,
+            "run.judge-adopt" if judges else "run.grade-adopt",
+            f"run {run.pk}",
+            trials=len(rows),
+        )
     return len(rows)
 
 

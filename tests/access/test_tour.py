@@ -16,6 +16,7 @@ NO_PAGE_OF_ITS_OWN = {
     "metrics": "is for programs",
     "channel-detail": "needs a channel, and the examples have none",
     "run-download": "is a file",
+    "trial-draft": "is for copying its text",
     "trial-transcript": "is a file",
     "trial-artifact": "is a file",
     "trial-file": "is a file",

@@ -71,10 +71,10 @@ def test_comparison_chips_swap_scenarios_and_the_address(
     for run, outcome in zip(runs, ("pass", "fail"), strict=True):
         make_trial(run, "create", outcome="pass")
         make_trial(run, "export", outcome=outcome)
-    as_admin.goto(f"{live_server.url}/p/tools/compare/?runs={runs[0].pk},{runs[1].pk}")
+    as_admin.goto(f"{live_server.url}/p/tools/compare/?runs={runs[0].pk},{runs[1].pk}&show=all")
     rows = as_admin.locator("#scenarios tbody th")
     expect(rows).to_have_text(["export", "create"])
-    chip = as_admin.locator("#scenarios .chip", has_text="Worse")
+    chip = as_admin.locator("#scenarios .chip", has_text="Regressed")
     chip.focus()
     chip.press("Enter")
     expect(rows).to_have_text(["export"])
@@ -124,7 +124,7 @@ def test_the_menu_of_a_head_stays_on_the_page(
     for path in (f"runs/{run.pk}/", f"trials/{trial.pk}/"):
         as_admin.goto(f"{live_server.url}/p/tools/{path}")
         as_admin.locator("summary", has_text="More").click()
-        box = as_admin.locator(".head .menu > ul").bounding_box()
+        box = as_admin.locator(".head .menu[open] > ul").bounding_box()
         assert box
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width

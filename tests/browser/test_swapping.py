@@ -123,7 +123,7 @@ def test_triage_swaps_the_card_and_the_count_in_the_navigation(
     expect(as_admin.locator("#untriaged .count")).to_be_visible()
     as_admin.get_by_label("Note").fill("Wrong flag in the guidance.")
     as_admin.get_by_role("button", name="Acknowledge").click()
-    expect(as_admin.locator("article .badge")).to_have_text("acknowledged")
+    expect(as_admin.locator("article .badge").first).to_have_text("acknowledged")
     expect(as_admin.locator("article").get_by_text("✓ Saved.")).to_be_visible()
     expect(as_admin.locator("#untriaged .count")).to_have_count(0)
     assert complaints == []
@@ -140,7 +140,7 @@ def test_regressions_are_narrowed_while_one_types(
     expect(as_admin.get_by_role("heading", name="No matches")).to_be_visible()
     expect(untriaged.locator(".count")).to_have_count(0)
     expect(text).to_be_focused()
-    assert as_admin.url.endswith("?state=untriaged&q=nowhere&assignee=")
+    assert "?state=untriaged&q=nowhere&" in as_admin.url
     as_admin.get_by_role("link", name="Remove text").click()
     expect(as_admin.locator("article")).to_be_visible()
     expect(untriaged.locator(".count")).to_be_visible()

@@ -40,6 +40,7 @@ ALLOWED = {
     "execution/captures.py": "reads a module of evalhub",
     "sources/reading.py": "reads what the command line names",
     "warehouse/artifacts.py": "the data directory, by hash",
+    "warehouse/session_files.py": "reads what the command line names, without following links out of it",
     "warehouse/store_identity.py": "the store's own id",
     "warehouse/backup.py": "the data directory",
     "warehouse/kept_workspace.py": "an archive in the data directory",
