@@ -56,10 +56,13 @@ def test_texts_of_too_many_lines_are_not_compared():
     ids=["one line over and over", "two lines by turns", "rounds backwards"],
 )
 def test_texts_that_repeat_themselves_take_no_longer(before, after):
-    began = time.process_time()
-    assert text_difference(before, after) is not None
-    # Half a second and more without a limit; a few milliseconds with it.
-    assert time.process_time() - began < 0.2
+    taken = []
+    for _ in range(3):
+        began = time.process_time()
+        assert text_difference(before, after) is not None
+        taken.append(time.process_time() - began)
+    # The quickest of three: the others may pay for a garbage collection.
+    assert min(taken) < 0.2
 
 
 @pytest.mark.parametrize(("text", "lines"), [("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\n\n", ["a", ""])])
