@@ -36,8 +36,8 @@ def called(name: str, **given: Any) -> Transcript:
         (ran("cat /tmp/x/AGENTS.md"), True),
         (ran("bash -lc 'cat AGENTS.md'"), True),
         (ran("cat OLD-AGENTS.md", "echo AGENTS.md", "git add AGENTS.md"), False),
-        (called("Read", file_path="/work/AGENTS.md"), True),
-        (called("Write", file_path="/work/AGENTS.md"), False),
+        (called("Read", file_path="/repo/AGENTS.md"), True),
+        (called("Write", file_path="/repo/AGENTS.md"), False),
         (Transcript(), False),
     ],
 )
