@@ -17,7 +17,7 @@ MOST_VALUES = 50
 class AddressFilters:
     """A list's filters by query parameter; an empty text or tuple is no filter.
 
-    A field that is a tuple takes several values, of which any may match.
+    A field that is a tuple takes several values; any of them may match.
     """
 
     @classmethod

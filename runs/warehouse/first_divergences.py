@@ -41,7 +41,7 @@ class FirstDivergences:
 
     newly_failing: int = 0
     scenarios: dict[str, DivergingTrials] = field(default_factory=dict)
-    """By scenario key; only those of which both trials' commands are known."""
+    """By scenario key, where the commands of both trials are known."""
 
     @property
     def most_common(self) -> tuple[str, int]:

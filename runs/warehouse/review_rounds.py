@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random, SystemRandom
 from typing import Any
 
@@ -53,19 +53,8 @@ def draw(
     rows = list(judgings_of(project, version, suite).order_by("pk").values_list("pk", "passed"))
     if not rows:
         raise RequestError("No unlabelled judgings of this judge are left. Run its suites again.")
-    if is_stratified:
-        strata = [[pk for pk, passed in rows if passed], [pk for pk, passed in rows if not passed]]
-        sampled = allocate(n, *map(len, strata))
-        sizes = [sampled.passing, sampled.failing]
-    else:
-        strata, sizes = [[pk for pk, _ in rows]], [min(n, len(rows))]
-    drawn = {
-        pk: len(stratum) / size
-        for stratum, size in zip(strata, sizes, strict=True)
-        if size
-        for pk in chance.sample(stratum, size)
-    }
-    order = list(drawn)
+    weights = _sample(rows, n, is_stratified, chance)
+    order = list(weights)
     chance.shuffle(order)
     with transaction.atomic():
         made = ReviewRound.objects.create(
@@ -76,14 +65,13 @@ def draw(
             is_stratified=is_stratified,
             by=by,
         )
-        related = ("trial__scenario_version",)
-        judgings = JudgingRecord.objects.select_related(*related).in_bulk(order)
+        judgings = JudgingRecord.objects.select_related("trial__scenario_version").in_bulk(order)
         RoundItem.objects.bulk_create(
             RoundItem(
                 round=made,
                 judging_id=pk,
                 position=position,
-                weight=drawn[pk],
+                weight=weights[pk],
                 judge_passed=bool(judgings[pk].passed),
                 judge_criteria=_criteria(judgings[pk]),
             )
@@ -93,6 +81,24 @@ def draw(
             project, by, "review.round", f"round {made.pk}", judgings=len(order), model=version.model
         )
     return made
+
+
+def _sample(
+    rows: Sequence[tuple[int, bool | None]], n: int, is_stratified: bool, chance: Random
+) -> dict[int, float]:
+    """Return the weights of the drawn judgings by key: the inverse of the probability to be drawn."""
+    if is_stratified:
+        strata = [[pk for pk, passed in rows if passed], [pk for pk, passed in rows if not passed]]
+        sampled = allocate(n, *map(len, strata))
+        sizes = [sampled.passing, sampled.failing]
+    else:
+        strata, sizes = [[pk for pk, _ in rows]], [min(n, len(rows))]
+    return {
+        pk: len(stratum) / size
+        for stratum, size in zip(strata, sizes, strict=True)
+        if size
+        for pk in chance.sample(stratum, size)
+    }
 
 
 def _criteria(judging: JudgingRecord) -> dict[str, bool]:

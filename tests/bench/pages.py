@@ -180,14 +180,22 @@ def _measured(data: Path, env: dict[str, str]) -> tuple[dict[str, list[float]], 
         return times, memory, [resident_mb(pid) for pid in processes]
 
 
-def pages() -> Iterator[Figure]:
-    """Every page on SQLite and, where it is installed, on PostgreSQL."""
-    yield from _on("SQLite", lambda name: "")
+def on_databases(measured: Callable[[str, Callable[[str], str]], Iterator[Figure]]) -> Iterator[Figure]:
+    """Yield figures on SQLite and, where it is installed, on PostgreSQL.
+
+    `measured` takes the vendor's name, and a function that returns the URL of a new database of a name.
+    """
+    yield from measured("SQLite", lambda name: "")
     try:
         with postgres() as url:
-            yield from _on("PostgreSQL", lambda name: new_database(url, name))
+            yield from measured("PostgreSQL", lambda name: new_database(url, name))
     except NotHere as error:
         print(error)
+
+
+def pages() -> Iterator[Figure]:
+    """Every page on SQLite and, where it is installed, on PostgreSQL."""
+    yield from on_databases(_on)
 
 
 def _on(vendor: str, database: Callable[[str], str]) -> Iterator[Figure]:

@@ -11,8 +11,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from tests.bench.figures import MANAGE, Figure, run
-from tests.bench.pages import history, served, signed_in
-from tests.services.servers import NotHere, new_database, postgres
+from tests.bench.pages import history, on_databases, served, signed_in
 
 COPIES = 99
 REQUESTS = 30
@@ -56,12 +55,7 @@ with connection.cursor() as cursor:
 
 def search() -> Iterator[Figure]:
     """The search on SQLite and, where it is installed, on PostgreSQL."""
-    yield from _on("SQLite", lambda name: "")
-    try:
-        with postgres() as url:
-            yield from _on("PostgreSQL", lambda name: new_database(url, name))
-    except NotHere as error:
-        print(error)
+    yield from on_databases(_on)
 
 
 def _on(vendor: str, database: Callable[[str], str]) -> Iterator[Figure]:

@@ -15,7 +15,7 @@ GUIDANCE = "/p/tools/guidance"
 
 @pytest.fixture
 def pair(project: Any) -> Any:
-    """Return two versions that ran together, of which B quotes its new line."""
+    """Return two versions that ran together; the agent quotes the new line of the second."""
     make_target(project)
     version = make_suite(project, ("create", "export"), name="Basics")
     launch, found = Launch.objects.create(project=project, trigger="web"), []

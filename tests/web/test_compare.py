@@ -18,23 +18,15 @@ from tests.builders import (
     make_version,
     score,
 )
+from tests.web.compared_runs import KEYS, ran
 from tests.web.html import parse
 
 ADDRESS = "/p/tools/compare/"
-KEYS = ("create", "export", "list")
 
 
 @pytest.fixture
 def version(project):
     return make_suite(project, KEYS, name="Basics")
-
-
-def ran(version, *failing, keys=KEYS, trials=1, **changes):
-    run = make_run(version, **changes)
-    for key in keys:
-        for index in range(trials):
-            make_trial(run, key, outcome="fail" if key in failing else "pass", index=index)
-    return close(run)
 
 
 def compared(client, base, new):

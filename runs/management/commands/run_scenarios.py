@@ -199,7 +199,7 @@ def _exit_code(runs: list[Run], digests: list[dict[str, Any]], options: dict[str
     if options["fail_on_regression"] and any(regressed):
         return REGRESSED
     if options["fail_on_release_rule"]:
-        # The rule decides instead of single trials, some of which it lets fail.
+        # The rule decides, not single trials: it lets some of them fail.
         rules = [digest["run"]["release_rule"] for digest in digests]
         return PASSED if all(rule and rule["state"] == MET for rule in rules) else FAILED
     return run_here.exit_code(runs)

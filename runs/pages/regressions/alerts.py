@@ -29,7 +29,7 @@ MOST_TRIALS = 5
 MOST_COUNTED = 100
 """Largest number of alerts shown in the navigation."""
 MOST_TRIAGED = 200
-"""Triaged alerts of which the median time is taken, the newest."""
+"""The median time to triage is computed from the newest alerts, so many at most."""
 
 
 @dataclass(frozen=True)

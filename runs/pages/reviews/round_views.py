@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -108,10 +108,7 @@ def _members(request: ProjectRequest) -> list[str]:
 
 def _find_item(request: ProjectRequest, pk: int) -> RoundItem:
     rows = RoundItem.objects.filter(round__project=request.access.project).select_related("round__project")
-    item = rows.filter(pk=pk).first()
-    if item is None:
-        raise Http404
-    return item
+    return get_object_or_404(rows, pk=pk)
 
 
 @require_POST

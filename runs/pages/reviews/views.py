@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
@@ -113,10 +113,7 @@ def _refused(request: ProjectRequest, sentence: str, fallback: str) -> HttpRespo
 
 def _find_trial(request: ProjectRequest, pk: int) -> Trial:
     trials = Trial.objects.filter(run__project=request.access.project).select_related("run__project")
-    trial = trials.filter(pk=pk).first()
-    if trial is None:
-        raise Http404
-    return trial
+    return get_object_or_404(trials, pk=pk)
 
 
 @require_POST

@@ -127,7 +127,7 @@ def progress_of(run: Run, *, limits: bool = False) -> Progress:
 
 
 def progress(run: Run, running: int, now: Sequence[AtWork] = ()) -> Progress:
-    """Return a run's counters with `running` trials at work, of which `now` are listed."""
+    """Return a run's counters; `running` trials are at work, and `now` of them are listed."""
     return Progress(
         trials=run.trials,
         passed=run.passed,

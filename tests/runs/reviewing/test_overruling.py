@@ -14,7 +14,6 @@ from tests.builders import (
     close,
     make_compared,
     make_member,
-    make_project,
     make_run,
     make_suite,
     make_trial,
@@ -23,16 +22,6 @@ from tests.builders import (
 
 pytestmark = pytest.mark.django_db
 FAILED_BY_JUDGE = [score("gates", "file_exists", 1.0, True), score("judge", "judge", 0.4, False)]
-
-
-@pytest.fixture
-def project() -> Any:
-    return make_project()
-
-
-@pytest.fixture
-def ada(project: Any) -> Any:
-    return make_member(project, "runner", "ada")
 
 
 @pytest.fixture

@@ -19,20 +19,10 @@ from runs.warehouse.calibrations import (
 )
 from runs.warehouse.review_rounds import assign, decide, draw, next_item, rounds_of
 from runs.warehouse.reviewing import resolve, review
-from tests.builders import close, make_member, make_project, make_run, make_suite
+from tests.builders import close, make_member, make_run, make_suite
 from tests.runs.reviewing.judged import VERSION, judged_trial, judging
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def project() -> Any:
-    return make_project()
-
-
-@pytest.fixture
-def ada(project: Any) -> Any:
-    return make_member(project, "runner", "ada")
 
 
 @pytest.fixture
