@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
+from statistics import fmean
+
+from django.db.models import Q
 
 from evaluators.significance import t_interval
 from runs.models import Run, RunMeasure
@@ -12,8 +16,41 @@ from runs.warehouse.rates import Rate
 from scenarios.models import Guidance, Suite
 
 FIRST_TRY = ("interaction", "first_try_success_rate")
+COST = ("trial", "cost_usd")
 MOST_RUNS = 1_000
 MOST_COLUMNS = 8
+
+
+@dataclass
+class ScenarioMeans:
+    """A measure over the scenarios of several runs."""
+
+    highest: float
+    """The largest value that the measure can have."""
+    by_scenario: dict[int, list[float]] = field(default_factory=dict)
+    """Each run's mean."""
+
+    def add(self, scenario: int, mean: float) -> None:
+        self.by_scenario.setdefault(scenario, []).append(mean)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the scenarios' means; None if not measured."""
+        means = self._means
+        return fmean(means) if means else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Student's 95 % interval over scenarios, within the measure's range; None below two, or if all are equal."""
+        means = self._means
+        if len(set(means)) < 2:
+            return None
+        low, high = t_interval(means, 0.95)
+        return max(0.0, low), min(self.highest, high)
+
+    @property
+    def _means(self) -> list[float]:
+        return [fmean(each) for each in self.by_scenario.values()]
 
 
 @dataclass
@@ -23,37 +60,13 @@ class MatrixCell:
     runs: list[int] = field(default_factory=list)
     passed: int = 0
     judged: int = 0
-    trials: int = 0
-    costs: list[float] = field(default_factory=list)
-    first_tries: dict[int, list[float]] = field(default_factory=dict)
-    """Means by scenario."""
+    first_try: ScenarioMeans = field(default_factory=lambda: ScenarioMeans(1.0))
+    cost: ScenarioMeans = field(default_factory=lambda: ScenarioMeans(inf))
+    """US dollars a trial."""
 
     @property
     def rate(self) -> Rate:
         return Rate(self.passed, self.judged)
-
-    @property
-    def cost(self) -> float | None:
-        """US dollars a trial."""
-        return sum(self.costs) / self.trials if self.costs and self.trials else None
-
-    @property
-    def first_try(self) -> float | None:
-        """The mean of the scenarios' means; None if not measured."""
-        means = self._means
-        return sum(means) / len(means) if means else None
-
-    @property
-    def first_try_range(self) -> tuple[float, float] | None:
-        """Student's 95 % interval over scenarios, within 0 and 1; None below two."""
-        if len(self._means) < 2:
-            return None
-        low, high = t_interval(self._means, 0.95)
-        return max(0.0, low), min(1.0, high)
-
-    @property
-    def _means(self) -> list[float]:
-        return [sum(each) / len(each) for each in self.first_tries.values()]
 
 
 @dataclass(frozen=True)
@@ -68,21 +81,18 @@ class GuidanceMatrix:
 def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
     """Return a suite's matrix on one target, or on all. Two queries."""
     runs = Run.objects.filter(NOT_CONFIRMING, suite=suite, state=RunState.FINISHED).exclude(guidance=None)
-    columns = ("target__name", "tool_version", "guidance", "pk", "passed", "failed", "errors", "cost_usd")
+    columns = ("target__name", "tool_version", "guidance", "pk", "passed", "failed")
     every = list(runs.order_by("-pk").values_list(*columns)[:MOST_RUNS])
     cells: dict[tuple[str, int], MatrixCell] = {}
     by_run: dict[int, MatrixCell] = {}
-    for name, tool, guidance, pk, passed, failed, errors, cost in every:
+    for name, tool, guidance, pk, passed, failed in every:
         if target and name != target:
             continue
         cell = by_run[pk] = cells.setdefault((tool, guidance), MatrixCell())
         cell.runs.append(pk)
         cell.passed += passed
         cell.judged += passed + failed
-        if cost is not None:
-            cell.costs.append(cost)
-            cell.trials += passed + failed + errors
-    _read_first_tries(by_run)
+    _read_measures(by_run)
     used = list(dict.fromkeys(guidance for _, guidance in cells))[:MOST_COLUMNS]
     versions = {each.pk: each for each in suite.guidance.filter(pk__in=used).defer("files")}
     tools = dict.fromkeys(tool for tool, _ in cells)
@@ -93,9 +103,9 @@ def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
     )
 
 
-def _read_first_tries(cells: dict[int, MatrixCell]) -> None:
-    rows = RunMeasure.objects.filter(
-        run__in=cells, measure__layer=FIRST_TRY[0], measure__name=FIRST_TRY[1]
-    ).exclude(scenario=None)
-    for run, scenario, mean in rows.values_list("run", "scenario", "mean"):
-        cells[run].first_tries.setdefault(scenario, []).append(mean)
+def _read_measures(cells: dict[int, MatrixCell]) -> None:
+    wanted = [Q(measure__layer=layer, measure__name=name) for layer, name in (FIRST_TRY, COST)]
+    rows = RunMeasure.objects.filter(wanted[0] | wanted[1], run__in=cells).exclude(scenario=None)
+    for run, scenario, layer, mean in rows.values_list("run", "scenario", "measure__layer", "mean"):
+        cell = cells[run]
+        (cell.cost if layer == COST[0] else cell.first_try).add(scenario, mean)

@@ -16,7 +16,16 @@ from evalhub.teams.models import ApiToken, Project
 from evalhub.web.csv_export import Table, csv_lines
 from runs.models import Channel, CommandRecord, ModelPrice, Run
 from scenarios.models import SuiteVersion
-from tests.builders import close, make_compared, make_project, make_run, make_suite, make_target, make_trial
+from tests.builders import (
+    close,
+    make_compared,
+    make_guidance,
+    make_project,
+    make_run,
+    make_suite,
+    make_target,
+    make_trial,
+)
 from tests.trial_parts import make_judging
 from tests.web.html import parse
 
@@ -140,6 +149,26 @@ def test_reviews_hold_every_statement(signed_in: SignIn, version: SuiteVersion) 
     close(run)
     (row,) = table(signed_in("viewer"), "/p/tools/reviews/rationales/?suite=basics&format=csv")
     assert (row["kind"], row["statement"], row["trials"]) == ("issue", "'=HYPERLINK(1)", str(trial.pk))
+
+
+def test_two_guidance_versions_have_measures_and_scenarios(signed_in: SignIn, version: SuiteVersion) -> None:
+    poor, good = (make_guidance(version.suite, name) for name in ("poor", "good"))
+    for guidance, outcome in ((poor, "fail"), (good, "pass")):
+        run = make_run(version, guidance=guidance, tool_version="2")
+        for key in ("create", "export"):
+            for _ in range(3):
+                make_trial(run, key, outcome=outcome)
+        close(run)
+    client, address = signed_in("viewer"), f"/p/tools/guidance/{poor.pk}/against/{good.pk}/?format=csv"
+    first = table(client, address)[0]
+    assert (first["measure"], first["a"], first["b"], first["a_trials"]) == ("trial/pass", "0.0", "1.0", "6")
+    rows = table(client, f"{address}&table=scenarios")
+    assert [(row["scenario"], row["difference"]) for row in rows] == [("create", "1.0"), ("export", "1.0")]
+    rows = table(client, "/p/tools/guidance/matrix/?suite=basics&format=csv")
+    assert [(row["guidance"], row["tool_version"], row["pass_rate"]) for row in rows] == [
+        (str(good), "2", "1.0"),
+        (str(poor), "2", "0.0"),
+    ]
 
 
 def test_suites_keep_their_filter_by_format(signed_in: SignIn, version: SuiteVersion) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.db.models import Count
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.paging import key_of, page_below
 from runs.pages.guidance.against import guidance_against
+from runs.pages.guidance.tables import matrix_table, measure_table, scenario_table
 from runs.pages.guidance.versions import find_guidance, guidance_page, versions_of
 from runs.warehouse.guidance_matrix import guidance_matrix
 from scenarios.models import Guidance, Suite
@@ -63,13 +65,16 @@ def guidance_detail(request: ProjectRequest, pk: int) -> HttpResponse:
 
 @require_safe
 @project_page()
-def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpResponse:
+def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpResponseBase:
     """Compare two versions of a suite's guidance; with `launch`, within one launch while it runs."""
     before, after = _find(request, a, b)
     if before.suite_id != after.suite_id or before == after:
         raise Http404
     launch = key_of(request.GET.get("launch", ""))
     page = guidance_against(before, after, setting=request.GET.get("setting", ""), launch=launch)
+    if wants_csv(request):
+        tables = {"measures": lambda: measure_table(page), "scenarios": lambda: scenario_table(page)}
+        return chosen_table(request, tables)
     others = before.suite.guidance.defer("files").exclude(pk__in=(a, b))
     context = {
         "page": page,
@@ -83,16 +88,19 @@ def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpRespo
 
 @require_safe
 @project_page()
-def guidance_matrix_page(request: ProjectRequest) -> HttpResponse:
+def guidance_matrix_page(request: ProjectRequest) -> HttpResponseBase:
     """Show a suite's tool versions against its guidance versions."""
     suites, slug = _suites(request), request.GET.get("suite", "")
     suite = next((each for each in suites if each.slug == slug), next(iter(suites), None))
     target = request.GET.get("target", "")
+    matrix = guidance_matrix(suite, target) if suite else None
+    if wants_csv(request):
+        return csv_response(matrix_table(suite.slug if suite else "no-suite", matrix))
     context = {
         "suites": [(each.slug, each.name) for each in suites],
         "suite": suite,
         "target": target,
-        "matrix": guidance_matrix(suite, target) if suite else None,
+        "matrix": matrix,
     }
     return render(request, "guidance/matrix.html", context)
 

@@ -96,7 +96,8 @@ def test_its_last_call_is_reported_while_it_works(tmp_path):
     program = tmp_path / "slow"
     block = {"type": "tool_use", "name": "Bash", "input": {"command": "taskmgr list"}}
     line = json.dumps({"type": "assistant", "message": {"content": [block]}})
-    program.write_text(f"#!/bin/sh\necho '{line}'\nsleep 60\n")
+    # It is asked for its version first.
+    program.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] && exit\necho '{line}'\nsleep 60\n")
     program.chmod(0o755)
     looks: list[Look] = []
     asked = invocation(

@@ -111,15 +111,28 @@ def test_exposed_trials_stand_beside_all_of_the_same_scenarios(version, pair):
 
 
 def test_the_matrix_has_a_cell_for_each_pair(version, pair):
-    ran(version, pair[0], "fail", tool_version="1", cost_usd=3.0)
+    ran(version, pair[0], "fail", tool_version="1")
     newest = ran(version, pair[1], "pass", tool_version="2")
     matrix = guidance_matrix(version.suite)
     assert [each.name for each in matrix.guidance] == ["good", "poor"]
     (tool, (good, poor)), (_, (none, old)) = matrix.rows
     assert (tool, poor, none) == ("2", None, None)
-    assert (good.runs, good.rate.share, good.first_try) == ([newest.pk], 1.0, pytest.approx(0.5))
-    assert (old.rate.n, old.cost) == (15, pytest.approx(0.2))
+    assert (good.runs, good.rate.share, good.first_try.mean) == ([newest.pk], 1.0, pytest.approx(0.5))
+    assert (old.rate.n, old.cost.mean) == (15, None)
     assert guidance_matrix(version.suite, "nowhere").rows == []
+
+
+def test_a_cells_cost_has_an_interval_over_its_scenarios(version, pair):
+    run = make_run(version, guidance=pair[0])
+    for key, cost in zip(KEYS, (0.1, 0.2, 0.3), strict=True):
+        make_trial(run, key, cost_usd=cost)
+    close(run)
+    ((_, (cell,)),) = guidance_matrix(version.suite).rows
+    assert cell.cost.mean == pytest.approx(0.2)
+    # 0.2 ± 4.303 × 0.1 / √3, and no cost is below 0.
+    assert cell.cost.interval == (0.0, pytest.approx(0.4484, abs=1e-4))
+    # Equal values say nothing about their spread.
+    assert cell.first_try.interval is None
 
 
 CLAIMED = [score("interaction", "completed", 1.0), score("gates", "file_exists", None, passed=False)]
