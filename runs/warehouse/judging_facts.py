@@ -1,21 +1,34 @@
-"""What a page needs to know beside a judging, read in the judging's own query."""
+"""What a page needs to know beside judgings."""
 
 from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from evalhub.teams.models import Project
-from runs.models import JudgeCalibration, JudgingRecord, Review, RoundItem
+from runs.models import JudgeCalibration, JudgingRecord, Review, RoundItem, Run
+from runs.warehouse.calibrations import JudgeVersion
+
+
+def uncalibrated_judges(run: Run) -> list[JudgeVersion]:
+    """Return the judge versions that decide in a run and are not calibrated, by name. One query."""
+    judgings = JudgingRecord.objects.filter(~_calibrated(run.project), trial__run=run, counts=True)
+    rows = judgings.order_by("model", "rubric").values_list("model", "rubric").distinct()
+    return [JudgeVersion(*row) for row in rows]
+
+
+def _calibrated(project: Project) -> Exists:
+    return Exists(
+        JudgeCalibration.objects.filter(
+            JudgeCalibration.calibrated(project), model=OuterRef("model"), rubric=OuterRef("rubric")
+        )
+    )
 
 
 def with_facts(judgings: QuerySet[JudgingRecord], project: Project) -> QuerySet[JudgingRecord]:
     """Return the judgings with what `Facts` reads."""
-    calibrated = JudgeCalibration.objects.filter(
-        JudgeCalibration.calibrated(project), model=OuterRef("model"), rubric=OuterRef("rubric")
-    )
     waiting = RoundItem.objects.filter(judging=OuterRef("pk"), at=None).values("round")[:1]
     return judgings.annotate(
-        known_calibrated=Exists(calibrated),
+        known_calibrated=_calibrated(project),
         waiting_round=Subquery(waiting),
         has_reviews=Exists(Review.objects.filter(judging=OuterRef("pk"))),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from runs.models import JudgingRecord, Overrule, Resolution, Review, ReviewRound, Run, Trial
+from runs.models import JudgeCalibration, JudgingRecord, Overrule, Resolution, Review, ReviewRound, Run, Trial
 from runs.warehouse.review_rounds import draw
 from scenarios.models import SuiteVersion
 from tests.builders import close, make_guidance, make_member, make_run, make_trial, score
@@ -168,7 +168,11 @@ def test_items_are_assigned(signed_in: SignIn, run: Run, project: Any) -> None:
 def test_uncalibrated_judges_have_a_badge(signed_in: SignIn, run: Run) -> None:
     trial = run.trial_set.first()
     assert trial is not None
-    assert "! not calibrated" in parse(signed_in().get(f"/p/tools/trials/{trial.pk}/"))
+    for address in (f"trials/{trial.pk}/", f"runs/{run.pk}/"):
+        assert "! not calibrated" in parse(signed_in().get(f"/p/tools/{address}"))
+    JudgeCalibration.objects.update(passing=30, failing=30, lower=0.9)
+    for address in (f"trials/{trial.pk}/", f"runs/{run.pk}/"):
+        assert "! not calibrated" not in parse(signed_in().get(f"/p/tools/{address}"))
     page = parse(signed_in().get("/p/tools/reviews/calibration/"))
     assert "30 more passing labels and 30 more failing labels needed." in page
 

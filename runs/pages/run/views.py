@@ -46,6 +46,7 @@ from runs.reports.exports import EXPORTS
 from runs.warehouse.aa_pairs import aa_rates
 from runs.warehouse.comparison import incomparable
 from runs.warehouse.differences import fingerprint_parts
+from runs.warehouse.judging_facts import uncalibrated_judges
 from runs.warehouse.measure_changes import stored_changes
 from runs.warehouse.outcome_history import recent_runs
 from runs.warehouse.release_rule import by_rule
@@ -74,7 +75,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     used = subcommands(run, read)
     context |= {
         **_progress(run, read),
-        "layers": layers_of(run, read),
+        **_layers(run, read),
         "sessions": weakest_sessions(read.digest) if run.suite.has_sessions else (),
         "subcommands": used,
         "all_calls": total_row(used),
@@ -183,7 +184,13 @@ def _live(request: ProjectRequest, run: Run) -> HttpResponse:
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id)
     context = {"run": run, "facets": facets(rows), **_shown(request, rows), **_progress(run, read)}
-    return render(request, "run/_live.html", context | {"layers": layers_of(run, read)})
+    return render(request, "run/_live.html", context | _layers(run, read))
+
+
+def _layers(run: Run, read: RunTrials) -> dict[str, Any]:
+    """Return the panels, and the judges that decide without being calibrated."""
+    layers = layers_of(run, read)
+    return {"layers": layers, "uncalibrated": uncalibrated_judges(run) if layers.judged else []}
 
 
 def _progress(run: Run, read: RunTrials | None = None) -> dict[str, Any]:
