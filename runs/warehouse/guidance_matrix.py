@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 from statistics import fmean
 
-from django.db.models import Q
+from django.db.models import Avg, Q
 
 from evaluators.significance import t_interval
 from runs.models import Run, RunMeasure
@@ -18,6 +18,7 @@ from scenarios.models import Guidance, Suite
 FIRST_TRY = ("interaction", "first_try_success_rate")
 COST = ("trial", "cost_usd")
 MOST_RUNS = 1_000
+"""The newest runs of a suite that are read."""
 MOST_COLUMNS = 8
 
 
@@ -27,30 +28,21 @@ class ScenarioMeans:
 
     highest: float
     """The largest value that the measure can have."""
-    by_scenario: dict[int, list[float]] = field(default_factory=dict)
-    """Each run's mean."""
-
-    def add(self, scenario: int, mean: float) -> None:
-        self.by_scenario.setdefault(scenario, []).append(mean)
+    means: list[float] = field(default_factory=list)
+    """Each scenario's mean of the runs' means."""
 
     @property
     def mean(self) -> float | None:
         """The mean of the scenarios' means; None if not measured."""
-        means = self._means
-        return fmean(means) if means else None
+        return fmean(self.means) if self.means else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """Student's 95 % interval over scenarios, within the measure's range; None below two, or if all are equal."""
-        means = self._means
-        if len(set(means)) < 2:
+        if len(set(self.means)) < 2:
             return None
-        low, high = t_interval(means, 0.95)
+        low, high = t_interval(self.means, 0.95)
         return max(0.0, low), min(self.highest, high)
-
-    @property
-    def _means(self) -> list[float]:
-        return [fmean(each) for each in self.by_scenario.values()]
 
 
 @dataclass
@@ -79,20 +71,19 @@ class GuidanceMatrix:
 
 
 def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
-    """Return a suite's matrix on one target, or on all. Two queries."""
+    """Return a suite's matrix on one target, or on all. Three queries."""
     runs = Run.objects.filter(NOT_CONFIRMING, suite=suite, state=RunState.FINISHED).exclude(guidance=None)
     columns = ("target__name", "tool_version", "guidance", "pk", "passed", "failed")
     every = list(runs.order_by("-pk").values_list(*columns)[:MOST_RUNS])
     cells: dict[tuple[str, int], MatrixCell] = {}
-    by_run: dict[int, MatrixCell] = {}
     for name, tool, guidance, pk, passed, failed in every:
         if target and name != target:
             continue
-        cell = by_run[pk] = cells.setdefault((tool, guidance), MatrixCell())
+        cell = cells.setdefault((tool, guidance), MatrixCell())
         cell.runs.append(pk)
         cell.passed += passed
         cell.judged += passed + failed
-    _read_measures(by_run)
+    _read_measures(cells)
     used = list(dict.fromkeys(guidance for _, guidance in cells))[:MOST_COLUMNS]
     versions = {each.pk: each for each in suite.guidance.filter(pk__in=used).defer("files")}
     tools = dict.fromkeys(tool for tool, _ in cells)
@@ -103,9 +94,12 @@ def guidance_matrix(suite: Suite, target: str = "") -> GuidanceMatrix:
     )
 
 
-def _read_measures(cells: dict[int, MatrixCell]) -> None:
+def _read_measures(cells: dict[tuple[str, int], MatrixCell]) -> None:
+    """Add first-try success and cost to the cells. One query."""
     wanted = [Q(measure__layer=layer, measure__name=name) for layer, name in (FIRST_TRY, COST)]
-    rows = RunMeasure.objects.filter(wanted[0] | wanted[1], run__in=cells).exclude(scenario=None)
-    for run, scenario, layer, mean in rows.values_list("run", "scenario", "measure__layer", "mean"):
-        cell = cells[run]
-        (cell.cost if layer == COST[0] else cell.first_try).add(scenario, mean)
+    runs = [pk for cell in cells.values() for pk in cell.runs]
+    rows = RunMeasure.objects.filter(wanted[0] | wanted[1], run__in=runs).exclude(scenario=None)
+    groups = rows.values_list("run__tool_version", "run__guidance", "scenario", "measure__layer")
+    for tool, guidance, _, layer, mean in groups.annotate(mean_of_runs=Avg("mean")):
+        cell = cells[tool, guidance]
+        (cell.cost if layer == COST[0] else cell.first_try).means.append(mean)
