@@ -59,11 +59,11 @@ def test_the_leftmost_run_is_the_base(signed_in, version):
     assert "−33.3 points" in shown(signed_in(), runs[::-1]).table("Summary").row("Pass rate").cells[3]
 
 
-def test_cases_show_the_trials_of_each_run_as_dots(signed_in, version):
+def test_scenarios_show_the_trials_of_each_run_as_dots(signed_in, version):
     runs = [ran(version, trials=2), ran(version, "export", trials=2), ran(version, keys=KEYS[:2], trials=2)]
     client = signed_in("viewer")
-    address = shown(client, runs).link("Cases").address
-    table = parse(client.get(f"{ADDRESS}{address}")).table("Cases")
+    address = shown(client, runs).link("Scenarios").address
+    table = parse(client.get(f"{ADDRESS}{address}")).table("Scenarios")
     assert [row.cells[0].text for row in table.rows] == ["export", "list"]
     cells = table.row("export").cells
     assert [cell.all("[role=img]")[0]["aria-label"] for cell in cells[1:]] == [
@@ -73,20 +73,20 @@ def test_cases_show_the_trials_of_each_run_as_dots(signed_in, version):
     ]
     assert "▼ regressed" in cells[2]
     assert table.row("list").cells[3].text == "–"
-    every = shown(client, runs, "&layout=cases&show=all").table("Cases")
+    every = shown(client, runs, "&layout=scenarios&show=all").table("Scenarios")
     assert len(every.rows) == 3
 
 
-def test_without_a_difference_the_cases_lead_to_all(signed_in, version):
-    text = shown(signed_in(), [ran(version) for _ in range(3)], "&layout=cases")
+def test_without_a_difference_the_scenarios_lead_to_all(signed_in, version):
+    text = shown(signed_in(), [ran(version) for _ in range(3)], "&layout=scenarios")
     assert "No scenario differs" in text
     assert text.link("Show all 3")
 
 
 def test_more_than_four_runs_have_a_summary_only(signed_in, version):
-    text = shown(signed_in(), [ran(version) for _ in range(5)], "&layout=cases")
+    text = shown(signed_in(), [ran(version) for _ in range(5)], "&layout=scenarios")
     assert text.table("Summary")
-    assert "Cases are shown for up to 4 runs." in text
+    assert "Scenarios are shown for up to 4 runs." in text
     assert text.all('[aria-label="Layout"]') == []
 
 
@@ -99,12 +99,12 @@ def test_differing_parts_of_the_fingerprint_are_highlighted(signed_in, version):
 
 def test_a_part_of_the_matrix_is_swapped_by_htmx(signed_in, version):
     runs = [ran(version) for _ in range(3)]
-    query = f"?runs={','.join(str(run.pk) for run in runs)}&layout=cases"
+    query = f"?runs={','.join(str(run.pk) for run in runs)}&layout=scenarios"
     part = (
         signed_in().get(f"{ADDRESS}{query}", HTTP_HX_REQUEST="true", HTTP_HX_TARGET="matrix").content.decode()
     )
     assert "<html" not in part
-    assert parse(part).headings[0] == "Cases"
+    assert parse(part).headings[0] == "Scenarios"
 
 
 def test_runs_of_another_project_are_refused(signed_in, version):
@@ -123,7 +123,7 @@ def test_ten_runs_cost_as_many_queries_as_three(signed_in, version, django_asser
 
 @pytest.mark.parametrize(
     ("more", "line"),
-    [("", "trial/pass,rate,{base},1.0,,,,,"), ("&layout=cases", "export,{base},1,1,")],
+    [("", "trial/pass,rate,{base},1.0,,,,,"), ("&layout=scenarios", "export,{base},1,1,")],
 )
 def test_the_matrix_is_csv_at_the_same_address(signed_in, version, more, line):
     runs = [ran(version), ran(version, "export"), ran(version)]

@@ -14,7 +14,7 @@ from runs.warehouse.measure_changes import HEADLINE, Pool, compare_pools
 from runs.warehouse.measures import label_of
 from runs.warehouse.side_by_side import measures_of
 
-MOST_WITH_CASES = 4
+MOST_WITH_SCENARIOS = 4
 """The most runs whose scenarios are shown one by one."""
 SUMMARY = (
     *HEADLINE,
@@ -65,7 +65,7 @@ class SummaryRow:
 
 
 @dataclass(frozen=True)
-class CaseCell:
+class ScenarioCell:
     """A scenario's trials in a run."""
 
     side: ScenarioSide | None
@@ -74,11 +74,11 @@ class CaseCell:
 
 
 @dataclass(frozen=True)
-class CaseRow:
+class MatrixScenario:
     """A scenario over the runs."""
 
     key: str
-    cells: tuple[CaseCell, ...]
+    cells: tuple[ScenarioCell, ...]
 
     @property
     def differs(self) -> bool:
@@ -98,7 +98,7 @@ class Matrix:
 
     columns: tuple[MatrixRun, ...]
     summary: tuple[SummaryRow, ...] = ()
-    cases: tuple[CaseRow, ...] = ()
+    scenarios: tuple[MatrixScenario, ...] = ()
 
     @property
     def numbers(self) -> str:
@@ -134,19 +134,19 @@ def summary_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
     return Matrix(_columns(runs, counts), tuple(rows))
 
 
-def case_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
+def scenario_matrix(runs: Sequence[Run], fresh: Sequence[FreshRun]) -> Matrix:
     """Return every scenario's trials in each run, the largest fall against the first run on top. One query."""
     pools: list[Pool] = [pool_of(run, fresh) for run in runs]
     sides = sides_of({key: each.run.pk for each in pools for key in each.keys})
     keys = dict.fromkeys(key for run in runs for key in sides[run.pk])
-    rows = [CaseRow(key, _cells([sides[run.pk].get(key) for run in runs])) for key in keys]
+    rows = [MatrixScenario(key, _cells([sides[run.pk].get(key) for run in runs])) for key in keys]
     rows.sort(key=lambda row: (not row.differs, -row.worst))
-    return Matrix(_columns(runs), cases=tuple(rows))
+    return Matrix(_columns(runs), scenarios=tuple(rows))
 
 
-def _cells(sides: Sequence[ScenarioSide | None]) -> tuple[CaseCell, ...]:
+def _cells(sides: Sequence[ScenarioSide | None]) -> tuple[ScenarioCell, ...]:
     base = sides[0]
-    return (CaseCell(base), *(CaseCell(side, _change(base, side)) for side in sides[1:]))
+    return (ScenarioCell(base), *(ScenarioCell(side, _change(base, side)) for side in sides[1:]))
 
 
 def _change(base: ScenarioSide | None, side: ScenarioSide | None) -> str:

@@ -79,12 +79,12 @@ def _matrix_rows(matrix: Matrix) -> Iterator[tuple[Cell, ...]]:
             yield (str(row.measure), row.measure.unit, column.run.pk, cell.value, *found)
 
 
-def case_table(matrix: Matrix) -> Table:
+def matrix_scenario_table(matrix: Matrix) -> Table:
     """Return the scenarios' trials by run; `change` is against the base, by counts."""
     header = ("scenario", "run", "passed", "trials", "change")
     rows = (
         (row.key, column.run.pk, rate.passed, rate.n, cell.change or None)
-        for row in matrix.cases
+        for row in matrix.scenarios
         for column, cell in zip(matrix.columns, row.cells, strict=True)
         for rate in [cell.side.rate if cell.side else Rate(0, 0)]
     )

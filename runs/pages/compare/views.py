@@ -22,8 +22,8 @@ from runs.pages.compare.compared_scenarios import (
     left_by,
 )
 from runs.pages.compare.comparison import ComparedRuns, compare_runs, scenario_values
-from runs.pages.compare.matrix import MOST_WITH_CASES, case_matrix, summary_matrix
-from runs.pages.compare.tables import case_table, matrix_table, measure_table, scenario_table
+from runs.pages.compare.matrix import MOST_WITH_SCENARIOS, scenario_matrix, summary_matrix
+from runs.pages.compare.tables import matrix_scenario_table, matrix_table, measure_table, scenario_table
 from runs.pages.compare.text_differences import PARTS, differing_parts, text_differences
 from runs.pages.trial.side_by_side import TwoTrials, two_trials
 from runs.warehouse.differences import differing_values
@@ -130,24 +130,24 @@ def _pair(request: ProjectRequest, compared: ComparedRuns, opened: ComparedScena
 def _several_runs(
     request: ProjectRequest, chosen: ChosenRuns, fresh: list[FreshRun], context: dict[str, object]
 ) -> HttpResponseBase:
-    has_cases = len(chosen.runs) <= MOST_WITH_CASES
-    asked = request.GET.get("layout", "") == "cases"
-    shows_cases = has_cases and asked
-    matrix = (case_matrix if shows_cases else summary_matrix)(chosen.runs, fresh)
+    has_scenarios = len(chosen.runs) <= MOST_WITH_SCENARIOS
+    asked = request.GET.get("layout", "") == "scenarios"
+    shows_scenarios = has_scenarios and asked
+    matrix = (scenario_matrix if shows_scenarios else summary_matrix)(chosen.runs, fresh)
     if wants_csv(request):
-        table = case_table if shows_cases else matrix_table
-        return chosen_table(request, {"cases" if shows_cases else "measures": lambda: table(matrix)})
-    rows = [row for row in matrix.cases if row.differs or request.GET.get("show") == "all"]
+        table = matrix_scenario_table if shows_scenarios else matrix_table
+        return chosen_table(request, {"scenarios" if shows_scenarios else "measures": lambda: table(matrix)})
+    rows = [row for row in matrix.scenarios if row.differs or request.GET.get("show") == "all"]
     context |= {
         "matrix": matrix,
         "rows": rows,
         "fingerprints": differing_values(chosen.runs),
-        "differing": sum(row.differs for row in matrix.cases),
+        "differing": sum(row.differs for row in matrix.scenarios),
         "shows_all": request.GET.get("show") == "all",
-        "shows_cases": shows_cases,
-        "has_cases": has_cases,
-        "is_too_wide": asked and not has_cases,
-        "most_with_cases": MOST_WITH_CASES,
+        "shows_scenarios": shows_scenarios,
+        "has_scenarios": has_scenarios,
+        "is_too_wide": asked and not has_scenarios,
+        "most_with_scenarios": MOST_WITH_SCENARIOS,
     }
     return _page(request, "compare/matrix.html", {"matrix": "compare/_matrix.html"}, context)
 
