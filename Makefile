@@ -32,7 +32,7 @@ worker: setup  ## Start one worker, against EVALHUB_BROKER_URL or the embedded b
 test: dev  ## Run every test that this machine can run (ARGS="-k name")
 	@$(PY) -m tests.all $(ARGS)
 
-test-slow: dev  ## Run the tests that take minutes: killed servers, full disks, simulations
+test-slow: dev  ## Run the tests that take minutes: long walks, killed servers, full disks, simulations
 	@$(PY) -m tests.slow $(ARGS)
 
 agents:  ## Install codex, claude and opencode for test-agents (npm, 1 GB)

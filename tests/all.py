@@ -2,9 +2,9 @@
 
 First the table tests of the pure parts, in under two seconds; then everything else on SQLite; then all tests that use the
 database again on a private PostgreSQL with a private Redis. In the last two passes pytest-xdist distributes the files to
-processes with their own database and broker: one more than there are processors, because tests wait half of the time. If
-you name a file or folder, the first pass is skipped. Tests that kill servers or draw many random numbers take minutes;
-`python -m tests.slow` runs them, and `make test-agents` those that run installed agents.
+processes with their own database and broker: two more than there are processors, because tests wait half of the time.
+If you name a file or folder, the first pass is skipped. `python -m tests.slow` runs the tests that take more than ten
+seconds, kill servers or draw many random numbers, and `make test-agents` those that run installed agents.
 EVALHUB_TEST_REQUIRE=browser,postgres,redis,sandbox makes a missing program a failure instead of a skip.
 """
 
@@ -21,11 +21,14 @@ from tests.services.servers import NotHere, postgres, redis
 
 ROOT = Path(__file__).resolve().parent.parent
 PURE = ["-c", "tests/evaluators/pytest.ini", "--rootdir", ".", "tests/evaluators", "-m", "table"]
-SLOW = "fault or simulation"
+SLOW = "slow or fault or simulation"
 """Left to `python -m tests.slow`."""
 ELSEWHERE = f"{SLOW} or agents"
 """Left to it and to `make test-agents`."""
-ON_EVERY_DATABASE = f"(database or worker) and not browser and not own_servers and not ({ELSEWHERE})"
+ON_EVERY_DATABASE = "(database or worker) and not browser and not own_servers and not agents"
+PROCESSES = ["-n", str((os.cpu_count() or 1) + 2)]
+BY_FILE = ["--dist", "loadfile", "--no-loadscope-reorder"]
+"""A file's tests share expensive fixtures, so they stay in one process; those that wait begin first (conftest.py)."""
 NOTHING_COLLECTED = 5
 Environment = dict[str, str]
 
@@ -33,11 +36,6 @@ Environment = dict[str, str]
 def names_files(arguments: list[str]) -> bool:
     """Return whether pytest's arguments name a file or folder."""
     return any((ROOT / word.partition("::")[0]).exists() for word in arguments if not word.startswith("-"))
-
-
-def in_parallel(processors: int) -> list[str]:
-    """Return pytest-xdist's arguments; a file's tests share expensive fixtures, so they stay in one process."""
-    return ["-n", str(processors + 1), "--dist", "loadfile"] if processors > 1 else []
 
 
 def run(name: str, arguments: list[str], servers: Environment) -> int:
@@ -69,10 +67,10 @@ def passes(arguments: list[str]) -> Iterator[int]:
     named = names_files(arguments)
     if not named:
         yield run("Pure parts by table", [*PURE, *arguments], {})
-    processes = in_parallel(os.cpu_count() or 1)
+    processes = [*PROCESSES, *BY_FILE]
     rest = [] if named else ["-m", f"not table and not ({ELSEWHERE})"]
     yield run("SQLite and the embedded broker", [*processes, *rest, *arguments], {})
-    yield on_servers([*processes, "-m", ON_EVERY_DATABASE, *arguments])
+    yield on_servers([*processes, "-m", f"{ON_EVERY_DATABASE} and not ({SLOW})", *arguments])
 
 
 def worst(codes: Iterable[int]) -> int:

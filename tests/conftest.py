@@ -39,6 +39,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.database)
 
 
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def _begin_with_what_waits(items: list[pytest.Item]) -> None:
+    """Put the tests of browsers and workers first, so that no process is left with a long file at the end."""
+    items.sort(key=lambda item: not {"browser", "worker"} & {mark.name for mark in item.iter_markers()})
+
+
 def pytest_collection_finish() -> None:
     """Look for garbage again, but not in what is imported and collected by now: it stays to the end."""
     gc.collect()

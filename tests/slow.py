@@ -1,23 +1,25 @@
 """Runs the tests that take minutes: `python -m tests.slow [pytest's arguments]`, which is `make test-slow`.
 
-First the simulations, which hold only over many random draws, on all processors; then, one at a time, the tests that
-kill and starve servers and processes, on a private PostgreSQL and Redis. EVALHUB_TEST_REQUIRE makes a missing program
-a failure instead of a skip, as in `tests.all`.
+First the simulations, which hold only over many random draws, and the tests that take more than ten seconds, on SQLite;
+then the latter again on a private PostgreSQL and Redis, beside the tests that kill and starve servers of their own.
+EVALHUB_TEST_REQUIRE makes a missing program a failure instead of a skip, as in `tests.all`.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 
-from tests.all import in_parallel, on_servers, run, worst
+from tests.all import ON_EVERY_DATABASE, PROCESSES, on_servers, run, worst
+
+SPREAD = [*PROCESSES, "--dist", "worksteal"]
+SLOW = "slow and not (fault or simulation or agents)"
 
 
 def passes(arguments: list[str]) -> Iterator[int]:
-    """Run the simulations, then the faults; yield their exit codes."""
-    yield run("Simulations", [*in_parallel(os.cpu_count() or 1), "-m", "simulation", *arguments], {})
-    yield on_servers(["-m", "fault", *arguments])
+    """Run one pass after the other; yield their exit codes."""
+    yield run("SQLite and the embedded broker", [*SPREAD, "-m", f"simulation or {SLOW}", *arguments], {})
+    yield on_servers([*SPREAD, "-m", f"fault or {SLOW} and {ON_EVERY_DATABASE}", *arguments])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.all import ROOT, in_parallel, names_files, worst
+from tests.all import ROOT, names_files, worst
 
 FILE = """
 import os
@@ -43,11 +43,6 @@ def test_it_knows_where_a_file_is_named(arguments: list[str], named: bool) -> No
 )
 def test_it_ends_with_the_worst_code_of_a_pass(codes: list[int], expected: int) -> None:
     assert worst(codes) == expected
-
-
-def test_one_processor_runs_one_process() -> None:
-    assert in_parallel(1) == []
-    assert in_parallel(2) == ["-n", "3", "--dist", "loadfile"]
 
 
 def _all(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

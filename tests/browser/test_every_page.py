@@ -153,6 +153,7 @@ def _axe(context: BrowserContext) -> None:
     context.add_init_script(Axe().axe_script)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_page_gives_reason_to_complain(
     as_admin: Page, live_server: Any, numbers: dict[str, int], complaints: list[str], width: str

@@ -25,6 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # What brings its own database is the same on every pass.
         if HERE in item.path.parents and "stand" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.worker)
+            # pytest-django makes the test database, which is copied, only where a test has this mark.
+            item.add_marker(pytest.mark.django_db)
 
 
 @pytest.fixture(scope="session")
