@@ -10,6 +10,7 @@ from tests.bench import (
     comparing,
     fairness,
     formats,
+    ingest,
     pages,
     search,
     sessions,
@@ -31,12 +32,14 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "agentv": formats.agentv,
     "endpoint": formats.endpoint,
     "pages": pages.pages,
+    "million": pages.million,
     "search": search.search,
     "sessions": sessions.sessions,
+    "ingest": ingest.ingest,
     "comparing": comparing.comparing,
     "soak": soak.soak,
 }
-LONG = frozenset({"search", "soak"})
+LONG = frozenset({"million", "search", "soak"})
 """Run only when named, because they take hours or gigabytes."""
 
 

@@ -1,4 +1,4 @@
-"""Pages over 1,000 runs of 100 trials, and the same over ten times as many runs.
+"""Pages over 1,000 runs of 100 trials, the same over ten times as many runs, and over a million trials.
 
 Server time is what the WSGI application takes, told by `tests.bench.timed` in a `Server-Timing` header: no socket and
 no client is in it. EVALHUB_BENCH_DATA keeps the generated histories between two calls; without it they are made anew.
@@ -222,3 +222,16 @@ def _flat(vendor: str, database: Callable[[str], str]) -> Iterator[Figure]:
         yield Figure(
             f"{vendor}: {page}, 10,000 runs over 1,000", medians[1][page] / medians[0][page], "×", FLAT
         )
+
+
+def million() -> Iterator[Figure]:
+    """Every page over 10,000 runs of 100 trials, on SQLite and, where it is installed, on PostgreSQL."""
+    yield from on_databases(_on_a_million)
+
+
+def _on_a_million(vendor: str, database: Callable[[str], str]) -> Iterator[Figure]:
+    with history("million", 10_000, 100, database("million")) as (data, env):
+        times, _, _ = _measured(data, env)
+    for name, found in times.items():
+        yield Figure(f"{vendor}: {name}, a million trials, p50", median(found), "ms", 100.0)
+        yield Figure(f"{vendor}: {name}, a million trials, p95", quantiles(found, n=20)[-1], "ms", 250.0)

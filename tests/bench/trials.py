@@ -26,9 +26,11 @@ SLEEPER = f'targets:\n  - {{name: agent, provider: cli, command_template: "{SLEE
 LANES = 8
 
 
-def _trials(data: Path, scenario: Path, targets: Path, number: int, **env: str) -> Spent:
+def _trials(
+    data: Path, scenario: Path, targets: Path, number: int, *, lanes: int = LANES, **env: str
+) -> Spent:
     command = [*MANAGE, "run_scenarios", str(scenario), "--targets", str(targets), "--target", "agent"]
-    return run([*command, "--trials", str(number), "--concurrency", str(LANES), "--now"], data, **env)
+    return run([*command, "--trials", str(number), "--concurrency", str(lanes), "--now"], data, **env)
 
 
 def mock() -> Iterator[Figure]:
@@ -36,11 +38,13 @@ def mock() -> Iterator[Figure]:
     with suite(MOCK) as (data, scenario, targets):
         few = median_of(3, lambda: _trials(data, scenario, targets, FEW))
         many = median_of(3, lambda: _trials(data, scenario, targets, MANY))
+        alone = median_of(3, lambda: _trials(data, scenario, targets, MANY, lanes=1))
     bare = _bare_mock(MANY)
     yield Figure("1,000 mock trials, whole process", many.wall, "s", 2.5, bare)
     yield Figure(
         "a further mock trial, CPU", 1000 * (many.cpu - few.cpu) / (MANY - FEW), "ms", 1.5, 1000 * bare / MANY
     )
+    yield Figure("1,000 mock trials, concurrency 8 over 1", many.wall / alone.wall, "×", 1.0)
 
 
 def _bare_mock(number: int) -> float:
