@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from evaluators.attempts import call_message
+from evaluators.calls import calls
 from evaluators.interaction import Interaction
+from evaluators.model import Command, Transcript
 
 ERRING = ("errors-without-help", "errors-despite-help")
 """Patterns of failing commands."""
@@ -34,39 +38,77 @@ class Diagnosis(Struct, frozen=True):
     evidence: tuple[str, ...]
 
 
-def diagnose(metrics: Interaction, thresholds: Thresholds = Thresholds()) -> tuple[Diagnosis, ...]:  # noqa: B008 immutable
-    """Return the patterns that match the metrics; none without commands."""
+def diagnose(
+    metrics: Interaction,
+    thresholds: Thresholds = Thresholds(),  # noqa: B008 immutable
+    messages: Mapping[int, str] | None = None,
+) -> tuple[Diagnosis, ...]:
+    """Return the patterns that match the metrics; none without commands.
+
+    `messages` are the error messages of failed commands by their number; evidence quotes them.
+    """
     if not metrics.available:
         return ()
-    if not_found := _not_found(metrics):
-        # The docs can't be judged by calls that never reached the tool.
-        return (not_found,)
+    said = messages or {}
+    missing = [each for each in metrics.commands if _is_missing(each, said.get(each.n, ""))]
+    # The docs can't be judged by calls that never reached the tool.
+    not_found = (_not_found(metrics, missing, said),) if missing else ()
+    if 2 * len(missing) >= metrics.error_count > 0 and missing:
+        return not_found
     return (
-        *_errors_and_help(metrics, thresholds),
-        *_retries(metrics, thresholds),
+        *not_found,
+        *_errors_and_help(metrics, thresholds, {each.n for each in missing}, said),
+        *_retries(metrics, thresholds, said),
         *_many_commands(metrics, thresholds),
     )
+
+
+def messages_of(transcript: Transcript, metrics: Interaction) -> dict[int, str]:
+    """Return the error messages of failed commands by the command's number; empty ones are left out."""
+    failed = [each for each in metrics.commands if each.failed and each.event is not None]
+    if not failed or metrics.source == "transcript":
+        return {}
+    by_event = {call.index: call for call in calls(transcript.events)}
+    found = {each.n: call_message(by_event[each.event]) for each in failed if each.event in by_event}
+    return {n: message for n, message in found.items() if message}
 
 
 NOT_FOUND = "tool-not-found"
 _SHELL_CODES = (126, 127)
 """A shell's exit codes for a program that it can't execute or find (POSIX, Shell Command Language, 2.8.2)."""
+_INTERPRETER = re.compile(
+    r"(?:\S*/)?(?:python[\d.]*|node|bash|sh|zsh|ruby|perl|php|deno|bun)\s+(?:-\S+\s+)*(\S+)"
+)
+_NO_FILE = re.compile(r"can't open|cannot open|cannot find module|no such file", re.IGNORECASE)
+MOST_QUOTED = 3
 
 
-def _not_found(metrics: Interaction) -> Diagnosis | None:
-    """Return that the shell did not find the tool, if that is at least half of the failures."""
-    missing = [each for each in metrics.commands if each.exit_code in _SHELL_CODES]
-    if not missing or 2 * len(missing) < metrics.error_count:
-        return None
+def _is_missing(command: Command, message: str) -> bool:
+    """Return whether a command failed because its program or script does not exist."""
+    if command.exit_code in _SHELL_CODES:
+        return True
+    script = _INTERPRETER.match(command.line) if command.failed and _NO_FILE.search(message) else None
+    return script is not None and script[1].rpartition("/")[2] in message
+
+
+def _not_found(metrics: Interaction, missing: list[Command], said: Mapping[int, str]) -> Diagnosis:
     sentence = (
-        "The shell did not find the tool, so this says nothing about the docs. Install it on the worker, or fix the"
-        " scenario's workspace."
+        "The tool or its script was not found, so this says nothing about the docs. Install it on the worker, or fix"
+        " the scenario's workspace."
     )
-    code = missing[0].exit_code
-    evidence = (
-        f"{len(missing)} of {metrics.total_commands} commands ended with exit code {code}: {missing[0].line}"
-    )
-    return Diagnosis(NOT_FOUND, sentence, (evidence,))
+    first = missing[0]
+    code = f"exit code {first.exit_code}"
+    evidence = f"{len(missing)} of {metrics.total_commands} commands ended with {code}: {first.line}"
+    return Diagnosis(NOT_FOUND, sentence, (evidence, *_quotes(missing, said)))
+
+
+def _quotes(commands: Iterable[Command], said: Mapping[int, str]) -> tuple[str, ...]:
+    """Return different error messages with their first command."""
+    lines: dict[str, str] = {}
+    for each in commands:
+        if message := said.get(each.n):
+            lines.setdefault(message, f"`{each.line}`: {message}")
+    return tuple(lines.values())[:MOST_QUOTED]
 
 
 def threshold_sentence(pattern: str, limit: Thresholds = Thresholds()) -> str:  # noqa: B008 immutable
@@ -77,7 +119,7 @@ def threshold_sentence(pattern: str, limit: Thresholds = Thresholds()) -> str:  
         "errors-despite-help": f"{both} Both were exceeded.",
         "help-instead-of-docs": f"{both} Only the help calls were exceeded.",
         RETRIES: f"Shown when at least {limit.retries} calls and {_percent(limit.retry_share)} of calls are retries.",
-        NOT_FOUND: "Shown when at least half of the failures have exit code 126 or 127.",
+        NOT_FOUND: "Shown when a command ends with exit code 126 or 127, or its script does not exist.",
         "many-commands": f"Shown when a completed trial ran at least {limit.commands} commands.",
     }
     return sentences.get(pattern, "")
@@ -87,12 +129,18 @@ def _percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def _errors_and_help(metrics: Interaction, limit: Thresholds) -> Iterator[Diagnosis]:
-    erring = metrics.error_rate >= limit.error_rate
+def _errors_and_help(
+    metrics: Interaction, limit: Thresholds, missing: set[int], said: Mapping[int, str]
+) -> Iterator[Diagnosis]:
+    errors = metrics.error_count - len(missing)
+    rate = errors / metrics.total_commands if missing else metrics.error_rate
+    erring = rate >= limit.error_rate
     seeking = metrics.help_seeking >= limit.help_calls
+    failed = [each for each in metrics.commands if each.failed and each.n not in missing]
     evidence = (
-        f"{metrics.error_count} of {metrics.total_commands} commands failed (threshold {_percent(limit.error_rate)}).",
+        f"{errors} of {metrics.total_commands} commands failed (threshold {_percent(limit.error_rate)}).",
         f"{metrics.help_seeking} help calls (threshold {limit.help_calls}).",
+        *(_quotes(failed, said) if erring else ()),
     )
     if erring and not seeking:
         sentence = "The agent guessed the syntax; the docs may contain a wrong example."
@@ -105,16 +153,17 @@ def _errors_and_help(metrics: Interaction, limit: Thresholds) -> Iterator[Diagno
         yield Diagnosis("help-instead-of-docs", sentence, evidence)
 
 
-def _retries(metrics: Interaction, limit: Thresholds) -> Iterator[Diagnosis]:
-    evidence = tuple(
-        f"{sub.name}: {sub.retries_after_failure} of {sub.calls} calls were retries."
+def _retries(metrics: Interaction, limit: Thresholds, said: Mapping[int, str]) -> Iterator[Diagnosis]:
+    retried = {
+        sub.name: f"{sub.name}: {sub.retries_after_failure} of {sub.calls} calls were retries."
         for sub in metrics.subcommands
         if sub.retries_after_failure >= limit.retries
         and sub.retries_after_failure >= limit.retry_share * sub.calls
-    )
-    if evidence:
+    }
+    if retried:
         sentence = "These error messages don't help the agent recover."
-        yield Diagnosis(RETRIES, sentence, evidence)
+        failed = [each for each in metrics.commands if each.failed and each.subcommand in retried]
+        yield Diagnosis(RETRIES, sentence, (*retried.values(), *_quotes(failed, said)))
 
 
 def _many_commands(metrics: Interaction, limit: Thresholds) -> Iterator[Diagnosis]:

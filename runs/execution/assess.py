@@ -10,7 +10,7 @@ from msgspec import structs
 from evaluators.assertions import tool_calls
 from evaluators.attempts import attempts
 from evaluators.criteria import Criteria
-from evaluators.diagnosis import diagnose
+from evaluators.diagnosis import diagnose, messages_of
 from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
@@ -213,7 +213,9 @@ def _detail(
     return {
         "interaction": evidence.interaction.as_json(),
         "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
-        "diagnosis": json_of(diagnose(evidence.interaction)),
+        "diagnosis": json_of(
+            diagnose(evidence.interaction, messages=messages_of(evidence.transcript, evidence.interaction))
+        ),
         "tools_called": [call.name for call in tool_calls(evidence.transcript)],
         "composite_weights": evaluation.composite_weights,
         "scripts": [_post_json(each) for each in post],

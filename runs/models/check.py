@@ -30,6 +30,7 @@ class TargetCheck(models.Model):
     at = models.DateTimeField(null=True)
     worker = models.CharField(max_length=200, blank=True)
     available = models.BooleanField(null=True)
+    """None until it is answered, and if nothing could be tried."""
     sentence = models.TextField(blank=True)
     """What to do if it is not available; secrets are masked."""
     version = models.CharField(max_length=200, blank=True)

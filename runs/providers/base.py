@@ -94,6 +94,8 @@ class Availability:
     available: bool
     sentence: str = ""
     version: str = ""
+    tried: bool = True
+    """Whether anything was tried; otherwise only the first trial shows whether it works."""
 
 
 class Provider(Protocol):

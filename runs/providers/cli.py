@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from runs.providers.healthcheck import (
     ask_command,
 )
 from runs.providers.options import Options, ResolvedTarget, spellings_given
+from runs.providers.program_lookup import advice, look_up, missing_word
 from runs.providers.recent_lines import WrittenLines
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
@@ -79,9 +79,15 @@ class Cli:
         self._containment = containment
 
     def check(self) -> Availability:
-        """Return whether the sandbox, the program and the health check allow a start."""
+        """Return whether the sandbox and the health check allow a start; without one, look the program up."""
+        options = self._options
         if problem := self._containment.agent_problem:
             return Availability(False, problem)
+        if options.healthcheck is None:
+            base = self._target.base_folder
+            return look_up(
+                options.command_template, self._containment, cwd=options.cwd, base=base, env=options.env
+            )
         reason = self._unwell()
         if not reason:
             return Availability(True)
@@ -192,10 +198,10 @@ class Cli:
 
     def _refuse_failure(self, result: ProcessResult, invocation: Invocation, ran: str) -> None:
         """Raise for a command that never started; with a workspace, later failures are the agent's own."""
-        if _never_started(result, self._options.command_template):
+        if missing := missing_word(result, self._options.command_template):
             raise ProviderError(
                 f"The target '{self._target.name}' cannot start: {result.summary}. "
-                "Install the program on the worker, or correct `command_template`."
+                f"{advice(missing, self._containment)}"
             )
         if invocation.in_workspace or result.cancelled:
             return
@@ -248,17 +254,3 @@ class Cli:
         except OSError as error:
             notes.append(f"The command wrote no answer: {error.strerror}.")
             return None
-
-
-def _never_started(result: ProcessResult, template: str) -> bool:
-    """Return whether the shell couldn't find or execute the program."""
-    if result.exit_code not in (126, 127) or len(result.output) > 2000:
-        return False
-    try:
-        program = shlex.split(template)[0]
-    except (ValueError, IndexError):
-        return False
-    output = result.output.decode("utf-8", "replace")
-    return program in output and (
-        "not found" in output or "ermission denied" in output or "No such file" in output
-    )

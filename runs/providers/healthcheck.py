@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from runs.containment.outbound import AddressRefused, Outbound
-from runs.containment.process import run_process
+from runs.containment.process import ProcessResult, run_process
 from runs.containment.profiles import AGENT
 from runs.containment.trees import temporary_folders
 from runs.errors import ProviderError
@@ -77,22 +77,37 @@ def ask_command(
 
     It runs contained as an agent is, in an empty folder unless `cwd` names another.
     """
+    command = render(template, TemplateValues(eval_id="healthcheck"))
+    try:
+        result = run_contained(command, containment, cwd, base, env, timeout_seconds)
+    except ProviderError as error:
+        return str(error).rstrip(".")
+    if result.exit_code == 0:
+        return ""
+    return result.error.rstrip(".") or f"exit code {result.exit_code}: {result.summary}"
+
+
+def run_contained(
+    command: str,
+    containment: Containment,
+    cwd: str | None,
+    base: str,
+    env: Mapping[str, str],
+    timeout_seconds: float,
+) -> ProcessResult:
+    """Run a shell line contained as an agent is, in an empty folder unless `cwd` names another.
+
+    Raises `ProviderError` if it can't start.
+    """
     with temporary_folders("evalhub-health-") as (workspace, scratch):
         where = containment.working_folder(cwd, workspace, base=base)
         elsewhere = None if where.is_relative_to(workspace) else where
         sandbox = containment.around(workspace, scratch, profile=AGENT, working=elsewhere)
-        command = render(template, TemplateValues(eval_id="healthcheck"))
-        try:
-            result = run_process(
-                command,
-                cwd=where,
-                env=env,
-                timeout_seconds=timeout_seconds,
-                limits=sandbox.limits,
-                sandbox=sandbox,
-            )
-        except ProviderError as error:
-            return str(error).rstrip(".")
-    if result.exit_code == 0:
-        return ""
-    return result.error.rstrip(".") or f"exit code {result.exit_code}: {result.summary}"
+        return run_process(
+            command,
+            cwd=where,
+            env=env,
+            timeout_seconds=timeout_seconds,
+            limits=sandbox.limits,
+            sandbox=sandbox,
+        )

@@ -76,7 +76,7 @@ class Http:
         """Return whether the address is valid; only trials call it, and they report failures."""
         parts = urlsplit(self._options.url)
         if parts.scheme in ("http", "https") and parts.hostname:
-            return Availability(True)
+            return Availability(True, "The first trial calls the address.", tried=False)
         return Availability(False, f"{self._about()} has no address: give `url` as http://host:port/path.")
 
     def invoke(self, invocation: Invocation) -> Recording:

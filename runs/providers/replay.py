@@ -48,9 +48,11 @@ class Replay:
         self._roots = containment.targets
 
     def check(self) -> Availability:
-        """Return whether every recording named relative to the base folder exists."""
+        """Return whether every recording exists; those in a workspace can't be checked."""
+        tried = True
         for name in self._names():
             if not (Path(name).is_absolute() or self._target.base_folder):
+                tried = False
                 continue
             try:
                 there = self._placed(name).path.is_file()
@@ -58,7 +60,7 @@ class Replay:
                 return Availability(False, f"The target '{self._target.name}' cannot be used: {error}")
             if not there:
                 return Availability(False, self._missing(name))
-        return Availability(True)
+        return Availability(True, "" if tried else "Recordings are in each trial's workspace.", tried=tried)
 
     def invoke(self, invocation: Invocation) -> Recording:
         """Return the recording. Raises `ProviderError` (kind `configuration`) if it is missing."""

@@ -67,10 +67,10 @@ def _here() -> str:
 
 
 def _answer(availability: Availability) -> dict[str, Any]:
-    """Return the columns of a check that has just finished."""
+    """Return the columns of a check that has just finished; available is None if nothing was tried."""
     return {
         "at": timezone.now(),
-        "available": availability.available,
+        "available": availability.available if availability.tried else None,
         "sentence": storable(availability.sentence),
         "version": storable(availability.version)[:200],
     }

@@ -14,7 +14,7 @@ from evalhub.teams import audit
 from evalhub.teams.models import Project
 from evaluators.attempts import attempts
 from evaluators.criteria import Criteria
-from evaluators.diagnosis import diagnose
+from evaluators.diagnosis import diagnose, messages_of
 from evaluators.help_pages import HelpPage, parse_help
 from evaluators.interaction import metrics, scores
 from evaluators.patterns import PatternError
@@ -243,7 +243,9 @@ def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int
         detail={
             "interaction": interaction.as_json(),
             "attempts": json_of(attempts(session.transcript, session.commands)),
-            "diagnosis": json_of(diagnose(interaction)),
+            "diagnosis": json_of(
+                diagnose(interaction, messages=messages_of(session.transcript, interaction))
+            ),
             "flags": json_of(session.flags),
             "session": {
                 "id": session.id,

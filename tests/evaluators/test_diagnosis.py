@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.diagnosis import Thresholds, diagnose, threshold_sentence
+from evaluators.diagnosis import Thresholds, diagnose, messages_of, threshold_sentence
 from evaluators.interaction import Interaction, Subcommand
-from evaluators.model import Command
+from evaluators.model import Command, Event, Transcript
 
 
 def interaction(**changes: object) -> Interaction:
@@ -73,5 +73,40 @@ def test_a_tool_that_the_shell_did_not_find_blames_no_docs() -> None:
     (finding,) = diagnose(interaction(**metrics))
     assert finding.pattern == "tool-not-found"
     assert finding.evidence == ("1 of 2 commands ended with exit code 127: ship deploy",)
-    metrics |= {"error_count": 3, "commands": (gone, wrong, wrong)}
-    assert [each.pattern for each in diagnose(interaction(**metrics))] == ["errors-without-help"]
+
+
+def test_a_missing_tool_does_not_count_as_an_error_of_the_docs() -> None:
+    gone = Command(0, "ship deploy", "deploy", 127, failed=True)
+    wrong = [Command(n, "ship list --all", "list", 2, failed=True) for n in (1, 2)]
+    metrics = {"error_rate": 0.3, "error_count": 3, "total_commands": 10, "commands": (gone, *wrong)}
+    assert [each.pattern for each in diagnose(interaction(**metrics))] == ["tool-not-found"]
+    metrics |= {"total_commands": 8, "error_rate": 3 / 8}
+    assert [each.pattern for each in diagnose(interaction(**metrics))] == [
+        "tool-not-found",
+        "errors-without-help",
+    ]
+
+
+MISSING = "python3: can't open file '/workspace/ship.py': [Errno 2] No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "pattern"),
+    [
+        ("python3 ship.py deploy", MISSING, "tool-not-found"),
+        ("ship deploy ship.yaml", "ship.yaml: No such file or directory", "errors-without-help"),
+        ("python3 ship.py deploy", "unknown option --to", "errors-without-help"),
+    ],
+    ids=["script", "argument", "other"],
+)
+def test_a_missing_script_blames_no_docs_and_is_quoted(line: str, message: str, pattern: str) -> None:
+    event = Event("tool_call", "1", "bash", line)
+    failed = Event("tool_result", "1", output=message, exit_code=2)
+    command = Command(1, line, "deploy", 2, failed=True, event=0)
+    metrics = interaction(
+        error_rate=1.0, error_count=1, total_commands=1, commands=(command,), source="events"
+    )
+    messages = messages_of(Transcript(events=(event, failed)), metrics)
+    (finding,) = diagnose(metrics, messages=messages)
+    assert finding.pattern == pattern
+    assert f"`{line}`: {message}" in finding.evidence

@@ -38,6 +38,8 @@ class CheckedTarget:
             return "not checked"
         if self.check.at is None:
             return "no answer"
+        if self.check.available is None:
+            return "not checked"
         return "ready" if self.check.available else "cannot start"
 
     @property

@@ -241,6 +241,51 @@ def test_an_address_checks_its_health(status, well):
     assert well or "HTTP 503" in availability.sentence
 
 
+@pytest.mark.parametrize(
+    ("template", "available", "tried"),
+    [
+        ("python3 --version", True, True),
+        ("KEY=1 python3 --version {PROMPT}", True, True),
+        ("no-such-agent {PROMPT}", False, True),
+        ("/nowhere/agent {PROMPT}", False, True),
+        ("./agent {PROMPT}", True, False),
+        ("$AGENT {PROMPT}", True, False),
+        ("cd sub && ./agent", True, False),
+        ("python3 'open", True, False),
+    ],
+)
+def test_without_a_health_check_the_program_is_looked_up(template, available, tried):
+    found = provider(template).check()
+    assert (found.available, found.tried) == (available, tried)
+    assert available or "Install it on the worker, or correct `command_template`." in found.sentence
+
+
+@pytest.mark.parametrize(
+    "template", ["{file} {{PROMPT}}", "sh {file} {{PROMPT}}"], ids=["program", "argument"]
+)
+def test_a_file_that_the_sandbox_hides_is_named_with_the_setting(tmp_path, template):
+    agent = tmp_path / "hidden" / "agent"
+    agent.parent.mkdir()
+    agent.write_text("#!/bin/sh\necho hi\n")
+    agent.chmod(0o755)
+    said = provider(template.format(file=agent), Level.BWRAP).check().sentence
+    assert f"{agent} exists on the worker, but not inside the sandbox" in said
+    assert f"EVALHUB_SANDBOX_READ={agent.parent}" in said
+    with pytest.raises(ProviderError, match="exists on the worker, but not inside the sandbox") as error:
+        provider(template.format(file=agent), Level.BWRAP).invoke(invocation(tmp_path))
+    assert error.value.kind == "start"
+
+
+def test_a_missing_script_of_the_command_is_an_error(tmp_path):
+    with pytest.raises(ProviderError, match=r"cannot start: .*agent\.py.*Install it on the worker"):
+        provider("python3 /nowhere/agent.py {PROMPT}").invoke(invocation(tmp_path))
+
+
+def test_an_agent_that_misses_another_file_did_start(tmp_path):
+    recording = provider("python3 -c 'exit(\"todo.txt: No such file\")'").invoke(invocation(tmp_path))
+    assert recording.exit_code == 1
+
+
 def test_a_command_can_judge():
     definition = define({"name": "judge", "provider": "cli", "command_template": "cat; echo . >&2"})
     complete = complete_through_command(resolve(definition, {}), containment())

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Target, TargetCheck
+from runs.pages.targets.target_list import target_row
 from runs.providers.base import Availability
 from runs.targets.check import request_check, run_check, store_availability
 from tests.builders import make_project, make_target
@@ -53,6 +54,13 @@ def test_what_is_wrong_is_a_sentence(definition, said):
     check = checked(changed(definition))
     assert check.available is False
     assert said in check.sentence
+
+
+def test_what_only_a_trial_can_show_is_not_checked():
+    target = changed({"provider": "http", "url": "http://127.0.0.1:9/chat"})
+    check = checked(target)
+    assert (check.available, check.sentence) == (None, "The first trial calls the address.")
+    assert target_row(target, now=timezone.now()).state == "not checked"
 
 
 def test_only_the_first_worker_takes_a_question():
