@@ -11,7 +11,8 @@ from runs.execution.lane_pool import lane_pool
 from runs.execution.proving.requests import run_proof
 from runs.execution.reaper import reap
 from runs.execution.reassessing import run_reassessment
-from runs.models import GradeRequest, Reassessment, SuiteProof, TargetCheck
+from runs.execution.trying import run_try
+from runs.models import GradeRequest, Reassessment, SuiteProof, TargetCheck, TargetTry
 from runs.notifications import delivery, digest
 from runs.queue import wakeups
 from runs.targets.check import run_check
@@ -63,6 +64,12 @@ def check_target(check_id: int) -> None:
     run_check(check_id)
 
 
+@shared_task(name="runs.tasks.try_target")
+def try_target(try_id: int) -> None:
+    """Try a target with a prompt on this machine."""
+    run_try(try_id)
+
+
 @shared_task(name="runs.tasks.deliver")
 def deliver(channel_id: int) -> None:
     """Send what is due for a channel."""
@@ -103,6 +110,9 @@ def _resend_requests() -> None:
         wakeups.prove(proof_id)
     for key in Reassessment.untaken(now=now).values_list("pk", flat=True)[:100]:
         wakeups.reassess(key)
+    for try_id in TargetTry.untaken(now=now).values_list("pk", flat=True)[:100]:
+        wakeups.try_target(try_id)
+    TargetTry.remove_expired(now=now)
     GradeRequest.remove_expired(now=now)
     for request_id in GradeRequest.unanswered(now=now).values_list("pk", flat=True)[:100]:
         wakeups.grade(request_id)

@@ -59,11 +59,11 @@ from runs.pages.suites.views import (
     suite_prove,
     suite_release_rule,
 )
+from runs.pages.targets.edit_views import target_edit, target_new, target_try
 from runs.pages.targets.views import (
     suite_targets,
     target_accept,
     target_check,
-    target_edit,
     target_import,
     target_list,
     target_remove,
@@ -119,6 +119,8 @@ project_urls = [
     path("trials/<int:pk>/files/<int:number>/", workspace_file, name="trial-file"),
     path("targets/", target_list, name="target-list"),
     path("targets/import/", target_import, name="target-import"),
+    path("targets/new/", target_new, name="target-new"),
+    path("targets/tries/<int:pk>/", target_try, name="target-try"),
     path("targets/<int:pk>/", target_edit, name="target-edit"),
     path("targets/<int:pk>/check/", target_check, name="target-check"),
     path("targets/<int:pk>/accept/", target_accept, name="target-accept"),

@@ -75,6 +75,7 @@ MORE_PAGES = {
     "compare-more": "/p/default/compare/more/?runs=3,4",
     "compare-none": "/p/default/compare/",
     "target": "/p/default/targets/1/",
+    "target-new": "/p/default/targets/new/?provider=cli",
     "settings-prices": "/p/default/settings/prices/",
     "settings-notifications": "/p/default/settings/notifications/",
     "settings-channel-new": "/p/default/settings/notifications/new/webhook/",

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from django.conf import settings
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import Field
 
 from evalhub.teams.bearer import ApiRequest, Bearer
-from evalhub.web.rest.errors import answers, not_found
-from evalhub.web.rest.given import Given, Key, Text
+from evalhub.web.rest.errors import ApiError, answers, not_found
+from evalhub.web.rest.given import Given, JsonValue, Key, Text
 from evalhub.web.rest.pages import Cursor, PageOut, page_of
 from evalhub.web.timestamps import moment
 from evaluators.redaction import redact_json
 from runs.api.lookup import find_run
 from runs.models import Baseline, Target
+from runs.targets import edits
+from runs.targets.target_fields import dump
 from runs.warehouse.baselines import set_baseline, unset_baseline
 
 router = Router()
@@ -32,6 +35,12 @@ class TargetOut(Schema):
     changed: str
     definition: dict[str, Any] | None
     """As written, with variables unresolved; admins only."""
+
+
+class DefinitionIn(Given):
+    """An entry of a targets file: name, provider and the provider's fields."""
+
+    definition: dict[Text, JsonValue]
 
 
 class BaselineOut(Schema):
@@ -82,10 +91,31 @@ def list_targets(request: ApiRequest, cursor: Query[Cursor]) -> dict[str, Any]:
 @router.get("/targets/{name}", auth=Bearer(), response=answers(TargetOut), tags=["targets"])
 def get_target(request: ApiRequest, name: Path[Text]) -> dict[str, Any]:
     """Get one target by its name."""
+    return target_json(_find(request, name), whole=request.access.may("manage"))
+
+
+@router.post("/targets", auth=Bearer("upload"), response=answers(TargetOut, status=201), tags=["targets"])
+def create_target(request: ApiRequest, given: DefinitionIn) -> Status[dict[str, Any]]:
+    """Add a target: a proposal that an admin accepts on the page; an embedded evalhub accepts it at once."""
+    access, text = request.access, dump(given.definition)
+    target = edits.create(access.project, text, by=access.user, accepted=settings.EMBEDDED)
+    return Status(201, target_json(target, whole=access.may("manage")))
+
+
+@router.put("/targets/{name}", auth=Bearer("manage"), response=answers(TargetOut), tags=["targets"])
+def change_target(request: ApiRequest, name: Path[Text], given: DefinitionIn) -> dict[str, Any]:
+    """Replace a target's definition; its name stays. On a server, only that of a proposal."""
+    target = _find(request, name)
+    if target.accepted and not settings.EMBEDDED:
+        raise ApiError(403, "A target in use is changed on its page, not over REST.", id="target/in-use")
+    return target_json(edits.rewrite(target, dump(given.definition), by=request.access.user), whole=True)
+
+
+def _find(request: ApiRequest, name: str) -> Target:
     target = Target.objects.filter(project=request.access.project, name=name).first()
     if target is None:
         raise not_found("target", name)
-    return target_json(target, whole=request.access.may("manage"))
+    return target
 
 
 def _baseline_json(baseline: Baseline) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from runs.execution.task import Task, load_task
 from runs.execution.tool_help import with_confusions
 from runs.execution.trial_folder import TrialFolder, placeholder_paths, trial_folder
 from runs.execution.trial_result import TrialResult
+from runs.execution.workspace import LocalWorkspace
 from runs.providers.base import Invocation, Look, Recording
 from runs.queue.claims import Claim
 from runs.queue.disk import check_room_for_agents, disk_full
@@ -87,17 +88,23 @@ def carry_out(load: Callable[[], Task], *, stopped: Callable[[], bool], name: st
 
 def _run_in_folder(task: Task, folder: TrialFolder) -> TrialResult:
     tool = task.spec.criteria.tool
-    env = task.context.tool_env(tool)
-    bare = task.context.workspace(folder, env, tool)
-    workspace = replace(bare, env={**task.script_env(folder, bare), **env})
-    workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
-    invocation = task.invocation(folder, dict(workspace.env))
-    recording = masked(ask(task, invocation), workspace.secrets)
+    recording, workspace = record_in_folder(task, folder)
     check_room_for_agents()
     if recording.cancelled or task.stopped():
         return CANCELLED
     result = assess(task, recording, folder, workspace)
     return with_confusions(result, task.context, tool, task.files)
+
+
+def record_in_folder(task: Task, folder: TrialFolder) -> tuple[Recording, LocalWorkspace]:
+    """Prepare the workspace and return the target's recording with it, without secrets. Raises `ProviderError`."""
+    tool = task.spec.criteria.tool
+    env = task.context.tool_env(tool)
+    bare = task.context.workspace(folder, env, tool)
+    workspace = replace(bare, env={**task.script_env(folder, bare), **env})
+    workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
+    invocation = task.invocation(folder, dict(workspace.env))
+    return masked(ask(task, invocation), workspace.secrets), workspace
 
 
 def _run_without_folder(task: Task) -> TrialResult:

@@ -16,6 +16,7 @@ from runs.models.run import Launch, Run, RunSlot
 from runs.models.saved_view import SavedView
 from runs.models.search import SearchEntry
 from runs.models.target import Target, TargetSlot, TargetVersion
+from runs.models.target_try import TargetTry
 from runs.models.trial import Artifact, CommandRecord, TranscriptRecord, Trial
 from runs.models.usage import FlagConfusion, ImportedSession, ToolHelp
 from runs.models.worker import Worker
@@ -58,6 +59,7 @@ __all__ = [
     "Target",
     "TargetCheck",
     "TargetSlot",
+    "TargetTry",
     "TargetVersion",
     "ToolHelp",
     "TranscriptRecord",

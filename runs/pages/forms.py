@@ -28,16 +28,6 @@ class TargetsFileForm(forms.Form):
     )
 
 
-class TargetForm(forms.Form):
-    """One target as an entry in a targets file."""
-
-    definition = forms.CharField(
-        max_length=100_000, strip=False, widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false"})
-    )
-    was = forms.CharField(required=False, widget=forms.HiddenInput)
-    """Time of the last change when the page was rendered."""
-
-
 class AlertForm(forms.Form):
     """An alert's triage; omitted fields keep their values."""
 

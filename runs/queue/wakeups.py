@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
-from runs.models import Run, TargetCheck
+from runs.models import Run, TargetCheck, TargetTry
 from runs.models.run import RunState
 from runs.queue.labels import labels_online, queue_for, with_labels
 
@@ -88,6 +88,12 @@ def check_target(check_id: int) -> None:
     """Ask a worker with a target's labels to check it."""
     labels = TargetCheck.objects.values_list("target__labels", flat=True).get(pk=check_id)
     _send_to(labels, labels_online(), "check_target", check_id)
+
+
+def try_target(try_id: int) -> None:
+    """Ask a worker with a target's labels to try it."""
+    labels = TargetTry.objects.values_list("labels", flat=True).get(pk=try_id)
+    _send_to(labels, labels_online(), "try_target", try_id)
 
 
 def _labels_of(run_id: int) -> list[str]:

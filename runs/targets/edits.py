@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import yaml
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
 from evalhub.teams import audit
+from evalhub.teams.access import Access
+from evalhub.teams.models import Project
 from runs.errors import RequestError
 from runs.models import Target
 from runs.queue.claims import sync_target_slots
 from runs.targets.definitions import read_target
+from runs.targets.import_targets import import_targets
 from runs.targets.paths import refuse_saving
 from runs.worker_settings import containment
 from scenarios.formats.problems import Problem, ScenarioFileError
+
+NEW = "new target"
+"""The file that problems of an unsaved target name."""
+
+
+def accepts_at_once(access: Access) -> bool:
+    """Return whether somebody's targets need no acceptance: an admin's, and all of an embedded evalhub."""
+    return access.may("manage") or (settings.EMBEDDED and access.may("upload"))
 
 
 @transaction.atomic
@@ -40,6 +53,19 @@ def remove(target: Target, *, by: User | None) -> None:
         )
     audit.record(target.project, by, "target.remove" if target.accepted else "target.reject", target.name)
     target.delete()
+
+
+@transaction.atomic
+def create(project: Project, text: str, *, by: User | None, accepted: bool = True) -> Target:
+    """Store the target in a text under a new name. Raises `ScenarioFileError`."""
+    definition = read_target(text.encode(), NEW)
+    if Target.objects.filter(project=project, name=definition.name).exists():
+        what = f"There is already a target called '{definition.name}'."
+        fix = "Choose another name, or edit that target."
+        raise ScenarioFileError([Problem(NEW, 1, "name", what, fix, "targets/repeated-name")])
+    content = yaml.safe_dump({"targets": [dict(definition.entry)]}, sort_keys=False, allow_unicode=True)
+    (target,) = import_targets(project, content.encode(), NEW, by=by, accepted=accepted)
+    return target
 
 
 @transaction.atomic

@@ -72,6 +72,8 @@ PAGES: dict[str, Page] = {
     "trial-file": Page("/p/tools/trials/{trial_id}/files/0/", "author"),
     "target-list": Page("/p/tools/targets/", "viewer"),
     "target-import": Page("/p/tools/targets/import/", "author", "POST", answers=(422,)),
+    "target-new": Page("/p/tools/targets/new/", "author"),
+    "target-try": Page("/p/tools/targets/tries/{try_id}/", "author"),
     "target-edit": Page("/p/tools/targets/{target_id}/", "admin"),
     "target-check": Page("/p/tools/targets/{target_id}/check/", "viewer", answers=(302,)),
     "target-accept": Page("/p/tools/targets/{target_id}/accept/", "admin", "POST", answers=(302,)),
@@ -175,6 +177,10 @@ OPERATIONS: dict[str, Operation] = {
     "GET /guidance/{a}/against/{b}": Operation("viewer"),
     "GET /targets": Operation("viewer"),
     "GET /targets/{name}": Operation("viewer"),
+    "POST /targets": Operation("author", {"definition": {"name": "new", "provider": "mock"}}),
+    "PUT /targets/{name}": Operation("admin", {"definition": {"name": "local", "provider": "mock"}}),
+    "POST /target-tries": Operation("runner", {"target": "local"}, query="?wait=0"),
+    "GET /target-tries/{try_id}": Operation("runner"),
     "GET /baselines": Operation("viewer"),
     "POST /baselines": Operation("runner", {"run": 1}),
     "DELETE /baselines/{baseline_id}": Operation("runner"),
@@ -238,7 +244,9 @@ OPERATIONS: dict[str, Operation] = {
 }
 """By method and address, as the OpenAPI document has them."""
 
-READS_NO_PROJECT = frozenset(("GET /health", "POST /channels", "POST /grade", "POST /tokens"))
+READS_NO_PROJECT = frozenset(
+    ("GET /health", "POST /channels", "POST /grade", "POST /targets", "POST /tokens")
+)
 """What a member of another project may do all the same: it is about their own."""
 
 API_PAGES = frozenset(("openapi-json", "docs", "nothing"))

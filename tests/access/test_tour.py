@@ -17,6 +17,7 @@ NO_PAGE_OF_ITS_OWN = {
     "channel-detail": "needs a channel, and the examples have none",
     "run-download": "is a file",
     "trial-draft": "is for copying its text",
+    "target-try": "is a part of a page",
     "trial-transcript": "is a file",
     "trial-artifact": "is a file",
     "trial-file": "is a file",

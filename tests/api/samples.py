@@ -24,6 +24,7 @@ from runs.models import (
     RoundItem,
     SavedView,
     SuiteProof,
+    TargetTry,
 )
 from runs.warehouse import artifacts
 from scenarios.models import Rubric
@@ -105,4 +106,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "channel_id": channel.pk,
         "delivery_id": delivery.pk,
         "request_id": graded.pk,
+        "try_id": TargetTry.objects.create(
+            project=project, by=member, name="local", definition={}, prompt="Go"
+        ).pk,
     }

@@ -5,25 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evalhub.teams.access import Access
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.web.csv_export import chosen_table, wants_csv
 from evalhub.web.fragments import page_or_fragment
 from runs.errors import RequestError
 from runs.models import Target
-from runs.pages.forms import TargetForm, TargetsFileForm
+from runs.pages.forms import TargetsFileForm
 from runs.pages.targets.tables import target_table, worker_table
 from runs.pages.targets.target_list import target_row, target_rows, worker_rows
 from runs.targets import edits
 from runs.targets.check import request_check
+from runs.targets.edits import accepts_at_once
 from runs.targets.import_targets import import_bundle_targets, import_targets
 from scenarios.formats.problems import ScenarioFileError
 from scenarios.models import Suite
@@ -46,11 +44,6 @@ class ImportedTargets:
     @property
     def status(self) -> int:
         return 422 if self.problems else 200
-
-
-def accepts_at_once(access: Access) -> bool:
-    """Return whether targets are accepted on import: an admin's, and all of an embedded evalhub."""
-    return access.may("manage") or settings.EMBEDDED
 
 
 def find_target(request: ProjectRequest, pk: int) -> Target:
@@ -134,41 +127,6 @@ def suite_targets(request: ProjectRequest, suite: str) -> HttpResponse:
     except ScenarioFileError as error:
         taken = ImportedTargets(file, problems=quoted(error.problems, {file: text.encode()}))
     return render(request, "targets/targets.html", _list(request, taken=taken), status=taken.status)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@project_page("manage")
-def target_edit(request: ProjectRequest, pk: int) -> HttpResponse:
-    """Edit a target as its entry in a targets file."""
-    target = find_target(request, pk)
-    if request.method != "POST":
-        text = yaml.safe_dump(target.definition, sort_keys=False, allow_unicode=True, width=100)
-        form = TargetForm(initial={"definition": text, "was": target.changed.isoformat()})
-        return render(request, "targets/target_edit.html", {"target": target, "form": form})
-    form = TargetForm(request.POST)
-    problems: list[Quoted] = []
-    if _is_crossed(form, target):
-        who = target.changed_by.get_username() if target.changed_by else "Somebody"
-        form.add_error(
-            "definition", f"{who} changed this target in the meantime. Save again to overwrite that change."
-        )
-        form.data = {**request.POST.dict(), "was": target.changed.isoformat()}
-    elif form.is_valid():
-        text = form.cleaned_data["definition"]
-        try:
-            edits.rewrite(target, text, by=request.user)
-        except ScenarioFileError as error:
-            problems = quoted(error.problems, {target.name: text.encode()})
-        else:
-            messages.success(request, f"Saved {target.name}. New runs use this version.")
-            return redirect("target-list", request.access.project.slug)
-    context = {"target": target, "form": form, "problems": problems}
-    return render(request, "targets/target_edit.html", context, status=422)
-
-
-def _is_crossed(form: TargetForm, target: Target) -> bool:
-    """Return whether the target changed since its page was rendered."""
-    return form.is_valid() and form.cleaned_data["was"] not in ("", target.changed.isoformat())
 
 
 @require_POST

@@ -45,9 +45,9 @@ def test_a_target_of_imported_results_is_not_accepted(signed_in, project):
 def test_it_is_edited_as_its_entry(signed_in, project):
     target = make_target(project)
     client = signed_in()
-    assert "provider: mock" in parse(client.get(f"{ADDRESS}{target.pk}/"))
+    assert "provider: mock" in parse(client.get(f"{ADDRESS}{target.pk}/?view=yaml"))
     response = client.post(
-        f"{ADDRESS}{target.pk}/", {"definition": "name: local\nprovider: mock\nworkers: 3\n"}
+        f"{ADDRESS}{target.pk}/", {"view": "yaml", "definition": "name: local\nprovider: mock\nworkers: 3\n"}
     )
     target.refresh_from_db()
     assert response.url == ADDRESS
@@ -69,7 +69,7 @@ def test_it_is_edited_as_its_entry(signed_in, project):
 )
 def test_an_invalid_entry_is_reported_and_not_stored(signed_in, project, text, sentence):
     target = make_target(project)
-    response = signed_in().post(f"{ADDRESS}{target.pk}/", {"definition": text})
+    response = signed_in().post(f"{ADDRESS}{target.pk}/", {"view": "yaml", "definition": text})
     assert response.status_code == 422
     assert sentence in unescape(response.content.decode())
     target.refresh_from_db()
@@ -87,9 +87,11 @@ def test_what_another_admin_rewrote_is_not_replaced_unseen(signed_in, project):
     target = make_target(project)
     client = signed_in()
     address = f"{ADDRESS}{target.pk}/"
-    was = client.get(address).context["form"].initial["was"]
-    signed_in("admin").post(address, {"definition": "name: local\nprovider: mock\nworkers: 3\n", "was": was})
-    mine = {"definition": "name: local\nprovider: mock\nworkers: 5\n", "was": was}
+    was = client.get(f"{address}?view=yaml").context["form"].initial["was"]
+    signed_in("admin").post(
+        address, {"view": "yaml", "definition": "name: local\nprovider: mock\nworkers: 3\n", "was": was}
+    )
+    mine = {"view": "yaml", "definition": "name: local\nprovider: mock\nworkers: 5\n", "was": was}
     refused = client.post(address, mine)
     assert refused.status_code == 422
     assert "changed this target in the meantime. Save again to overwrite that change." in parse(refused)

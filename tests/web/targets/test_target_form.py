@@ -1,0 +1,168 @@
+"""The form of a target, which describes the same entry as its YAML."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from runs.models import Target
+from runs.pages.targets.target_form import KINDS, initial_of, kind_of
+from runs.targets.target_fields import entry_of, fields_of, texts_of
+from tests.builders import make_target
+from tests.web.html import parse
+from tests.web.targets.pages import ADDRESS, actions
+
+NEW = f"{ADDRESS}new/"
+ENTRIES = [
+    {
+        "name": "clerk",
+        "provider": "cli",
+        "commandTemplate": "python3 clerk.py {PROMPT} --out {OUTPUT_FILE}",
+        "timeout_seconds": "${{ LIMIT }}",
+        "healthcheck": {"type": "command", "commandTemplate": "clerk --version", "timeout_seconds": 5},
+        "env": {"TOKEN": "${{ CLERK_TOKEN }}", "MODE": "a=b"},
+        "labels": ["gpu", "macos"],
+        "verbose": True,
+    },
+    {
+        "name": "c",
+        "provider": "codex-cli",
+        "model": "gpt-5",
+        "api_key": "${{ OPENAI_API_KEY }}",
+        "args": ["-c", "a b"],
+    },
+    {
+        "name": "h",
+        "provider": "http",
+        "url": "http://a/",
+        "headers": {"X": "${{ T }}"},
+        "body": {"deep": [1, {"a": 2}]},
+    },
+    {
+        "name": "m",
+        "provider": "mock",
+        "response": "two\nlines",
+        "trace": [{"type": "tool_call", "name": "x"}],
+    },
+    {"name": "r", "provider": "replay", "path": {"a": "a.jsonl"}, "parser": "codex"},
+    {
+        "name": "l",
+        "provider": "litellm",
+        "model": "openai/x",
+        "temperature": 0.5,
+        "retry_status_codes": [429, 500],
+    },
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["provider"])
+def test_form_and_yaml_describe_the_same_entry(entry):
+    kind = kind_of(entry)
+    fields = fields_of(kind)
+    texts = texts_of(entry, fields)
+    assert list(entry_of(texts, fields, name=entry["name"], kind=kind, base=entry).items()) == list(
+        entry.items()
+    )
+    spelled = {name.replace("commandTemplate", "command_template"): value for name, value in entry.items()}
+    assert entry_of(texts, fields, name=entry["name"], kind=kind, base={}) == spelled | {"provider": kind}
+
+
+def test_the_form_keeps_what_it_does_not_show():
+    entry = {"name": "m", "provider": "mock", "note": "ours", "response": "a"}
+    fields = fields_of("mock")
+    changed = {**texts_of(entry, fields), "response": "", "workers": "3"}
+    made = entry_of(changed, fields, name="m", kind="mock", base=entry)
+    assert made == {"name": "m", "provider": "mock", "note": "ours", "workers": 3}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_target_has_a_form_for_every_provider(signed_in, kind):
+    page = parse(signed_in().get(f"{NEW}?provider={kind}"))
+    assert page.field("Name") is not None
+    assert fields_of(kind)[0].is_main
+
+
+def test_a_new_target_is_added_by_its_form(signed_in, project):
+    given = {"view": "form", "kind": "litellm", "name": "local", "save": "yes"}
+    more = {
+        "model": "openai/llama",
+        "base_url": "http://localhost:8000/v1",
+        "api_key": "OUR_API_KEY",
+        "workers": "2",
+    }
+    response = signed_in().post(NEW, given | more)
+    target = Target.objects.get()
+    assert response.url == ADDRESS
+    assert target.definition == {
+        "name": "local",
+        "provider": "litellm",
+        "model": "openai/llama",
+        "base_url": "http://localhost:8000/v1",
+        "api_key": "${{ OUR_API_KEY }}",
+        "workers": 2,
+    }
+    assert (target.accepted, target.slots.count(), actions()) == (True, 2, ["target.change"])
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "sentence"),
+    [
+        ({"workers": "many"}, "workers", "Input should be a valid integer"),
+        ({"command_template": ""}, "command_template", "needs the field 'command_template'"),
+        ({"command_template": "x {NOPE}"}, "command_template", "there is no placeholder {NOPE}"),
+        ({"env": "API_KEY=sk-0123456789abcdef0123456789"}, "env", "secrets are never stored"),
+        ({"env": "no pair"}, "env", "This is not valid here"),
+        ({"healthcheck": "{type: none}"}, "healthcheck", "This is not valid here"),
+        ({"cwd": "/etc"}, "cwd", "/etc"),
+        ({"name": "taken"}, "name", "There is already a target called 'taken'."),
+        ({"name": ""}, "name", "This field is required."),
+    ],
+    ids=["number", "missing", "placeholder", "secret", "pairs", "health check", "path", "taken", "no name"],
+)
+def test_a_problem_is_shown_at_its_field(signed_in, project, more, field, sentence):
+    make_target(project, "taken")
+    given = {"view": "form", "kind": "cli", "name": "mine", "command_template": "agent {PROMPT}"}
+    response = signed_in().post(NEW, given | more)
+    assert response.status_code == 422
+    assert sentence in response.context["form"].errors[field][0]
+    assert Target.objects.count() == 1
+
+
+def test_an_edited_target_keeps_its_name_and_spelling(signed_in, project):
+    target = make_target(project, "clerk")
+    target.provider, target.definition = "cli", {**ENTRIES[0], "timeout_seconds": 30}
+    target.save()
+    client = signed_in()
+    form = client.get(f"{ADDRESS}{target.pk}/").context["form"]
+    given = {"view": "form", "kind": "cli", **form.initial, "timeout_seconds": "45", "name": "other"}
+    assert client.post(f"{ADDRESS}{target.pk}/", given).status_code == 302
+    target.refresh_from_db()
+    assert target.definition == {**ENTRIES[0], "timeout_seconds": 45}
+
+
+def test_the_views_convert_what_is_not_saved(signed_in, project):
+    client = signed_in()
+    given = {"view": "form", "kind": "mock", "name": "new", "response": "hi", "show": "yaml"}
+    text = client.post(NEW, given).context["form"]["definition"].value()
+    assert yaml.safe_load(text) == {"name": "new", "provider": "mock", "response": "hi"}
+    form = client.post(NEW, {"view": "yaml", "definition": text + "note: x\n", "show": "form"}).context[
+        "form"
+    ]
+    given = {"view": "form", "kind": "mock", **form.initial, "show": "yaml"}
+    text = client.post(NEW, given).context["form"]["definition"].value()
+    assert yaml.safe_load(text)["note"] == "x"
+    assert not Target.objects.exists()
+
+
+def test_an_author_of_a_served_evalhub_proposes_and_cannot_try(signed_in, settings):
+    settings.EMBEDDED = False
+    given = {"view": "form", "kind": "mock", "name": "new"}
+    client = signed_in("author")
+    assert "Try it" not in parse(client.get(f"{NEW}?provider=mock"))
+    assert client.post(NEW, given | {"try": "yes"}).status_code == 403
+    client.post(NEW, given)
+    assert not Target.objects.get().accepted
+
+
+def test_initial_values_of_a_sample_are_texts():
+    assert initial_of(ENTRIES[3], "mock")["response"] == "two\nlines"
