@@ -50,6 +50,7 @@ from runs.pages.run.views import run_cancel, run_detail, run_progress, short_run
 from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
 from runs.pages.sessions.views import session_import
+from runs.pages.suites.editor_views import suite_edit, suite_new, suite_retire
 from runs.pages.suites.upload_views import suite_upload
 from runs.pages.suites.views import (
     suite_aa,
@@ -86,6 +87,9 @@ project_urls = [
     path("upload/", suite_upload, name="suite-upload"),
     path("suites/", suite_list, name="suite-list"),
     path("suites/<slug:suite>/", suite_detail, name="suite-detail"),
+    path("new-suite/", suite_new, name="suite-new"),
+    path("suites/<slug:suite>/edit/", suite_edit, name="suite-edit"),
+    path("suites/<slug:suite>/retire/", suite_retire, name="suite-retire"),
     path("suites/<slug:suite>/difference/", suite_difference, name="suite-difference"),
     path("suites/<slug:suite>/prove/", suite_prove, name="suite-prove"),
     path("suites/<slug:suite>/aa/", suite_aa, name="suite-aa"),

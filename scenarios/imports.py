@@ -16,12 +16,12 @@ from evalhub.teams.models import Project
 from scenarios.bundles import Bundle
 from scenarios.differences import Difference, contents_of, difference, parsed_contents
 from scenarios.formats import parse_files
-from scenarios.formats.parsed import ParsedSuite
+from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.formats.problems import Problem
 from scenarios.guidance import named_guidelines, suite_guidance
 from scenarios.hashing import content_hash, rubric_hash, suite_hash, task_fixture_hashes
 from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion, Upload
-from scenarios.storing import keep_fixture, keep_guidance, keep_scenarios
+from scenarios.storing import keep_files, keep_fixture, keep_guidance, keep_scenarios
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,22 @@ def import_files(
         strict=strict,
     )
     with transaction.atomic():
-        return tuple(store_suite(suite, project, by=by) for suite in suites)
+        imported = tuple(store_suite(suite, project, by=by) for suite in suites)
+        _keep_source(bundle, [each.version for each in imported], project)
+        return imported
+
+
+def _keep_source(bundle: Bundle, versions: Sequence[SuiteVersion], project: Project) -> None:
+    """Store the files of an upload with its versions, replacing those of an earlier upload."""
+    marked = bundle.executables
+    files = tuple(
+        FixtureFile(path, content, executable=path in marked) for path, content in bundle.files.items()
+    )
+    source = keep_files(project, files)
+    for version in versions:
+        if (version.source_id, version.source_name) != (source.pk, bundle.name[:300]):
+            version.source, version.source_name = source, bundle.name[:300]
+            version.save(update_fields=["source", "source_name"])
 
 
 def store_suite(parsed: ParsedSuite, project: Project, *, by: User | None) -> Imported:

@@ -125,6 +125,10 @@ class SuiteVersion(models.Model):
     targets_file = models.CharField(max_length=300, blank=True)
     solutions = models.JSONField(default=dict)
     """The reference solutions of its last upload by scenario key, as shell scripts; not part of the content."""
+    source = models.ForeignKey(Fixture, on_delete=models.SET_NULL, null=True, related_name="+")
+    """All files of its last upload, to edit them; None for versions before they were kept."""
+    source_name = models.CharField(max_length=300, blank=True, default="", db_default="")
+    """What that upload was called, which may name the suite."""
     config = models.JSONField(default=dict)
     lints = models.JSONField(default=list)
     created = models.DateTimeField(default=timezone.now)

@@ -54,12 +54,19 @@ def unpack(archive: bytes) -> FixtureFiles:
 def keep_fixture(project: Project, files: FixtureFiles, extra: Sequence[str] = ()) -> Fixture:
     """Return the stored fixture of these files without guidance; `extra` are more guidance patterns."""
     rest, _ = split(files, extra)
-    sha256 = files_hash(rest)
+    return keep_files(project, rest)
+
+
+def keep_files(project: Project, files: FixtureFiles) -> Fixture:
+    """Return the stored archive of exactly these files."""
+    sha256 = files_hash(files)
     found = Fixture.objects.filter(project=project, sha256=sha256).only("pk", "sha256").first()
     if found is not None:
         return found
-    listing = [{"path": file.path, "size": len(file.content), "executable": file.executable} for file in rest]
-    return Fixture.objects.create(project=project, sha256=sha256, archive=pack(rest), files=listing)
+    listing = [
+        {"path": file.path, "size": len(file.content), "executable": file.executable} for file in files
+    ]
+    return Fixture.objects.create(project=project, sha256=sha256, archive=pack(files), files=listing)
 
 
 def keep_rubric(project: Project, rubric: RubricCriteria) -> Rubric:

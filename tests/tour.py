@@ -68,6 +68,8 @@ MORE_PAGES = {
     "run-import": "/p/default/runs/import/",
     "session-import": "/p/default/runs/sessions/",
     "regression-confirm": "/p/default/regressions/1/confirm/",
+    "suite-new": "/p/default/new-suite/",
+    "suite-edit": "/p/default/suites/git-basics/edit/",
     "suite-difference": "/p/default/suites/stock/difference/",
     "runs-nothing": "/p/default/runs/?q=nowhere",
     "trial-against": "/p/default/trials/19/against/13/",

@@ -26,7 +26,7 @@ def test_it_stores_suite_scenarios_fixture_and_guidance(project):
     assert (result.suite.slug, result.version.number, result.new_version) == ("box-suite", 1, True)
     assert result.changes.added == ("one", "two")
     assert Scenario.objects.count() == ScenarioVersion.objects.count() == 2
-    (fixture,) = Fixture.objects.all()
+    (fixture,) = Fixture.objects.exclude(pk=result.version.source_id)
     assert [file.path for file in unpack(bytes(fixture.archive))] == ["README.md"]
     assert [file.path for file in guidance_files(result.guidance)] == ["AGENTS.md"]
 
@@ -99,7 +99,8 @@ def test_nothing_is_stored_when_there_is_a_problem(project):
 def test_projects_do_not_share_fixtures(project):
     imported(project)
     imported(make_project("others"))
-    assert Fixture.objects.count() == 2
+    # Each has the fixture of its scenarios, and the files of its upload.
+    assert Fixture.objects.count() == 4
 
 
 def test_it_is_noted_who_uploaded(project):

@@ -45,7 +45,8 @@ def suite_list(request: ProjectRequest) -> HttpResponseBase:
     return page_or_fragment(request, "suites/suites.html", "suites/_suite_table.html", context)
 
 
-def _find_suite(request: ProjectRequest, slug: str) -> Suite:
+def find_suite_or_404(request: ProjectRequest, slug: str) -> Suite:
+    """Return the project's suite. Raises `Http404`."""
     suite = find_suite(request.access.project, slug)
     if suite is None:
         raise Http404
@@ -56,7 +57,7 @@ def _find_suite(request: ProjectRequest, slug: str) -> Suite:
 @project_page()
 def suite_detail(request: ProjectRequest, suite: str) -> HttpResponse:
     """Show a suite's scenarios with their last trials, its versions and the hints of its files."""
-    found = _find_suite(request, suite)
+    found = find_suite_or_404(request, suite)
     shown = Shown(**{each.name: request.GET.get(each.name, "") for each in fields(Shown)})
     if request.htmx and request.htmx.target == "versions":
         context = {"suite": found, "change": version_change(found, shown.version), "shown": shown}
@@ -98,7 +99,7 @@ def suite_aa(request: ProjectRequest, suite: str) -> HttpResponse:
 
 def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersion]:
     """Return a suite and its newest version. Raises `Http404`."""
-    found = _find_suite(request, slug)
+    found = find_suite_or_404(request, slug)
     version = found.versions.select_related("suite__project").first()
     if version is None:
         raise Http404
@@ -109,7 +110,7 @@ def _with_version(request: ProjectRequest, slug: str) -> tuple[Suite, SuiteVersi
 @project_page("upload")
 def suite_release_rule(request: ProjectRequest, suite: str) -> HttpResponse:
     """Set or remove a suite's release rule."""
-    found = _find_suite(request, suite)
+    found = find_suite_or_404(request, suite)
     if "remove" in request.POST:
         remove_release_rule(found, by=request.user)
         messages.success(request, "Removed the release rule.")
@@ -130,7 +131,7 @@ def suite_release_rule(request: ProjectRequest, suite: str) -> HttpResponse:
 @project_page()
 def suite_difference(request: ProjectRequest, suite: str) -> HttpResponse:
     """Show a version's changes line by line, of one scenario or of the first ones."""
-    found = _find_suite(request, suite)
+    found = find_suite_or_404(request, suite)
     change = version_change(found, request.GET.get("version", ""), whole=True)
     every = change.difference.scenarios if change.difference else ()
     key = request.GET.get("scenario", "")

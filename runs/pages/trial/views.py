@@ -132,6 +132,7 @@ def trial_draft(request: ProjectRequest, pk: int) -> HttpResponse:
         response["Content-Disposition"] = f'attachment; filename="{draft.name}.yaml"'
         return response
     context = {"trial": trial, "draft": draft, "drafts": drafts, "chosen": chosen + 1}
+    context["may_upload"] = request.access.may("upload")
     return render(request, "trial/draft.html", context)
 
 
