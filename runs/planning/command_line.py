@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from evalhub.teams.access import DEFAULT_PROJECT
+from evaluators.model import Json
 from runs.planning.request import Request
 from scenarios.models import Guidance
 
@@ -38,11 +39,28 @@ def _arguments(request: Request, guidance: Sequence[Guidance], document: str) ->
         ("--baseline", [request.options.baseline]),
         ("--run-tag", request.tags),
         ("--priority", [request.priority.label] if request.priority else []),
+        ("--judge-model", [request.options.judge_model]),
+        ("--threshold", _seconds(request.options.threshold)),
+        ("--tool-version", [request.tool_version]),
+        ("--branch", [request.branch]),
+        ("--commit", [request.commit]),
+        # Their values are in the form, so the files have to be written first.
+        ("--seed-manifest", _file("seed", request.options.seed)),
+        ("--snapshot", _file("snapshot", request.options.snapshot)),
+        ("--tool-registry", _file("registry", request.options.registry)),
     ):
         for value in values:
             yield from _option(name, value)
     if not request.options.judge:
         yield "--no-judge"
+    if request.options.use_cache:
+        yield "--use-cache"
+    if request.options.experiment:
+        yield "--experiment"
+
+
+def _file(name: str, value: Json) -> list[str]:
+    return [] if value is None else [f"{name}.json"]
 
 
 def _known(number: int | None) -> list[str]:

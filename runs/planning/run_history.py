@@ -60,6 +60,8 @@ class RunHistory:
     """Mean cost of a trial by target; None for a target that reported no cost."""
     failed: frozenset[int] = frozenset()
     """Scenarios with a failed trial in their last run."""
+    finished: Sequence[PastRun] = ()
+    """The suite's runs with results, newest first, on any target and branch."""
     reaches_back: bool = True
     """Whether all runs of the project were read."""
 
@@ -101,6 +103,7 @@ def read_history(
         targets={arm: _target(runs, run_means) for arm, runs in _by_arm(lately).items()},
         trial_costs=_trial_costs(lately),
         failed=frozenset(row.scenario for row in rows if row.failed_last),
+        finished=[run for run in recent if run.suite == suite and run.done and run.trigger not in APART],
         reaches_back=len(recent) < MOST_RUNS,
     )
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from runs.models import Run
-from tests.builders import make_suite, make_target
+from tests.builders import make_guidance, make_suite, make_target
 from tests.runs.past_runs import past_run
 
 KEYS = ("a", "b", "c", "d", "e", "f")
@@ -62,7 +62,7 @@ def test_the_plan_follows_the_form(form: Page, complaints: list[str]) -> None:
     form.get_by_label("Trials each").blur()
     expect(form.get_by_role("button", name="Start 24 trials")).to_be_visible()
     expect(form.locator("#plan")).to_contain_text("$2.40")
-    form.get_by_label("other").check()
+    form.get_by_role("checkbox", name="other").check()
     expect(form.get_by_role("button", name="Start 48 trials")).to_be_visible()
     expect(form.locator("#plan")).to_contain_text("other: no runs on this target yet, so no estimate.")
     assert [*complaints, *form.evaluate("window.violations")] == []
@@ -160,7 +160,38 @@ def test_a_start_with_another_number_of_trials_is_refused(
     page.goto(f"{live_server.url}/p/tools/runs/new/?targets=local")
     page.get_by_label("Trials each").fill("20")
     page.get_by_role("button", name="Start 6 trials").click()
-    expect(page.get_by_role("alert")).to_contain_text("It is 120 now")
+    expect(page.get_by_role("alert")).to_contain_text("the plan grew to 120")
     assert Run.objects.count() == before
     page.get_by_role("button", name="Start 120 trials").click()
     expect(page.get_by_text("Waiting for a worker.")).to_be_visible()
+
+
+def test_start_waits_for_the_plan_and_asks_again_only_if_it_grew(
+    form: Page, live_server: Any, complaints: list[str]
+) -> None:
+    before = Run.objects.count()
+    form.get_by_label("Trials each").fill("2")
+    # The plan is 200 ms behind, and the press comes at once.
+    form.locator("[name=start]").click()
+    expect(form.get_by_text("The plan grew to 12 trials. Press Start again to run them.")).to_be_visible()
+    assert Run.objects.count() == before
+    form.get_by_label("Trials each").fill("1")
+    form.locator("[name=start]").click()
+    form.wait_for_url(f"{live_server.url}/p/tools/runs/*/")
+    assert Run.objects.latest("pk").trials == 6
+    assert complaints == []
+
+
+def test_guidance_follows_the_suite_in_place(
+    form: Page, project: Any, history: Any, live_server: Any
+) -> None:
+    other = make_guidance(make_suite(project, name="Other").suite, "other-guidance")
+    form.reload()
+    expect(form.locator("#id_guidance option")).to_have_count(1)
+    form.locator("#id_suite").select_option("other")
+    expect(form.locator("#id_guidance option")).to_have_text(["Latest upload", str(other)])
+    form.get_by_text("More", exact=True).click()
+    form.get_by_label("Threshold").fill("0.5")
+    form.get_by_label("Threshold").press("Tab")
+    form.get_by_text("As a command").click()
+    expect(form.locator("#plan pre")).to_contain_text("--threshold 0.5")

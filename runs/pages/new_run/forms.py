@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -10,15 +12,19 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
+from pydantic_core import PydanticCustomError
 
 from evalhub.teams import audit
 from evalhub.teams.access import Access
 from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
+from evalhub.web.rest.given import storable_json
+from evaluators.model import Json
 from runs.errors import RequestError
 from runs.models.run_options import RunOptions, Selection
 from runs.pages.new_run.run_choices import RunChoices
 from runs.planning.given_guidance import LONGEST_NAME, Document, keep_document, lay
 from runs.planning.request import Request
+from runs.sources.reading import registry_from
 from runs.warehouse.baselines import LAST_PASS, check_choice
 from scenarios.bundle_limits import MAX_FILE_BYTES, MAX_PATH
 from scenarios.guidance import Unplaced
@@ -43,6 +49,56 @@ def edited_guidance(offer: RunChoices, suite: int, edit: str) -> Guidance | None
     """Return the version of the suite whose text is edited, with its documents. One query, none without one."""
     chosen = next((each for each in offer.guidance if str(each.pk) == edit and each.suite_id == suite), None)
     return Guidance.objects.select_related("suite").get(pk=chosen.pk) if chosen else None
+
+
+class JsonField(forms.CharField):
+    """JSON that is typed in; None if it is empty."""
+
+    def __init__(self, **more: Any) -> None:
+        widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
+        super().__init__(required=False, max_length=MAX_FILE_BYTES, widget=widget, **more)
+
+    def clean(self, value: Any) -> Json:
+        text = super().clean(value)
+        if not text:
+            return None
+        try:
+            return storable_json(json.loads(text))
+        except PydanticCustomError as error:
+            raise forms.ValidationError(error.message()) from error
+        except (ValueError, RecursionError) as error:
+            place = f" at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+            raise forms.ValidationError(f"This is not JSON{place}. Correct it or leave it empty.") from error
+
+
+MORE = (
+    *(
+        "timeout_seconds",
+        "max_usd",
+        "priority",
+        "judge_model",
+        "threshold",
+        "tool_version",
+        "branch",
+        "commit",
+    ),
+    *("seed", "snapshot", "registry"),
+)
+"""Fields that the page shows under *More*."""
+OPTIONS = (
+    *(
+        "max_usd",
+        "judge",
+        "judge_model",
+        "threshold",
+        "use_cache",
+        "experiment",
+        "seed",
+        "snapshot",
+        "registry",
+    ),
+)
+"""Fields that are options of the same name."""
 
 
 class RunForm(forms.Form):
@@ -103,10 +159,17 @@ class RunForm(forms.Form):
         help_text="Comma-separated scenario names.",
     )
     run_tags = forms.CharField(label="Run tags", required=False, max_length=300, help_text="Comma-separated.")
+    baseline_run = forms.ChoiceField(
+        label="Baseline",
+        required=False,
+        error_messages={"invalid_choice": "This run can't be the baseline. Choose one of the list."},
+        help_text="A finished run of this suite.",
+    )
     baseline = forms.CharField(
+        label="Other baseline",
         required=False,
         max_length=30,
-        help_text=f"A run number or {LAST_PASS}. Default: the pinned baseline.",
+        help_text=f"A run number or {LAST_PASS}; replaces the choice in the list.",
     )
     timeout_seconds = forms.FloatField(
         label="Time limit, seconds",
@@ -130,6 +193,31 @@ class RunForm(forms.Form):
         help_text="Within this project. Only admins can choose high.",
     )
     judge = forms.BooleanField(required=False, initial=True)
+    judge_model = forms.CharField(
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"list": "judges"}),
+        help_text="A target or a model. Default: the scenario's, else the target's judge.",
+    )
+    threshold = forms.FloatField(
+        min_value=0,
+        max_value=1,
+        required=False,
+        error_messages={**NUMBER, "invalid": "Enter a number from 0 to 1, such as 0.8."},
+        help_text="Lowest mean of evaluators that passes, 0 to 1. Default: the suite's.",
+    )
+    tool_version = forms.CharField(
+        required=False, max_length=200, help_text="If no command of the suite reports it."
+    )
+    branch = forms.CharField(required=False, max_length=200, help_text="Branch of the tool's repository.")
+    commit = forms.CharField(required=False, max_length=64, help_text="Commit of the tool's repository.")
+    seed = JsonField(label="Seed values", help_text="JSON for {{seed:…}}. Default: the suite's.")
+    snapshot = JsonField(help_text="JSON for {{snapshot:…}}.")
+    registry = JsonField(
+        label="Tool registry", help_text="JSON: a list of tools, or an MCP server's answer to tools/list."
+    )
+    use_cache = forms.BooleanField(required=False)
+    experiment = forms.BooleanField(required=False)
 
     def __init__(
         self,
@@ -138,6 +226,7 @@ class RunForm(forms.Form):
         files: MultiValueDict[str, Any] | None = None,
         *,
         access: Access | None = None,
+        baselines: Sequence[tuple[str, str]] = (),
     ) -> None:
         super().__init__(data, files)
         self.given_document: Document | None = None
@@ -155,10 +244,27 @@ class RunForm(forms.Form):
             for suite in offer.suites
         ]
         self._choose_from("guidance", [("", "Latest upload"), *(each for each in by_suite if each[1])])
+        chosen = offer.versions.get(data.get("suite", ""))
+        own = offer.guidance_of(chosen.suite) if chosen else ()
+        self.own_guidance = [("", "Latest upload"), *((str(each.pk), str(each)) for each in own)]
+        self._choose_from(
+            "baseline_run", [("", "Pinned, else the newest"), (LAST_PASS, "Last that passed"), *baselines]
+        )
         self._choose_from("targets", [(each.target.name, each.target.name) for each in offer.targets])
         for name, field in self.fields.items():
             if name != "edit" and not isinstance(field, forms.BooleanField):
                 field.widget.attrs["aria-describedby"] = f"{name}-note"
+
+    @property
+    def more(self) -> list[forms.BoundField]:
+        return [self[name] for name in MORE]
+
+    @property
+    def opens_more(self) -> bool:
+        """Return whether something under *More* differs from its default or is wrong."""
+        usual = ("", None, False, Priority.NORMAL.label)
+        names = (*MORE, "use_cache", "experiment")
+        return any(self[name].errors or self[name].value() not in usual for name in names)
 
     def _choose_from(self, name: str, choices: list[Any]) -> None:
         field = self.fields[name]
@@ -205,6 +311,11 @@ class RunForm(forms.Form):
             self._lay(version, edited)
         elif version and given.get("document"):
             self._read(version, given["document"], given.get("document_path", ""))
+        if given.get("registry") is not None:
+            try:
+                given["registry"] = registry_from(given["registry"], "The registry")
+            except RequestError as error:
+                self.add_error("registry", str(error))
         if version and given.get("baseline"):
             try:
                 check_choice(version.suite.project_id, given["baseline"])
@@ -271,10 +382,12 @@ class RunForm(forms.Form):
                 trials=given["trials"],
                 concurrency=given["concurrency"],
                 timeout_seconds=given["timeout_seconds"],
-                baseline=given["baseline"],
-                max_usd=given["max_usd"],
-                judge=given["judge"],
+                baseline=given["baseline"] or given["baseline_run"],
+                **{name: given[name] for name in OPTIONS},
             ),
+            tool_version=given["tool_version"],
+            branch=given["branch"],
+            commit=given["commit"],
             tags=words(given["run_tags"]),
             priority=priority_named(given["priority"] or Priority.NORMAL.label),
         )

@@ -20,17 +20,20 @@ from evalhub.teams.access import Access
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.priorities import Priority
+from evalhub.web.paging import key_of
 from runs.errors import RequestError
 from runs.models.run import Trigger
 from runs.pages.new_run.forms import RunForm, edited_guidance
 from runs.pages.new_run.narrowing import FAILED_LAST, chips, failed_keys
-from runs.pages.new_run.run_choices import RunChoices, run_choices
+from runs.pages.new_run.run_choices import RunChoices, baselines_of, run_choices
 from runs.planning.budgets import budget_warning, month_warning
 from runs.planning.command_line import as_command
 from runs.planning.estimate import PlanEstimate, estimate_plan
 from runs.planning.request import PlannedRun, plan, request_runs
 from runs.planning.run_history import RunHistory, read_history
 from runs.planning.selection import ChosenScenario, ProjectReader
+from runs.warehouse.baselines import LAST_PASS
+from scenarios.models import SuiteVersion
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,14 @@ class NewRunPage:
 
 
 def _new_run_page(
-    access: Access, asked: QueryDict, files: MultiValueDict[str, Any], *, is_new: bool
+    access: Access, asked: QueryDict, files: MultiValueDict[str, Any], *, is_new: bool, replans: bool = False
 ) -> NewRunPage:
-    """Return the page's content. Eight queries, and one more with a guidance document."""
+    """Return the page's content. Eight queries, and one more with a guidance document.
+
+    With `replans` choices that belong to another suite are dropped, because the suite may have changed.
+    """
     project = access.project
-    offer = run_choices(project, now=timezone.now())
+    offer = run_choices(project, now=timezone.now(), keep=asked.getlist("targets"))
     given = _with_defaults(asked, offer) if is_new else asked
     if is_new and "edit" in given:
         _fill_in_text(given, offer)
@@ -105,7 +111,10 @@ def _new_run_page(
     )
     if is_new and FAILED_LAST in given:
         given["only"] = failed_keys(scenarios, past.failed)
-    form = RunForm(offer, given, files, access=access)
+    baselines = baselines_of(past, offer)
+    if replans and version:
+        given = _of_suite(given, offer, version, baselines)
+    form = RunForm(offer, given, files, access=access, baselines=baselines)
     return NewRunPage(project, offer, reader, scenarios, past, form, given)
 
 
@@ -118,6 +127,18 @@ def _with_defaults(asked: QueryDict, offer: RunChoices) -> QueryDict:
     given.setdefault("trials", "1")
     given.setdefault("judge", "true")
     given.setdefault("priority", Priority.NORMAL.label)
+    return given
+
+
+def _of_suite(
+    asked: QueryDict, offer: RunChoices, version: SuiteVersion, baselines: Sequence[tuple[str, str]]
+) -> QueryDict:
+    """Return the values without guidance and baselines of other suites."""
+    given = asked.copy()
+    own = {"", *(str(each.pk) for each in offer.guidance_of(version.suite))}
+    given.setlist("guidance", [each for each in given.getlist("guidance") if each in own])
+    if given.get("baseline_run", "") not in ("", LAST_PASS, *dict(baselines)):
+        given["baseline_run"] = ""
     return given
 
 
@@ -140,15 +161,17 @@ def run_new(request: ProjectRequest) -> HttpResponse:
             f"Your role here, {request.access.role}, can't add guidance. Ask an author of the project."
         )
     asked = request.GET if is_new else request.POST
-    page = _new_run_page(request.access, asked, request.FILES, is_new=is_new)
+    starts = not is_new and "start" in request.POST
+    replans = bool(request.htmx) and not starts
+    page = _new_run_page(request.access, asked, request.FILES, is_new=is_new, replans=replans)
     planned = page.plan()
-    if is_new or "start" not in request.POST:
+    if not starts:
         wrong = planned.problem and not is_new and not request.htmx
         return _show(request, page, planned, status=422 if wrong else 200)
     if planned.problem:
         return _show(request, page, planned, status=422)
-    if request.POST.get("planned", str(planned.trials)) != str(planned.trials):
-        # The button showed another number: the user has not seen this plan.
+    if "planned" in request.POST and planned.trials > (key_of(request.POST["planned"]) or 0):
+        # The button showed fewer trials: the user has not seen this plan.
         return _show(request, page, planned, status=409)
     return _start(request, page)
 
@@ -159,11 +182,13 @@ def _show(request: ProjectRequest, page: NewRunPage, planned: Plan, *, status: i
         "plan": planned,
         "offer": page.offer,
         "past": page.past,
+        "judges": sorted(page.offer.names.values()),
         "chosen_targets": page.given.getlist("targets"),
         "chips": chips(page.scenarios, page.past.failed, page.given),
         "edits": bool(page.given.get("edit")),
         "has_changed": status == 409,
         "swapped": bool(request.htmx),
+        "suite_changed": request.POST.get("planned_suite", "") != page.given.get("suite", ""),
         # Don't replace a number while it is being typed.
         "sets_trials": bool(request.htmx) and request.htmx.trigger_name == "trials",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils import timezone
 
 from runs.models import TargetCheck
-from tests.builders import make_guidance, make_suite, make_target
+from tests.builders import make_guidance, make_run, make_suite, make_target
 from tests.runs.past_runs import past_run
 from tests.web.html import parse
 from tests.web.new_run.form import ADDRESS, FETCHED, given
@@ -18,10 +18,10 @@ def by_name(table):
 
 def test_what_is_chosen_stays_chosen(signed_in, version, project):
     guidance = make_guidance(version.suite, "AGENTS.md \u202ev1 <b>")
-    make_guidance(make_suite(project, name="Second").suite)
+    foreign = make_guidance(make_suite(project, name="Second").suite)
     page = parse(signed_in().post(ADDRESS, given(plan="yes", guidance=str(guidance.pk))))
     assert [page.field(each).value for each in ("Suite", "Guidance")] == ["basics", str(guidance.pk)]
-    assert [each["label"] for each in page.field("Guidance").all("optgroup")] == ["Basics", "Second"]
+    assert set(page.field("Guidance").choices) == {"", str(guidance.pk)} and foreign
     assert "v1 <b>" in page.field("Guidance").choices[str(guidance.pk)]
     assert "\u202e" not in page
 
@@ -111,3 +111,31 @@ def test_the_last_target_is_selected_unless_the_address_has_one(signed_in, versi
     claude.accepted = False
     claude.save()
     assert chosen("?suite=basics") == []
+
+
+def test_guidance_and_baselines_follow_the_suite(signed_in, version, project):
+    second = make_suite(project, name="Second")
+    own, foreign = make_guidance(second.suite), make_guidance(version.suite)
+    baseline, other = (make_run(each, passed=1) for each in (second, version))
+    form = given(suite="second", planned_suite="basics", guidance=str(foreign.pk), baseline_run=str(other.pk))
+    client = signed_in()
+    plan = parse(client.post(ADDRESS, form, headers=FETCHED))
+    swapped = {each["id"]: each.all("option") for each in plan.all("select[hx-swap-oob]")}
+    assert [each["value"] for each in swapped["id_guidance"]] == ["", str(own.pk)]
+    assert [each["value"] for each in swapped["id_baseline_run"]] == ["", "last-pass", str(baseline.pk)]
+    assert "Start 6 trials" in plan
+    again = client.post(ADDRESS, {**form, "planned_suite": "second"}, headers=FETCHED)
+    assert parse(again).all("select[hx-swap-oob]") == []
+
+
+def test_judges_of_other_targets_are_not_offered(signed_in, version, project):
+    make_target(project, "judge")
+    agent = make_target(project, "agent")
+    agent.definition = {**agent.definition, "judgeTarget": "judge"}
+    agent.save()
+    client = signed_in()
+    offered = by_name(parse(client.get(ADDRESS)).table("Targets"))
+    assert set(offered) == {"agent", "local"}
+    assert "judge" in by_name(parse(client.get(f"{ADDRESS}?targets=judge")).table("Targets"))
+    make_run(version, target=project.targets.get(name="judge"))
+    assert "judge" in by_name(parse(client.get(ADDRESS)).table("Targets"))

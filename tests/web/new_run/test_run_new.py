@@ -49,7 +49,7 @@ def test_without_a_choice_the_baseline_is_what_is_pinned(signed_in, version):
 def test_another_projects_run_is_not_a_baseline(signed_in, version):
     stranger = make_run(make_suite(make_project("other")))
     page = parse(signed_in().post(ADDRESS, given(start="yes", baseline=str(stranger.pk))))
-    assert page.field("Baseline").hint.startswith("There is no run")
+    assert page.field("Other baseline").hint.startswith("There is no run")
     assert Run.objects.count() == 1
 
 
@@ -130,13 +130,13 @@ def test_a_fetched_plan_shows_errors_beside_their_fields(signed_in, version):
     assert notes["models-note"].startswith("Comma-separated.")
 
 
-@pytest.mark.parametrize(("planned", "starts"), [("6", True), ("4", False), ("", False)])
-def test_a_start_with_another_number_of_trials_is_refused(signed_in, version, planned, starts):
+@pytest.mark.parametrize(("planned", "starts"), [("6", True), ("8", True), ("4", False), ("", False)])
+def test_a_start_is_refused_if_the_plan_grew(signed_in, version, planned, starts):
     response = signed_in().post(ADDRESS, given(start="yes", planned=planned))
     assert response.status_code == (302 if starts else 409)
     assert Trial.objects.count() == (6 if starts else 0)
     if not starts:
-        assert "It is 6 now" in parse(response)
+        assert "the plan grew to 6 trials" in parse(response)
 
 
 def test_the_last_upload_is_what_runs(signed_in, version):
@@ -250,4 +250,53 @@ def test_a_runner_adds_no_guidance(signed_in, version):
     assert "Guidance document" not in parse(client.get(ADDRESS))
     refused = client.post(ADDRESS, given(start="yes", document=document("AGENTS.md")))
     assert refused.status_code == 403
+    assert not Run.objects.exists()
+
+
+EVERYTHING = {
+    "judge_model": "local",
+    "threshold": "0.8",
+    "tool_version": "2.1",
+    "branch": "main",
+    "commit": "abc123",
+    "seed": '{"id": 7}',
+    "snapshot": "[1]",
+    "registry": '[{"name": "search", "inputSchema": {}}]',
+    "experiment": "on",
+    "max_usd": "2.5",
+}
+
+
+def test_the_page_takes_what_the_command_line_takes(signed_in, version):
+    client = signed_in()
+    baseline = make_run(version, passed=1)
+    form = given(trials="1", use_cache="on", baseline_run=str(baseline.pk), **EVERYTHING)
+    command = client.post(ADDRESS, form, headers=FETCHED).context["plan"].command
+    for words in ("--judge-model local", "--threshold 0.8", "--tool-version 2.1", "--branch main"):
+        assert words in command
+    for words in ("--commit abc123", "--snapshot snapshot.json", "--use-cache", "--experiment"):
+        assert words in command
+    assert client.post(ADDRESS, form | {"start": "yes"}).status_code == 302
+    run = Run.objects.latest("pk")
+    assert (run.tool_version, run.branch, run.commit, run.is_experiment) == ("2.1", "main", "abc123", True)
+    options = run.options
+    assert (options["judge_model"], options["threshold"], options["use_cache"]) == ("local", 0.8, True)
+    assert (options["seed"], options["snapshot"], options["baseline"]) == ({"id": 7}, [1], str(baseline.pk))
+    assert options["registry"]["tools"]
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "sentence"),
+    [
+        ("snapshot", "{", "This is not JSON at line 1."),
+        ("seed", '"\\u0000"', "It holds a NUL"),
+        ("registry", '{"a": 1}', "registry"),
+        ("threshold", "2", "Enter 1 or less."),
+        ("baseline_run", "12345", "can't be the baseline"),
+    ],
+)
+def test_a_mistake_under_more_is_shown_there(signed_in, version, field, text, sentence):
+    response = signed_in().post(ADDRESS, given(start="yes", **{field: text}))
+    assert response.status_code == 422
+    assert sentence in response.context["form"].errors[field][0]
     assert not Run.objects.exists()

@@ -1,0 +1,34 @@
+/* Start takes what the form says: while its plan is being made again the press waits, and asks again only if the plan grew. */
+"use strict";
+
+const form = document.getElementById("new-run");
+let changed = false;
+let planning = false;
+let pressed = 0;
+
+const trials = () => Number(form.querySelector("[name=planned]")?.value || 0);
+const isPlan = (event) => event.detail.target?.id === "plan";
+
+form?.addEventListener("change", () => { changed = true; });
+form?.addEventListener("submit", (event) => {
+  if (event.submitter?.name !== "start" || !(changed || planning)) return;
+  event.preventDefault();
+  pressed = trials() || 1;
+  event.submitter.setAttribute("aria-disabled", "true");
+});
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (isPlan(event)) [changed, planning] = [false, true];
+});
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.detail.elt.id !== "plan") return;
+  planning = false;
+  if (!pressed || changed) return;
+  const before = pressed;
+  pressed = 0;
+  if (!trials()) return;
+  if (trials() > before) say(`The plan grew to ${trials()} trials. Press Start again to run them.`);
+  else form.requestSubmit(form.querySelector("[name=start]"));
+});
+for (const name of ["htmx:sendError", "htmx:responseError"]) {
+  document.addEventListener(name, () => { [changed, planning, pressed] = [false, false, 0]; });
+}
