@@ -96,7 +96,8 @@ class TargetFieldsForm(forms.Form):
         for each in self.described:
             self.fields[each.name] = _field(each)
         for field_name, field in self.fields.items():
-            field.widget.attrs["aria-describedby"] = f"{field_name}-note"
+            if not field.widget.is_hidden:
+                field.widget.attrs["aria-describedby"] = f"{field_name}-note"
 
     @property
     def main(self) -> list[forms.BoundField]:
