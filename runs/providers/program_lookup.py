@@ -51,6 +51,8 @@ def look_up(
 ) -> Availability:
     """Return whether a command's program, and files that it names by absolute paths, exist inside the sandbox."""
     words = literal_words(template)
+    # Without a base, a relative folder is one of the trial's.
+    cwd = cwd if cwd and (base or Path(cwd).is_absolute()) else None
     if not words or ("/" in words[0] and not words[0].startswith("/") and not cwd):
         # A path in the workspace, which differs by trial.
         return Availability(True, "The first trial starts the program.", tried=False)

@@ -56,13 +56,24 @@ def test_children_left_behind_are_ended(project):
 
 def test_an_agent_that_cannot_start_is_an_error_of_the_target(project):
     Target.objects.filter(name="shell").delete()
-    shell_target(project, command_template="no-such-agent {PROMPT}")
+    # A path in the workspace, which only a trial can try.
+    shell_target(project, command_template="./no-such-agent {PROMPT}")
     run = launch(suite_of(project, bad=GOOD), targets=["shell"]).runs.get()
     run_here.run_here(run.launch)
     trial = run.trial_set.get()
     assert (trial.outcome, trial.error_kind) == ("error", "start")
     assert "no-such-agent" in trial.error
-    assert "Install the program on the worker" in trial.error
+    assert "Install it on the worker" in trial.error
+
+
+def test_a_run_whose_program_is_missing_spends_no_trial(project):
+    Target.objects.filter(name="shell").delete()
+    shell_target(project, command_template="no-such-agent {PROMPT}")
+    run = launch(suite_of(project, bad=GOOD), targets=["shell"]).runs.get()
+    run_here.run_here(run.launch)
+    run.refresh_from_db()
+    assert "There is no program 'no-such-agent' inside the sandbox." in run.error
+    assert run.cancelled == run.trials
 
 
 def test_an_agent_that_exits_3_has_not_completed_and_is_judged(project):

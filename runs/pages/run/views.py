@@ -82,6 +82,7 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "call_columns": call_columns(used),
         "diagnosis": shown_findings(read.digest.diagnosis, used),
         "verdict": None if run.is_open else _verdict(run),
+        "shared_error": _shared_error(run, read),
         "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
         "against": None if run.is_open else against_baseline(run, read, rows, left_out),
         "causes": shown_causes(run),
@@ -99,6 +100,15 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         **(_again(run, rows) if request.access.may("run") else {}),
     }
     return render(request, "run/run.html", context)
+
+
+def _shared_error(run: Run, read: RunTrials) -> str:
+    """Return the error that all trials share; empty if they differ, or if a warning names it already."""
+    found = {each.lost for each in read.digest.trials if each.is_finished}
+    if run.is_open or run.errors < 2 or run.passed or run.failed or len(found) != 1:
+        return ""
+    error = "".join(found.pop()[:1])
+    return "" if any(error in warning for warning in run.warnings) else error
 
 
 def _csv(

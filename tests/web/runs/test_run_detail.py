@@ -226,3 +226,20 @@ def test_a_finished_run_links_to_its_baseline_comparison(signed_in, version):
     assert client.get(link).status_code == 200
     for other in (before, make_run(version, baseline=before, state="running")):
         assert "Compare with baseline" not in page(client, other)
+
+
+@pytest.mark.parametrize(
+    ("errors", "warnings", "times"),
+    [
+        (["No key.", "No key."], [], 1),
+        (["No key.", "No quota."], [], 0),
+        (["No key.", "No key."], ["The first 3 trials could not start: No key."], 0),
+    ],
+    ids=["shared", "different", "in a warning"],
+)
+def test_a_cause_that_all_trials_share_is_shown_once(signed_in, version, errors, warnings, times):
+    run = make_run(version, outcome="error", warnings=warnings)
+    for index, error in enumerate(errors):
+        make_trial(run, index=index, outcome="error", error=error)
+    outcome = page(signed_in(), close(run)).region("Outcome")
+    assert outcome.text.count("All for the same reason: No key.") == times
