@@ -103,7 +103,7 @@ def read_history(
         targets={arm: _target(runs, run_means) for arm, runs in _by_arm(lately).items()},
         trial_costs=_trial_costs(lately),
         failed=frozenset(row.scenario for row in rows if row.failed_last),
-        finished=[run for run in recent if run.suite == suite and run.done and run.trigger not in APART],
+        finished=tuple(run for run in recent if run.suite == suite and run.done and run.trigger not in APART),
         reaches_back=len(recent) < MOST_RUNS,
     )
 
