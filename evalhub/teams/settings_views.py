@@ -52,15 +52,12 @@ def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpRes
 def project_settings(request: ProjectRequest) -> HttpResponseBase:
     """Show the settings; keep those of the project when they are sent."""
     project = request.access.project
-    if wants_csv(request):
-        members, tokens = _members(project), tokens_of(request.access).filter(revoked=None)
-        return chosen_table(
-            request,
-            {
-                "members": lambda: member_table(project, members),
-                "tokens": lambda: token_table(project, tokens),
-            },
-        )
+    tables = {
+        "members": lambda: member_table(project, _members(project)),
+        "tokens": lambda: token_table(project, tokens_of(request.access).filter(revoked=None)),
+    }
+    if table := chosen_table(request, tables):
+        return table
     if request.method != "POST":
         return _show(request)
     form = ProjectForm(request.POST, instance=project)
