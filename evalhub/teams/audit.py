@@ -76,6 +76,32 @@ def record(
     )
 
 
+MORE = {
+    "alert.triage": "as {state}",
+    "baseline.set": "of {suite} on {target}",
+    "guidance.create": "to {suite}",
+    "member.add": "as {role}",
+    "member.role": "to {role}",
+    "member.invite": "as {role}",
+    "overrule": "({score})",
+    "run.tags": "to {tags}",
+    "suite.upload": "version {version}",
+    "token.create": "with the role {role}",
+}
+"""What a sentence adds from an event's details."""
+
+
+def sentence(event: AuditEvent) -> str:
+    """Return an event as a sentence. Expects its user to be loaded."""
+    who = event.user.get_username() if event.user else "somebody"
+    known = {name: ", ".join(map(str, v)) if isinstance(v, list) else v for name, v in event.detail.items()}
+    try:
+        more = MORE.get(event.action, "").format(**known)
+    except KeyError:  # an event of an older evalhub
+        more = ""
+    return " ".join(part for part in (who, action_text(event.action), event.subject, more) if part)
+
+
 def action_text(action: str) -> str:
     """Return an action as text between a person's name and the subject; an unknown one as stored."""
     return ACTIONS.get(action, action)

@@ -179,5 +179,11 @@ def audit_log(request: ProjectRequest) -> HttpResponseBase:
         return csv_response(audit_table(request.access.project, events.order_by("-pk")))
     page = page_below(events, request.GET.get("before", ""))
     older = page.older(request.GET) if page.before else ""
-    context = {"events": page.rows, "older": older, "action": action, "may_manage": True}
+    context = {
+        "events": page.rows,
+        "older": older,
+        "action": action,
+        "sentences": [audit.sentence(each) for each in page.rows],
+        "may_manage": True,
+    }
     return render(request, "teams/audit_log.html", context)
