@@ -55,6 +55,7 @@ PAGES = {
 NOT_FOUND = "not-found"
 MORE_PAGES = {
     "projects": "/projects/",
+    "project-new": "/projects/new/",
     "password": "/password/",
     "rationales": "/p/default/reviews/rationales/",
     "disagreements": "/p/default/reviews/disagreements/",
