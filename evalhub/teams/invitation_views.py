@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import UserCreationForm
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -29,7 +30,9 @@ from evalhub.teams.settings_forms import NewProjectForm
 def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     """Show who invites to what; accept it with the account that is signed in, else with a new one."""
     made = open_invitations().filter(sha256=digest(secret)).first()
-    form = None if request.user.is_authenticated else UserCreationForm(request.POST or None)
+    form: UserCreationForm[User] | None = (
+        None if request.user.is_authenticated else UserCreationForm(request.POST or None)
+    )
     joined = made is not None and request.method == "POST" and _join(request, made, form)
     if made and joined:
         messages.success(request, f"You are now a member of {made.project}.")
@@ -42,7 +45,7 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
 
 
 @transaction.atomic
-def _join(request: HttpRequest, made: Invitation, form: UserCreationForm | None) -> bool:  # type: ignore[type-arg]
+def _join(request: HttpRequest, made: Invitation, form: UserCreationForm[User] | None) -> bool:
     """Return whether the invitation was accepted; an account is created only with it."""
     if form is None:
         return request.user.is_authenticated and accept(made, request.user)

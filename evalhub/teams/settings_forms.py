@@ -202,7 +202,7 @@ class NewProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # Django's own
 
     def clean_slug(self) -> str:
         """Return the short name, by default that of the name."""
-        slug = self.cleaned_data["slug"] or slugify(self.cleaned_data.get("name", ""))[:50].strip("-")
+        slug: str = self.cleaned_data["slug"] or slugify(self.cleaned_data.get("name", ""))[:50].strip("-")
         if not slug:
             raise forms.ValidationError("Enter a short name, such as our-tool.")
         return slug

@@ -52,6 +52,8 @@ def link_of(table: Tag) -> str | None:
     return None
 
 
+@pytest.mark.slow
+@pytest.mark.own_servers
 def test_every_table_has_its_csv(client: httpx.Client) -> None:
     pages = {name: at for name, at in (tour.PAGES | tour.MORE_PAGES).items() if name != SHOWS_PATTERNS}
     wrong, seen = [], 0
