@@ -15,6 +15,7 @@ from jinja2 import ChainableUndefined, Environment
 
 from evalhub.web import template_filters
 from evalhub.web.csv_export import csv_query
+from evalhub.web.shown_tables import csv_caption
 from runs.pages.regressions.alerts import untriaged
 
 # What is escaped before holds no backtick that was none. Fences of several backticks stay as they are.
@@ -67,7 +68,7 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
     ),
     *(template_filters.score_bar, template_filters.share_bar, template_filters.stacked_bar),
     *(template_filters.spark, template_filters.static, template_filters.url),
-    *(csv_query, htmx_script, untriaged),
+    *(csv_caption, csv_query, htmx_script, untriaged),
 )
 
 

@@ -55,6 +55,7 @@ PAGES = {
 NOT_FOUND = "not-found"
 MORE_PAGES = {
     "projects": "/projects/",
+    "project-new": "/projects/new/",
     "password": "/password/",
     "rationales": "/p/default/reviews/rationales/",
     "disagreements": "/p/default/reviews/disagreements/",
@@ -93,7 +94,9 @@ def evalhub() -> Iterator[str]:
     """Start evalhub with its examples in a temporary folder; give the link that signs in."""
     with tempfile.TemporaryDirectory(prefix="evalhub-tour-") as data:
         command = [sys.executable, "manage.py", "up", "--port", str(free_port())]
-        env = {**os.environ, "EVALHUB_DATA": data}
+        own = ("EVALHUB_", "DATABASE_URL", "DJANGO_SETTINGS_MODULE")
+        env = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+        env["EVALHUB_DATA"] = data
         with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as up:
             try:
                 yield next(

@@ -53,6 +53,11 @@ def memberships_of(user: User | AnonymousUser) -> list[Membership]:
     return list(_memberships(user.pk)) if read is None else read
 
 
+def may_create_projects(user: User | AnonymousUser) -> bool:
+    """Return whether a person is an admin of some project, or a superuser."""
+    return user.is_superuser or any(each.role == Role.ADMIN for each in memberships_of(user))
+
+
 def member(pk: int) -> User | None:
     """Return the person with this key, with their memberships; None where they are a member of nothing. One query."""
     memberships = list(_memberships(pk))

@@ -20,6 +20,10 @@ ACTIONS = {
     "guidance.create": "added guidance",
     "guidance.rename": "renamed guidance",
     "member.add": "added the member",
+    "member.invite": "invited",
+    "member.join": "accepted the invitation to",
+    "member.uninvite": "withdrew the invitation of",
+    "project.create": "created the project",
     "member.remove": "removed the member",
     "member.role": "set the role of",
     "price.add": "added the price of",
@@ -75,6 +79,32 @@ def record(
         subject=str(subject)[:200],
         detail=detail,
     )
+
+
+MORE = {
+    "alert.triage": "as {state}",
+    "baseline.set": "of {suite} on {target}",
+    "guidance.create": "to {suite}",
+    "member.add": "as {role}",
+    "member.role": "to {role}",
+    "member.invite": "as {role}",
+    "overrule": "({score})",
+    "run.tags": "to {tags}",
+    "suite.upload": "version {version}",
+    "token.create": "with the role {role}",
+}
+"""What a sentence adds from an event's details."""
+
+
+def sentence(event: AuditEvent) -> str:
+    """Return an event as a sentence. Expects its user to be loaded."""
+    who = event.user.get_username() if event.user else "somebody"
+    known = {name: ", ".join(map(str, v)) if isinstance(v, list) else v for name, v in event.detail.items()}
+    try:
+        more = MORE.get(event.action, "").format(**known)
+    except KeyError:  # an event of an older evalhub
+        more = ""
+    return " ".join(part for part in (who, action_text(event.action), event.subject, more) if part)
 
 
 def action_text(action: str) -> str:

@@ -205,6 +205,33 @@ class SignInLink(models.Model):
         return link.user
 
 
+class Invitation(models.Model):
+    """An invitation to a project, valid once and for a week; its secret is in the link only."""
+
+    LIFETIME = timedelta(days=7)
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
+    email = models.EmailField(blank=True)
+    sha256 = models.CharField(max_length=64, unique=True)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations")
+    created = models.DateTimeField(default=timezone.now)
+    used = models.DateTimeField(null=True)
+    used_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="accepted_invitations"
+    )
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.email or 'a link'} as {self.role}"
+
+    @property
+    def expires(self) -> datetime:
+        return self.created + self.LIFETIME
+
+
 class AuditEvent(models.Model):
     """What a person changed. Rows are appended, never edited."""
 

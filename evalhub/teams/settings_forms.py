@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.utils import timezone
+from django.utils.text import slugify
 
 from evalhub.teams.models import MOST_CONFIRM_TRIALS, Project
 from evalhub.teams.priorities import Priority
@@ -165,6 +166,46 @@ class MemberForm(forms.Form):
 
     name = forms.CharField(max_length=150)
     role = forms.ChoiceField(choices=ROLES)
+
+
+class InvitationForm(forms.Form):
+    """Somebody to invite."""
+
+    def __init__(self, data: Any = None, *, initial: Any = None) -> None:
+        super().__init__(data, initial=initial, auto_id="invitation-%s")
+
+    email = forms.EmailField(
+        required=False,
+        error_messages={"invalid": "This is not an e-mail address. Write one such as ada@example.org."},
+    )
+    role = forms.ChoiceField(choices=ROLES)
+
+
+class NewProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # Django's own class takes no parameter
+    """A new project: its name and its short name in addresses."""
+
+    class Meta:
+        model = Project
+        fields = ["name", "slug"]
+        labels = {"slug": "Short name"}
+        help_texts = {"slug": "Part of its addresses: lower-case letters, digits and hyphens."}
+        error_messages = {
+            "slug": {
+                "unique": "A project with this short name exists. Choose another.",
+                "invalid": "Use letters, digits and hyphens only, such as our-tool.",
+            }
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["slug"].required = False
+
+    def clean_slug(self) -> str:
+        """Return the short name, by default that of the name."""
+        slug: str = self.cleaned_data["slug"] or slugify(self.cleaned_data.get("name", ""))[:50].strip("-")
+        if not slug:
+            raise forms.ValidationError("Enter a short name, such as our-tool.")
+        return slug
 
 
 class RoleForm(forms.Form):

@@ -13,11 +13,12 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams import audit
+from evalhub.teams.invitations import invite, open_invitations, send_invitation
 from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
 from evalhub.teams.models import AuditEvent, Membership, Project
 from evalhub.teams.pages import ProjectRequest, project_page
 from evalhub.teams.roles import Role
-from evalhub.teams.settings_forms import MemberForm, ProjectForm, RoleForm, TokenForm
+from evalhub.teams.settings_forms import InvitationForm, MemberForm, ProjectForm, RoleForm, TokenForm
 from evalhub.teams.tables import audit_table, member_table, token_table
 from evalhub.teams.tokens import TokenRefused, issue_token, revoke_token, tokens_of
 from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
@@ -36,6 +37,8 @@ def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpRes
         "member_form": MemberForm(initial={"role": Role.VIEWER}),
         "token_form": TokenForm(initial={"role": Role.VIEWER}),
         "members": _members(project),
+        "invitation_form": InvitationForm(initial={"role": Role.VIEWER}),
+        "invitations": open_invitations().filter(project=project) if request.access.may("manage") else (),
         "tokens": tokens_of(request.access).filter(revoked=None),
         "roles": Role.values,
         "may_manage": request.access.may("manage"),
@@ -52,15 +55,12 @@ def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpRes
 def project_settings(request: ProjectRequest) -> HttpResponseBase:
     """Show the settings; keep those of the project when they are sent."""
     project = request.access.project
-    if wants_csv(request):
-        members, tokens = _members(project), tokens_of(request.access).filter(revoked=None)
-        return chosen_table(
-            request,
-            {
-                "members": lambda: member_table(project, members),
-                "tokens": lambda: token_table(project, tokens),
-            },
-        )
+    tables = {
+        "members": lambda: member_table(project, _members(project)),
+        "tokens": lambda: token_table(project, tokens_of(request.access).filter(revoked=None)),
+    }
+    if table := chosen_table(request, tables):
+        return table
     if request.method != "POST":
         return _show(request)
     form = ProjectForm(request.POST, instance=project)
@@ -89,6 +89,34 @@ def member_add(request: ProjectRequest) -> HttpResponse:
         return _show(request, member_form=form, status=422)
     added = form.cleaned_data
     return _changed(request, f"Added {added['name']} as {added['role']}.")
+
+
+@require_POST
+@sensitive_variables("link")
+@project_page("manage")
+def member_invite(request: ProjectRequest) -> HttpResponse:
+    """Create an invitation, send it if it has an address, and show its link once."""
+    form = InvitationForm(request.POST)
+    if not form.is_valid():
+        return _show(request, invitation_form=form, status=422)
+    made, link = invite(request.access, **form.cleaned_data)
+    response = _show(request, invited=made, link=link, invited_said=send_invitation(made, link))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_POST
+@project_page("manage")
+def member_uninvite(request: ProjectRequest, pk: int) -> HttpResponse:
+    """Withdraw an open invitation."""
+    made = open_invitations().filter(project=request.access.project, pk=pk).first()
+    if made is None:
+        messages.error(request, "This invitation was used, withdrawn or has expired.")
+    else:
+        made.delete()
+        audit.record(request.access.project, request.user, "member.uninvite", made.email or "somebody")
+        messages.success(request, "Invitation withdrawn. Its link no longer works.")
+    return redirect("project-settings", request.access.project.slug)
 
 
 def _changed(request: ProjectRequest, sentence: str) -> HttpResponse:
@@ -182,5 +210,11 @@ def audit_log(request: ProjectRequest) -> HttpResponseBase:
         return csv_response(audit_table(request.access.project, events.order_by("-pk")))
     page = page_below(events, request.GET.get("before", ""))
     older = page.older(request.GET) if page.before else ""
-    context = {"events": page.rows, "older": older, "action": action, "may_manage": True}
+    context = {
+        "events": page.rows,
+        "older": older,
+        "action": action,
+        "sentences": [audit.sentence(each) for each in page.rows],
+        "may_manage": True,
+    }
     return render(request, "teams/audit_log.html", context)

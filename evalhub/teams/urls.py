@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from django.urls import path
 
-from evalhub.teams import settings_views, views
+from evalhub.teams import invitation_views, settings_views, views
 
 urlpatterns = [
     path("sign-in/", views.SignIn.as_view(), name="sign-in"),
     path("sign-in/link/<str:secret>/", views.sign_in_link, name="sign-in-link"),
     path("sign-out/", views.SignOut.as_view(), name="sign-out"),
+    path("invitation/<str:secret>/", invitation_views.invitation, name="invitation"),
+    path("projects/new/", invitation_views.project_new, name="project-new"),
     path("password/", views.ChangePassword.as_view(), name="password-change"),
 ]
 
 project_urls = [
     path("settings/", settings_views.project_settings, name="project-settings"),
     path("settings/members/", settings_views.member_add, name="member-add"),
+    path("settings/invitations/", settings_views.member_invite, name="member-invite"),
+    path("settings/invitations/<int:pk>/withdraw/", settings_views.member_uninvite, name="member-uninvite"),
     path("settings/members/<int:pk>/role/", settings_views.member_role, name="member-role"),
     path("settings/members/<int:pk>/remove/", settings_views.member_remove, name="member-remove"),
     path("settings/tokens/", settings_views.token_create, name="token-create"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import NamedTuple
 
-from django.http import Http404, HttpRequest, QueryDict, StreamingHttpResponse
+from django.http import HttpRequest, QueryDict, StreamingHttpResponse
 
 from evalhub.web.timestamps import moment
 from evaluators.redaction import redact_patterns
@@ -50,10 +50,10 @@ def without_csv(query: QueryDict) -> QueryDict:
     return left
 
 
-def csv_query(request: HttpRequest, table: str = "") -> str:
-    """Return the query string of a page's table as CSV, with the page's filters."""
+def csv_query(request: HttpRequest, table: str = "", *, as_shown: bool = False) -> str:
+    """Return the query string of a page's table as CSV, with the page's filters; all of it unless `as_shown`."""
     left = without_csv(request.GET)
-    for name in _PLACES:
+    for name in () if as_shown else _PLACES:
         left.pop(name, None)
     left.appendlist(FORMAT, CSV)
     if table:
@@ -69,12 +69,12 @@ def csv_response(table: Table) -> StreamingHttpResponse:
     return response
 
 
-def chosen_table(request: HttpRequest, tables: Mapping[str, Callable[[], Table]]) -> StreamingHttpResponse:
-    """Return the table that the address names, else the first. Raises `Http404` for an unknown name."""
-    name = request.GET.get(TABLE) or next(iter(tables))
-    if name not in tables:
-        raise Http404
-    return csv_response(tables[name]())
+def chosen_table(
+    request: HttpRequest, tables: Mapping[str, Callable[[], Table]]
+) -> StreamingHttpResponse | None:
+    """Return the table that the address names, else the first; None for a page and for a name of `ShownTables`."""
+    table = tables.get(request.GET.get(TABLE) or next(iter(tables))) if wants_csv(request) else None
+    return csv_response(table()) if table else None
 
 
 def csv_lines(table: Table) -> Iterator[str]:

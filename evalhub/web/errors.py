@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+
+_PROJECT = re.compile(r"/p/(?P<slug>[-\w]+)/")
 
 
 def error_page(status: int, title: str, sentence: str, identifier: str, *, project: str = "") -> HttpResponse:
@@ -32,8 +35,8 @@ def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     sentence = "This page doesn't exist or you can't see it. If you should have access, ask a project admin."
-    match = request.resolver_match
-    project = match.kwargs.get("slug", "") if match else ""
+    below = _PROJECT.match(request.path)
+    project = below["slug"] if below else ""
     return error_page(404, "Page not found", sentence, "web/not-found", project=project)
 
 

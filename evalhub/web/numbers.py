@@ -1,4 +1,4 @@
-"""Numbers as pages show them. A dash is not measured, `n/a` does not apply, 0 is zero."""
+"""Numbers as pages show them. A dash is empty, `not measured` could have been a value, 0 is zero."""
 
 from __future__ import annotations
 

@@ -42,6 +42,8 @@ class CausesOut(Schema):
     changed: list[CauseOut]
     can_set_back: list[str]
     """The factors that fresh runs can take from the baseline."""
+    by_hand: dict[str, str]
+    """The other factors: why no fresh run sets them back, and what you can do instead."""
     fresh: list[ArmOut]
     conclusion: str
     """Which cause the fresh runs point at; empty before they have finished."""
@@ -71,6 +73,7 @@ def _causes_json(run: Run) -> dict[str, Any]:
             {"factor": each.factor, "regressions": each.regressions, "of": each.of} for each in changed
         ],
         "can_set_back": found.factors if found else [],
+        "by_hand": dict(found.by_hand) if found else {},
         "fresh": [
             {
                 "run": arm.run.pk,

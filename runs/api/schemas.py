@@ -81,6 +81,20 @@ class ReleaseResultOut(Schema):
     sentence: str
 
 
+class VarianceOut(Schema):
+    """Where the spread of a measure's single values comes from, as variances."""
+
+    measure: str
+    scenario_mix: float | None
+    """Between scenarios; null with one scenario."""
+    agent: float | None
+    """Between trials of a scenario; includes the judge's if each trial was judged once. Null without repeats."""
+    judge: float | None
+    """Between judgings of a trial; null if each was judged once."""
+    negative_estimates: list[str]
+    """Parts whose estimate was negative and counts as 0."""
+
+
 class RunRowOut(ListedRun):
     """A run in a list."""
 
@@ -102,6 +116,8 @@ class RunOut(RunRowOut):
     """Scenarios whose task, gates, judge or rubric changed, and which of them; neither regressions nor new passes."""
     measures: list[MeasureChangeOut]
     """Each measure compared with the baseline, the headline ones first; empty without a baseline."""
+    variance: list[VarianceOut]
+    """Of the headline measures of a closed run."""
     scenarios: list[ScenarioClassOut]
     """Each scenario's class as of this run."""
     release_rule: ReleaseResultOut | None

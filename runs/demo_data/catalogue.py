@@ -72,25 +72,38 @@ TARGETS = (
 )
 """Name, model and skill in logits."""
 JUDGE = "demo-judge"
-GATES = ("file_exists", "command_output_contains", "no_transcript_errors")
-ISSUES = (
-    "Guessed the flag --output-format before it opened help.",
-    "Repeated a failing command without changing it.",
-    "Read the guidance only after the second failure.",
-    "Left a temporary file in the workspace.",
-    "Took the identifier from an older listing.",
-    "Stopped before it checked the result.",
-    "Used an interactive prompt where --yes would have done.",
-    "Exported every record instead of the requested ones.",
-)
-HIGHLIGHTS = (
-    "Opened the help of the subcommand after its first failure.",
-    "Checked the result with a listing before it answered.",
-    "Followed the example of the guidance word for word.",
-    "Undid its own mistake before continuing.",
-    "Named the step that it could not do.",
-    "Needed one command for each step of the task.",
-)
+GATES = ("file_exists", "file_contains", "command_output_contains")
+PASSED, UNWRITTEN, WRONG, UNCHANGED = "passed", "unwritten", "wrong", "unchanged"
+LOST: dict[str, tuple[str, ...]] = {
+    PASSED: (),
+    UNWRITTEN: ("file_exists", "file_contains"),
+    WRONG: ("file_contains",),
+    UNCHANGED: ("command_output_contains",),
+}
+"""How a session ends, with the gates that it loses."""
+REASONS = {
+    "file_exists": "result.json does not exist.",
+    "file_contains": "result.json does not contain '{noun}'.",
+    "command_output_contains": "The output of '{binary} {verb}' does not contain '{noun}'.",
+}
+"""Why each gate is lost."""
+ISSUES = {
+    "Guessed the flag --output-format, which does not exist.": "guessed",
+    "Repeated a failing command without changing it.": "repeated",
+    "Failed commands without opening help.": "no help",
+    "Stopped before it checked the result.": "unchecked",
+    "Never wrote result.json.": UNWRITTEN,
+    "Wrote other records than the requested ones.": WRONG,
+    "Wrote the file and left the tool's records as they were.": UNCHANGED,
+}
+HIGHLIGHTS = {
+    "Read the guidance before its first command.": "read",
+    "Opened the help of the subcommand after a failure.": "help",
+    "Checked the result with a listing before it answered.": "checked",
+    "Followed the example of the guidance word for word.": "clean",
+    "Said that the last step is not done.": "lost",
+}
+"""A judge's statements, each with the fact of a session that it needs."""
 TAGS = ("nightly", "release", "weekly", "smoke")
 
 
@@ -109,8 +122,8 @@ def _scenario(tool: DemoTool, place: int, version: int) -> str:
     clearer = " Check the result before you answer." if version > 1 and place % 5 == 0 else ""
     gates = [
         {"type": "file_exists", "path": "result.json"},
-        {"type": "command_output_contains", "command": f"{tool.binary} list", "substring": noun},
-        {"type": "no_transcript_errors"},
+        {"type": "file_contains", "path": "result.json", "substring": noun},
+        {"type": "command_output_contains", "command": f"{tool.binary} {verb}", "substring": noun},
     ]
     judge = {"enabled": True, "rubric": "rubrics/guidance.yaml", "pass_threshold": THRESHOLD}
     return yaml.dump(
@@ -119,7 +132,7 @@ def _scenario(tool: DemoTool, place: int, version: int) -> str:
             "description": f"Generated: {verb} {noun} with {tool.binary}.",
             "target": {"binary": tool.binary},
             "template_folder": "desk",
-            "task": {"prompt": f"Use {tool.binary} to {verb} the {noun.replace('-', ' ')}.{clearer}\n"},
+            "task": {"prompt": f"Use {tool.binary} to {verb} the {noun} as result.json.{clearer}\n"},
             "evaluation": {"gates": gates, "judge": judge},
             "tags": [verb, "smoke" if place < SCENARIOS // 2 else "deep"],
             "tier": place % 3,

@@ -13,13 +13,15 @@ from evaluators.evidence import Evidence
 from evaluators.interaction import Interaction, scores
 from evaluators.model import Event, Json, Score, Transcript
 from evaluators.tool import Tool
-from runs.demo_data.catalogue import TOOLS, DemoTool
+from runs.demo_data.catalogue import PASSED, TOOLS, UNCHANGED, UNWRITTEN, WRONG, DemoTool
 from runs.models import TranscriptRecord
 from runs.models.trial import json_of
 from runs.warehouse.artifacts import Kept, keep
 
 VARIANTS = 6
 """Sessions per scenario and course; trials share them."""
+CHECK = " --show"
+"""The end of a command that lists the result."""
 _UNKNOWN_FLAG = "error: unexpected argument '{}' found\n\n  tip: a similar argument exists: '--format'\n"
 
 
@@ -38,15 +40,18 @@ class Session:
     attempts: Json
     answer: str
     kept: Kept
+    facts: frozenset[str]
+    """What a judge may say of it; see the catalogue."""
 
 
 @cache
-def session(tool: int, place: int, failures: int, passed: bool, variant: int) -> Session:
-    """Return a scenario's session that begins with `failures` failed commands."""
+def session(tool: int, place: int, failures: int, course: str, variant: int) -> Session:
+    """Return a scenario's session that begins with `failures` failed commands and ends as `course` says."""
     tested = TOOLS[tool]
-    rng = Random(f"{tool} {place} {failures} {passed} {variant}")  # noqa: S311 (no secret)
-    events = tuple(_events(tested, place, failures, passed, rng))
-    answer = f"The {tested.key(place)} task is done." if passed else "I could not finish the last step."
+    rng = Random(f"{tool} {place} {failures} {course} {variant}")  # noqa: S311 (no secret)
+    events = tuple(_events(tested, place, failures, course, rng))
+    done = course in (PASSED, WRONG)
+    answer = f"The {tested.key(place)} task is done." if done else "I could not finish the last step."
     transcript = Transcript(events=events, source="events", answer=answer)
     evidence = Evidence(transcript, tool=Tool(binary=tested.binary), exit_code=0)
     interaction = evidence.interaction
@@ -63,10 +68,30 @@ def session(tool: int, place: int, failures: int, passed: bool, variant: int) ->
         kept=keep(
             "transcript", "\n".join(event.command or str(event.output or "") for event in events).encode()
         ),
+        facts=frozenset(_facts(events, failures, course, done)),
     )
 
 
-def _events(tool: DemoTool, place: int, failures: int, passed: bool, rng: Random) -> Iterator[Event]:
+def _facts(events: tuple[Event, ...], failures: int, course: str, done: bool) -> Iterator[str]:
+    """Yield what is true of a session."""
+    commands = [event.command for event in events if event.command]
+    has_help = any(command.endswith("--help") for command in commands)
+    yield from ("read", course)
+    yield "checked" if CHECK in commands[-1] else "unchecked"
+    if not done:
+        yield "lost"
+    if not failures:
+        yield "clean"
+    else:
+        yield "help" if has_help else "no help"
+    if any("--output-format" in command for command in commands):
+        yield "guessed"
+    tried = [command for command in commands if not command.endswith("--help")]
+    if len(set(tried)) < len(tried):
+        yield "repeated"
+
+
+def _events(tool: DemoTool, place: int, failures: int, course: str, rng: Random) -> Iterator[Event]:
     verb, _, noun = tool.key(place).partition("-")
     yield Event("message", role="assistant", text=f"I will {verb} the {noun} as the guide says.")
     yield from _call(
@@ -80,13 +105,16 @@ def _events(tool: DemoTool, place: int, failures: int, passed: bool, rng: Random
                 f"Usage: {tool.binary} {verb} [OPTIONS]\n" + "      --option <VALUE>  what it sets\n" * 9
             )
             yield from _call(f"h{number}", f"{tool.binary} {verb} --help", help_text, 0)
-    for number in range(rng.randint(1, 4)):
-        name = verb if number == 0 else rng.choice(tool.subcommands)
-        code = 0 if passed or number else 1
-        listing = "".join(f"{n:>4}  {noun}  open\n" for n in range(rng.randint(3, 14)))
-        yield from _call(
-            f"d{number}", f"{tool.binary} {name} --format json --limit {rng.randint(5, 50)}", listing, code
-        )
+    listing = "".join(f"{n:>4}  {noun}  open\n" for n in range(rng.randint(3, 14)))
+    wanted = f"{tool.binary} {verb} --format json --limit {rng.randint(5, 50)}"
+    if course == UNWRITTEN:
+        yield from _call("d0", f"{wanted} > result.json", f"error: can't {verb} {noun}: locked\n", 1)
+        return
+    yield from _call("d0", f"{wanted}{' --of others' if course == WRONG else ''} > result.json", "", 0)
+    if course == UNCHANGED:
+        yield from _call("d1", f"{tool.binary} {verb} --commit", f"error: nothing to {verb}\n", 1)
+    elif rng.random() < 0.6:
+        yield from _call("d2", f"{tool.binary} {rng.choice(tool.subcommands)}{CHECK}", listing, 0)
 
 
 def _call(id: str, command: str, output: str, code: int) -> Iterator[Event]:

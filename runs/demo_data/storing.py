@@ -198,10 +198,10 @@ def _store_trials(run: Run, versions: Sequence[ScenarioVersion], trials: Sequenc
         version = versions[at % SCENARIOS]
         values = columns(each.result) | {"starts": 1, "started": started, "finished": run.finished}
         place = {"index": at // SCENARIOS, "position": at}
-        rows.append(
-            Trial(run=run, scenario_version=version, scenario_id=version.scenario_id, **place, **values)
-        )
-    return [trial.pk for trial in Trial.objects.bulk_create(rows, batch_size=500)]
+        keys = {"run": run.pk, "scenario_version": version.pk, "scenario": version.scenario_id}
+        rows.append({**statements.blank(Trial), **keys, **place, **values})
+    statements.insert(Trial, rows)
+    return list(run.trial_set.order_by("position").values_list("pk", flat=True))
 
 
 def _store_parts(run: Run, trials: Sequence[tuple[int, DemoTrial]]) -> None:

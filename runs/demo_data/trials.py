@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 
 from evaluators.evaluate import Evaluation, outcome
 from evaluators.model import Judging, Score, Usage
-from runs.demo_data.catalogue import GATES, HIGHLIGHTS, ISSUES, JUDGE, RUBRIC, THRESHOLD
+from runs.demo_data.catalogue import (
+    GATES,
+    HIGHLIGHTS,
+    ISSUES,
+    JUDGE,
+    LOST,
+    PASSED,
+    REASONS,
+    RUBRIC,
+    THRESHOLD,
+    TOOLS,
+    UNCHANGED,
+    UNWRITTEN,
+    WRONG,
+    DemoTool,
+)
 from runs.demo_data.sessions import VARIANTS, Session, session
 from runs.demo_data.story import Chapter, chance
 from runs.execution.trial_result import TrialResult
@@ -35,9 +51,10 @@ def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> 
         return DemoTrial(TrialResult(outcome="error", error=sentence, error_kind=kind, seconds=120.0), None)
     passed = rng.random() < chance(chapter.skill, difficulty)
     failures = min(5, int(rng.expovariate(1.2 if passed else 0.5)))
-    played = session(chapter.tool, place, failures, passed, rng.randrange(VARIANTS))
-    judging = _judging(passed, failures, rng)
-    scores = (*played.scores, *_gates(passed, rng), *_judge(judging))
+    course = PASSED if passed else rng.choice((UNWRITTEN, WRONG, UNCHANGED))
+    played = session(chapter.tool, place, failures, course, rng.randrange(VARIANTS))
+    judging = _judging(passed, failures, played.facts, rng)
+    scores = (*played.scores, *_gates(TOOLS[chapter.tool], place, course), *_judge(judging))
     verdict = outcome(scores)
     tokens = 6_000 + 1_500 * played.interaction.total_commands + rng.randrange(2_000)
     result = TrialResult(
@@ -60,29 +77,33 @@ def demo_trial(chapter: Chapter, place: int, difficulty: float, rng: Random) -> 
     return DemoTrial(result, played)
 
 
-def _gates(passed: bool, rng: Random) -> tuple[Score, ...]:
-    lost = None if passed else rng.choice(GATES)
+@cache
+def _gates(tool: DemoTool, place: int, course: str) -> tuple[Score, ...]:
+    verb, _, noun = tool.key(place).partition("-")
+    lost = LOST[course]
     return tuple(
         Score(
             "gates",
             name,
-            float(name != lost),
-            name != lost,
-            message="" if name != lost else f"{name}: the expected result is missing.",
-            detail={"path": "result.json"} if name == "file_exists" else {},
+            float(name not in lost),
+            name not in lost,
+            message=REASONS[name].format(binary=tool.binary, verb=verb, noun=noun) if name in lost else "",
+            detail={"path": "result.json"} if name.startswith("file") else {},
         )
         for name in GATES
     )
 
 
-def _judging(passed: bool, failures: int, rng: Random) -> Judging:
+def _judging(passed: bool, failures: int, facts: frozenset[str], rng: Random) -> Judging:
     middle = (0.86 if passed else 0.52) - 0.03 * failures
-    # The judge agrees with passed trials.
-    least = THRESHOLD if passed else 0.0
-    criteria = {name: round(min(1.0, max(least, rng.gauss(middle, 0.1))), 2) for name in _WEIGHTS}
+    # The judge agrees with the gates.
+    least, most = (THRESHOLD, 1.0) if passed else (0.0, THRESHOLD - 0.05)
+    criteria = {name: round(min(most, max(least, rng.gauss(middle, 0.1))), 2) for name in _WEIGHTS}
     score = round(sum(_WEIGHTS[name] * value for name, value in criteria.items()), 3)
-    issues = tuple(rng.sample(ISSUES, min(3, failures + (0 if passed else 1))))
-    highlights = tuple(rng.sample(HIGHLIGHTS, 2 if passed else rng.randint(0, 1)))
+    # A lost gate is named first.
+    issues = tuple(text for text, fact in ISSUES.items() if fact in facts)[-3:][::-1]
+    possible = [text for text, fact in HIGHLIGHTS.items() if fact in facts]
+    highlights = tuple(rng.sample(possible, min(len(possible), 2 if passed else rng.randint(0, 1))))
     return Judging(
         score=score,
         passed=score >= THRESHOLD,

@@ -25,7 +25,7 @@ from runs.warehouse.causes import changed_factors
 
 CONTROL = ""
 """The arm of the run's own configuration."""
-RELATED = ("project", "suite_version__suite", "suite", "target", "guidance", "launch")
+RELATED = ("project", "suite_version__suite", "suite", "target", "target_version", "guidance", "launch")
 _UNCHANGED = (ChangeVerdict.EQUIVALENT, ChangeVerdict.NO_EVIDENCE)
 
 
@@ -59,6 +59,16 @@ class Separation:
     def others(self) -> list[str]:
         """The changed factors that can't be set back."""
         return [factor for factor in self.changed if factor not in self.factors]
+
+    @property
+    def by_hand(self) -> list[tuple[str, str]]:
+        """The factors that no fresh run sets back, each with the reason and what you can do instead."""
+        old = self.baseline.fingerprint
+        known = {
+            name: old.get(name) or "the baseline's"
+            for name in ("tool_version", "evalhub", "sandbox", "model")
+        }
+        return [(factor, _BY_HAND[factor].format(**known)) for factor in self.others]
 
     @property
     def is_possible(self) -> bool:
@@ -139,6 +149,9 @@ def request_separation(run_id: int, *, by: User | None, trigger: Trigger) -> lis
         _start(run, _against(_SET_BACK[factor](own, found.baseline), control), factor, by, trigger)
         for factor in found.factors
     ]
+    for arm, factor in zip([control, *arms], [CONTROL, *found.factors], strict=True):
+        arm.target_version = (found.baseline if factor == "target" else run).target_version
+        arm.save(update_fields=["target_version"])
     audit.record(run.project, by, "run.separate", run, runs=[control.pk, *(arm.pk for arm in arms)])
     return [control, *arms]
 
@@ -198,7 +211,26 @@ _SET_BACK: dict[str, Callable[[Request, Run], Request]] = {
     "judge": _old_judge,
     "target": lambda request, old: replace(request, targets=[old.target.name]),
 }
-"""How a request gets one factor from the baseline."""
+"""How a request gets one factor from the baseline; an older definition of the target is set on the stored run."""
+
+_BY_HAND = {
+    "tool": "evalhub records the tool's version and doesn't install it. Install {tool_version} on a worker and run the "
+    "suite again there.",
+    "guidance": "The baseline had no guidance or it was deleted. Upload its text and choose it in a new run.",
+    "model": "Both runs asked for the same model and the provider answered with another. Ask for {model} by its full "
+    "name in a new run, if the provider still serves it.",
+    "scenarios": "Both runs used the same suite version, with other files beside it. Upload the older files and run "
+    "them.",
+    "judge": "Both runs asked for the same judge, whose definition changed. Restore the older one in your targets "
+    "file, import it and judge the run again.",
+    "target": "The baseline's definition wasn't stored or can't run here. Restore it in your targets file, import it "
+    "and run the suite again.",
+    "evalhub": "Workers run one version of evalhub. Install {evalhub} elsewhere and run the suite there; the changelog "
+    "says what scores differently.",
+    "sandbox": "The sandbox is a worker's, not a run's. Start a worker whose sandbox is {sandbox} "
+    "(EVALHUB_SANDBOX) and run the suite again there.",
+}
+"""Why no fresh run sets a factor back, and what to do instead."""
 
 
 def _differs(found: Separation, factor: str) -> bool:
@@ -209,6 +241,8 @@ def _differs(found: Separation, factor: str) -> bool:
         "model": old.model != run.model,
         "scenarios": old.suite_version_id != run.suite_version_id,
         "judge": old.options.get("judge_model", "") != run.options.get("judge_model", ""),
-        "target": old.target_id != run.target_id and not old.target.is_imported and old.target.accepted,
+        "target": not old.target.is_imported
+        and old.target.accepted
+        and (old.target_id != run.target_id or None is not old.target_version_id != run.target_version_id),
     }
     return differing[factor]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -26,6 +26,20 @@ class MeasureVariance(Struct, frozen=True):
 
     measure: str
     split: VarianceSplit
+
+
+def variance_json(measured: Sequence[MeasureVariance] | None) -> list[dict[str, Any]]:
+    """Return each measure's variance by its cause, null where nothing was repeated that would separate it."""
+    return [
+        {
+            "measure": each.measure,
+            "scenario_mix": each.split.mix,
+            "agent": each.split.agent,
+            "judge": each.split.judge,
+            "negative_estimates": ["scenario_mix" if name == "mix" else name for name in each.split.clipped],
+        }
+        for each in measured or ()
+    ]
 
 
 class TrialValues(NamedTuple):

@@ -23,7 +23,9 @@ class Page:
 PAGES: dict[str, Page] = {
     "sign-in": Page("/sign-in/", ANYONE),
     "sign-in-link": Page("/sign-in/link/spent/", ANYONE, answers=(410,)),
+    "invitation": Page("/invitation/spent/", ANYONE, answers=(410,)),
     "sign-out": Page("/sign-out/", ANYONE, "POST", answers=(302,)),
+    "project-new": Page("/projects/new/", SIGNED_IN, answers=(200, 403)),
     "password-change": Page("/password/", SIGNED_IN),
     "home": Page("/", SIGNED_IN, answers=(200, 302)),
     "project-list": Page("/projects/", SIGNED_IN),
@@ -94,6 +96,8 @@ PAGES: dict[str, Page] = {
     "compare-more": Page("/p/tools/compare/more/?runs={before_id},{run_id}", "runner"),
     "project-settings": Page("/p/tools/settings/", "viewer"),
     "member-add": Page("/p/tools/settings/members/", "admin", "POST", answers=(422,)),
+    "member-invite": Page("/p/tools/settings/invitations/", "admin", "POST", answers=(422,)),
+    "member-uninvite": Page("/p/tools/settings/invitations/1/withdraw/", "admin", "POST", answers=(302,)),
     "member-role": Page("/p/tools/settings/members/{member_id}/role/", "admin", "POST", answers=(422,)),
     "member-remove": Page("/p/tools/settings/members/{member_id}/remove/", "admin", "POST", answers=(302,)),
     "token-create": Page("/p/tools/settings/tokens/", "viewer", "POST", answers=(422,)),

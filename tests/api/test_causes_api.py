@@ -19,6 +19,7 @@ def test_causes_are_read_and_separated(api, project, settings):
     found = api("viewer").get(f"/runs/{run.pk}/causes").json()
     assert [each["factor"] for each in found["changed"]] == ["tool", "guidance"]
     assert (found["baseline"], found["can_set_back"], found["fresh"]) == (before.pk, ["guidance"], [])
+    assert "Install 1.0 on a worker and run the suite again" in found["by_hand"]["tool"]
     answer = api("runner").post(f"/runs/{run.pk}/causes")
     assert answer.status_code == 202
     assert [each["factor"] for each in answer.json()["fresh"]] == [None, "guidance"]

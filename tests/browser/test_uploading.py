@@ -31,6 +31,13 @@ def test_an_invalid_file_is_reported_and_a_valid_one_stored(
     as_admin.locator("#file").set_input_files({"name": "list.yaml", "mimeType": "text/yaml", "buffer": GOOD})
     as_admin.get_by_role("button", name="Upload").click()
     expect(as_admin.get_by_text("Uploaded list, version 1")).to_be_visible()
+    table = as_admin.get_by_role("region", name="Suites, table")
+    expect(table.get_by_role("link", name="list")).to_be_visible()
+    more = GOOD.replace(b"list-files", b"other")
+    as_admin.locator("#file").set_input_files({"name": "more.yaml", "mimeType": "text/yaml", "buffer": more})
+    as_admin.get_by_role("button", name="Upload").click()
+    expect(table.get_by_role("link", name="more")).to_be_visible()
+    Suite.objects.exclude(slug="list").delete()
     assert Suite.objects.count() == 1
 
 

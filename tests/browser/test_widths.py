@@ -76,3 +76,34 @@ def test_labels_of_a_trend_do_not_lie_over_each_other(
     expect(ticks).to_have_count(5)
     boxes = ticks.evaluate_all("all => all.map(each => each.getBoundingClientRect())")
     assert all(left["right"] < right["left"] for left, right in pairwise(boxes))
+
+
+def test_a_phone_has_one_row_of_navigation_with_a_menu(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    make_suite(project)
+    make_target(project)
+    as_admin.set_viewport_size({"width": 390, "height": 844})
+    as_admin.goto(f"{live_server.url}/p/tools/")
+    menu = as_admin.locator("summary", has_text="Menu")
+    shown = [each.bounding_box() for each in as_admin.locator("header summary").all()]
+    assert len(shown) == 3
+    assert max(each["y"] for each in shown) - min(each["y"] for each in shown) < 4
+    assert as_admin.get_by_role("searchbox").bounding_box()["width"] > 300
+    menu.click()
+    as_admin.get_by_role("link", name="Trends").click()
+    expect(as_admin.get_by_role("heading", name="Trends", level=1)).to_be_visible()
+    assert as_admin.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_phone_reaches_the_plan_and_start_in_one_press(
+    as_admin: Page, live_server: Any, project: Any
+) -> None:
+    make_suite(project)
+    make_target(project)
+    as_admin.set_viewport_size({"width": 390, "height": 844})
+    as_admin.goto(f"{live_server.url}/p/tools/runs/new/")
+    as_admin.get_by_role("link", name="Plan and start").click()
+    expect(as_admin.get_by_role("heading", name="Plan")).to_be_in_viewport()
+    as_admin.set_viewport_size({"width": 1280, "height": 900})
+    expect(as_admin.get_by_role("link", name="Plan and start")).to_be_hidden()

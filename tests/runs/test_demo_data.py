@@ -74,6 +74,30 @@ def test_the_history_has_every_kind_of_data(history: Project) -> None:
         assert kept.objects.exists(), kept.__name__
 
 
+def test_gates_commands_and_judge_of_a_trial_agree(history: Project) -> None:
+    seen = set()
+    for trial in (
+        Trial.objects.filter(run__project=history).exclude(outcome="error").prefetch_related("judgings")
+    ):
+        gates = {score["name"]: score["passed"] for score in trial.scores if score["layer"] == "gates"}
+        commands = list(trial.commands.values_list("line", "failed"))
+        (judging,) = trial.judgings.all()
+        said = {text for kind in ("negatives", "positives") for text in judging.content.get(kind) or ()}
+        written = any(">result.json" in line and not failed for line, failed in commands)
+        assert gates["file_exists"] == written
+        assert gates["file_exists"] or not gates["file_contains"]
+        assert judging.passed == (trial.outcome == "pass") == all(gates.values())
+        assert ("Never wrote result.json." in said) == (not written)
+        assert any(failed for _, failed in commands) or not said & {
+            "Repeated a failing command without changing it.",
+            "Failed commands without opening help.",
+            "Opened the help of the subcommand after a failure.",
+        }
+        assert not any(failed for _, failed in commands) or trial.detail["interaction"]["error_rate"] > 0
+        seen.add(tuple(gates.values()))
+    assert len(seen) == 4
+
+
 def test_rollups_agree_with_the_trials(history: Project) -> None:
     run = Run.objects.filter(project=history).first()
     rolled = RunMeasure.objects.get(run=run, scenario=None, measure__layer="trial", measure__name="pass")

@@ -6,7 +6,15 @@ import pytest
 
 from runs.models import Run
 from runs.targets.versions import version_of
-from tests.builders import close, make_guidance, make_run, make_suite, make_trial
+from tests.builders import (
+    close,
+    make_compared,
+    make_guidance,
+    make_run,
+    make_suite,
+    make_target,
+    make_trial,
+)
 from tests.diverging import ALIKE, GOOD, diverging_runs, run_commands
 from tests.web.html import parse
 
@@ -105,6 +113,34 @@ def test_target_definitions_that_differ_are_a_text_difference(signed_in, version
     assert '− "model": "small"' in text
     assert '+ "model": "large"' in text
     assert "workers" not in text.table("Runs compared")
+
+
+def test_judges_that_differ_are_a_text_difference(signed_in, version):
+    runs = [make_run(version, fingerprint={"judge_sha256": each}) for each in ("a" * 8, "b" * 8)]
+    judge = make_target(version.suite.project, "grader")
+    for run, model in zip(runs, ("small", "large"), strict=True):
+        judge.definition = {"name": "grader", "model": model}
+        run.judge_versions.set([version_of(judge)])
+    text = shown(signed_in("viewer"), runs, "&part=judge")
+    assert "grader" in text.headings
+    assert '− "model": "small"' in text
+    assert '+ "model": "large"' in text
+
+
+def test_a_runs_page_links_hashes_to_their_text(signed_in, version):
+    names = ("guidance", "target_sha256", "judge_sha256", "tool_version", "fixture")
+    base = make_compared(version, {"create": "pass"}, fingerprint=dict.fromkeys(names, "old"))
+    run = make_compared(version, {"create": "pass"}, fingerprint=dict.fromkeys(names, "new"))
+    assert run.baseline_id == base.pk
+    table = parse(signed_in("viewer").get(f"/p/tools/runs/{run.pk}/")).table("What changed")
+    linked = {row.header: row.links["as text"] for row in table.rows if row.links}
+    start = f"{ADDRESS}?runs={base.pk},{run.pk}&part="
+    assert linked == {
+        "Guidance": f"{start}guidance#documents",
+        "Target's definition": f"{start}target#documents",
+        "Judge's definition": f"{start}judge#documents",
+        "Fixture": "/p/tools/suites/basics/difference/",
+    }
 
 
 def test_runs_with_the_same_documents_offer_no_difference(signed_in, runs):

@@ -126,3 +126,10 @@ def test_a_form_only_address_explains_itself(signed_in, project, address):
     response = signed_in().get(address)
     assert (response.status_code, "POST" in response["Allow"]) == (405, True)
     assert "This address only accepts form submissions." in parse(response)
+
+
+@pytest.mark.parametrize("path", ["nowhere/", "runs/999/"])
+def test_a_page_that_is_not_there_leads_back_to_the_project(signed_in, path):
+    page = parse(signed_in().get(f"/p/tools/{path}"))
+    assert page.links["Home of this project"] == "/p/tools/"
+    assert page.links["Runs of this project"] == "/p/tools/runs/"

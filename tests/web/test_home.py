@@ -71,8 +71,28 @@ def test_many_regressions_are_summed_up(signed_in, project, version):
     for number in range(7):
         lost(version, target=make_target(project, f"t{number}"))
     rows = attention(signed_in())
-    assert len(rows) == 6
-    assert rows[-1][1] == "2 more untriaged regressions"
+    assert len(rows) == 4
+    assert rows[-1][1] == "4 more untriaged regressions"
+
+
+def test_what_is_alike_shares_a_line(signed_in, project, version):
+    for number in range(6):
+        target = make_target(project, f"t{number}")
+        lost(version, target=target)
+        suite = make_suite(project, name=f"Suite {number}")
+        tried(suite, "pass", "pass", fingerprint={"staleness": {"stale": True}})
+        aged(tried(make_suite(project, name=f"Idle {number}"), "pass", "pass"), days=16)
+        make_run(make_suite(project, name=f"Bad {number}"), outcome="fail")
+        TargetCheck.objects.create(target=target, at=timezone.now(), available=False)
+    rows = signed_in().get(ADDRESS).context["summary"].attention
+    assert [each.title for each in rows[3:]] == [
+        "3 more untriaged regressions",
+        "6 suites failed",
+        "6 targets cannot start",
+        "12 suites stale",
+    ]
+    assert rows[5].detail == "t0 cannot start, t1 cannot start, t2 cannot start and 3 more"
+    assert len(rows) <= 8
 
 
 def test_rows_are_ordered_by_urgency(signed_in, project, version):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from django.conf import settings
 
 from evalhub.web.states import STATES as BADGES
 from evaluators.regression import ChangeVerdict
@@ -28,3 +31,8 @@ def test_a_state_has_one_word_and_can_be_filtered(state, label):
 @pytest.mark.parametrize("value", [*RunState, *ScenarioClass])
 def test_states_and_classes_have_badges(value):
     assert BADGES[value][1] == value.value
+
+
+def test_what_is_not_measured_has_one_notation():
+    texts = {each: each.read_text() for each in (settings.ASSETS / "templates").rglob("*.html")}
+    assert [each.name for each, text in texts.items() if re.search(r"\bn/a\b|\bN/A\b", text)] == []

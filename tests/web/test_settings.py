@@ -283,6 +283,28 @@ def test_the_audit_log_pages_by_key(signed_in, project):
     assert [event.subject for event in rest.context["events"]] == ["run 1", "run 0"]
 
 
+@pytest.mark.parametrize(
+    ("action", "subject", "detail", "sentence"),
+    [
+        ("member.role", "ada", {"role": "author"}, "ada-admin set the role of ada to author"),
+        (
+            "suite.upload",
+            "basics",
+            {"version": 2, "new": True},
+            "ada-admin uploaded the suite basics version 2",
+        ),
+        ("suite.upload", "basics", {}, "ada-admin uploaded the suite basics"),
+        ("run.tags", "run 1", {"tags": ["a", "b"]}, "ada-admin changed the tags of run 1 to a, b"),
+        ("sign-in.link", "", {}, "ada-admin signed in with a link"),
+    ],
+)
+def test_the_audit_log_has_sentences_and_the_raw_entry(signed_in, project, action, subject, detail, sentence):
+    audit.record(project, make_member(project, name="ada-admin"), action, subject, **detail)
+    row = parse(signed_in().get(f"{ADDRESS}audit/")).table("Audit log").rows[0]
+    assert row.cell("What").text == sentence
+    assert action in row.cell("Raw")
+
+
 def test_the_audit_log_can_be_narrowed_to_an_action(signed_in, project):
     audit.record(project, None, "run.cancel", "run 1")
     audit.record(project, None, "suite.upload", "<b>basics</b>")

@@ -17,9 +17,11 @@ from runs.reports.regression_rule import RULES, has_regressed
 from runs.reports.summary_markdown import comparison_summary
 from runs.warehouse.compared_with_first import ComparedRun, compared_with_first
 from runs.warehouse.comparison import comparison_between
+from runs.warehouse.digests import digests_of
 from runs.warehouse.first_divergences import divergences_json
 from runs.warehouse.measure_changes import RunComparison, change_json
 from runs.warehouse.side_by_side import MOST_COMPARED
+from runs.warehouse.variance import variance_json
 from scenarios.commands import REGRESSED, EvalhubCommand, Refused, Result, add_summary_argument
 
 FLIPS = {
@@ -98,6 +100,9 @@ def _document(before: Run, each: ComparedRun) -> dict[str, Any]:
         "not_comparable": {key: list(why) for key, why in changes.not_comparable.items()},
         "pooled": list(each.pooled),
         "first_divergences": divergences_json(each.divergences),
+        "variance": variance_json(
+            digest.variance if (digest := digests_of([each.run.pk]).get(each.run.pk)) else None
+        ),
     }
 
 

@@ -1,4 +1,4 @@
-"""Differences of the runs' guidance and of their targets' definitions, as text."""
+"""Differences of the runs' guidance and of the definitions of their targets and judges, as text."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ class NamedDifference:
     """None if it is too long."""
 
 
-PARTS = {"guidance": "Guidance", "target": "Target"}
+PARTS = {"guidance": "Guidance", "target": "Target", "judge": "Judge"}
 
 
 def differing_parts(base: Run, new: Run) -> dict[str, str]:
-    """Return which of guidance and target differ, with their labels. No query."""
+    """Return which of guidance, target and judge differ, with their labels. No query."""
+    judges = [run.fingerprint.get("judge_sha256") for run in (base, new)]
     differs = {
         "guidance": base.guidance_id != new.guidance_id,
         "target": base.target_version_id != new.target_version_id,
+        "judge": all(judges) and judges[0] != judges[1],
     }
     return {name: label for name, label in PARTS.items() if differs[name]}
 
 
 def text_differences(base: Run, new: Run, part: str) -> list[NamedDifference]:
     """Return the differing documents of a part, by path. At most one query; expects target versions to be loaded."""
-    before, after = _guidance(base, new) if part == "guidance" else _targets(base, new)
+    documents = {"guidance": _guidance, "target": _targets, "judge": _judges}
+    before, after = documents[part](base, new)
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     return [
         NamedDifference(path, text_difference(lines_of(before.get(path, "")), lines_of(after.get(path, ""))))
@@ -56,6 +59,15 @@ def _guidance(*runs: Run) -> list[dict[str, str]]:
 def _targets(*runs: Run) -> list[dict[str, str]]:
     versions = [run.target_version for run in runs]
     return [{"definition": _definition_text(each.definition if each else {})} for each in versions]
+
+
+def _judges(*runs: Run) -> list[dict[str, str]]:
+    found: dict[int, dict[str, str]] = {run.pk: {} for run in runs}
+    columns = ("run_id", "targetversion__target__name", "targetversion__definition")
+    versions = Run.judge_versions.through.objects.filter(run__in=found).values_list(*columns)
+    for run, name, definition in versions:
+        found[run][name] = _definition_text(definition)
+    return [found[run.pk] for run in runs]
 
 
 def _definition_text(definition: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table, wants_csv
+from evalhub.web.csv_export import chosen_table
 from evalhub.web.paging import key_of
 from runs.pages.compare.chosen_runs import ChosenRuns, chosen_runs
 from runs.pages.compare.compared_scenarios import (
@@ -79,12 +79,12 @@ def _two_runs(
     compared = compare_runs(base, new, fresh)
     show = request.GET.get("show", DIFFERING)
     scenarios = left_by(compared.scenarios, show)
-    if wants_csv(request):
-        tables = {
-            "measures": lambda: measure_table(compared),
-            "scenarios": lambda: scenario_table(compared, scenarios),
-        }
-        return chosen_table(request, tables)
+    tables = {
+        "measures": lambda: measure_table(compared),
+        "scenarios": lambda: scenario_table(compared, scenarios),
+    }
+    if table := chosen_table(request, tables):
+        return table
     opened = next((each for each in scenarios if each.key == request.GET.get("open")), None)
     measure = request.GET.get("measure", "")
     context |= {
@@ -134,9 +134,9 @@ def _several_runs(
     asked = request.GET.get("layout", "") == "scenarios"
     shows_scenarios = has_scenarios and asked
     matrix = (scenario_matrix if shows_scenarios else summary_matrix)(chosen.runs, fresh)
-    if wants_csv(request):
-        table = matrix_scenario_table if shows_scenarios else matrix_table
-        return chosen_table(request, {"scenarios" if shows_scenarios else "measures": lambda: table(matrix)})
+    name, table_of = ("scenarios", matrix_scenario_table) if shows_scenarios else ("measures", matrix_table)
+    if table := chosen_table(request, {name: lambda: table_of(matrix)}):
+        return table
     rows = [row for row in matrix.scenarios if row.differs or request.GET.get("show") == "all"]
     context |= {
         "matrix": matrix,

@@ -72,9 +72,9 @@ def guidance_against_other(request: ProjectRequest, a: int, b: int) -> HttpRespo
         raise Http404
     launch = key_of(request.GET.get("launch", ""))
     page = guidance_against(before, after, setting=request.GET.get("setting", ""), launch=launch)
-    if wants_csv(request):
-        tables = {"measures": lambda: measure_table(page), "scenarios": lambda: scenario_table(page)}
-        return chosen_table(request, tables)
+    tables = {"measures": lambda: measure_table(page), "scenarios": lambda: scenario_table(page)}
+    if table := chosen_table(request, tables):
+        return table
     others = before.suite.guidance.defer("files").exclude(pk__in=(a, b))
     context = {
         "page": page,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -19,7 +20,17 @@ from runs.warehouse.run_list import RunRow
 
 MOST_ALERTS = 100
 """Most alerts read; at this number there may be more."""
-SHOWN_ALERTS = 5
+SHOWN_ALERTS = 3
+MOST_LINES = 8
+MOST_ALIKE = 3
+"""Rows of one kind that are shown one by one."""
+GROUPS = {
+    "error": ("runs ended in errors", "run-list", "?state=error"),
+    "fail": ("suites failed", "run-list", "?state=fail"),
+    "cannot start": ("targets cannot start", "target-list", ""),
+    "stale": ("suites stale", "suite-list", ""),
+}
+"""Kinds of rows that can share a line: plural and the page that lists them."""
 IDLE = timedelta(days=14)
 """A suite is stale if its last run on a target is older."""
 
@@ -96,12 +107,41 @@ def attention(
         (each for each in alerts if each.is_late(now.date()) or each.state == AlertState.UNTRIAGED),
         key=lambda each: not each.is_late(now.date()),
     )
-    return [
-        *_alerts(listed, now.date()),
-        *_runs(latest, {each.run for each in listed}),
-        *_targets(project),
-        *_stale(latest, now),
-    ]
+    return grouped(
+        [
+            *_alerts(listed, now.date()),
+            *_runs(latest, {each.run for each in listed}),
+            *_targets(project),
+            *_stale(latest, now),
+        ]
+    )
+
+
+def grouped(rows: Sequence[Attention]) -> list[Attention]:
+    """Return at most `MOST_LINES` rows: of the kinds with the most rows, one line each."""
+    counts = Counter(row.state for row in rows if row.state in GROUPS)
+    left, whole = len(rows), {}
+    for state, n in counts.most_common():
+        if n > MOST_ALIKE or (left > MOST_LINES and n > 1):
+            whole[state] = [row for row in rows if row.state == state]
+            left -= n - 1
+    found: list[Attention] = []
+    for row in rows:
+        if row.state not in whole:
+            found.append(row)
+        elif row is whole[row.state][0]:
+            found.append(_group(whole[row.state]))
+    return found
+
+
+def _group(rows: Sequence[Attention]) -> Attention:
+    state = rows[0].state
+    many, page, part = GROUPS[state]
+    names = ", ".join(row.title.partition(":")[0] for row in rows[:MOST_ALIKE])
+    if len(rows) > MOST_ALIKE:
+        names += f" and {len(rows) - MOST_ALIKE} more"
+    newest = max((row.since for row in rows if row.since), default=None)
+    return Attention(state, f"{len(rows)} {many}", names, newest, page, part=part)
 
 
 def _alerts(alerts: Sequence[OpenAlert], today: date) -> Iterable[Attention]:

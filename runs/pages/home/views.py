@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from evalhub.teams.access import may_create_projects
 from evalhub.teams.pages import ProjectRequest, project_page, projects_of
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from runs.pages.home.project_home import project_summary, running_now
@@ -22,7 +23,11 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 def project_list(request: HttpRequest) -> HttpResponse:
     """List the user's projects."""
-    return render(request, "home/projects.html", {"projects": projects_of(request.user)})
+    return render(
+        request,
+        "home/projects.html",
+        {"projects": projects_of(request.user), "may_create": may_create_projects(request.user)},
+    )
 
 
 @require_safe

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams.models import Project
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import csv_response, wants_csv
+from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import page_or_fragment
 from evalhub.web.numbers import counted
 from evalhub.web.paging import key_of
@@ -45,8 +45,8 @@ def regressions(request: ProjectRequest) -> HttpResponseBase:
     """List the matching alerts of one state, by default the untriaged ones."""
     project, filters = request.access.project, AlertListFilters.of(request.GET)
     state = _state(request.GET)
-    if wants_csv(request):
-        return csv_response(regression_table(project, state, filters))
+    if table := chosen_table(request, {"regressions": lambda: regression_table(project, state, filters)}):
+        return table
     counts = alert_counts(project, filters)
     members = members_of(project)
     page, cards = alert_page(project, state, filters, request.GET.get("before", ""))

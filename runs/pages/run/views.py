@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evalhub.teams import audit
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table, wants_csv
+from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import STOP_POLLING, page_or_fragment
 from evalhub.web.paging import key_of
 from runs.execution.recording import cancel_run
@@ -67,8 +67,8 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     read = trials_of(run, also=recent)
     left_out = incomparable(run.baseline, run) if run.baseline else {}
     rows = scenario_rows(read, recent, left_out, run.suite_version_id)
-    if wants_csv(request):
-        return _csv(request, run, read, rows)
+    if table := _csv(request, run, read, rows):
+        return table
     context = {"run": run, "facets": facets(rows), **_shown(request, rows), **failing}
     if target == "trials":
         return render(request, "run/_scenarios.html", context)
@@ -113,8 +113,8 @@ def _shared_error(run: Run, read: RunTrials) -> str:
 
 def _csv(
     request: ProjectRequest, run: Run, read: RunTrials, rows: list[ScenarioRow]
-) -> StreamingHttpResponse:
-    """Return the scenarios of the selected chip, or the subcommands, as CSV."""
+) -> StreamingHttpResponse | None:
+    """Return the scenarios of the selected chip, or the subcommands, if the address asks for their CSV."""
     shown = chosen(rows, request.GET.get("show", ""))
     tables = {
         "scenarios": lambda: scenario_table(run, shown),

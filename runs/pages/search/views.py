@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import csv_response, wants_csv
+from evalhub.web.csv_export import chosen_table
 from runs.pages.search.search_page import MOST, PLACES, find, page_links, search_choices, search_table
 from runs.warehouse.named_search import TrialSearch
 from runs.warehouse.run_filters import OUTCOMES, STATES
@@ -21,8 +21,8 @@ MOST_PAGES = MOST_CANDIDATES // MOST
 def search(request: ProjectRequest) -> HttpResponseBase:
     """Show the project's suites, scenarios, runs and trials that contain a text."""
     project, filters = request.access.project, TrialSearch.of(request.GET)
-    if wants_csv(request):
-        return csv_response(search_table(project, filters))
+    if table := chosen_table(request, {"trials": lambda: search_table(project, filters)}):
+        return table
     number = request.GET.get("page", "")
     page = min(max(int(number), 1), MOST_PAGES) if number.isascii() and number.isdecimal() else 1
     results = find(project, filters, page)

@@ -63,7 +63,13 @@ def suite_upload(request: ProjectRequest) -> HttpResponse:
     uploaded = _take(request, form) if form.is_valid() else None
     context = {"form": form, "uploaded": uploaded}
     status = uploaded.status if uploaded else 422
-    return page_or_fragment(request, "suites/upload.html", "suites/_uploaded.html", context, status=status)
+    response = page_or_fragment(
+        request, "suites/upload.html", "suites/_uploaded.html", context, status=status
+    )
+    if uploaded and uploaded.imported:
+        # The list on the page loads itself again.
+        response["HX-Trigger"] = "suites-changed"
+    return response
 
 
 def _take(request: ProjectRequest, form: UploadForm) -> Uploaded:

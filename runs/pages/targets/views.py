@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table, wants_csv
+from evalhub.web.csv_export import chosen_table
 from evalhub.web.fragments import page_or_fragment
 from runs.errors import RequestError
 from runs.models import Target
@@ -71,13 +71,13 @@ def _rights(request: ProjectRequest) -> dict[str, bool]:
 @project_page()
 def target_list(request: ProjectRequest) -> HttpResponseBase:
     """List the project's targets and workers."""
-    if wants_csv(request):
-        project, now = request.access.project, timezone.now()
-        tables = {
-            "targets": lambda: target_table(project, target_rows(project, now=now)),
-            "workers": lambda: worker_table(worker_rows(now=now)),
-        }
-        return chosen_table(request, tables)
+    project, now = request.access.project, timezone.now()
+    tables = {
+        "targets": lambda: target_table(project, target_rows(project, now=now)),
+        "workers": lambda: worker_table(worker_rows(now=now)),
+    }
+    if table := chosen_table(request, tables):
+        return table
     return render(request, "targets/targets.html", _list(request))
 
 

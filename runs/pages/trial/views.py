@@ -8,7 +8,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import chosen_table, csv_response, wants_csv
+from evalhub.web.csv_export import chosen_table
 from evalhub.web.errors import error_page
 from evalhub.web.paging import key_of
 from evaluators.redaction import redact_patterns
@@ -39,8 +39,8 @@ def _trial(request: ProjectRequest, pk: int) -> Trial:
 def trial_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
     """Show what the agent did, and why the trial passed or failed."""
     trial = _trial(request, pk)
-    if wants_csv(request):
-        return csv_response(command_table(trial))
+    if table := chosen_table(request, {"commands": lambda: command_table(trial)}):
+        return table
     requested = request.GET.get("part", "")
     part = requested if requested in PARTS else PARTS[0]
     start = key_of(request.GET.get("from", "")) or 0
@@ -143,13 +143,13 @@ def trial_against(request: ProjectRequest, pk: int, base: int) -> HttpResponseBa
     compared = two_trials(request.access.project, base, pk)
     if compared is None:
         raise Http404
-    if wants_csv(request):
-        tables = {
-            "commands": lambda: aligned_table(compared),
-            "gates": lambda: gate_table(compared),
-            "measures": lambda: measured_table(compared),
-        }
-        return chosen_table(request, tables)
+    tables = {
+        "commands": lambda: aligned_table(compared),
+        "gates": lambda: gate_table(compared),
+        "measures": lambda: measured_table(compared),
+    }
+    if table := chosen_table(request, tables):
+        return table
     return render(request, "trial/side_by_side.html", {"compared": compared})
 
 

@@ -8,7 +8,7 @@ from django.http import HttpResponse, HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evalhub.web.csv_export import Cell, Table, chosen_table, wants_csv
+from evalhub.web.csv_export import Cell, Table, chosen_table
 from evalhub.web.fragments import page_or_fragment
 from runs.warehouse.filter_choices import choices
 from runs.warehouse.run_filters import RunListFilters, in_force
@@ -43,14 +43,12 @@ def tool_usage(request: ProjectRequest) -> HttpResponseBase:
     project, filters = request.access.project, RunListFilters.of(request.GET)
     compare = request.GET.get("compare") == "baseline"
     found = usage(project, filters, compare=compare)
-    if wants_csv(request):
-        tables = {
-            "subcommands": lambda: Table(
-                f"{project.slug}-subcommands", SUBCOMMAND_COLUMNS, _subcommands(found)
-            ),
-            "flags": lambda: Table(f"{project.slug}-flags", FLAG_COLUMNS, _flags(found)),
-        }
-        return chosen_table(request, tables)
+    tables = {
+        "subcommands": lambda: Table(f"{project.slug}-subcommands", SUBCOMMAND_COLUMNS, _subcommands(found)),
+        "flags": lambda: Table(f"{project.slug}-flags", FLAG_COLUMNS, _flags(found)),
+    }
+    if table := chosen_table(request, tables):
+        return table
     if request.GET.get("format") == "md":
         return HttpResponse(markdown_of(found.confusions), content_type="text/markdown; charset=utf-8")
     available = choices(project)

@@ -8,7 +8,8 @@ from runs.errors import RequestError
 from runs.models import Run, Trial
 from runs.models.run import Trigger
 from runs.planning.separation import request_separation, separation_of
-from runs.warehouse.causes import causes_of, changed_factors
+from runs.targets.versions import version_of
+from runs.warehouse.causes import FACTORS, causes_of, changed_factors
 from runs.warehouse.comparison import compare_siblings, compare_with_baseline
 from tests.builders import (
     close,
@@ -17,6 +18,7 @@ from tests.builders import (
     make_project,
     make_run,
     make_suite,
+    make_target,
     score,
 )
 
@@ -94,6 +96,48 @@ def test_fresh_runs_point_at_a_cause(version, control, arm, conclusion, first):
     for each, outcome in ends if first == "control" else ends[::-1]:
         finish(each, outcome)
     assert conclusion in separation_of(run).conclusion
+
+
+def test_an_older_definition_of_the_target_is_set_back(version):
+    target = make_target(version.suite.project)
+    older = version_of(target)
+    target.definition = {**target.definition, "model": "m2"}
+    newer = version_of(target)
+    base = {"tool_version": "1.0", "target_sha256": older.sha256}
+    make_compared(
+        version, dict.fromkeys(KEYS, "pass"), trials=2, target=target, target_version=older, fingerprint=base
+    )
+    after = {"tool_version": "2.0", "target_sha256": newer.sha256}
+    failing = dict.fromkeys(KEYS, "fail")
+    run = make_compared(
+        version,
+        failing,
+        trials=2,
+        target=target,
+        target_version=newer,
+        fingerprint=after,
+        options={"trials": 2},
+    )
+    assert separation_of(run).factors == ["target"]
+    control, arm = request_separation(run.pk, by=None, trigger=Trigger.WEB)
+    pinned = (
+        Run.objects.filter(pk__in=(control.pk, arm.pk))
+        .order_by("pk")
+        .values_list("target_version", flat=True)
+    )
+    assert list(pinned) == [newer.pk, older.pk]
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_every_factor_says_what_to_do_by_hand(version, factor):
+    name = FACTORS[factor][0]
+    make_compared(version, dict.fromkeys(KEYS, "pass"), fingerprint={name: "old", "names": {}})
+    run = make_compared(
+        version, dict.fromkeys(KEYS, "fail"), trials=1, fingerprint={name: "new", "names": {}}
+    )
+    ((named, why),) = separation_of(run).by_hand
+    assert named == factor
+    assert why.endswith(".")
 
 
 def test_a_separation_is_requested_once(version):

@@ -89,7 +89,7 @@ def test_a_plan_without_history_explains_what_is_missing(signed_in, version):
 def test_an_unreported_cost_is_not_applicable(signed_in, version):
     past_run(version, cost_usd=None)
     text = plan_of(signed_in())
-    assert "Estimated cost n/a no cost reported" in text
+    assert "Estimated cost not measured no cost reported" in text
     assert "$" not in text
 
 

@@ -36,7 +36,7 @@ def test_one_press_queues_the_fresh_runs(signed_in, regressed):
     assert (
         "Plan: 2 runs, 40 trials, cost unknown: one like this run, one with the baseline's guidance." in shown
     )
-    assert "Can't be set back: tool." in shown
+    assert "Install 1.0 on a worker" in shown.facts["Tool: not by a fresh run"]
     answer = parse(client.post(address(regressed, "separate/"), follow=True))
     assert "Queued 2 runs" in answer
     runs = Run.objects.filter(launch__separates=regressed)

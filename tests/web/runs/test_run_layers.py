@@ -139,7 +139,7 @@ def test_an_unused_layer_says_so_once(signed_in, version):
     run = make_run(version)
     make_trial(run, scores=[], detail={})
     layers = page(signed_in(), close(run)).region("Three layers")
-    for sentence in ("No gate results in this run.", "No judge results.", "no tool commands found."):
+    for sentence in ("No gate results in this run.", "No judge results.", "No tool commands found."):
         assert layers.count(sentence) == 1
     for empty in ("0 judgments", "0 of 0", "0 trials", "(0 of"):
         assert empty not in layers

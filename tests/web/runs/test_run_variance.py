@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runs.reports.document import run_document
 from tests.builders import close, make_run, make_trial, score
 from tests.web.runs.pages import page
 
@@ -26,6 +27,14 @@ def test_the_judges_share_comes_with_advice(signed_in, version):
     assert row.cell("Judge").text == "100 %"
     assert "100 % of the variance is the judge: judge three times before adding trials." in row
     assert "the estimate was negative and counts as 0" in row
+
+
+def test_documents_hold_the_variance(version):
+    run = judged(version, ("create", (0.1, 0.9)), ("create", (0.2, 0.8)), ("export", (0.9, 0.2)))
+    found = {each["measure"]: each for each in run_document(run.pk)["run"]["variance"]}
+    assert found["judge/judge"]["judge"] > 0.2
+    assert found["trial/pass"]["judge"] is None
+    assert run_document(make_run(version).pk)["run"]["variance"] == []
 
 
 def test_one_judging_a_trial_is_named(signed_in, version):
