@@ -109,6 +109,8 @@ class Judging(Struct, frozen=True, omit_defaults=True):
     """The score computed from the rubric's weights; the reported score decides."""
     mismatch: bool = False
     criteria: dict[str, float] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    """The judge's reason for each criterion, where it gave one."""
     missing: tuple[str, ...] = ()
     positives: tuple[str, ...] = ()
     """Highlights or hits."""

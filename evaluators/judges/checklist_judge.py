@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -73,15 +74,24 @@ class ChecklistJudge(BaseEvaluator):
         checks = _checks(found.get("checks"), {item.id for item in self.rubrics})
         return self._found(judging, checks, found.get("overall_reasoning"))
 
+    def total(self, satisfied: Mapping[str, bool]) -> tuple[float, bool]:
+        """Return the score of checked statements, and whether an unsatisfied required one fails it."""
+        checked = [item for item in self.rubrics if item.id in satisfied]
+        whole = sum(item.weight for item in checked)
+        good = sum(item.weight for item in checked if satisfied[item.id])
+        failed = any(item.required and not satisfied[item.id] for item in checked)
+        return good / whole if whole else 0.0, failed
+
     def _found(self, judging: Judging, checks: dict[str, Check], reasoning: Json) -> EvaluatorResult:
         checked = [item for item in self.rubrics if item.id in checks]
-        total = sum(item.weight for item in checked)
         good = [item for item in checked if checks[item.id].satisfied]
         bad = [item for item in checked if not checks[item.id].satisfied]
+        score, failed = self.total({item.id: checks[item.id].satisfied for item in checked})
         kept = msgspec.structs.replace(
             judging,
-            score=sum(item.weight for item in good) / total if total else 0.0,
+            score=score,
             criteria={item.id: float(checks[item.id].satisfied) for item in checked},
+            reasons={item.id: checks[item.id].reasoning for item in checked if checks[item.id].reasoning},
             missing=tuple(item.id for item in self.rubrics if item.id not in checks),
             positives=tuple(_checked_text(item, checks[item.id]) for item in good),
             negatives=tuple(_checked_text(item, checks[item.id]) for item in bad),
@@ -93,7 +103,7 @@ class ChecklistJudge(BaseEvaluator):
             kept.positives,
             kept.negatives,
             kept.reasoning,
-            failed=any(item.required for item in bad),
+            failed=failed,
             more={"judge_failure": NO_CHECKS} if not checked else {"missing": list(kept.missing)},
             judging=kept,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evaluators.judges.rubric import Criterion, Rubric
+from evaluators.judges.rubric import REASONS, Criterion, Rubric
 
 PREFIX = "evalhub:"
 """`rubric: evalhub:guidance` in a scenario names a shipped rubric."""
@@ -10,6 +10,7 @@ PREFIX = "evalhub:"
 READY = {
     "guidance": Rubric(
         name="evalhub:guidance",
+        require_fields=("scores", "weighted_score", "confidence", "issues", "highlights", REASONS),
         criteria=(
             Criterion(
                 id="documentation_sufficiency",

@@ -8,6 +8,12 @@ from typing import Literal
 from evaluators.values import Value
 
 
+REASONS = "reasons"
+"""The optional field of a judge's answer with a reason for each criterion; `require_fields` asks for it."""
+DEFAULT_THRESHOLD = 0.7
+"""For a rubric on scenarios without a judge of their own."""
+
+
 def hash_of(text: str) -> str:
     """Return the hash of a rubric's or prompt's text, short enough to read."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -32,7 +38,12 @@ class Rubric(Value):
     def short_hash(self) -> str:
         """The hash of what the judge is asked: criteria with weights and descriptions, not the name."""
         asked = "\n".join(f"{one.id}\t{one.weight!r}\t{one.description}" for one in self.criteria)
-        return hash_of(asked)
+        return hash_of(f"{asked}\n{REASONS}" if self.asks_reasons else asked)
+
+    @property
+    def asks_reasons(self) -> bool:
+        """Whether the judge is asked for a reason for each criterion."""
+        return REASONS in self.require_fields
 
 
 class JudgeCriteria(Value):

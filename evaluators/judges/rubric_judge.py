@@ -143,6 +143,7 @@ def _judged(judging: Judging, reply: Reply, criteria: JudgeCriteria) -> Judging:
         recomputed=reply.recomputed,
         mismatch=reply.mismatch,
         criteria=reply.scores,
+        reasons=reply.reasons,
         missing=reply.missing,
         positives=reply.highlights,
         negatives=reply.issues,

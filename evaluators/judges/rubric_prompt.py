@@ -6,7 +6,7 @@ import hashlib
 
 from evaluators.evidence import Evidence
 from evaluators.interaction import Interaction
-from evaluators.judges.rubric import Rubric
+from evaluators.judges.rubric import REASONS, Rubric
 from evaluators.judges.transcript_text import render_transcript
 from evaluators.redaction import redact_patterns
 
@@ -18,7 +18,7 @@ SYSTEM = (
 )
 
 _SHAPE = """{
-  "scores": {%s},
+  "scores": {%s},%s
   "weighted_score": <the scores weighted as above, from 0.0 to 1.0>,
   "confidence": <from 0.0 to 1.0>,
   "issues": ["<what went wrong, one sentence each>"],
@@ -68,4 +68,6 @@ def _summary(metrics: Interaction) -> str:
 
 
 def _shape(rubric: Rubric) -> str:
-    return _SHAPE % ", ".join(f'"{one.id}": <0.0 to 1.0>' for one in rubric.criteria)
+    scores = ", ".join(f'"{one.id}": <0.0 to 1.0>' for one in rubric.criteria)
+    reasons = ", ".join(f'"{one.id}": "<why, in one sentence>"' for one in rubric.criteria)
+    return _SHAPE % (scores, f'\n  "{REASONS}": {{{reasons}}},' if rubric.asks_reasons else "")

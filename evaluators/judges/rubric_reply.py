@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from evaluators.json_values import refuse_constant
-from evaluators.judges.rubric import Rubric
+from evaluators.judges.rubric import REASONS, Rubric
 from evaluators.model import Json
 
 MISMATCH = 0.02
 """The largest accepted difference between the reported and the computed score."""
 
 FIELDS = ("scores", "weighted_score", "confidence", "issues", "highlights")
+"""The fields of the specification's answer, required unless the rubric names others."""
 
 _MAX_CHARACTERS = 200_000
 _MAX_OBJECTS = 200
@@ -35,6 +36,8 @@ class Reply(Struct, frozen=True):
     weighted_score: float
     """As the judge reported it."""
     confidence: float | None = None
+    reasons: dict[str, str] = {}
+    """By criterion; optional unless the rubric requires it."""
     issues: tuple[str, ...] = ()
     highlights: tuple[str, ...] = ()
     recomputed: float | None = None
@@ -88,7 +91,7 @@ def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
     Criteria without a score are listed; the weights of the others are scaled up.
     """
     required = {"scores", "weighted_score", *(rubric.require_fields or FIELDS)}
-    absent = [name for name in FIELDS if name in required and found.get(name) is None]
+    absent = [name for name in (*FIELDS, REASONS) if name in required and found.get(name) is None]
     if absent:
         raise BadReply(f"The answer lacks {', '.join(absent)}.")
     own, unknown = _scores(found["scores"], rubric)
@@ -99,6 +102,7 @@ def validated_reply(found: Mapping[str, Json], rubric: Rubric) -> Reply:
         scores=own,
         weighted_score=reported,
         confidence=None if confidence is None else _unit(confidence, "confidence"),
+        reasons=_reasons(found.get(REASONS), own),
         issues=_sentences(found.get("issues"), "issues"),
         highlights=_sentences(found.get("highlights"), "highlights"),
         recomputed=recomputed,
@@ -124,6 +128,14 @@ def _scores(given: Json, rubric: Rubric) -> tuple[dict[str, float], list[str]]:
     if known and not own:
         raise BadReply(f"No criterion has a score: {', '.join(sorted(known))}.")
     return own, [name for name in given if name not in known]
+
+
+def _reasons(given: Json, known: Mapping[str, float]) -> dict[str, str]:
+    """Return the reasons of scored criteria; anything else is ignored, because the answer is usable without."""
+    named = given.items() if isinstance(given, Mapping) else ()
+    return {
+        name: why.strip() for name, why in named if name in known and isinstance(why, str) and why.strip()
+    }
 
 
 def _unit(value: Json, where: str) -> float:

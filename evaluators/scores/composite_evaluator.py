@@ -18,7 +18,7 @@ from evaluators.judges.code_judge import CodeJudge, run_judge_script
 from evaluators.judges.llm_judge import LlmJudge, ask_judge, result_of_judging
 from evaluators.judges.llm_judge_prompt import SYSTEM, prompt_values, section
 from evaluators.judges.rubric import hash_of
-from evaluators.model import Json, Score
+from evaluators.model import Json, Score, Transcript
 from evaluators.statistics import weighted_mean
 from evaluators.values import Kind
 
@@ -77,6 +77,12 @@ class CompositeEvaluator(BaseEvaluator):
         own = self.score(self._aggregate([scores[0] for scores in found], case, evidence))
         members = [self._member(score) for scores in found for score in scores]
         return (own, *members)
+
+    def averaged(self, members: Sequence[Score]) -> Score | None:
+        """Return its score from changed scores of its members; None if a script or a model combines them."""
+        if not isinstance(self.aggregator, WeightedAverage):
+            return None
+        return self.score(self._aggregate(members, Case(), Evidence(Transcript())))
 
     def _member(self, score: Score) -> Score:
         return msgspec.structs.replace(score, name=f"{self.label}/{score.name}")

@@ -35,10 +35,14 @@ class ListOut(Schema, Generic[Item]):
 
 
 class OverruleIn(Given):
-    """A score by its position among the trial's scores, its new verdict and the reason."""
+    """A score by its position among the trial's scores, its new verdict or number, and the reason."""
 
     score: Annotated[int, Field(ge=0, le=10_000)]
-    passed: bool
+    criterion: Annotated[Text, Field(max_length=200)] = ""
+    """A yes-or-no criterion of a `rubric` evaluator; then `passed` is the answer."""
+    passed: bool | None = None
+    value: Annotated[float, Field(ge=0, le=1)] | None = None
+    """For the judge, its criteria and evaluators; the judge's verdict follows from its threshold."""
     reason: Annotated[Text, Field(min_length=1, max_length=5000)]
 
 
@@ -47,7 +51,9 @@ class OverruleOut(Schema):
     trial: int
     layer: str
     name: str
-    passed: bool
+    criterion: str
+    passed: bool | None
+    value: float | None
     original: dict[str, Any]
     reason: str
     by: str | None
@@ -175,7 +181,9 @@ def _overrule(row: Overrule) -> dict[str, Any]:
         "trial": row.trial_id,
         "layer": row.layer,
         "name": row.name,
+        "criterion": row.criterion,
         "passed": row.passed,
+        "value": row.value,
         "original": row.original,
         "reason": row.reason,
         "by": row.by.get_username() if row.by else None,
@@ -194,9 +202,9 @@ def list_overrules(request: ApiRequest, trial_id: Path[Key]) -> dict[str, Any]:
 
 @router.post("/trials/{trial_id}/overrules", auth=Bearer("review"), response=answers(OverruleOut, status=201))
 def create_overrule(request: ApiRequest, trial_id: Path[Key], given: OverruleIn) -> Status[dict[str, Any]]:
-    """Overrule a score's verdict; outcome, rollups and verdicts of its run follow."""
-    trial = find_trial(request, trial_id)
-    made = overrule(trial, given.score, passed=given.passed, reason=given.reason, by=request.access.user)
+    """Overrule a score's verdict or number; outcome, rollups and verdicts of its run follow."""
+    trial, decision = find_trial(request, trial_id), given.model_dump()
+    made = overrule(trial, decision.pop("score"), **decision, by=request.access.user)
     return Status(201, _overrule(made))
 
 

@@ -25,7 +25,7 @@ from evaluators.evaluate import (
 from evaluators.evidence import Evidence
 from evaluators.gates.base_gate import NOT_RUN
 from evaluators.judges.ready_rubrics import PREFIX, READY
-from evaluators.judges.rubric import JudgeCriteria, Rubric
+from evaluators.judges.rubric import DEFAULT_THRESHOLD, JudgeCriteria, Rubric
 from evaluators.model import Complete, Score, Usage, Workspace
 from runs.errors import ProviderError, RequestError
 from runs.execution.context import RunContext, load_run
@@ -49,8 +49,6 @@ from runs.warehouse.recompute import outcome_of
 from scenarios.formats.parsed import FixtureFile
 from scenarios.models import ScenarioVersion
 
-DEFAULT_THRESHOLD = 0.7
-"""For a rubric on scenarios without a judge of their own."""
 GRADED = (gates_layer, assertions_layer, scripts_layer)
 GRADED_NAMES = ("gates", "assertions", "scripts")
 KEPT_WORKSPACE = "workspace"

@@ -11,7 +11,14 @@ from runs.models.notification import Channel, Delivery, Notification
 from runs.models.price import ModelPrice
 from runs.models.proof import ScenarioProof, SuiteProof
 from runs.models.reassessment import ReassessedTrial, Reassessment
-from runs.models.review import JudgeCalibration, Overrule, Resolution, ReviewRound, RoundItem
+from runs.models.review import (
+    GroupAssignment,
+    JudgeCalibration,
+    Overrule,
+    Resolution,
+    ReviewRound,
+    RoundItem,
+)
 from runs.models.run import Launch, Run, RunSlot
 from runs.models.saved_view import SavedView
 from runs.models.search import SearchEntry
@@ -33,6 +40,7 @@ __all__ = [
     "FlagConfusion",
     "GradeRequest",
     "ImportedSession",
+    "GroupAssignment",
     "JudgeCalibration",
     "JudgingRecord",
     "Launch",

@@ -98,7 +98,12 @@ class Overrule(models.Model):
     name = models.CharField(max_length=200)
     nth = models.PositiveIntegerField(default=0)
     """Which of the layer's scores with this name, from 0."""
-    passed = models.BooleanField()
+    criterion = models.CharField(max_length=200, blank=True, default="", db_default="")
+    """A statement of a checklist, whose score it changes; empty for the score itself."""
+    passed = models.BooleanField(null=True)
+    """The new verdict; None for a number that only informs."""
+    value = models.FloatField(null=True)
+    """The new number; None for the original one."""
     original = models.JSONField()
     reason = models.TextField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
@@ -112,7 +117,7 @@ class Overrule(models.Model):
         ordering = ["pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["trial", "layer", "name", "nth"],
+                fields=["trial", "layer", "name", "nth", "criterion"],
                 name="one_overrule_a_score",
                 condition=models.Q(undone=None),
             )
@@ -120,6 +125,49 @@ class Overrule(models.Model):
 
     def __str__(self) -> str:
         return f"overrule {self.pk}"
+
+    @property
+    def given(self) -> str:
+        """Return what the person decided, in words."""
+        return _given(self.passed, self.value, is_check=bool(self.criterion))
+
+    @property
+    def before(self) -> str:
+        """Return the original decision, in words."""
+        if self.original.get("error"):
+            return "error"
+        value = None if self.value is None and not self.criterion else self.original.get("value")
+        return _given(self.original.get("passed"), value, is_check=bool(self.criterion))
+
+
+def _given(passed: bool | None, value: float | None, *, is_check: bool) -> str:
+    if is_check:
+        return "yes" if passed else "no"
+    number = "" if value is None else f"{value:.2f}"
+    verdict = "" if passed is None else "passed" if passed else "failed"
+    return ", ".join(filter(None, (number, verdict))) or "no score"
+
+
+class GroupAssignment(models.Model):
+    """The person who reviews a wording of judges' statements in the queue, and every group that has it."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="group_assignments")
+    polarity = models.CharField(max_length=10)
+    wording = models.CharField(max_length=64)
+    """The SHA-256 hash of the normalized text."""
+    assignee = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "polarity", "wording"], name="one_assignee_a_wording"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.assignee} reviews {self.wording[:12]}"
 
 
 class Right(models.TextChoices):

@@ -42,11 +42,31 @@ class StatementForm(NoteForm):
 
 
 class OverruleForm(forms.Form):
-    """A score of a trial, its new verdict and the reason."""
+    """A score or criterion of a trial, its new verdict or number, and the reason."""
 
-    score = forms.IntegerField(min_value=0)
-    verdict = forms.ChoiceField(choices=[("pass", "pass"), ("fail", "fail")])
+    score = forms.RegexField(r"^\d{1,5}(:.{1,200})?$", error_messages={"invalid": "Choose a score."})
+    verdict = forms.ChoiceField(choices=[("", ""), ("pass", "pass"), ("fail", "fail")], required=False)
+    value = forms.FloatField(
+        required=False, error_messages={"invalid": "The new score is no number. Give one from 0 to 1."}
+    )
     reason = forms.CharField(max_length=LONGEST_NOTE, required=False)
+
+    def decision(self) -> dict[str, Any]:
+        """Return what `overrule` takes."""
+        position, _, criterion = self.cleaned_data["score"].partition(":")
+        verdict = self.cleaned_data["verdict"]
+        return {
+            "position": int(position),
+            "criterion": criterion,
+            "passed": verdict == "pass" if verdict else None,
+            "value": self.cleaned_data["value"],
+            "reason": self.cleaned_data["reason"],
+        }
+
+    @property
+    def sentence(self) -> str:
+        """Return the first error as a sentence."""
+        return next((str(errors[0]) for errors in self.errors.values()), "")
 
 
 class ResolutionForm(NoteForm):

@@ -123,11 +123,8 @@ def trial_overrule(request: ProjectRequest, pk: int) -> HttpResponse:
     trial, form = _find_trial(request, pk), OverruleForm(request.POST)
     try:
         if not form.is_valid():
-            raise RequestError("Choose a score and its new verdict.")
-        given = form.cleaned_data
-        overrule(
-            trial, given["score"], passed=given["verdict"] == "pass", reason=given["reason"], by=request.user
-        )
+            raise RequestError(form.sentence)
+        overrule(trial, **form.decision(), by=request.user)
         messages.success(request, "Overruled the score; outcome and rollups follow.")
     except RequestError as error:
         messages.error(request, str(error))

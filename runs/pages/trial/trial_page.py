@@ -30,6 +30,7 @@ from runs.warehouse.judging_facts import Facts, with_facts
 from runs.warehouse.layer_totals import DECIDING, is_single
 from runs.warehouse.measures import CRITERION, INTERACTION
 from runs.warehouse.outcome_history import Sibling, Strip, strip_around
+from runs.warehouse.overruling import checklists, takes_number, takes_verdict
 from runs.warehouse.rates import Rate
 from runs.warehouse.recompute import can_change
 from runs.warehouse.reviewing import reviews_of
@@ -78,6 +79,8 @@ class TrialPage:
     """Reviews by judging, polarity and position."""
     overrules: list[Overrule] = field(default_factory=list)
     """Oldest first, with those that were undone."""
+    checklists: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """The judge's yes-or-no answers by evaluator and criterion."""
     uncalibrated: list[JudgeVersion] = field(default_factory=list)
     """The judges of its counting judgings that are not calibrated."""
     round: int | None = None
@@ -87,17 +90,26 @@ class TrialPage:
         """Return the reviews of a statement."""
         return self.reviews.get((judging.pk, polarity, position), [])
 
-    @property
-    def overrulable(self) -> list[tuple[int, str]]:
-        """Return position and label of the scores that decide, the judge's first."""
+    @cached_property
+    def overrulable(self) -> list[tuple[str, str]]:
+        """Return address and label of the scores and criteria that a person can overrule, the judge's first."""
+        if not can_change(self.trial):
+            return []
         rows = [
             (n, row)
             for n, row in enumerate(self.trial.scores)
-            if (row.get("passed") is not None or row.get("error"))
-            and not (row.get("detail") or {}).get("overruled")
+            if (takes_verdict(row) or takes_number(row)) and not (row.get("detail") or {}).get("overruled")
         ]
         rows.sort(key=lambda item: item[1]["layer"] != "judge")
-        return [(n, _score_label(row)) for n, row in rows] if can_change(self.trial) else []
+        return [each for n, row in rows for each in ((str(n), _score_label(row)), *self._checks(n, row))]
+
+    def _checks(self, position: int, row: dict[str, Any]) -> list[tuple[str, str]]:
+        taken = {(each.name, each.criterion) for each in self.overrules if not each.undone}
+        return [
+            (f"{position}:{name}", f"{row['name']}: {name} ({'yes' if answer else 'no'})")
+            for name, answer in sorted(self.checklists.get(row["name"], {}).items())
+            if row["layer"] == "evaluators" and (row["name"], name) not in taken
+        ]
 
     def _layer(self, *names: str) -> list[dict[str, Any]]:
         return [score for score in self.trial.scores if score["layer"] in names]
@@ -230,10 +242,11 @@ class TrialPage:
 
 
 def _score_label(row: dict[str, Any]) -> str:
-    passed = row.get("passed")
-    verdict = "error" if passed is None else "passed" if passed else "failed"
+    passed, value = row.get("passed"), row.get("value")
+    verdict = "error" if row.get("error") else "" if passed is None else "passed" if passed else "failed"
+    number = f"{value:.2f}" if takes_number(row) and value is not None else ""
     name = "judge" if row["layer"] == row["name"] == "judge" else f"{row['layer']}: {row['name']}"
-    return f"{name} ({verdict})"
+    return f"{name} ({', '.join(filter(None, (verdict, number))) or 'no score'})"
 
 
 def _overrules(trial: Trial) -> list[Overrule]:
@@ -293,6 +306,7 @@ def trial_page(trial: Trial, start: int = 0) -> TrialPage:
         baseline=baseline,
         reviews=reviews_of(reviewed) if reviewed else {},
         overrules=_overrules(trial),
+        checklists=checklists(trial, judgings),
         uncalibrated=list(dict.fromkeys(unsure)),
         round=next((own.round for own in facts if own.round), None),
     )

@@ -31,7 +31,8 @@ evaluation:
 
 
 def _reply(score: float, *ids: str) -> str:
-    answer = {"scores": dict.fromkeys(ids, score), "weighted_score": score, "confidence": 0.9}
+    answer = {"scores": dict.fromkeys(ids, score), "reasons": dict.fromkeys(ids, "Saw it.")}
+    answer |= {"weighted_score": score, "confidence": 0.9}
     return json.dumps({**answer, "issues": ["Slow."], "highlights": []})
 
 
