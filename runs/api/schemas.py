@@ -152,6 +152,8 @@ class JudgingContentOut(Schema):
     passed: bool | None
     recomputed: float | None
     criteria: dict[str, float] | None
+    reasons: dict[str, str] | None
+    """The judge's reason for each criterion, where it gave one."""
     positives: list[str] | None
     negatives: list[str] | None
     reasoning: str | None

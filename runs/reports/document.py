@@ -32,6 +32,7 @@ FACTS = (
 _CONTENT = (
     "recomputed",
     "criteria",
+    "reasons",
     "positives",
     "negatives",
     "reasoning",

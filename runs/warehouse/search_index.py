@@ -95,7 +95,7 @@ def _output(event: Event) -> str:
 
 
 def _statements(judging: Judging) -> Iterator[str]:
-    yield from (judging.reasoning, *judging.negatives, *judging.positives)
+    yield from (judging.reasoning, *judging.negatives, *judging.positives, *judging.reasons.values())
 
 
 def _text(lines: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from rapidfuzz import fuzz, process
 
 from evalhub.teams.models import Project
+from evaluators.judges.criterion_reasons import said_of
 from runs.models import JudgingRecord, Review, Run
 from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.calibrations import JudgeVersion
@@ -80,6 +81,7 @@ class StatementGroup:
     """Statements of similar wording."""
 
     polarity: str
+    """`negative`, `positive`, or `criterion` for a judge's reasons for a criterion."""
     wordings: list[Wording]
     reviews: list[Review] = field(default_factory=list)
 
@@ -87,6 +89,11 @@ class StatementGroup:
     def text(self) -> str:
         """Return the most frequent wording."""
         return self.wordings[0].text
+
+    @property
+    def kind(self) -> str:
+        """Return the word for its statements."""
+        return {"negative": "issue", "positive": "highlight"}.get(self.polarity, "reason")
 
     @property
     def references(self) -> list[Reference]:
@@ -113,6 +120,21 @@ class ReadContent(Struct, gc=False):
     negatives: list[str] = []
     positives: list[str] = []
     criteria: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+
+    def statements(self, criterion: str = "") -> list[tuple[str, int, str]]:
+        """Return polarity, position and text of the statements; of a criterion, its reason and what names it.
+
+        If the judge said nothing of the criterion itself, all its statements are its reasons.
+        """
+        sides = (("negative", self.negatives), ("positive", self.positives))
+        every = [(side, n, text) for side, texts in sides for n, text in enumerate(texts)]
+        if criterion not in self.criteria:
+            return every
+        reason = self.reasons.get(criterion, "")
+        own = [("criterion", sorted(self.criteria).index(criterion), reason)] if reason else []
+        named = [(side, n, texts[n]) for side, texts in sides for n in said_of(criterion, reason, texts)]
+        return own + named or every
 
 
 read_content = msgspec.json.Decoder(ReadContent).decode
@@ -138,7 +160,7 @@ def queue_of(project: Project, filters: QueueFilters) -> tuple[list[StatementGro
     criteria = sorted({name for _, _, content in judgings for name in content.criteria})
     if filters.criterion:
         judgings = [each for each in judgings if each[2].criteria.get(filters.criterion, 1.0) < LOW]
-    groups = grouped(judgings)
+    groups = grouped(judgings, filters.criterion)
     _add_reviews(groups)
     if filters.unreviewed:
         groups = [group for group in groups if not group.reviewed]
@@ -164,21 +186,20 @@ def _judgings(runs: Sequence[int], judge: str) -> list[Read]:
     return [(pk, trial, read_content(text)) for pk, trial, text in newest]
 
 
-def grouped(judgings: Iterable[Read]) -> list[StatementGroup]:
-    """Return the statements in groups of similar wording, most frequent first.
+def grouped(judgings: Iterable[Read], criterion: str = "") -> list[StatementGroup]:
+    """Return the statements, those of a criterion if it is named, in groups of similar wording, most frequent first.
 
     A wording joins the group whose first wording is most similar, if it reaches `SIMILAR`; frequent ones come first.
     """
     exact: dict[tuple[str, str], Wording] = {}
     for pk, trial, content in judgings:
-        for polarity, texts in (("negative", content.negatives), ("positive", content.positives)):
-            for position, text in enumerate(texts):
-                shown = " ".join(text.split())
-                own = exact.setdefault((polarity, shown.casefold().rstrip(".! ")), Wording(shown))
-                own.references.append(Reference(pk, polarity, position))
-                own.trials.append(trial)
+        for polarity, position, text in content.statements(criterion):
+            shown = " ".join(text.split())
+            own = exact.setdefault((polarity, shown.casefold().rstrip(".! ")), Wording(shown))
+            own.references.append(Reference(pk, polarity, position))
+            own.trials.append(trial)
     ordered = sorted(exact.items(), key=lambda item: -len(item[1].references))[:MOST_TEXTS]
-    groups: dict[str, dict[str, StatementGroup]] = {"negative": {}, "positive": {}}
+    groups: dict[str, dict[str, StatementGroup]] = {"negative": {}, "positive": {}, "criterion": {}}
     for (polarity, key), wording in ordered:
         own_groups, words = groups[polarity], " ".join(sorted(key[:LONGEST].split()))
         found = process.extractOne(words, own_groups.keys(), scorer=fuzz.ratio, score_cutoff=SIMILAR)

@@ -188,6 +188,33 @@ def test_rationales_stand_in_columns(signed_in: SignIn, version: SuiteVersion, r
     ]
 
 
+def test_reasons_of_a_criterion_are_shown(signed_in: SignIn, version: SuiteVersion) -> None:
+    run = make_run(version, tool_version="1.0")
+    for why in ("It wrote the wrong file.", "It wrote a wrong file.", ""):
+        reasons = {"task": why} if why else {}
+        one = judged_trial(run, passed=False, content={"reasons": reasons})
+    named = ["[task] Forgot the header.", "Too slow."]
+    judged_trial(run, passed=False, content={"negatives": named})
+    close(run)
+    client = signed_in("runner")
+    queue = client.get("/p/tools/reviews/?criterion=task")
+    texts = {(group.kind, group.text) for group in queue.context["groups"]}
+    assert texts == {
+        ("reason", "It wrote a wrong file."),
+        ("issue", "[task] Forgot the header."),
+        ("issue", "Ran `export` three times."),
+    }, "only a judging that says nothing of the criterion shows all"
+    (group,) = [each for each in queue.context["groups"] if each.kind == "reason"]
+    client.post("/p/tools/reviews/statements/", {"refs": str(group.references[0]), "word": "agree"})
+    assert Review.objects.get().polarity == "criterion"
+    page = client.get("/p/tools/reviews/rationales/?suite=basics&criterion=task")
+    assert "Reasons" in parse(page) and "It wrote the wrong file." in parse(page)
+    trial = JudgingRecord.objects.exclude(pk=one.pk).earliest("pk").trial_id
+    assert "It wrote the wrong file." in parse(client.get(f"/p/tools/trials/{trial}/"))
+    csv = client.get("/p/tools/reviews/rationales/?suite=basics&criterion=task&format=csv")
+    assert ",reason,It wrote the wrong file.," in csv.content.decode()
+
+
 @pytest.mark.parametrize(
     "address",
     [

@@ -212,7 +212,7 @@ def test_statements_are_counted_by_guidance(signed_in, version):
         run.save()
         make_judging(make_trial(run), content={"negatives": [issue], "positives": []})
     found = signed_in().get("/p/tools/reviews/rationales/").context["readings"]
-    counted = [(each.guidance, [len(issue.trials) for issue in each.issues]) for each in found]
+    counted = [(each.guidance, [len(issue.trials) for issue in each.groups["Issues"]]) for each in found]
     assert counted == [("v2", [2]), ("v1", [1])]
 
 

@@ -29,8 +29,8 @@ class Reading:
     judged: int
     mean: float | None
     """Mean score of the chosen criterion; None without one."""
-    issues: list[StatementGroup]
-    highlights: list[StatementGroup]
+    groups: dict[str, list[StatementGroup]]
+    """By heading: reasons of the criterion if the judge gave some, issues, highlights."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,18 @@ def _reading(
     scores = [content.criteria[criterion] for _, _, content in own if criterion in content.criteria]
     if criterion:
         own = [each for each in own if criterion in each[2].criteria]
-    groups = grouped(own)
+    groups = grouped(own, criterion)
+    sides = {"Reasons": "criterion", "Issues": "negative", "Highlights": "positive"}
+    by_heading = {
+        name: [each for each in groups if each.polarity == side] for name, side in sides.items()
+    }
+    if not by_heading["Reasons"]:
+        del by_heading["Reasons"]
     return Reading(
         tool,
         guidance,
         len(runs),
         len(own),
         sum(scores) / len(scores) if scores else None,
-        [each for each in groups if each.polarity == "negative"],
-        [each for each in groups if each.polarity == "positive"],
+        by_heading,
     )

@@ -14,11 +14,11 @@ def review_table(slug: str, readings: Iterable[Reading]) -> Table:
     """Return every statement of the judges; `trials` are the numbers of those with it."""
     rows = (
         (
-            *(reading.tool, reading.guidance, reading.runs, reading.judged, kind, wording.text),
+            *(reading.tool, reading.guidance, reading.runs, reading.judged, group.kind, wording.text),
             *(len(wording.references), " ".join(map(str, wording.trials))),
         )
         for reading in readings
-        for kind, groups in (("issue", reading.issues), ("highlight", reading.highlights))
+        for groups in reading.groups.values()
         for group in groups
         for wording in group.wordings
     )

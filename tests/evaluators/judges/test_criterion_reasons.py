@@ -1,0 +1,61 @@
+"""Statements about a single criterion, and reasons in a judge's answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evaluators.evidence import Evidence
+from evaluators.judges.criterion_reasons import names
+from evaluators.judges.ready_rubrics import READY
+from evaluators.judges.rubric import Criterion, Rubric
+from evaluators.judges.rubric_prompt import user_prompt
+from evaluators.judges.rubric_reply import BadReply, read_reply
+from evaluators.model import Transcript
+
+PLAIN = Rubric(criteria=(Criterion(id="task", weight=1.0), Criterion(id="style", weight=1.0)))
+ASKING = PLAIN.model_copy(update={"require_fields": ("scores", "reasons")})
+
+
+@pytest.mark.parametrize(
+    ("text", "criterion", "expected"),
+    [
+        ("[task] Forgot the header.", "task", True),
+        ("Task: forgot the header.", "task", True),
+        ("`task`: forgot it.", "task", True),
+        ("Completed the task.", "task", False),
+        ("The workflow clarity was low.", "workflow_clarity", True),
+        ("Low workflow_clarity.", "workflow_clarity", True),
+        ("workflow_clarityx", "workflow_clarity", False),
+        ("Anything", "--", False),
+    ],
+)
+def test_which_statements_name_a_criterion(text: str, criterion: str, expected: bool) -> None:
+    assert names(text, criterion) is expected
+
+
+def _answer(**more: object) -> str:
+    given = {"scores": {"task": 1.0, "style": 0.5}, "weighted_score": 0.75, "confidence": 0.9}
+    return json.dumps({**given, "issues": [], "highlights": [], **more})
+
+
+def test_optional_reasons_are_kept() -> None:
+    given = {"task": " Wrote it. ", "other": "Unknown.", "style": 3}
+    assert read_reply(_answer(reasons=given), PLAIN).reasons == {"task": "Wrote it."}
+    for odd in (None, "no map", []):
+        assert read_reply(_answer(reasons=odd), PLAIN).reasons == {}
+
+
+def test_a_rubric_can_require_reasons() -> None:
+    with pytest.raises(BadReply, match="lacks reasons"):
+        read_reply(_answer(), ASKING)
+    assert read_reply(_answer(reasons={"task": "Fine."}), ASKING).reasons
+
+
+def test_only_a_rubric_that_requires_reasons_asks() -> None:
+    evidence = Evidence(Transcript())
+    assert '"reasons"' not in user_prompt(PLAIN, evidence)
+    assert '"reasons": {"task": "<why, in one sentence>", "style"' in user_prompt(ASKING, evidence)
+    assert PLAIN.short_hash != ASKING.short_hash
+    assert READY["guidance"].asks_reasons
