@@ -35,6 +35,7 @@ from runs.pages.results.views import run_download, run_import
 from runs.pages.reviews.round_views import calibration, item_assign, item_decide, round_detail, round_new
 from runs.pages.reviews.views import (
     disagreements,
+    group_assign,
     overrule_undo,
     rationales,
     reviews,
@@ -152,6 +153,7 @@ project_urls = [
     path("usage/", tool_usage, name="tool-usage"),
     path("trends/", trends, name="trends"),
     path("reviews/", reviews, name="reviews"),
+    path("reviews/groups/assignee/", group_assign, name="group-assign"),
     path("reviews/statements/", statement_review, name="statement-review"),
     path("reviews/rationales/", rationales, name="rationales"),
     path("reviews/disagreements/", disagreements, name="disagreements"),

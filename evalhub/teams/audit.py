@@ -38,6 +38,7 @@ ACTIONS = {
     "results.import": "imported results from",
     "retention.prune": "pruned old data",
     "review": "reviewed",
+    "review.assign": "assigned",
     "review.label": "labelled",
     "review.round": "started the review round",
     "run.cancel": "cancelled",

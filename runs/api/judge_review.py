@@ -1,8 +1,8 @@
-"""Overruled scores, disagreements, calibrations, review rounds, and judging or grading again."""
+"""Overruled scores, disagreements, calibrations, and judging or grading again."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from ninja import Path, Query, Router, Schema, Status
 from pydantic import BaseModel, Field
@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers, not_found
 from evalhub.web.rest.given import Given, Key, Name, Text
+from evalhub.web.rest.lists import ListOut
 from evalhub.web.timestamps import moment
 from runs.api.lookup import find_run, find_trial
 from runs.execution.reassessing import plan_of, ready_rubric, request_reassessment
@@ -19,19 +20,9 @@ from runs.warehouse.adopting import adopt
 from runs.warehouse.calibrations import as_json, calibration_of, repeated_judgings, versions_of
 from runs.warehouse.overruling import overrule, undo
 from runs.warehouse.reassessed import ReassessmentResult, comparisons
-from runs.warehouse.review_rounds import rounds_of
 from runs.warehouse.reviewing import resolve
 
 router = Router(tags=["reviews"])
-
-
-Item = TypeVar("Item")
-
-
-class ListOut(Schema, Generic[Item]):
-    """A short list that needs no pages."""
-
-    items: list[Item]
 
 
 class OverruleIn(Given):
@@ -115,16 +106,6 @@ class CalibrationOut(Schema):
     criteria: dict[str, AgreementOut]
     right_among_disagreements: RateOut
     flip_rate: RateOut
-
-
-class RoundOut(Schema):
-    id: int
-    model: str
-    rubric: str
-    stratified: bool
-    labelled: int
-    total: int
-    created: str
 
 
 class ReassessIn(Given):
@@ -235,16 +216,6 @@ def list_calibrations(request: ApiRequest) -> dict[str, Any]:
     repeated = repeated_judgings(project)
     found = (calibration_of(project, version, repeated) for version in versions_of(project))
     return {"items": [as_json(each) for each in found]}
-
-
-@router.get("/review-rounds", auth=Bearer(), response=answers(ListOut[RoundOut]))
-def list_rounds(request: ApiRequest) -> dict[str, Any]:
-    """List the newest 100 review rounds."""
-    columns = ("id", "model", "rubric", "is_stratified", "done", "total", "created")
-    names = ("id", "model", "rubric", "stratified", "labelled", "total", "created")
-    rows = rounds_of(request.access.project).values_list(*columns)[:100]
-    items = [dict(zip(names, row, strict=True)) for row in rows]
-    return {"items": [{**each, "created": moment(each["created"])} for each in items]}
 
 
 @router.get("/runs/{run_id}/reassessments", auth=Bearer(), response=answers(ListOut[ReassessmentOut]))

@@ -38,19 +38,24 @@ def draw(
     n: int,
     *,
     by: User,
-    suite: Suite | None = None,
+    suite: str = "",
     is_stratified: bool = False,
     chance: Random | None = None,
 ) -> ReviewRound:
-    """Draw n judgings at random and store them as a round. Raises `RequestError` if there are none.
+    """Draw n judgings at random and store them as a round; `suite` is a slug, empty for all.
+
+    Raises `RequestError` for an unknown suite and if there are no judgings left.
 
     A stratified sample has as many that the judge passed as that it failed; weights correct for that.
     """
     check_person(by)
     if not 1 <= n <= MOST_ITEMS:
         raise RequestError(f"A sample of {n} is not possible. Choose 1 to {MOST_ITEMS} judgings.")
+    own = Suite.objects.filter(project=project, slug=suite).first() if suite else None
+    if suite and own is None:
+        raise RequestError(f"There is no suite '{suite[:100]}'. Choose another, or none for all suites.")
     chance = chance or SystemRandom()
-    rows = list(judgings_of(project, version, suite).order_by("pk").values_list("pk", "passed"))
+    rows = list(judgings_of(project, version, own).order_by("pk").values_list("pk", "passed"))
     if not rows:
         raise RequestError("No unlabelled judgings of this judge are left. Run its suites again.")
     weights = _sample(rows, n, is_stratified, chance)
@@ -59,7 +64,7 @@ def draw(
     with transaction.atomic():
         made = ReviewRound.objects.create(
             project=project,
-            suite=suite,
+            suite=own,
             model=version.model,
             rubric=version.rubric,
             is_stratified=is_stratified,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
+from django.contrib.auth.models import User
 from django.db.models import TextField
 from django.db.models.functions import Cast
 from msgspec import Struct
@@ -18,6 +20,7 @@ from evaluators.judges.criterion_reasons import said_of
 from runs.models import JudgingRecord, Review, Run
 from runs.warehouse.address_filters import AddressFilters
 from runs.warehouse.calibrations import JudgeVersion
+from runs.warehouse.group_assignments import assignees
 
 SIMILAR = 85.0
 """Least similarity of a group's texts, 0 to 100: normalized indel similarity of their sorted words."""
@@ -64,6 +67,8 @@ class QueueFilters(AddressFilters):
     criterion: str = ""
     judge: str = ""
     """`JudgeVersion.value`."""
+    assignee: str = ""
+    """`mine`, `nobody` or a username."""
     unreviewed: str = ""
 
 
@@ -72,6 +77,8 @@ class Wording:
     """One exact text, with the places where a judge wrote it."""
 
     text: str
+    key: str = ""
+    """The SHA-256 hash of the normalized text."""
     references: list[Reference] = field(default_factory=list)
     trials: list[int] = field(default_factory=list)
 
@@ -84,6 +91,7 @@ class StatementGroup:
     """`negative`, `positive`, or `criterion` for a judge's reasons for a criterion."""
     wordings: list[Wording]
     reviews: list[Review] = field(default_factory=list)
+    assignee: User | None = None
 
     @property
     def text(self) -> str:
@@ -149,8 +157,10 @@ class QueueChoices:
     criteria: list[str]
 
 
-def queue_of(project: Project, filters: QueueFilters) -> tuple[list[StatementGroup], QueueChoices]:
-    """Return the groups of the newest judged runs, most frequent first, and the filters' choices. Three queries."""
+def queue_of(
+    project: Project, filters: QueueFilters, person: User | None
+) -> tuple[list[StatementGroup], QueueChoices]:
+    """Return the groups of the newest judged runs, most frequent first, and the filters' choices. Four queries."""
     runs = Run.objects.filter(project=project).select_related("guidance").defer("guidance__files")
     if filters.suite:
         runs = runs.filter(suite__slug=filters.suite)
@@ -162,6 +172,14 @@ def queue_of(project: Project, filters: QueueFilters) -> tuple[list[StatementGro
         judgings = [each for each in judgings if each[2].criteria.get(filters.criterion, 1.0) < LOW]
     groups = grouped(judgings, filters.criterion)
     _add_reviews(groups)
+    _add_assignees(project, groups)
+    if filters.assignee:
+        name = person.get_username() if filters.assignee == "mine" and person else filters.assignee
+        groups = [
+            group
+            for group in groups
+            if (group.assignee.get_username() if group.assignee else "nobody") == name
+        ]
     if filters.unreviewed:
         groups = [group for group in groups if not group.reviewed]
     guidances = dict.fromkeys((str(run.guidance_id), str(run.guidance)) for run in recent if run.guidance)
@@ -195,7 +213,9 @@ def grouped(judgings: Iterable[Read], criterion: str = "") -> list[StatementGrou
     for pk, trial, content in judgings:
         for polarity, position, text in content.statements(criterion):
             shown = " ".join(text.split())
-            own = exact.setdefault((polarity, shown.casefold().rstrip(".! ")), Wording(shown))
+            plain = shown.casefold().rstrip(".! ")
+            own = exact.setdefault((polarity, plain), Wording(shown))
+            own.key = own.key or sha256(plain.encode("utf-8", "replace")).hexdigest()
             own.references.append(Reference(pk, polarity, position))
             own.trials.append(trial)
     ordered = sorted(exact.items(), key=lambda item: -len(item[1].references))[:MOST_TEXTS]
@@ -220,3 +240,12 @@ def _add_reviews(groups: Sequence[StatementGroup]) -> None:
         group = places.get(Reference(each.judging_id, each.polarity, each.position))
         if group is not None:
             group.reviews.append(each)
+
+
+def _add_assignees(project: Project, groups: Sequence[StatementGroup]) -> None:
+    """Give each group the assignee of its most frequent wording that has one. One query."""
+    every = [(group.polarity, wording.key) for group in groups for wording in group.wordings]
+    found = assignees(project, every)
+    for group in groups:
+        own = (found.get((group.polarity, wording.key)) for wording in group.wordings)
+        group.assignee = next(filter(None, own), None)

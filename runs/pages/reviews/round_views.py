@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -15,7 +14,7 @@ from evalhub.teams.pages import ProjectRequest, project_page
 from runs.errors import RequestError
 from runs.models import ReviewRound, RoundItem
 from runs.pages.reviews.forms import ANSWERS, LabelForm, RoundForm
-from runs.pages.reviews.views import suites_of
+from runs.pages.reviews.views import members_of, suites_of
 from runs.warehouse.calibrations import (
     JudgeVersion,
     calibration_of,
@@ -23,8 +22,8 @@ from runs.warehouse.calibrations import (
     repeated_judgings,
     versions_of,
 )
+from runs.warehouse.group_assignments import member_named
 from runs.warehouse.review_rounds import assign, decide, draw, next_item, rounds_of
-from scenarios.models import Suite
 
 MOST_VERSIONS = 4
 """Judge versions shown at once; the newest suffices for most, the others have their own address."""
@@ -63,9 +62,8 @@ def round_new(request: ProjectRequest) -> HttpResponse:
         if not form.is_valid() or version is None:
             raise RequestError("Choose a judge and a sample of 1 to 500 judgings.")
         given = form.cleaned_data
-        suite = Suite.objects.filter(project=project, slug=given["suite"]).first() if given["suite"] else None
         made = draw(
-            project, version, given["n"], by=request.user, suite=suite, is_stratified=given["stratified"]
+            project, version, given["n"], by=request.user, suite=given["suite"], is_stratified=given["stratified"]
         )
     except RequestError as error:
         messages.error(request, str(error))
@@ -95,15 +93,10 @@ def round_detail(request: ProjectRequest, pk: int) -> HttpResponse:
         "item": item and next((each for each in items if each.pk == item.pk), None),
         "decided": [each for each in items if each.at],
         "waiting": [each for each in items if not each.at],
-        "members": _members(request),
+        "members": members_of(request),
         "may_review": may_review,
     }
     return render(request, "reviews/round.html", context)
-
-
-def _members(request: ProjectRequest) -> list[str]:
-    rows = request.access.project.memberships.order_by("user__username")
-    return list(rows.values_list("user__username", flat=True))
 
 
 def _find_item(request: ProjectRequest, pk: int) -> RoundItem:
@@ -133,10 +126,7 @@ def item_assign(request: ProjectRequest, pk: int) -> HttpResponse:
     item, name = _find_item(request, pk), request.POST.get("assignee", "")
     seen = request.POST.get("seen", "")
     try:
-        person = User.objects.filter(memberships__project=request.access.project, username=name).first()
-        if name and person is None:
-            raise RequestError(f"{name[:100]} is not a member of this project.")
-        assign(item, person, seen=int(seen) if seen.isdecimal() and len(seen) < 19 else None)
+        assign(item, member_named(request.access.project, name), seen=int(seen) if seen.isdecimal() and len(seen) < 19 else None)
     except RequestError as error:
         messages.error(request, str(error))
     return redirect(reverse("round-detail", args=[request.access.project.slug, item.round_id]))

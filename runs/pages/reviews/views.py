@@ -17,10 +17,11 @@ from evalhub.web.numbers import counted
 from runs.errors import RequestError
 from runs.models import JudgingRecord, Overrule, Trial
 from runs.models.review import Right
-from runs.pages.reviews.forms import OverruleForm, ResolutionForm, StatementForm
+from runs.pages.reviews.forms import AssignForm, OverruleForm, ResolutionForm, StatementForm
 from runs.pages.reviews.rationales import rationales_of
 from runs.pages.reviews.tables import review_table
 from runs.warehouse.calibrations import versions_of
+from runs.warehouse.group_assignments import assign_group, member_named
 from runs.warehouse.judge_and_gates import CELLS, MOST_SHOWN, judge_and_gates
 from runs.warehouse.overruling import overrule, undo
 from runs.warehouse.review_rounds import rounds_of
@@ -36,6 +37,12 @@ def suites_of(request: ProjectRequest) -> list[tuple[str, str]]:
     return list(Suite.objects.filter(project=request.access.project).values_list("slug", "name"))
 
 
+def members_of(request: ProjectRequest) -> list[str]:
+    """Return the names of the project's members. One query."""
+    rows = request.access.project.memberships.order_by("user__username")
+    return list(rows.values_list("user__username", flat=True))
+
+
 def back(request: ProjectRequest, fallback: str) -> HttpResponse:
     """Redirect to the page that sent the form, else to the fallback."""
     given = request.POST.get("next", "")
@@ -48,7 +55,8 @@ def back(request: ProjectRequest, fallback: str) -> HttpResponse:
 def reviews(request: ProjectRequest) -> HttpResponseBase:
     """List judges' statements on the newest runs, grouped by similar wording."""
     project, filters = request.access.project, QueueFilters.of(request.GET)
-    groups, choices = queue_of(project, filters)
+    groups, choices = queue_of(project, filters, request.user)
+    members = members_of(request)
     context = {
         "tab": "reviews",
         "groups": groups[:MOST_GROUPS],
@@ -59,11 +67,30 @@ def reviews(request: ProjectRequest) -> HttpResponseBase:
         "choices": choices,
         "suites": suites_of(request),
         "judges": [(each.value, str(each)) for each in versions_of(project)],
+        "members": members,
+        "assignees": ["mine", "nobody", *members],
         "rounds": rounds_of(project).filter(items__at=None)[:5],
         "may_review": request.access.may("review"),
         "here": request.get_full_path(),
     }
     return render(request, "reviews/reviews.html", context)
+
+
+@require_POST
+@project_page("review")
+def group_assign(request: ProjectRequest) -> HttpResponse:
+    """Assign a group of the queue to a member of the project, or to nobody."""
+    project, form = request.access.project, AssignForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise RequestError("These statements are unknown. Load the page again.")
+        given = form.cleaned_data
+        person = member_named(project, given["assignee"])
+        wordings, seen = given["wordings"].split(","), given["seen"]
+        assign_group(project, given["polarity"], wordings, person, seen=seen, by=request.user)
+    except RequestError as error:
+        messages.error(request, str(error))
+    return back(request, reverse("reviews", args=[project.slug]))
 
 
 @require_POST
