@@ -74,7 +74,8 @@ def compare_guidance(
         for each in settings_of(before, after)
         if all(getattr(each.setting, name) == value for name, value in asked.items())
     )
-    chosen = next(fitting, None)
+    found = next(fitting, None)
+    chosen = found.load() if found else None
     return comparison_json(before, after, chosen, compare_chosen(chosen) if chosen else None)
 
 

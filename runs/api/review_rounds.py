@@ -266,14 +266,17 @@ def list_queue(request: ApiRequest, query: Query[QueueQuery]) -> dict[str, Any]:
     return {"items": [_group(each) for each in groups[:MOST_GROUPS]]}
 
 
-@router.post("/review-queue/assignee", auth=Bearer("review"), response=answers(AssigneeIn))
+@router.post("/review-queue/assignee", auth=Bearer("review"), response=answers(ListOut[GroupOut]))
 def assign_queue_group(request: ApiRequest, given: GroupAssigneeIn) -> dict[str, Any]:
-    """Assign a group of the queue to a member of the project, or to nobody."""
+    """Assign a group of the queue to a member of the project, or to nobody; returns the groups with its wordings."""
     project = request.access.project
     person = member_named(project, given.assignee or "")
     seen = _seen(request, given.seen)
     assign_group(project, given.polarity, given.wordings, person, seen=seen, by=request.access.user)
-    return {"assignee": given.assignee or None, "seen": given.seen or None}
+    groups, _ = queue_of(project, QueueFilters(), request.access.user)
+    own = {(given.polarity, key) for key in given.wordings}
+    found = [each for each in groups if own & {(each.polarity, wording.key) for wording in each.wordings}]
+    return {"items": [_group(each) for each in found]}
 
 
 def _group(group: StatementGroup) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
+
+from django.db.models import F, Sum
 
 from evaluators.comparability import Reasons, parts_of
 from evaluators.regression import MeasureChange, Sample, compare_measures, compare_scenarios
@@ -16,20 +18,21 @@ from runs.warehouse.measures import unit_of
 from runs.warehouse.rollups import scenario_series
 from scenarios.models import Guidance, Scenario
 
+ROUNDING = 1e-12
+"""Share of the squares below which what is left after a subtraction is rounding."""
 Samples = dict[str, dict[str, Sample]]
 """A measure's samples by its name and the scenario's key."""
-Row = tuple[int, str, str, Sample]
-"""Run, measure, scenario's key and sample."""
 
 
 def compare_chosen(chosen: ChosenRuns) -> RunComparison:
-    """Compare both sides' runs, pooled scenario by scenario. Two queries; for open runs one more each, and one.
+    """Compare both sides' runs, pooled scenario by scenario by the database.
+
+    Two queries and one for each different set of changed scenarios; for open runs one more each, and one.
 
     A scenario of a run counts only where nothing that its measure depends on differs from the newest run.
     """
     changed = _changed(chosen)
-    rows = _rows((*chosen.before, *chosen.after), changed)
-    before, after = (_pooled({run.pk for run in runs}, rows) for runs in (chosen.before, chosen.after))
+    before, after = (_samples(runs, changed) for runs in (chosen.before, chosen.after))
     named = {}
     for name in sorted(before.keys() & after.keys()):
         layer, _, own = name.partition("/")
@@ -52,33 +55,39 @@ def _changed(chosen: ChosenRuns) -> dict[int, dict[str, Reasons]]:
     return dict(zip((run.pk for run in runs), parts_changed_since(newest, runs), strict=True))
 
 
-def _rows(runs: Sequence[Run], changed: Mapping[int, Mapping[str, Reasons]]) -> list[Row]:
-    """Return the samples of runs where nothing changed that their measure depends on."""
-    return [
-        row
-        for row in (*_closed(runs), *_open(runs))
-        if not parts_of(*row[1].split("/", 1)) & set(changed[row[0]].get(row[2], ()))
-    ]
-
-
-def _pooled(runs: Collection[int], rows: Iterable[Row]) -> Samples:
+def _samples(runs: Sequence[Run], changed: Mapping[int, Mapping[str, Reasons]]) -> Samples:
+    """Return one side's samples, of runs and scenarios where nothing changed that their measure depends on."""
+    alike: dict[str, tuple[Mapping[str, Reasons], list[int]]] = {}
+    for run in runs:
+        if not run.is_open:
+            own = changed[run.pk]
+            alike.setdefault(repr(sorted(own.items())), (own, []))[1].append(run.pk)
+    rows = [(*row, own) for own, keys in alike.values() for row in _closed(keys)]
+    rows += [(name, key, sample, changed[run]) for run, name, key, sample in _open(runs)]
     found: Samples = {}
-    for run, name, key, sample in rows:
-        if run in runs:
+    for name, key, sample, why in rows:
+        if not parts_of(*name.split("/", 1)) & set(why.get(key, ())):
             samples = found.setdefault(name, {})
             samples[key] = pooled(samples[key], sample) if key in samples else sample
     return found
 
 
-def _closed(runs: Sequence[Run]) -> Iterable[Row]:
-    closed = [run.pk for run in runs if not run.is_open]
-    rows = RunMeasure.objects.filter(run__in=closed).exclude(scenario=None)
-    columns = ("run", "measure__layer", "measure__name", "scenario__key", "n", "mean", "m2")
-    for run, layer, name, key, *sample in rows.values_list(*columns):
-        yield run, f"{layer}/{name}", key, Sample(*sample)
+def _closed(runs: Collection[int]) -> Iterator[tuple[str, str, Sample]]:
+    """Yield the pooled samples of closed runs. One query."""
+    rows = RunMeasure.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
+    grouped = rows.values_list("measure__layer", "measure__name", "scenario__key").annotate(
+        count=Sum("n"),
+        total=Sum(F("n") * F("mean")),
+        # The squares around 0; those around the mean are the rest (Chan, Golub and LeVeque 1983).
+        squares=Sum(F("m2") + F("n") * F("mean") * F("mean")),
+    )
+    for layer, name, key, count, total, squares in grouped.order_by():
+        mean = total / count
+        apart = squares - count * mean * mean
+        yield f"{layer}/{name}", key, Sample(count, mean, apart if apart > ROUNDING * squares else 0.0)
 
 
-def _open(runs: Sequence[Run]) -> Iterable[Row]:
+def _open(runs: Sequence[Run]) -> Iterator[tuple[int, str, str, Sample]]:
     """Yield the samples of open runs, whose rollups are not written yet."""
     series = {run.pk: scenario_series(run.pk) for run in runs if run.is_open}
     if not series:

@@ -14,7 +14,7 @@ from scenarios.models import Guidance
 
 MOST_READ = 1_000
 MOST_SETTINGS = 12
-MOST_RUNS = 5
+MOST_RUNS = 50
 """Most runs of each side: the newest."""
 _OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 
@@ -40,6 +40,8 @@ class ChosenRuns:
     after: tuple[Run, ...]
     interleaved: bool
     """Whether every run has its counterpart in the same launch."""
+    older: int = 0
+    """Runs beyond the newest of each side, which are left out."""
 
     @property
     def is_open(self) -> bool:
@@ -59,11 +61,30 @@ class ChosenRuns:
     @property
     def sentence(self) -> str:
         """Say which runs are compared."""
-        return f"A: {_named(self.before)}; B: {_named(self.after)}; {self.how}."
+        older = f" {self.older} older runs are left out." if self.older else ""
+        return f"A: {_named(self.before)}; B: {_named(self.after)}; {self.how}.{older}"
 
 
-def settings_of(before: Guidance, after: Guidance, launch: int | None = None) -> list[ChosenRuns]:
-    """Return the settings in which both versions ran, interleaved launches first, then the newest. Two queries.
+@dataclass(frozen=True)
+class FoundSetting:
+    """A setting in which both versions ran, with the keys of its runs, newest first."""
+
+    setting: Setting
+    before: Sequence[int]
+    after: Sequence[int]
+    interleaved: bool
+    older: int
+
+    def load(self) -> ChosenRuns:
+        """Read the runs. One query."""
+        rows = Run.objects.filter(pk__in=(*self.before, *self.after)).select_related("project")
+        found = {run.pk: run for run in rows.defer("options")}
+        before, after = (tuple(found[pk] for pk in side) for side in (self.before, self.after))
+        return ChosenRuns(self.setting, before, after, self.interleaved, self.older)
+
+
+def settings_of(before: Guidance, after: Guidance, launch: int | None = None) -> list[FoundSetting]:
+    """Return the settings in which both versions ran, interleaved launches first, then the newest. One query.
 
     Open runs count only within a named launch.
     """
@@ -76,18 +97,12 @@ def settings_of(before: Guidance, after: Guidance, launch: int | None = None) ->
     for target, model, tool, guidance, *key in runs.order_by("-pk").values_list(*columns)[:MOST_READ]:
         own = sides.setdefault(Setting(target, model, tool), {before.pk: [], after.pk: []})
         own[guidance].append(_Key(*key))
-    both = {
-        setting: _chosen(own[before.pk], own[after.pk])
+    both = [
+        _found(setting, own[before.pk], own[after.pk])
         for setting, own in sides.items()
         if own[before.pk] and own[after.pk]
-    }
-    shown = sorted(both.items(), key=lambda item: not item[1][2])[:MOST_SETTINGS]
-    rows = Run.objects.filter(pk__in=[pk for _, (old, new, _) in shown for pk in (*old, *new)])
-    found = {run.pk: run for run in rows.select_related("target", "project")}
-    return [
-        ChosenRuns(setting, tuple(found[pk] for pk in old), tuple(found[pk] for pk in new), interleaved)
-        for setting, (old, new, interleaved) in shown
     ]
+    return sorted(both, key=lambda each: not each.interleaved)[:MOST_SETTINGS]
 
 
 class _Key(NamedTuple):
@@ -95,13 +110,12 @@ class _Key(NamedTuple):
     run: int
 
 
-def _chosen(before: Sequence[_Key], after: Sequence[_Key]) -> tuple[list[int], list[int], bool]:
-    """Return the runs of launches that had both versions, else the newest of each, and whether they are such."""
+def _found(setting: Setting, before: Sequence[_Key], after: Sequence[_Key]) -> FoundSetting:
+    """Return the runs of launches that had both versions, else all runs; the newest of each side."""
     both = {key.launch for key in before} & {key.launch for key in after}
-    old, new = (
-        [key.run for key in keys if not both or key.launch in both][:MOST_RUNS] for keys in (before, after)
-    )
-    return old, new, bool(both)
+    old, new = ([key.run for key in keys if not both or key.launch in both] for keys in (before, after))
+    older = sum(max(0, len(side) - MOST_RUNS) for side in (old, new))
+    return FoundSetting(setting, old[:MOST_RUNS], new[:MOST_RUNS], bool(both), older)
 
 
 def _named(runs: Sequence[Run]) -> str:

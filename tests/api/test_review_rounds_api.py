@@ -73,7 +73,8 @@ def test_groups_of_the_queue_are_taken(api, project, run):
     )
     assert (group["statements"], group["assignee"]) == (3, None)
     place = {"polarity": "negative", "wordings": [each["key"] for each in group["wordings"]]}
-    assert one.post("/review-queue/assignee", {**place, "assignee": "ada"}).status_code == 200
+    taken = one.post("/review-queue/assignee", {**place, "assignee": "ada"}).json()["items"]
+    assert [each["assignee"] for each in taken] == ["ada"]
     (mine,) = one.get("/review-queue", assignee="mine").json()["items"]
     assert (mine["assignee"], mine["text"]) == ("ada", group["text"])
     assert two.get("/review-queue", assignee="mine").json()["items"] == []

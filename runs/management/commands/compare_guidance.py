@@ -25,7 +25,8 @@ class Command(EvalhubCommand):
 
     def work(self, options: dict[str, Any]) -> Result:
         before, after = _pair(chosen_project(options["project"]), options)
-        chosen = next(iter(settings_of(before, after)), None)
+        found = next(iter(settings_of(before, after)), None)
+        chosen = found.load() if found else None
         compared = compare_chosen(chosen) if chosen else None
         document = comparison_json(before, after, chosen, compared)
         if chosen is None or compared is None:

@@ -10,12 +10,14 @@ from runs.models import JudgingRecord, Run
 from runs.pages.changes import ShownChange, ShownVerdict, shown_verdict
 from runs.warehouse.guidance_comparison import by_change, compare_chosen
 from runs.warehouse.guidance_exposure import ExposedTrial, Level, exposed_trials, levels, opening, quoting
-from runs.warehouse.guidance_runs import ChosenRuns, settings_of
+from runs.warehouse.guidance_runs import ChosenRuns, FoundSetting, settings_of
 from runs.warehouse.measure_changes import RunComparison
 from runs.warehouse.measures import unit_of
 from scenarios.models import Guidance
 from scenarios.text_difference import Hunk, TextDifference, lines_of, text_difference
 
+MOST_EXPOSED = 5
+"""Newest runs of each side whose trials are read: for exposure, quotes and the judge's reasons."""
 MOST_REASONS = 20
 """Scenarios whose judge's reasons are shown."""
 LONGEST_REASON = 600
@@ -68,13 +70,19 @@ class GuidanceAgainst:
     before: Guidance
     after: Guidance
     documents: Sequence[DocumentDifference]
-    settings: Sequence[ChosenRuns]
+    settings: Sequence[FoundSetting]
     chosen: ChosenRuns | None
     """None where no setting had both versions."""
     compared: RunComparison | None = None
     verdict: ShownVerdict | None = None
     scenarios: Sequence[ScenarioChange] = ()
     levels: Sequence[Level] = ()
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether exposure and reasons are of every compared run."""
+        sides = (self.chosen.before, self.chosen.after) if self.chosen else ()
+        return all(len(side) <= MOST_EXPOSED for side in sides)
 
     @property
     def input_tokens(self) -> ShownChange | None:
@@ -94,14 +102,16 @@ class GuidanceAgainst:
 def guidance_against(
     before: Guidance, after: Guidance, *, setting: str = "", launch: int | None = None
 ) -> GuidanceAgainst:
-    """Return two versions compared in one setting, by its label; else the first. Up to six queries."""
+    """Return two versions compared in one setting, by its label; else the first. Up to eight queries."""
     settings = settings_of(before, after, launch)
-    chosen = next((each for each in settings if each.setting.label == setting), next(iter(settings), None))
-    if chosen is None:
+    found = next((each for each in settings if each.setting.label == setting), next(iter(settings), None))
+    if found is None:
         return GuidanceAgainst(before, after, differences(before, after), settings, None)
+    chosen = found.load()
     compared = compare_chosen(chosen)
-    runs = (*chosen.before, *chosen.after)
-    sides = [{run.pk for run in side} for side in (chosen.before, chosen.after)]
+    newest = (chosen.before[:MOST_EXPOSED], chosen.after[:MOST_EXPOSED])
+    runs = (*newest[0], *newest[1])
+    sides = [{run.pk for run in side} for side in newest]
     every = exposed_trials(runs)
     before_trials, after_trials = ([each for each in every if each.run in side] for side in sides)
     ordered = by_change(compared)

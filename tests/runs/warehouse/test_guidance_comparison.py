@@ -52,7 +52,7 @@ def test_runs_of_one_launch_come_before_others(version, pair):
     ran(version, pair[0], "fail")
     (chosen,) = settings_of(*pair)
     assert chosen.interleaved
-    assert [list(side) for side in (chosen.before, chosen.after)] == [[run] for run in together]
+    assert [list(side) for side in (chosen.before, chosen.after)] == [[run.pk] for run in together]
 
 
 def test_only_the_same_target_and_tool_are_compared(version, pair):
@@ -68,17 +68,36 @@ def test_only_the_same_target_and_tool_are_compared(version, pair):
 
 def test_better_guidance_is_improved(version, pair):
     ran(version, pair[0], "fail"), ran(version, pair[1], "pass")
-    compared = compare_chosen(settings_of(*pair)[0])
+    compared = compare_chosen(settings_of(*pair)[0].load())
     assert compared.verdict is ChangeVerdict.IMPROVED
     assert (compared.pass_rate.before, compared.pass_rate.after) == (0.0, 1.0)
     assert set(compared.scenarios) == set(KEYS)
+
+
+def test_many_runs_are_pooled_exactly(version, pair):
+    for n in range(7):
+        ran(version, pair[0], "fail" if n % 2 else "pass", trials=2)
+        ran(version, pair[1], "pass", trials=2)
+    compared = compare_chosen(settings_of(*pair)[0].load())
+    rate, seconds = compared.pass_rate, next(e for e in compared.others if e.rule.name == "trial/seconds")
+    assert (rate.before, rate.after, rate.trials) == (pytest.approx(4 / 7), 1.0, (42, 42))
+    assert (seconds.before, seconds.effect) == (1.5, 0.0)
+
+
+def test_the_newest_fifty_runs_are_compared(version, pair):
+    for _ in range(52):
+        ran(version, pair[0], "fail", trials=1)
+    ran(version, pair[1], "pass")
+    chosen = settings_of(*pair)[0].load()
+    assert (len(chosen.before), len(chosen.after), chosen.older) == (50, 1, 2)
+    assert "2 older runs are left out." in chosen.sentence
 
 
 def test_a_changed_scenario_is_left_out(version, pair):
     ran(version, pair[0], "fail"), ran(version, pair[1], "pass")
     newest = make_version(version.suite, a={"prompt": "Another task."}, b={}, c={})
     ran(newest, pair[1], "pass")
-    compared = compare_chosen(settings_of(*pair)[0])
+    compared = compare_chosen(settings_of(*pair)[0].load())
     assert set(compared.scenarios) == {"b", "c"}
     assert set(compared.not_comparable) == {"a"}
 
@@ -90,8 +109,9 @@ def test_an_open_launch_is_compared_so_far(version, pair):
         make_trial(run, "a", outcome=outcome)
         make_trial(run, "b", outcome="")
     (chosen,) = settings_of(*pair, launch.pk)
-    assert (chosen.is_open, chosen.open_trials) == (True, 2)
-    assert set(compare_chosen(chosen).scenarios) == {"a"}
+    loaded = chosen.load()
+    assert (loaded.is_open, loaded.open_trials) == (True, 2)
+    assert set(compare_chosen(chosen.load()).scenarios) == {"a"}
     assert settings_of(*pair) == []
 
 
