@@ -187,7 +187,9 @@ def _find_round(request: ApiRequest, key: int) -> ReviewRound:
 
 def _find_item(request: ApiRequest, key: int) -> RoundItem:
     rows = _items(RoundItem.objects.filter(round__project=request.access.project))
-    found = rows.select_related("round__project", "judging__trial__scenario_version", "judging__trial__scenario")
+    found = rows.select_related(
+        "round__project", "judging__trial__scenario_version", "judging__trial__scenario"
+    )
     item = found.filter(pk=key).first()
     if item is None:
         raise not_found("review item", key)

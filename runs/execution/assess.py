@@ -15,9 +15,10 @@ from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
 from evaluators.transcripts import UnreadableTranscript, parse
+from runs.execution.context import RunContext
 from runs.execution.guidance import exposure, file_read_by
 from runs.execution.kept_files import KeptFiles, keep_files
-from runs.execution.task import Task
+from runs.execution.task import Task, documents_for
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.trial_result import TrialResult
 from runs.execution.workspace import LocalWorkspace, PostResult
@@ -26,6 +27,7 @@ from runs.providers.base import Recording
 from runs.providers.options import ResolvedTarget
 from runs.providers.prices import cost_of, price_note, price_source, project_price
 from runs.warehouse.artifacts import Kept
+from scenarios.guidance import Guidance
 from scenarios.spec import ScenarioSpec
 
 LONGEST_SCRIPT_OUTPUT = 4000
@@ -66,24 +68,24 @@ def assess(
         complete=task.context.complete,
         model=task.context.model,
     )
-    reached = _exposure(task, transcript, in_folder=folder is not None)
+    laid = task.guidance_copies
+    reached = exposure_detail(task.context, task.spec, transcript, laid=laid, in_folder=folder is not None)
     described = replace(described, detail=described.detail | reached)
     return judged(described, task.criteria, evidence, recording, post, task.context.layers)
 
 
-def _exposure(task: Task, transcript: Transcript, *, in_folder: bool) -> dict[str, Json]:
+def exposure_detail(
+    context: RunContext, spec: ScenarioSpec, transcript: Transcript, *, laid: Guidance, in_folder: bool
+) -> dict[str, Json]:
     """Return how far the run's guidance got, for the trial's detail; nothing for a trial without guidance."""
-    if not task.documents:
+    documents = documents_for(context, spec)
+    if not documents:
         return {}
+    sent = bool(spec.bundle)
     found = exposure(
-        task.documents,
-        transcript,
-        reads=file_read_by(task.context.target),
-        laid=task.guidance_copies,
-        sent=bool(task.spec.bundle),
-        prompt=task.spec.prompt,
+        documents, transcript, reads=file_read_by(context.target), laid=laid, sent=sent, prompt=spec.prompt
     )
-    if not in_folder and not task.spec.bundle:
+    if not in_folder and not sent:
         why = "The target has no workspace to lay it in."
         found = structs.replace(found, delivered=False, in_context=False, why=why)
     return {"exposure": json_of(found)}

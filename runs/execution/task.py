@@ -78,9 +78,7 @@ class Task:
     @cached_property
     def documents(self) -> Guidance:
         """The run's guidance for this scenario's workspace; of a bundle, what is sent as guidelines."""
-        names = self.context.fixture_names
-        found = documents_of(self.context.guidance, name=self.spec.worker_fixture, names=names)
-        return tuple(file for file in found if not self.spec.bundle or file.path in self.spec.guidelines)
+        return documents_for(self.context, self.spec)
 
     @cached_property
     def guidance_copies(self) -> Guidance:
@@ -113,12 +111,7 @@ class Task:
     @property
     def needs_folder(self) -> bool:
         """Whether the trial needs a directory; a mock answer that is only read needs none."""
-        spec = self.spec
-        return (
-            self.context.provider.works_in_folder
-            or bool(spec.fixture or spec.bundle or spec.setup)
-            or self.runs_commands
-        )
+        return lays_files(self.context, self.spec) or self.runs_commands
 
     @property
     def runs_commands(self) -> bool:
@@ -173,6 +166,17 @@ class Task:
             "LLM_TOOL_TEST_TRANSCRIPT": inside(folder.transcript),
             "LLM_TOOL_TEST_EVENTS": inside(folder.events),
         }
+
+
+def documents_for(context: RunContext, spec: ScenarioSpec) -> Guidance:
+    """Return the run's guidance for a scenario's workspace; of a bundle, what is sent as guidelines."""
+    found = documents_of(context.guidance, name=spec.worker_fixture, names=context.fixture_names)
+    return tuple(file for file in found if not spec.bundle or file.path in spec.guidelines)
+
+
+def lays_files(context: RunContext, spec: ScenarioSpec) -> bool:
+    """Return whether a trial needs a directory for its files."""
+    return context.provider.works_in_folder or bool(spec.fixture or spec.bundle or spec.setup)
 
 
 def needs_workspace(criteria: Criteria) -> bool:

@@ -161,9 +161,7 @@ class GroupAssignment(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["project", "polarity", "wording"], name="one_assignee_a_wording"
-            )
+            models.UniqueConstraint(fields=["project", "polarity", "wording"], name="one_assignee_a_wording")
         ]
 
     def __str__(self) -> str:

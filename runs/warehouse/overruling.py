@@ -85,7 +85,9 @@ def overrule(
         store_scores(trial, applied(trial, base, [*active, made]))
         recompute(run, [trial.pk])
         named = f"{key['layer']}/{key['name']}" + (f"/{criterion}" if criterion else "")
-        audit.record(run.project, by, "overrule", f"trial {trial.pk}", score=named, passed=passed, value=value)
+        audit.record(
+            run.project, by, "overrule", f"trial {trial.pk}", score=named, passed=passed, value=value
+        )
     return made
 
 
@@ -282,10 +284,14 @@ def _from_checks(
     for name in {each.name for each in made}:
         own = {each.criterion: bool(each.passed) for each in made if each.name == name}
         item = checklist_named(criteria.evaluators, name)
-        position = next((n for n, row in enumerate(rows) if (row["layer"], row["name"]) == (EVALUATORS, name)), None)
+        position = next(
+            (n for n, row in enumerate(rows) if (row["layer"], row["name"]) == (EVALUATORS, name)), None
+        )
         if item is not None and position is not None and position not in fixed:
             value, failed = item.total({**answers.get(name, {}), **own})
-            rows[position] = _following(rows[position], with_value(_one(rows[position]), value, failed=failed))
+            rows[position] = _following(
+                rows[position], with_value(_one(rows[position]), value, failed=failed)
+            )
     return rows
 
 
@@ -297,9 +303,7 @@ def _from_evaluators(
         return rows
     own = {n: row for n, row in enumerate(rows) if row["layer"] == EVALUATORS}
     known = {row["name"]: _one(row) for row in own.values()}
-    again = evaluators_from_members(
-        criteria.evaluators, known, {rows[n]["name"] for n in fixed if n in own}
-    )
+    again = evaluators_from_members(criteria.evaluators, known, {rows[n]["name"] for n in fixed if n in own})
     for n, row in own.items():
         if again[row["name"]] != known[row["name"]]:
             rows[n] = _following(row, again[row["name"]])

@@ -68,9 +68,7 @@ def test_items_are_taken_once(api, project, run):
 def test_groups_of_the_queue_are_taken(api, project, run):
     ada, bob = make_member(project, "runner", "ada"), make_member(project, "runner", "bob")
     one, two = api("runner", owner=ada), api("runner", owner=bob)
-    group = next(
-        each for each in one.get("/review-queue").json()["items"] if each["polarity"] == "negative"
-    )
+    group = next(each for each in one.get("/review-queue").json()["items"] if each["polarity"] == "negative")
     assert (group["statements"], group["assignee"]) == (3, None)
     place = {"polarity": "negative", "wordings": [each["key"] for each in group["wordings"]]}
     taken = one.post("/review-queue/assignee", {**place, "assignee": "ada"}).json()["items"]

@@ -6,17 +6,26 @@ from argparse import ArgumentParser
 from typing import Any
 
 from evalhub.web.numbers import counted
+from runs.execution.exposing_again import measure_exposure
 from runs.warehouse.measure_again import measure_again
 from scenarios.commands import EvalhubCommand, Result, add_project_argument, chosen_project
 
 
 class Command(EvalhubCommand):
-    help = "Add the measures of this release, such as false done, to runs of earlier releases."
+    help = (
+        "Add the measures of this release, false done and exposure to guidance, to runs of earlier releases."
+    )
     examples = ("", "--project tools")
 
     def arguments(self, parser: ArgumentParser) -> None:
         add_project_argument(parser)
 
     def work(self, options: dict[str, Any]) -> Result:
-        done = measure_again(chosen_project(options["project"]) if options["project"] else None)
-        return Result(f"Measured {counted(done, 'run')} again.", {"measured": done})
+        project = chosen_project(options["project"]) if options["project"] else None
+        done, exposed = measure_again(project), measure_exposure(project)
+        lines = [
+            f"Measured {counted(done, 'run')} again, and exposure to guidance in {counted(exposed.trials, 'trial')}."
+        ]
+        lines += [f"Run {run} is skipped: {reason}" for run, reason in exposed.skipped.items()]
+        document = {"measured": done, "exposed": exposed.trials, "skipped": list(exposed.skipped)}
+        return Result("\n".join(lines), document)

@@ -87,9 +87,7 @@ def _reading(
         own = [each for each in own if criterion in each[2].criteria]
     groups = grouped(own, criterion)
     sides = {"Reasons": "criterion", "Issues": "negative", "Highlights": "positive"}
-    by_heading = {
-        name: [each for each in groups if each.polarity == side] for name, side in sides.items()
-    }
+    by_heading = {name: [each for each in groups if each.polarity == side] for name, side in sides.items()}
     if not by_heading["Reasons"]:
         del by_heading["Reasons"]
     return Reading(

@@ -63,7 +63,12 @@ def round_new(request: ProjectRequest) -> HttpResponse:
             raise RequestError("Choose a judge and a sample of 1 to 500 judgings.")
         given = form.cleaned_data
         made = draw(
-            project, version, given["n"], by=request.user, suite=given["suite"], is_stratified=given["stratified"]
+            project,
+            version,
+            given["n"],
+            by=request.user,
+            suite=given["suite"],
+            is_stratified=given["stratified"],
         )
     except RequestError as error:
         messages.error(request, str(error))
@@ -126,7 +131,11 @@ def item_assign(request: ProjectRequest, pk: int) -> HttpResponse:
     item, name = _find_item(request, pk), request.POST.get("assignee", "")
     seen = request.POST.get("seen", "")
     try:
-        assign(item, member_named(request.access.project, name), seen=int(seen) if seen.isdecimal() and len(seen) < 19 else None)
+        assign(
+            item,
+            member_named(request.access.project, name),
+            seen=int(seen) if seen.isdecimal() and len(seen) < 19 else None,
+        )
     except RequestError as error:
         messages.error(request, str(error))
     return redirect(reverse("round-detail", args=[request.access.project.slug, item.round_id]))

@@ -152,9 +152,7 @@ def test_an_overruled_judge_keeps_its_number(judged: Trial, ada: Any) -> None:
         (1, {"criterion": "task", "passed": True}, "no yes-or-no criterion 'task'"),
     ],
 )
-def test_numbers_that_are_refused(
-    judged: Trial, ada: Any, position: int, given: Any, sentence: str
-) -> None:
+def test_numbers_that_are_refused(judged: Trial, ada: Any, position: int, given: Any, sentence: str) -> None:
     with pytest.raises(RequestError, match=sentence):
         overrule(judged, position, reason="Why", by=ada, **given)
     judged.refresh_from_db()

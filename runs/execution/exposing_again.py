@@ -1,0 +1,56 @@
+"""Compute how far guidance got in trials that were recorded before it was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from evalhub.teams.models import Project
+from runs.errors import ProviderError
+from runs.execution.assess import exposure_detail
+from runs.execution.context import load_run
+from runs.execution.task import lays_files, needs_workspace
+from runs.models import Trial
+from runs.models.trial import TrialState
+
+BATCH = 50
+
+
+@dataclass(frozen=True)
+class ExposedAgain:
+    """How many trials were measured, and the runs whose target can't be read any more, with the reason."""
+
+    trials: int
+    skipped: dict[int, str]
+
+
+def lacking_exposure(project: Project | None = None) -> QuerySet[Trial]:
+    """Return the finished trials of runs with guidance whose exposure was never computed."""
+    trials = Trial.objects.filter(run__guidance__isnull=False, state=TrialState.FINISHED)
+    trials = trials.filter(transcript__isnull=False, detail__exposure__isnull=True)
+    return trials.filter(run__project=project) if project else trials
+
+
+def measure_exposure(project: Project | None = None) -> ExposedAgain:
+    """Compute the exposure that trials lack from their stored transcripts.
+
+    Those trials are older than copies under the agent's own name, so none was laid. A trial whose scenario has none of
+    the run's documents gets an empty one, so that it is not read again.
+    """
+    done, skipped = 0, {}
+    for run in lacking_exposure(project).order_by("run").values_list("run", flat=True).distinct():
+        try:
+            context = load_run(run)
+        except ProviderError as error:
+            skipped[run] = str(error)
+            continue
+        rows = lacking_exposure().filter(run=run).select_related("transcript", "scenario_version")
+        for trial in rows.order_by("pk").iterator(chunk_size=BATCH):
+            spec = trial.scenario_version.spec
+            folder = lays_files(context, spec) or bool(spec.post) or needs_workspace(spec.criteria)
+            found = exposure_detail(context, spec, trial.transcript.unpack(), laid=(), in_folder=folder)
+            trial.detail = {"exposure": {}, **trial.detail, **found}
+            trial.save(update_fields=["detail"])
+            done += 1
+    return ExposedAgain(done, skipped)
