@@ -7,7 +7,6 @@ from typing import Literal
 
 from evaluators.values import Value
 
-
 REASONS = "reasons"
 """The optional field of a judge's answer with a reason for each criterion; `require_fields` asks for it."""
 DEFAULT_THRESHOLD = 0.7

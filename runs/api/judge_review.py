@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from ninja import Path, Query, Router, Schema, Status
@@ -123,10 +124,21 @@ class PlanQuery(BaseModel):
     rubric: str = ""
 
 
+class NotGradedOut(Schema):
+    """The checks of a scenario that need a workspace, and its trials without a usable one."""
+
+    scenario: str
+    checks: list[str]
+    trials: int
+    reason: str
+
+
 class ReassessmentPlanOut(Schema):
     trials: int
     calls: int
     cost_usd: float | None
+    not_graded: list[NotGradedOut]
+    """Trials that keep their stored scores when graded again, and why."""
 
 
 class ReassessedTrialOut(Schema):
@@ -227,7 +239,7 @@ def list_reassessments(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]
 @router.get("/runs/{run_id}/reassessments/plan", auth=Bearer(), response=answers(ReassessmentPlanOut))
 def plan_reassessment(request: ApiRequest, run_id: Path[Key], query: Query[PlanQuery]) -> dict[str, Any]:
     """Return the number of trials and judge calls, and the estimated cost, of assessing a run again."""
-    return vars(plan_of(find_run(request, run_id), query.kind, ready_rubric(query.rubric)))
+    return asdict(plan_of(find_run(request, run_id), query.kind, ready_rubric(query.rubric)))
 
 
 @router.post(

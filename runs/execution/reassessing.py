@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Avg, QuerySet
+from django.db.models import Avg, Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from evalhub.teams import audit
@@ -23,6 +24,7 @@ from evaluators.evaluate import (
     scripts_layer,
 )
 from evaluators.evidence import Evidence
+from evaluators.gates import Gate
 from evaluators.gates.base_gate import NOT_RUN
 from evaluators.judges.ready_rubrics import PREFIX, READY
 from evaluators.judges.rubric import DEFAULT_THRESHOLD, JudgeCriteria, Rubric
@@ -30,17 +32,19 @@ from evaluators.model import Complete, Score, Usage, Workspace
 from runs.errors import ProviderError, RequestError
 from runs.execution.context import RunContext, load_run
 from runs.execution.judge_rule import inform
-from runs.execution.judges import judge_of
+from runs.execution.judges import judge_of, judge_target
 from runs.execution.proving.agents import JudgeBudget
 from runs.execution.trial_folder import trial_folder
 from runs.execution.trial_result import judging_row
-from runs.models import JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
+from runs.execution.workspace import PostResult
+from runs.models import Artifact, JudgingRecord, ReassessedTrial, Reassessment, Run, Trial
 from runs.models.trial import TrialState, scores_json
 from runs.queue import wakeups
 from runs.queue.claims import worker_name
 from runs.queue.disk import DiskFull
 from runs.queue.statements import storable
 from runs.queue.transactions import write_transaction
+from runs.targets.versions import definition_hash
 from runs.warehouse.artifacts import FileUnavailable, opened
 from runs.warehouse.calibrations import calibrated_versions
 from runs.warehouse.kept_workspace import UNREADABLE, kept_files
@@ -55,6 +59,16 @@ KEPT_WORKSPACE = "workspace"
 
 
 @dataclass(frozen=True)
+class NotGraded:
+    """The checks of a scenario that need a workspace, and its trials without a usable one."""
+
+    scenario: str
+    checks: tuple[str, ...]
+    trials: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class ReassessmentPlan:
     """What assessing a run again takes."""
 
@@ -63,6 +77,8 @@ class ReassessmentPlan:
     """Most calls of a judge, without corrections."""
     cost_usd: float | None
     """By the mean cost of the run's own judgings; None if unknown."""
+    not_graded: tuple[NotGraded, ...] = ()
+    """Trials that can't be graded again; they keep their stored scores."""
 
 
 def ready_rubric(name: str) -> Rubric | None:
@@ -86,12 +102,51 @@ def plan_of(run: Run, kind: str, rubric: Rubric | None = None) -> ReassessmentPl
     """Return the number of trials and calls, and the estimated cost. Three queries."""
     trials = assessable(run)
     if kind == Reassessment.Kind.GRADE:
-        return ReassessmentPlan(trials.count(), 0, 0.0)
+        return ReassessmentPlan(trials.count(), 0, 0.0, _not_graded(run, trials))
     contents = dict(run.suite_version.scenario_versions.values_list("pk", "content__criteria"))
     keys = list(trials.values_list("scenario_version", flat=True))
     calls = sum(_calls(Criteria.model_validate(contents[key]), rubric) for key in keys if key in contents)
     mean = JudgingRecord.objects.filter(trial__run=run).aggregate(mean=Avg("cost_usd"))["mean"]
     return ReassessmentPlan(len(keys), calls, None if mean is None else mean * calls)
+
+
+def _not_graded(run: Run, trials: QuerySet[Trial]) -> tuple[NotGraded, ...]:
+    """Return what can't be graded again and why, by scenario and reason. Three queries."""
+    newest = run.suite.versions.first()
+    versions = list(newest.scenario_versions.all()) if newest else []
+    specs = {each.scenario_id: each.spec for each in versions}
+    kept = Exists(Artifact.objects.filter(trial=OuterRef("pk"), name=KEPT_WORKSPACE))
+    found: Counter[tuple[int, str, str]] = Counter()
+    rows = trials.annotate(kept=kept).values_list("scenario", "scenario__key", "detail__workspace", "kept")
+    for scenario, key, changes, is_kept in rows:
+        if (reason := _without_workspace(changes, is_kept)) and scenario in specs:
+            found[scenario, key, reason] += 1
+    every = (
+        NotGraded(key, _need_workspace(specs[scenario].criteria), n, reason)
+        for (scenario, key, reason), n in found.items()
+    )
+    return tuple(each for each in every if each.checks)
+
+
+def _without_workspace(changes: dict[str, Any] | None, is_kept: bool) -> str:
+    """Return why a trial's workspace can't be used, from its detail; empty if it can."""
+    left_out = (changes or {}).get("left_out") or []
+    if left_out:
+        return f"The stored workspace lacks large files, such as {left_out[0]}."
+    if is_kept or (changes or {}).get("empty"):
+        return ""
+    return "The workspace is not stored."
+
+
+def _need_workspace(criteria: Criteria) -> tuple[str, ...]:
+    """Return the names of the gates and informing scripts that need a workspace."""
+    gates = [_named(gate) for gate in criteria.gates if gate.needs_workspace]
+    return (*gates, *(f"script {each.name}" for each in criteria.scripts))
+
+
+def _named(gate: Gate) -> str:
+    about = gate.name or getattr(gate, "path", "") or getattr(gate, "command", "")
+    return f"{gate.type} {about}".strip()
 
 
 def _calls(criteria: Criteria, rubric: Rubric | None) -> int:
@@ -124,10 +179,12 @@ def request_reassessment(
     if kind == Reassessment.Kind.JUDGE and not plan.calls:
         raise RequestError(f"The scenarios of run {run.pk} have no judge. Choose a rubric.")
     known = by if getattr(by, "pk", None) else None
+    judge = judge_target(run, judge_model.strip()) if judge_model.strip() else None
     made = Reassessment.objects.create(
         run=run,
         kind=kind,
         judge_model=judge_model.strip(),
+        judge_sha256=definition_hash(judge.definition) if judge else "",
         rubric=chosen.model_dump(mode="json") if chosen else None,
         max_usd=max_usd,
         by=known,
@@ -244,14 +301,14 @@ def _judge_criteria(made: Reassessment, criteria: Criteria) -> JudgeCriteria | N
 def _graded(made: Reassessment, trial: Trial, context: RunContext) -> ReassessedTrial | None:
     newest = _newest(trial.scenario_version)
     criteria = newest.spec.criteria
+    reason = ""
     try:
-        files = _workspace_files(trial)
+        files, reason = _workspace_files(trial)
     except FileUnavailable as error:
         files, reason = None, str(error)
     except UNREADABLE:
         files, reason = None, "The stored workspace is damaged."
-    else:
-        reason = "The workspace is not stored."
+    posted: tuple[PostResult, ...] = ()
     folder_of = nullcontext(None) if files is None else trial_folder(settings.WORK_DIR, files)
     with folder_of as folder:
         workspace = None
@@ -272,6 +329,8 @@ def _graded(made: Reassessment, trial: Trial, context: RunContext) -> Reassessed
                 )
             }
             workspace = replace(workspace, env={**env, **inside})
+            # The workspace was stored before them.
+            posted = workspace.run_post(newest.spec.post)
         evidence = _evidence(trial, criteria, context, None, workspace)
         found: tuple[Score, ...] = ()
         for layer in LAYERS:
@@ -281,8 +340,10 @@ def _graded(made: Reassessment, trial: Trial, context: RunContext) -> Reassessed
     rows = [*kept, *scores_json(found)]
     blind = [score for score in found if score.message == NOT_RUN]
     if not blind:
-        return _store(made, trial, rows, (), "")
-    note = f"{reason} {len(blind)} of {len(found)} checks need it, so this trial keeps its stored scores."
+        note = " ".join(each.note for each in posted if each.note)
+        return _store(made, trial, rows, (), note, graded_by=newest)
+    named = ", ".join(_need_workspace(criteria))
+    note = f"{reason} {len(blind)} of {len(found)} checks need it ({named}), so this trial keeps its stored scores."
     return _store(made, trial, rows, (), note, decides=False)
 
 
@@ -293,13 +354,17 @@ def _newest(version: ScenarioVersion) -> ScenarioVersion:
     return found or version
 
 
-def _workspace_files(trial: Trial) -> tuple[FixtureFile, ...] | None:
-    """Return the files of a trial's stored workspace; None if it is not stored."""
+def _workspace_files(trial: Trial) -> tuple[tuple[FixtureFile, ...] | None, str]:
+    """Return the files of a trial's stored workspace, or None and the reason."""
     kept = trial.artifacts.filter(name=KEPT_WORKSPACE).first()
+    if reason := _without_workspace(trial.detail.get("workspace"), kept is not None):
+        return None, reason
     if kept is None:
-        return None
+        return (), ""
     with opened(kept.sha256) as archive:
-        return tuple(FixtureFile(file.path, content) for file, content in kept_files(archive, lambda _: True))
+        return tuple(
+            FixtureFile(file.path, content) for file, content in kept_files(archive, lambda _: True)
+        ), ""
 
 
 def _store(
@@ -310,12 +375,18 @@ def _store(
     note: str,
     *,
     decides: bool = True,
+    graded_by: ScenarioVersion | None = None,
 ) -> ReassessedTrial:
     """Store one trial's new scores and judgings, which don't count yet."""
     outcome = outcome_of(trial, rows)["outcome"] if decides else ""
     with write_transaction():
         stored = ReassessedTrial.objects.create(
-            reassessment=made, trial=trial, scores=rows, outcome=outcome, note=storable(note)
+            reassessment=made,
+            trial=trial,
+            scores=rows,
+            outcome=outcome,
+            note=storable(note),
+            graded_by=graded_by,
         )
         judgings = []
         for score in found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from dataclasses import asdict
 from typing import Any
 
 from evalhub.web.numbers import counted, money
@@ -38,8 +39,12 @@ class ReassessCommand(EvalhubCommand):
         plan = plan_of(run, self.kind, ready_rubric(rubric))
         cost = "unknown" if plan.cost_usd is None else money(plan.cost_usd)
         text = f"{counted(plan.trials, 'trial')}, {counted(plan.calls, 'judge call')}, estimated cost {cost}."
+        blind = [
+            f"{each.scenario}, {counted(each.trials, 'trial')} not graded: {each.reason} Needed by {', '.join(each.checks)}."
+            for each in plan.not_graded
+        ]
         if options["plan"]:
-            return Result(text, {"plan": vars(plan)})
+            return Result("\n".join([text, *blind]), {"plan": asdict(plan)})
         made = request_reassessment(
             run,
             self.kind,
@@ -65,7 +70,7 @@ class ReassessCommand(EvalhubCommand):
             lines.append("Nothing counts yet. Adopt the scores on the run's page or with --adopt.")
         document = {
             "reassessment": made.pk,
-            "plan": vars(plan),
+            "plan": asdict(plan),
             "cost_usd": found.made.cost_usd,
             "error": found.made.error,
             "trials": [vars(pair) for pair in found.pairs],

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from evaluators.judges.rubric import Rubric
 from runs.models.judging import JudgingRecord
 from runs.models.run import Run
 from runs.models.trial import Trial
@@ -31,6 +32,8 @@ class Reassessment(models.Model):
     kind = models.CharField(max_length=5, choices=Kind.choices)
     judge_model = models.CharField(max_length=200, blank=True)
     """A target or model; empty for the run's judge."""
+    judge_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
+    """The hash of the chosen judge's definition; empty for a model, and for the run's judge."""
     rubric = models.JSONField(null=True)
     """`evaluators.judges.rubric.Rubric` as JSON; None for each scenario's own."""
     max_usd = models.FloatField(null=True)
@@ -57,6 +60,11 @@ class Reassessment(models.Model):
     def __str__(self) -> str:
         return f"{self.get_kind_display().lower()} of run {self.run_id}"
 
+    @property
+    def rubric_hash(self) -> str:
+        """Return the hash of the chosen rubric; empty for each scenario's own."""
+        return Rubric.model_validate(self.rubric).short_hash if self.rubric else ""
+
     @classmethod
     def take(cls, key: int, worker: str) -> Reassessment | None:
         """Return the request to the first worker that takes it, None to any other."""
@@ -78,6 +86,10 @@ class ReassessedTrial(models.Model):
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="reassessed")
     scores = models.JSONField(default=list)
     """Every layer's scores with the new ones in place."""
+    graded_by = models.ForeignKey(
+        "scenarios.ScenarioVersion", on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    """The version whose gates graded it again; None for one that was judged again."""
     outcome = models.CharField(max_length=5, blank=True)
     note = models.TextField(blank=True)
     """What could not be assessed, and why."""

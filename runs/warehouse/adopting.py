@@ -11,6 +11,7 @@ from evalhub.teams import audit
 from runs.errors import RequestError, StaleReview
 from runs.models import JudgingRecord, ReassessedTrial, Reassessment
 from runs.queue.transactions import write_transaction
+from runs.warehouse.adopted_parts import record_adopted
 from runs.warehouse.overruling import keep_overruled
 from runs.warehouse.recompute import lock_closed_run, recompute, store_scores
 
@@ -28,13 +29,14 @@ def adopt(made: Reassessment, *, by: User | None) -> int:
             raise RequestError(f"This {made} has not finished. Adopt it when it has.")
         if made.adopted is not None:
             raise StaleReview(f"This {made} was adopted already. Nothing changed.")
-        rows = list(made.trials.exclude(outcome="").select_related("trial__scenario_version"))
+        rows = list(made.trials.exclude(outcome="").select_related("trial__scenario_version", "graded_by"))
         if not rows:
             raise RequestError(f"This {made} has no scores to adopt.")
         for row in rows:
             _replace(made, row)
         made.adopted, made.adopted_by = timezone.now(), by
         made.save(update_fields=["adopted", "adopted_by"])
+        record_adopted(run, made, rows)
         recompute(run, [row.trial_id for row in rows])
         judges = made.kind == Reassessment.Kind.JUDGE
         audit.record(

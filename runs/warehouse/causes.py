@@ -15,7 +15,7 @@ FACTORS: dict[str, tuple[str, ...]] = {
     "tool": ("tool_version", "tool_files"),
     "guidance": ("guidance",),
     "model": ("model",),
-    "scenarios": ("suite_sha256", "fixture", "rubric"),
+    "scenarios": ("suite_sha256", "fixture", "rubric", "gates"),
     "judge": ("judge", "judge_sha256", "threshold"),
     "target": ("target", "target_sha256", "endpoint", "provider", "provider_version"),
     "evalhub": ("evalhub",),

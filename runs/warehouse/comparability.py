@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from evaluators.comparability import Reasons, Standard, not_comparable
 from runs.models import Run
+from runs.warehouse.adopted_parts import ADOPTED, adopted_parts, with_adopted
 from scenarios.differences import PARTS, standard
 from scenarios.hashing import content_hash
 from scenarios.models import SuiteEntry
@@ -35,14 +36,19 @@ def parts_changed_since(
     """Return `changed_parts` of each later run. At most one query."""
     sources = [_sources(before, each, prices=prices) for each in others]
     same = [
-        each.suite_version_id == before.suite_version_id and one == other
+        each.suite_version_id == before.suite_version_id
+        and one == other
+        and each.fingerprint.get(ADOPTED) == before.fingerprint.get(ADOPTED)
         for each, (one, other) in zip(others, sources, strict=True)
     ]
     if all(same):
         return [{} for _ in others]
     known = standards_of({run.suite_version_id for run in (before, *others)})
     return [
-        not_comparable(_with(known[before.suite_version_id], one), _with(known[each.suite_version_id], other))
+        not_comparable(
+            _with(known[before.suite_version_id], one, before),
+            _with(known[each.suite_version_id], other, each),
+        )
         for each, (one, other) in zip(others, sources, strict=True)
     ]
 
@@ -103,11 +109,12 @@ def with_judge(own: Standard, judge: str) -> Standard:
     return own._replace(judge_model=judge) if own.judge or own.rubric else own
 
 
-def _with(standards: Mapping[str, Standard], sources: Sources) -> dict[str, Standard]:
-    return {
+def _with(standards: Mapping[str, Standard], sources: Sources, run: Run) -> dict[str, Standard]:
+    own = {
         key: with_judge(each, sources.judge)._replace(prices=sources.prices)
         for key, each in standards.items()
     }
+    return with_adopted(own, adopted_parts(run.fingerprint))
 
 
 def _gates(versions: Collection[int], keys: Collection[str]) -> dict[int, dict[str, dict[str, str]]]:

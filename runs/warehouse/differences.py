@@ -24,6 +24,7 @@ LABELS = {
     "provider": "Provider",
     "provider_version": "Provider's program",
     "model": "Model",
+    "gates": "Gates",
     "judge": "Judge",
     "judge_sha256": "Judge's definition",
     "threshold": "Judge threshold",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet
 
@@ -13,6 +13,7 @@ from evaluators.comparability import Standard, outcome_parts
 from evaluators.scenario_classes import GAP, ScenarioClass, classify
 from runs.models import Run, Trial
 from runs.models.trial import TrialState
+from runs.warehouse.adopted_parts import parts_by_pk, with_adopted
 from runs.warehouse.comparability import scenario_standards, with_judge
 from runs.warehouse.digests import Digest, by_scenario, read_digest
 from runs.warehouse.rates import Rate
@@ -79,6 +80,8 @@ class RecentRun(NamedTuple):
     suite_version: int
     judge: str
     """The judge's target with its definition's hash; empty if unknown."""
+    adopted: Any = None
+    """What a person adopted for it, as in its fingerprint."""
 
 
 def strips(
@@ -111,17 +114,17 @@ def recent_runs(
 
 def _recent(runs: QuerySet[Run], kept: dict[int, Digest] | None = None) -> dict[int, RecentRun]:
     """Return as many runs as fill the strips, and put their digests in `kept`. One query, read row by row."""
-    judge = ("fingerprint__judge", "fingerprint__judge_sha256")
+    judge = ("fingerprint__judge", "fingerprint__judge_sha256", "fingerprint__adopted")
     content = () if kept is None else ("digest__content",)
     columns = ("pk", "tool_version", "guidance_id", "suite_version_id", *judge, "trials", *content)
     found: dict[int, RecentRun] = {}
     trials = 0
-    for pk, tool, guidance, version, name, sha256, own, *digest in runs.values_list(*columns)[
+    for pk, tool, guidance, version, name, sha256, adopted, own, *digest in runs.values_list(*columns)[
         :LENGTH
     ].iterator(chunk_size=CHUNK):
         if trials >= MOST_TRIALS:
             break
-        found[pk] = RecentRun(tool, guidance, version, f"{name} {sha256}" if sha256 else "")
+        found[pk] = RecentRun(tool, guidance, version, f"{name} {sha256}" if sha256 else "", adopted)
         if kept is not None and digest[0] is not None:
             kept[pk] = read_digest(digest[0])
         trials += own
@@ -161,16 +164,21 @@ def _left_out(
         return {}
     needed = {like.suite_version, *(run.suite_version for run in others.values())}
     standards = known if needed <= known.keys() else scenario_standards(needed)
-    wanted = standards[like.suite_version]
+    wanted = _standards(standards, like)
     return {
         pk: frozenset(
             scenario
-            for scenario, own in standards[run.suite_version].items()
-            if scenario in wanted
-            and outcome_parts(with_judge(own, run.judge), with_judge(wanted[scenario], like.judge))
+            for scenario, own in _standards(standards, run).items()
+            if scenario in wanted and outcome_parts(own, wanted[scenario])
         )
         for pk, run in others.items()
     }
+
+
+def _standards(known: Standards, run: RecentRun) -> dict[int, Standard]:
+    """Return a run's standards with its judge and what a person adopted."""
+    own = {pk: with_judge(each, run.judge) for pk, each in known[run.suite_version].items()}
+    return with_adopted(own, parts_by_pk(run.adopted))
 
 
 def strip_around(trial: Trial) -> Around:

@@ -56,6 +56,8 @@ class TrendRun(NamedTuple):
     branch: str
     judge: str
     """The judge's target with its definition's hash; empty if unknown."""
+    adopted: Any
+    """What a person adopted for it, as in its fingerprint; None for nothing."""
     suite_version: int
     suite_number: int
     passed: int
@@ -83,6 +85,7 @@ _COLUMNS = (
     "branch",
     "fingerprint__judge",
     "fingerprint__judge_sha256",
+    "fingerprint__adopted",
     "suite_version",
     "suite_version__number",
     "passed",
@@ -131,7 +134,23 @@ def _rows(suite: int, filters: TrendFilters) -> QuerySet[Run, Any]:
 
 
 def _run(row: Sequence[Any]) -> TrendRun:
-    pk, at, tool, guidance, name, number, target, model, branch, judge, sha256, version, of, *rest = row
+    (
+        pk,
+        at,
+        tool,
+        guidance,
+        name,
+        number,
+        target,
+        model,
+        branch,
+        judge,
+        sha256,
+        adopted,
+        version,
+        of,
+        *rest,
+    ) = row
     passed, failed, experiment, verdict, alert, stale, baseline, state, error = rest
     return TrendRun(
         pk,
@@ -143,6 +162,7 @@ def _run(row: Sequence[Any]) -> TrendRun:
         model,
         branch,
         f"{judge} {sha256}" if sha256 else "",
+        adopted,
         version,
         of,
         passed,

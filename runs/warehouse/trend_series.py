@@ -6,12 +6,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evaluators.change_points import FEWEST_RUNS, ChangePoint, mean_changes, rate_changes
 from evaluators.comparability import Standard, not_comparable, parts_of
 from evaluators.statistics import Z_95, wilson
 from runs.models import Measure, RunMeasure, SubcommandMeasure
+from runs.warehouse.adopted_parts import ADOPTED, adopted_parts, with_adopted
 from runs.warehouse.comparability import standards_of, with_judge
 from runs.warehouse.measure_changes import HEADLINE, PASS
 from runs.warehouse.measures import label_of
@@ -134,7 +135,8 @@ class _Steps:
         self.runs = runs
         self.line = {at for at, run in enumerate(runs) if is_of_line(run, filters)}
         versions = {runs[at].suite_version for at in self.line}
-        self.standards = standards_of(versions) if len(versions) > 1 else {}
+        adopted = any(runs[at].adopted for at in self.line)
+        self.standards = standards_of(versions) if len(versions) > 1 or adopted else {}
 
     def changes(self, measure: Measure, values: Sequence[Value]) -> Iterator[ChangePoint]:
         """Yield the changes of a measure within each stretch."""
@@ -165,18 +167,19 @@ class _Steps:
         """Return whether two runs have the same scenarios, as far as the measure depends on them."""
         parts = parts_of(measure.layer, measure.name)
         judges = (before.judge, after.judge) if before.judge and after.judge else ("", "")
-        if before.suite_version == after.suite_version:
+        if before.suite_version == after.suite_version and before.adopted == after.adopted:
             return judges[0] == judges[1] or "judge_model" not in parts
         old, new = (
-            _judged(self.standards[run.suite_version], judge)
+            _judged(self.standards[run.suite_version], judge, run.adopted)
             for run, judge in zip((before, after), judges, strict=True)
         )
         reasons = not_comparable(old, new).values()
         return old.keys() == new.keys() and not any(parts.intersection(each) for each in reasons)
 
 
-def _judged(standards: Mapping[str, Standard], judge: str) -> dict[str, Standard]:
-    return {key: with_judge(each, judge) for key, each in standards.items()}
+def _judged(standards: Mapping[str, Standard], judge: str, adopted: Any) -> dict[str, Standard]:
+    own = {key: with_judge(each, judge) for key, each in standards.items()}
+    return with_adopted(own, adopted_parts({ADOPTED: adopted}))
 
 
 def subcommand_series(runs: Sequence[TrendRun]) -> list[Series]:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from runs.models import JudgingRecord, Reassessment, Run, RunMeasure, Trial
+from runs.pages.compare.compared_scenarios import sides_of
+from runs.warehouse.adopted_parts import adopted_parts
 from runs.warehouse.adopting import adopt
+from runs.warehouse.comparability import changed_parts
 from runs.warehouse.overruling import overrule
 from tests.builders import make_member
 from tests.commands.calling import call
@@ -66,7 +69,8 @@ def test_judging_again_adds_and_adopting_counts(run: Run) -> None:
     done = call("judge_again", str(run.pk), "--judge-model", "strict", "--max-usd", "1", "--json")
     (pair,) = done.document["trials"]
     assert (pair["before"], pair["after"], pair["score_after"]) == ("pass", "fail", 0.2)
-    assert done.document["plan"] == {"trials": 1, "calls": 1, "cost_usd": pytest.approx(0.01)}
+    plan = {"trials": 1, "calls": 1, "cost_usd": pytest.approx(0.01), "not_graded": []}
+    assert done.document["plan"] == plan
     assert list(JudgingRecord.objects.order_by("pk").values_list("score", "counts")) == [
         (0.9, True),
         (0.2, False),
@@ -122,9 +126,65 @@ def test_grading_again_uses_the_newest_gates(run: Run, tmp_path: Path) -> None:
 
 def test_without_a_workspace_grading_says_so(run: Run) -> None:
     Trial.objects.get().artifacts.all().delete()
+    plan = call("grade_again", str(run.pk), "--plan")
+    said = "good, 1 trial not graded: The workspace is not stored. Needed by file_exists out.txt."
+    assert said in plan.out
     done = call("grade_again", str(run.pk))
-    assert "The workspace is not stored. 1 of 1 checks need it" in done.out
+    assert "The workspace is not stored. 1 of 1 checks need it (file_exists out.txt)" in done.out
     assert "no scores to adopt" in call("grade_again", str(run.pk), "--adopt").err
+
+
+def test_large_files_that_are_missing_are_named(run: Run) -> None:
+    trial = Trial.objects.get()
+    trial.detail["workspace"]["left_out"] = ["big.bin"]
+    trial.save()
+    done = call("grade_again", str(run.pk))
+    assert "The stored workspace lacks large files, such as big.bin." in done.out
+
+
+def test_post_scripts_run_again_before_the_gates(run: Run, tmp_path: Path) -> None:
+    post = "scripts: {post: [{command: 'cp out.txt posted.txt; exit 3'}]}\n"
+    (tmp_path / "good.yaml").write_text(SUITE.format(gate="file_exists", path="posted.txt") + post)
+    assert call("import_scenarios", str(tmp_path / "good.yaml")).code == 0
+    done = call("grade_again", str(run.pk), "--adopt")
+    assert Trial.objects.get().outcome == "pass", done.out
+    assert "The post script 'cp out.txt posted.txt; exit 3' failed" in done.out
+
+
+def test_adopted_gates_decide_what_is_comparable(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(SUITE.format(gate="file_exists", path="other.txt"))
+    words = ("--targets", str(tmp_path / "targets.yaml"), "--target", "shell", "--now")
+    call("run_scenarios", str(tmp_path / "good.yaml"), *words)
+    newer = Run.objects.order_by("pk").last()
+    assert newer is not None and newer.pk != run.pk
+    assert changed_parts(run, newer) == {"good": ("gates",)}
+    call("grade_again", str(run.pk), "--adopt")
+    run.refresh_from_db()
+    assert changed_parts(run, newer) == {}
+    assert run.fingerprint["gates"].startswith("graded again")
+    sides = sides_of({run.pk: run.pk, newer.pk: newer.pk})
+    assert sides[run.pk]["good"].standard.gates == sides[newer.pk]["good"].standard.gates
+    newer.refresh_from_db()
+    assert newer.changes.filter(measure__name="pass", scenario=None).exists()
+
+
+def test_partly_graded_scenarios_are_not_comparable(run: Run, tmp_path: Path) -> None:
+    trial = Trial.objects.get()
+    trial.pk, trial.index = None, 1
+    trial.save()
+    (tmp_path / "good.yaml").write_text(SUITE.format(gate="file_exists", path="other.txt"))
+    call("import_scenarios", str(tmp_path / "good.yaml"))
+    call("grade_again", str(run.pk), "--adopt")
+    run.refresh_from_db()
+    assert adopted_parts(run.fingerprint) == {"good": {"gates": f"partly, run {run.pk}"}}
+
+
+def test_an_adopted_judge_is_the_runs_judge(run: Run) -> None:
+    call("judge_again", str(run.pk), "--judge-model", "strict", "--rubric", "guidance", "--adopt")
+    run.refresh_from_db()
+    assert run.fingerprint["judge"] == "strict" and len(run.fingerprint["judge_sha256"]) == 64
+    (parts,) = adopted_parts(run.fingerprint).values()
+    assert parts["judge_model"].startswith("strict ") and len(parts["rubric"]) == 12
 
 
 @pytest.mark.parametrize(
