@@ -10,7 +10,6 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from evalhub.teams import audit
-from evaluators.criteria import Criteria
 from evaluators.judges.rubric import DEFAULT_THRESHOLD
 from evaluators.judges.rubric_judge import NAME, reaches
 from evaluators.model import Score
@@ -20,6 +19,7 @@ from evaluators.recomputing import (
     judge_from_criteria,
     with_value,
 )
+from evaluators.scores import Evaluator
 from runs.errors import RequestError, StaleReview
 from runs.models import JudgingRecord, Overrule, Trial
 from runs.models.trial import scores_json
@@ -143,9 +143,8 @@ def applied(trial: Trial, base: Sequence[Row], active: Sequence[Overrule]) -> li
         if position is not None and not made.criterion:
             rows[position] = _overruled(made)
             fixed.add(position)
-    criteria = trial.scenario_version.spec.criteria
     for changed in (_from_checks, _from_evaluators, _from_criteria):
-        rows = changed(trial, criteria, rows, fixed, active)
+        rows = changed(trial, rows, fixed, active)
     return rows
 
 
@@ -172,7 +171,7 @@ def takes_verdict(row: Row) -> bool:
 
 def checklists(trial: Trial, judgings: Iterable[JudgingRecord]) -> dict[str, dict[str, bool]]:
     """Return the judge's yes-or-no answers by evaluator and criterion, from the trial's judgings that count."""
-    evaluators = trial.scenario_version.spec.criteria.evaluators if trial.scores else ()
+    evaluators = _evaluators(trial)
     return {
         each.name: {name: bool(value) for name, value in (each.content.get("criteria") or {}).items()}
         for each in judgings
@@ -235,8 +234,16 @@ def _verdict(trial: Trial, score: Row, passed: bool | None, value: float | None)
 
 def threshold_of(trial: Trial) -> float:
     """Return the pass threshold of the trial's judge."""
-    judge = trial.scenario_version.spec.criteria.judge
-    return judge.pass_threshold if judge is not None and judge.enabled else DEFAULT_THRESHOLD
+    judge = trial.scenario_version.content.get("criteria", {}).get("judge") or {}
+    given: float = judge.get("pass_threshold", DEFAULT_THRESHOLD)
+    return given if judge.get("enabled", True) else DEFAULT_THRESHOLD
+
+
+def _evaluators(trial: Trial) -> tuple[Evaluator, ...]:
+    """Return the scenario's evaluators; it is only parsed if it has some."""
+    version = trial.scenario_version
+    has_some = version.content.get("criteria", {}).get("evaluators")
+    return version.spec.criteria.evaluators if has_some else ()
 
 
 def _checked(trial: Trial, score: Row, criterion: str) -> Row:
@@ -275,15 +282,13 @@ def _overruled(made: Overrule) -> Row:
     }
 
 
-def _from_checks(
-    trial: Trial, criteria: Criteria, rows: list[Row], fixed: set[int], active: Sequence[Overrule]
-) -> list[Row]:
+def _from_checks(trial: Trial, rows: list[Row], fixed: set[int], active: Sequence[Overrule]) -> list[Row]:
     """Compute the checklists with overruled criteria again."""
     made = [each for each in active if each.criterion]
     answers = checklists(trial, trial.judgings.all()) if made else {}
     for name in {each.name for each in made}:
         own = {each.criterion: bool(each.passed) for each in made if each.name == name}
-        item = checklist_named(criteria.evaluators, name)
+        item = checklist_named(_evaluators(trial), name)
         position = next(
             (n for n, row in enumerate(rows) if (row["layer"], row["name"]) == (EVALUATORS, name)), None
         )
@@ -295,24 +300,20 @@ def _from_checks(
     return rows
 
 
-def _from_evaluators(
-    trial: Trial, criteria: Criteria, rows: list[Row], fixed: set[int], active: Sequence[Overrule]
-) -> list[Row]:
+def _from_evaluators(trial: Trial, rows: list[Row], fixed: set[int], active: Sequence[Overrule]) -> list[Row]:
     """Compute averages of evaluators again, if one of them changed."""
     if not any(each.layer == EVALUATORS and each.name != AGGREGATE for each in active):
         return rows
     own = {n: row for n, row in enumerate(rows) if row["layer"] == EVALUATORS}
     known = {row["name"]: _one(row) for row in own.values()}
-    again = evaluators_from_members(criteria.evaluators, known, {rows[n]["name"] for n in fixed if n in own})
+    again = evaluators_from_members(_evaluators(trial), known, {rows[n]["name"] for n in fixed if n in own})
     for n, row in own.items():
         if again[row["name"]] != known[row["name"]]:
             rows[n] = _following(row, again[row["name"]])
     return rows
 
 
-def _from_criteria(
-    trial: Trial, criteria: Criteria, rows: list[Row], fixed: set[int], active: Sequence[Overrule]
-) -> list[Row]:
+def _from_criteria(trial: Trial, rows: list[Row], fixed: set[int], active: Sequence[Overrule]) -> list[Row]:
     """Compute the judge's score again, if one of its criteria changed and it isn't overruled itself."""
     position = next((n for n, row in enumerate(rows) if row["layer"] == row["name"] == NAME), None)
     changed = any(rows[n]["layer"] == "judge" and rows[n]["name"].startswith(CRITERION) for n in fixed)
