@@ -7,10 +7,22 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from runs.models import Resolution, Review, RoundItem, Run, Trial
+from runs.models import (
+    GroupAssignment,
+    JudgingRecord,
+    Overrule,
+    ReassessedTrial,
+    Reassessment,
+    Resolution,
+    Review,
+    RoundItem,
+    Run,
+    Trial,
+)
+from runs.warehouse.overruling import overrule
 from tests.browser.conftest import SCREENSHOTS
-from tests.builders import close, make_run, make_suite, score
-from tests.runs.reviewing.judged import VERSION, judged_trial
+from tests.builders import close, make_guidance, make_member, make_run, make_suite, score
+from tests.runs.reviewing.judged import VERSION, judged_trial, judging
 
 
 @pytest.fixture
@@ -82,3 +94,112 @@ def test_a_disagreement_is_resolved_without_script(without_script: Page, live_se
     without_script.get_by_role("button", name="Gate too weak").first.click()
     expect(without_script.locator("#main")).to_contain_text("1 of 2 resolved")
     assert Resolution.objects.get().by is not None
+
+
+def test_a_number_is_overruled_and_the_second_person_is_told(
+    as_admin: Page, live_server: Any, run: Run, project: Any, complaints: list[str]
+) -> None:
+    trial = run.trial_set.last()
+    assert trial is not None
+    address = f"{live_server.url}/p/tools/trials/{trial.pk}/"
+
+    def send(number: str) -> None:
+        as_admin.get_by_text("Overrule a score…").click()
+        as_admin.get_by_label("Or new score").fill(number)
+        as_admin.get_by_label("Reason").fill("It did more than the judge saw.")
+        as_admin.get_by_role("button", name="Overrule").click()
+
+    as_admin.goto(address)
+    send("0.9")
+    expect(as_admin.locator("#main")).to_contain_text(
+        "ada overruled judge/judge: 0.90, passed, originally 0.40, failed."
+    )
+    as_admin.screenshot(path=SCREENSHOTS / "reviewing-overruled.png", full_page=True)
+    assert Trial.objects.get(pk=trial.pk).outcome == "pass"
+    as_admin.get_by_role("button", name="Undo").click()
+    expect(as_admin.locator("#main")).to_contain_text("Put the original score back.")
+    assert Trial.objects.get(pk=trial.pk).outcome == "fail"
+    trial.refresh_from_db()
+    overrule(trial, 1, value=0.8, reason="First.", by=make_member(project, "runner", "bob"))
+    send("0.7")
+    expect(as_admin.locator("#main")).to_contain_text("bob overruled this score on")
+    assert Overrule.objects.filter(undone=None).get().value == 0.8
+    assert complaints == []
+
+
+def test_a_group_is_taken_and_found_by_mine(
+    as_admin: Page, live_server: Any, run: Run, complaints: list[str]
+) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/reviews/")
+    first = as_admin.locator("[data-statement]").first
+    text = first.locator("p").first.inner_text()
+    first.get_by_role("button", name="Take").click()
+    expect(as_admin.locator("[data-statement]").first.locator(".after")).to_contain_text("ada")
+    as_admin.locator("form.filters select[name=assignee]").select_option("mine")
+    as_admin.get_by_role("button", name="Show").click()
+    expect(as_admin.locator("[data-statement]")).to_have_count(1)
+    expect(as_admin.locator("[data-statement]")).to_contain_text(text)
+    as_admin.screenshot(path=SCREENSHOTS / "reviewing-mine.png", full_page=True)
+    assert GroupAssignment.objects.get().assignee.username == "ada"
+    as_admin.get_by_label("Assignee of group 1").select_option("")
+    as_admin.get_by_role("button", name="Assign").click()
+    expect(as_admin.locator("#main")).to_contain_text("No statements match.")
+    assert complaints == []
+
+
+def test_an_item_of_a_round_is_taken(as_admin: Page, live_server: Any, run: Run) -> None:
+    as_admin.goto(f"{live_server.url}/p/tools/reviews/calibration/")
+    as_admin.get_by_label("Judgings").fill("3")
+    as_admin.get_by_role("button", name="Draw at random").click()
+    row = as_admin.get_by_role("row").filter(has_text="3 ·")
+    row.get_by_role("button", name="Take").click()
+    expect(as_admin.get_by_label("Assignee of item 3")).to_have_value("ada")
+    assert RoundItem.objects.get(position=3).assignee is not None
+
+
+def test_reasons_of_a_criterion_are_read_in_columns(
+    as_admin: Page, live_server: Any, run: Run, complaints: list[str]
+) -> None:
+    version = run.suite_version
+    newer = make_run(version, tool_version="2.0", guidance=make_guidance(version.suite))
+    judged_trial(newer, passed=False, content={"reasons": {"task": "It wrote to the wrong folder."}})
+    close(newer)
+    as_admin.goto(f"{live_server.url}/p/tools/reviews/rationales/")
+    as_admin.get_by_label("Criterion").select_option("task")
+    as_admin.get_by_role("button", name="Show").click()
+    column = as_admin.locator("section.layer").filter(has_text="2.0 · AGENTS.md v1")
+    expect(column).to_contain_text("It wrote to the wrong folder.")
+    expect(column.get_by_role("heading", name="Reasons")).to_be_visible()
+    as_admin.screenshot(path=SCREENSHOTS / "reviewing-rationales.png", full_page=True)
+    assert complaints == []
+
+
+def test_a_run_is_judged_again_and_the_scores_adopted(
+    as_admin: Page, live_server: Any, run: Run, complaints: list[str]
+) -> None:
+    trial = run.trial_set.last()
+    assert trial is not None
+    made = Reassessment.objects.create(run=run, kind="judge", judge_model="strict", finished=run.finished)
+    scores = [score("gates", "file_exists", 1.0, True), score("judge", "judge", 0.9, True)]
+    row = ReassessedTrial.objects.create(reassessment=made, trial=trial, scores=scores, outcome="pass")
+    row.judgings.add(judging(trial, passed=True, counts=False))
+    as_admin.goto(f"{live_server.url}/p/tools/runs/{run.pk}/again/")
+    expect(as_admin.locator("#main")).to_contain_text("1 of 1 outcome differ")
+    as_admin.screenshot(path=SCREENSHOTS / "reviewing-again.png", full_page=True)
+    as_admin.get_by_role("button", name="Adopt these scores").click()
+    expect(as_admin.locator("#main")).to_contain_text("Adopted the scores of 1 trial")
+    assert Trial.objects.get(pk=trial.pk).outcome == "pass"
+    assert JudgingRecord.objects.filter(trial=trial, counts=True).get().passed is True
+    assert complaints == []
+
+
+def test_a_statement_is_reviewed_by_mouse_without_script(
+    without_script: Page, live_server: Any, run: Run
+) -> None:
+    trial = run.trial_set.last()
+    assert trial is not None
+    without_script.goto(f"{live_server.url}/p/tools/trials/{trial.pk}/")
+    statement = without_script.locator("[data-statement]").first
+    statement.get_by_label("Note").fill("It ran once.")
+    statement.get_by_role("button", name="Disagree").click()
+    expect(without_script.locator("[data-statement]").first).to_contain_text("ada: disagree – It ran once.")
