@@ -106,6 +106,29 @@ def test_overruling_and_undoing_on_the_page(signed_in: SignIn, version: SuiteVer
     assert "Give a reason" in parse(refused)
 
 
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ({"score": "1", "value": "0.9"}, "Computed from overruled criteria; the judge reported 0.40."),
+        ({"score": "1", "value": "x"}, "The new score is no number."),
+        ({"score": "1", "value": "2"}, "outside the rubric's scale"),
+        ({"score": "", "value": "1"}, "Choose a score"),
+        ({"score": "0"}, "Choose a new verdict, or give a new score"),
+        ({"score": "9", "verdict": "pass"}, "no score at position 9"),
+    ],
+)
+def test_numbers_are_overruled_on_the_page(
+    signed_in: SignIn, version: SuiteVersion, sent: dict[str, str], sentence: str
+) -> None:
+    run = make_run(version)
+    scores = [score("judge", "judge", 0.4, False), score("judge", "criterion.task", 0.2)]
+    trial = make_trial(run, outcome="fail", scores=scores)
+    close(run)
+    address = f"/p/tools/trials/{trial.pk}/overrule/"
+    page = signed_in("runner").post(address, {"reason": "Fine.", **sent}, follow=True)
+    assert sentence in parse(page)
+
+
 def test_disagreements_most_confident_first(signed_in: SignIn, version: SuiteVersion) -> None:
     run = make_run(version)
     for sure, passed in ((0.5, False), (0.95, False), (0.7, True)):

@@ -55,7 +55,10 @@ class AssignForm(forms.Form):
 class OverruleForm(forms.Form):
     """A score or criterion of a trial, its new verdict or number, and the reason."""
 
-    score = forms.RegexField(r"^\d{1,5}(:.{1,200})?$", error_messages={"invalid": "Choose a score."})
+    score = forms.RegexField(
+        r"^\d{1,5}(:.{1,200})?$",
+        error_messages={"invalid": "Choose a score.", "required": "Choose a score."},
+    )
     verdict = forms.ChoiceField(choices=[("", ""), ("pass", "pass"), ("fail", "fail")], required=False)
     value = forms.FloatField(
         required=False, error_messages={"invalid": "The new score is no number. Give one from 0 to 1."}
