@@ -362,9 +362,8 @@ def _workspace_files(trial: Trial) -> tuple[tuple[FixtureFile, ...] | None, str]
     if kept is None:
         return (), ""
     with opened(kept.sha256) as archive:
-        return tuple(
-            FixtureFile(file.path, content) for file, content in kept_files(archive, lambda _: True)
-        ), ""
+        files = kept_files(archive, lambda _: True)
+        return tuple(FixtureFile(file.path, content, file.executable) for file, content in files), ""
 
 
 def _store(

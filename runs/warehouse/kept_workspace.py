@@ -20,6 +20,7 @@ class KeptFile:
     """Its position in the archive, used for downloads: a path may not fit a URL."""
     path: str
     size: int
+    executable: bool = False
 
 
 def kept_files(
@@ -31,7 +32,7 @@ def kept_files(
     """
     with tarfile.open(fileobj=archive, mode="r:gz") as packed:
         for number, entry in enumerate(packed):
-            file = KeptFile(number, entry.name, entry.size)
+            file = KeptFile(number, entry.name, entry.size, bool(entry.mode & 0o100))
             stream = packed.extractfile(entry) if with_content(file) else None
             yield file, stream.read() if stream else b""
 

@@ -182,10 +182,11 @@ def _reasons(
         "score",
         "content__reasoning",
         "content__negatives",
+        "content__positives",
     )
     found: list[dict[str, Reasons]] = [{} for _ in sides]
-    for run, key, trial, score, reasoning, negatives in rows.order_by("pk").values_list(*columns):
-        text = (reasoning or " ".join(negatives or ()))[:LONGEST_REASON]
+    for run, key, trial, score, reasoning, negatives, positives in rows.order_by("pk").values_list(*columns):
+        text = (reasoning or " ".join(negatives or positives or ()))[:LONGEST_REASON]
         for side, own in zip(sides, found, strict=True):
             if run in side:
                 own[key] = Reasons(trial, score, text)

@@ -38,6 +38,7 @@ def judge(prompt: str) -> dict[str, object]:
     highlights += ["Did every step of the task."] if not undone else []
     return {
         "scores": scores,
+        "reasons": {name: reason(name, total, failed, numbers, len(undone)) for name in scores},
         "weighted_score": round(weighted, 4),
         "confidence": 1.0,
         "issues": issues[:6],
@@ -52,6 +53,15 @@ def score(criterion: str, total: int, failed: int, numbers: dict[str, int], undo
     if "documentation" in criterion:
         return round(max(0.0, 1.0 - 0.25 * (failed + numbers.get("helps", 0))), 2)
     return round(1.0 - failed / total, 2)
+
+
+def reason(criterion: str, total: int, failed: int, numbers: dict[str, int], undone: int) -> str:
+    """Why a criterion has its score, by the same rules."""
+    if "completion" in criterion:
+        return f"Steps left undone: {undone}." if undone else "Did every step."
+    if "documentation" in criterion:
+        return f"Failed commands: {failed}; help pages read: {numbers.get('helps', 0)}."
+    return f"Failed commands: {failed} of {total}."
 
 
 def failures(prompt: str, retries: int) -> list[str]:

@@ -151,6 +151,20 @@ def test_post_scripts_run_again_before_the_gates(run: Run, tmp_path: Path) -> No
     assert "The post script 'cp out.txt posted.txt; exit 3' failed" in done.out
 
 
+def test_programs_of_the_workspace_can_still_run(run: Run, tmp_path: Path) -> None:
+    prompt = "'printf \"#!/bin/sh\\n\" > tool; chmod +x tool'"
+    suite = SUITE.format(gate="command_succeeds", path="x").replace("path: x", "command: ./tool")
+    (tmp_path / "runs.yaml").write_text(
+        suite.replace("name: good", "name: runs").replace("echo done > out.txt", prompt)
+    )
+    words = ("--targets", str(tmp_path / "targets.yaml"), "--target", "shell", "--now")
+    call("run_scenarios", str(tmp_path / "runs.yaml"), *words)
+    newest = Run.objects.order_by("pk").last()
+    assert newest is not None and newest.trial_set.get().outcome == "pass"
+    done = call("grade_again", str(newest.pk))
+    assert "0 of 1 outcome differ." in done.out, done.out
+
+
 def test_adopted_gates_decide_what_is_comparable(run: Run, tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text(SUITE.format(gate="file_exists", path="other.txt"))
     words = ("--targets", str(tmp_path / "targets.yaml"), "--target", "shell", "--now")
