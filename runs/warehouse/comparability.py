@@ -44,13 +44,15 @@ def parts_changed_since(
     if all(same):
         return [{} for _ in others]
     known = standards_of({run.suite_version_id for run in (before, *others)})
-    return [
-        not_comparable(
-            _with(known[before.suite_version_id], one, before),
-            _with(known[each.suite_version_id], other, each),
-        )
-        for each, (one, other) in zip(others, sources, strict=True)
-    ]
+    found: dict[str, dict[str, Reasons]] = {}
+    changed = []
+    for each, (one, other) in zip(others, sources, strict=True):
+        alike = repr((each.suite_version_id, one, other, each.fingerprint.get(ADOPTED)))
+        if alike not in found:
+            old = _with(known[before.suite_version_id], one, before)
+            found[alike] = not_comparable(old, _with(known[each.suite_version_id], other, each))
+        changed.append(found[alike])
+    return changed
 
 
 def gates_changed_since(

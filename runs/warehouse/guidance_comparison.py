@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from django.db.models import F, Sum
+from django.db.models import Case, F, IntegerField, Sum, When
 
 from evaluators.comparability import Reasons, parts_of
 from evaluators.regression import MeasureChange, Sample, compare_measures, compare_scenarios
 from evaluators.significance import benjamini_hochberg
-from runs.models import Run, RunMeasure
+from runs.models import Measure, Run, RunMeasure
 from runs.warehouse.comparability import parts_changed_since
 from runs.warehouse.guidance_runs import ChosenRuns
 from runs.warehouse.measure_changes import HEADLINE, PASS, RunComparison, change_json, pooled, rule_of
@@ -27,12 +27,12 @@ Samples = dict[str, dict[str, Sample]]
 def compare_chosen(chosen: ChosenRuns) -> RunComparison:
     """Compare both sides' runs, pooled scenario by scenario by the database.
 
-    Two queries and one for each different set of changed scenarios; for open runs one more each, and one.
+    Up to four queries; for open runs one more each, and one.
 
     A scenario of a run counts only where nothing that its measure depends on differs from the newest run.
     """
     changed = _changed(chosen)
-    before, after = (_samples(runs, changed) for runs in (chosen.before, chosen.after))
+    before, after = _samples(chosen, changed)
     named = {}
     for name in sorted(before.keys() & after.keys()):
         layer, _, own = name.partition("/")
@@ -55,36 +55,49 @@ def _changed(chosen: ChosenRuns) -> dict[int, dict[str, Reasons]]:
     return dict(zip((run.pk for run in runs), parts_changed_since(newest, runs), strict=True))
 
 
-def _samples(runs: Sequence[Run], changed: Mapping[int, Mapping[str, Reasons]]) -> Samples:
-    """Return one side's samples, of runs and scenarios where nothing changed that their measure depends on."""
-    alike: dict[str, tuple[Mapping[str, Reasons], list[int]]] = {}
-    for run in runs:
-        if not run.is_open:
-            own = changed[run.pk]
-            alike.setdefault(repr(sorted(own.items())), (own, []))[1].append(run.pk)
-    rows = [(*row, own) for own, keys in alike.values() for row in _closed(keys)]
-    rows += [(name, key, sample, changed[run]) for run, name, key, sample in _open(runs)]
-    found: Samples = {}
-    for name, key, sample, why in rows:
+def _samples(chosen: ChosenRuns, changed: Mapping[int, Mapping[str, Reasons]]) -> tuple[Samples, Samples]:
+    """Return both sides' samples, of runs and scenarios where nothing changed that their measure depends on."""
+    found: tuple[Samples, Samples] = ({}, {})
+    alike: dict[tuple[int, str], list[int]] = {}
+    for at, runs in enumerate((chosen.before, chosen.after)):
+        for run in runs:
+            if not run.is_open:
+                alike.setdefault((at, repr(sorted(changed[run.pk].items()))), []).append(run.pk)
+    classes = list(alike.items())
+    rows: list[tuple[int, Mapping[str, Reasons], str, str, Sample]] = [
+        (classes[n][0][0], changed[classes[n][1][0]], name, key, sample)
+        for n, name, key, sample in _closed([own for _, own in classes])
+    ]
+    for at, runs in enumerate((chosen.before, chosen.after)):
+        rows += [(at, changed[run], name, key, sample) for run, name, key, sample in _open(runs)]
+    for at, why, name, key, sample in rows:
         if not parts_of(*name.split("/", 1)) & set(why.get(key, ())):
-            samples = found.setdefault(name, {})
+            samples = found[at].setdefault(name, {})
             samples[key] = pooled(samples[key], sample) if key in samples else sample
     return found
 
 
-def _closed(runs: Collection[int]) -> Iterator[tuple[str, str, Sample]]:
-    """Yield the pooled samples of closed runs. One query."""
+def _closed(classes: Sequence[Sequence[int]]) -> Iterator[tuple[int, str, str, Sample]]:
+    """Yield the pooled samples of closed runs by the position of their class. Three queries, none without runs."""
+    runs = [run for own in classes for run in own]
+    if not runs:
+        return
     rows = RunMeasure.objects.filter(run__in=runs, n__gt=0).exclude(scenario=None)
-    grouped = rows.values_list("measure__layer", "measure__name", "scenario__key").annotate(
+    which = Case(*(When(run__in=own, then=n) for n, own in enumerate(classes)), output_field=IntegerField())
+    grouped = rows.values_list(which, "measure_id", "scenario_id").annotate(
         count=Sum("n"),
         total=Sum(F("n") * F("mean")),
         # The squares around 0; those around the mean are the rest (Chan, Golub and LeVeque 1983).
         squares=Sum(F("m2") + F("n") * F("mean") * F("mean")),
     )
-    for layer, name, key, count, total, squares in grouped.order_by():
+    sums = list(grouped.order_by())
+    names = {pk: f"{layer}/{name}" for pk, layer, name in Measure.objects.values_list("pk", "layer", "name")}
+    keys = dict(Scenario.objects.filter(pk__in={row[2] for row in sums}).values_list("pk", "key"))
+    for n, measure, scenario, count, total, squares in sums:
         mean = total / count
         apart = squares - count * mean * mean
-        yield f"{layer}/{name}", key, Sample(count, mean, apart if apart > ROUNDING * squares else 0.0)
+        sample = Sample(count, mean, apart if apart > ROUNDING * squares else 0.0)
+        yield n, names[measure], keys[scenario], sample
 
 
 def _open(runs: Sequence[Run]) -> Iterator[tuple[int, str, str, Sample]]:

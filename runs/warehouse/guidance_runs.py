@@ -14,7 +14,7 @@ from scenarios.models import Guidance
 
 MOST_READ = 1_000
 MOST_SETTINGS = 12
-MOST_RUNS = 50
+MOST_RUNS = 20
 """Most runs of each side: the newest."""
 _OPEN = (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
 

@@ -84,12 +84,12 @@ def test_many_runs_are_pooled_exactly(version, pair):
     assert (seconds.before, seconds.effect) == (1.5, 0.0)
 
 
-def test_the_newest_fifty_runs_are_compared(version, pair):
-    for _ in range(52):
+def test_the_newest_twenty_runs_are_compared(version, pair):
+    for _ in range(22):
         ran(version, pair[0], "fail", trials=1)
     ran(version, pair[1], "pass")
     chosen = settings_of(*pair)[0].load()
-    assert (len(chosen.before), len(chosen.after), chosen.older) == (50, 1, 2)
+    assert (len(chosen.before), len(chosen.after), chosen.older) == (20, 1, 2)
     assert "2 older runs are left out." in chosen.sentence
 
 
