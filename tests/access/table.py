@@ -230,7 +230,7 @@ OPERATIONS: dict[str, Operation] = {
     "GET /review-rounds/{round_id}": Operation("viewer"),
     "GET /review-items/{item_id}": Operation("viewer"),
     "POST /review-items/{item_id}/label": Operation("runner", {"answer": "pass"}),
-    "POST /review-items/{item_id}/assignee": Operation("runner", {}),
+    "POST /review-items/{item_id}/assignee": Operation("runner", {"assignee": None}),
     "GET /review-queue": Operation("viewer"),
     "POST /review-queue/assignee": Operation("runner", {"polarity": "negative", "wordings": ["0" * 64]}),
     "GET /runs/{run_id}/reassessments": Operation("viewer"),
