@@ -89,7 +89,13 @@ def error_message(output: Json) -> str:
     Looks into stderr first. Empty if nothing was printed.
     """
     if isinstance(output, Mapping):
-        return next(filter(None, (error_message(output.get(name)) for name in ("stderr", "stdout"))), "")
+        if isinstance(content := output.get("content"), list):
+            # The result of an MCP server's tool.
+            return error_message(
+                "\n".join(str(each.get("text") or "") for each in content if isinstance(each, Mapping))
+            )
+        names = ("stderr", "stdout", "message")
+        return next(filter(None, (error_message(output.get(name)) for name in names)), "")
     if not isinstance(output, str):
         return ""
     text = (

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
 from rapidfuzz import fuzz, process
 
 from evaluators.help_pages import HelpPage
-from evaluators.model import Command
+from evaluators.mcp_calls import arguments_of
+from evaluators.mcp_surface import ArgumentProblemKind, McpSurface, argument_problems
+from evaluators.model import Command, Json
 
+Key = tuple[str, str, str, str]
+"""Subcommand, kind, what was typed and what was meant."""
 NEAR = 65.0
 """Lowest similarity of a near miss, 0 to 100: the normalised edit distance of insertions and deletions (rapidfuzz
 `fuzz.ratio`). `--fmt` and `--format` have 67, `--json` and `--format` 20. Options whose words all occur in the flag are near too."""
@@ -36,6 +40,8 @@ class ConfusionKind(StrEnum):
     """It exists, but on the other side of the subcommand."""
     MISSING = "missing"
     """A required argument or option is not there."""
+    WRONG_VALUE = "wrong_value"
+    """An argument of an MCP server's tool has a value that its schema doesn't allow."""
 
     @property
     def label(self) -> str:
@@ -45,6 +51,7 @@ class ConfusionKind(StrEnum):
             "near_miss": "Near miss",
             "wrong_place": "Wrong order",
             "missing": "Missing",
+            "wrong_value": "Wrong value",
         }[self.value]
 
 
@@ -67,16 +74,50 @@ def confused_subcommands(commands: Iterable[Command]) -> list[str]:
 
 def confusions(commands: Sequence[Command], pages: Mapping[str, HelpPage]) -> list[Confusion]:
     """Return what failed calls confused, by the help pages of the tool (`TOOL`) and its subcommands."""
-    counted: Counter[tuple[str, str, str, str]] = Counter()
+    return _counted(commands, lambda line, subcommand: _confusions(line, subcommand, pages))
+
+
+def argument_confusions(commands: Sequence[Command], surface: McpSurface) -> list[Confusion]:
+    """Return what failed calls of an MCP server confused, by the schemas of its tools; argument keys are the flags."""
+    return _counted(commands, lambda line, tool: _of_arguments(arguments_of(line), tool, surface))
+
+
+def _counted(commands: Sequence[Command], read: Callable[[str, str], Iterable[Key]]) -> list[Confusion]:
+    counted: Counter[Key] = Counter()
     for command in commands:
         if command.failed and command.subcommand and not command.help:
-            counted.update(set(_confusions(command.line, command.subcommand, pages)))
+            counted.update(set(read(command.line, command.subcommand)))
     return sorted(Confusion(*key, calls) for key, calls in counted.items())
 
 
-def _confusions(
-    line: str, subcommand: str, pages: Mapping[str, HelpPage]
-) -> Iterable[tuple[str, str, str, str]]:
+def _of_arguments(arguments: Mapping[str, Json], tool: str, surface: McpSurface) -> Iterable[Key]:
+    schema = surface.schema(tool)
+    if schema is None:
+        meant = _nearest(tool, [each.name for each in surface.tools])
+        yield tool, ConfusionKind.UNKNOWN_COMMAND.value, tool[:LONGEST_NAME], meant
+        return
+    known = list(schema.get("properties") or ())
+    problems = argument_problems(schema, dict(arguments))
+    # A schema need not forbid other keys.
+    unknown = dict.fromkeys(key for key in arguments if key not in known)
+    unknown |= dict.fromkeys(each.name for each in problems if each.kind == ArgumentProblemKind.UNKNOWN)
+    for name in unknown:
+        meant = _nearest(name, known)
+        kind = ConfusionKind.NEAR_MISS if meant else ConfusionKind.INVENTED
+        yield tool, kind.value, name[:LONGEST_NAME], meant
+    for each in problems:
+        if each.kind == ArgumentProblemKind.MISSING:
+            yield tool, ConfusionKind.MISSING.value, "", each.name[:LONGEST_NAME]
+        elif each.kind == ArgumentProblemKind.VALUE:
+            yield (
+                tool,
+                ConfusionKind.WRONG_VALUE.value,
+                each.name[:LONGEST_NAME],
+                each.expected[:LONGEST_NAME],
+            )
+
+
+def _confusions(line: str, subcommand: str, pages: Mapping[str, HelpPage]) -> Iterable[Key]:
     try:
         words = shlex.split(line)
     except ValueError:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from evaluators.calls import calls
+from evaluators.mcp_calls import McpFailure, mcp_commands
 from evaluators.model import Command, Json, Score, Source, Transcript
 from evaluators.patterns import PatternError
 from evaluators.tool import Tool
@@ -70,6 +72,8 @@ class Interaction(Struct, frozen=True):
     unknown_exit: int = 0
     subcommands: tuple[Subcommand, ...] = ()
     commands: tuple[Command, ...] = ()
+    failures: dict[str, int] | None = None
+    """Failed calls of an MCP server by `McpFailure`; None for other tools."""
     problem: str = ""
     """Why the commands could not be found, in a sentence."""
 
@@ -77,6 +81,8 @@ class Interaction(Struct, frozen=True):
         """The `interaction` object of the REST interface, without the commands."""
         fields: dict[str, Json] = msgspec.to_builtins(self)
         del fields["commands"]
+        if self.failures is None:
+            del fields["failures"]
         return fields
 
 
@@ -87,6 +93,12 @@ def analyse(transcript: Transcript, tool: Tool | None, *, completed: bool) -> In
     """
     paired = calls(transcript.events)
     source: Source = transcript.source if paired else ("transcript" if transcript.text else "none")
+    if tool and tool.mcp:
+        commands = number_commands(mcp_commands(paired, tool.mcp))
+        counts = Counter(command.failure for command in commands)
+        failures = {each.value: counts[each.value] for each in McpFailure}
+        found = metrics(commands, source=source, completed=completed)
+        return msgspec.structs.replace(found, failures=failures)
     try:
         matching = make_matcher(tool.binary, tool.command_pattern) if tool else None
         if matching is None or (paired and all(call.event.command is None for call in paired)):
@@ -182,4 +194,6 @@ def scores(interaction: Interaction) -> Iterator[Score]:
         yield Score("interaction", name, None if interaction.source == "none" else count)
     for name in RATES:
         yield Score("interaction", name, getattr(interaction, name) if interaction.available else None)
+    for kind, count in (interaction.failures or {}).items():
+        yield Score("interaction", f"failed_{kind}", float(count))
     yield Score("interaction", "completed", float(interaction.completed), message=interaction.problem)

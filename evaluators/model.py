@@ -98,6 +98,8 @@ class Command(Struct, frozen=True, omit_defaults=True, gc=False):
     """The failed command of the same subcommand before this one."""
     event: int | None = None
     """Index of the tool_call in the transcript's events, or the line number of its text."""
+    failure: str = ""
+    """Why a call of an MCP server failed (`mcp_calls.McpFailure`); empty for others."""
 
 
 class Judging(Struct, frozen=True, omit_defaults=True):

@@ -7,6 +7,19 @@ from pydantic import Field
 from evaluators.values import Value
 
 
+class McpServer(Value):
+    """An MCP server as the tool under test (`target.mcp`), by its command or its address."""
+
+    name: str
+    """As agents see it: part of its tools' names."""
+    command: str = ""
+    """A shell command that speaks MCP on standard input and output, run in the workspace."""
+    url: str = ""
+    """The address of a server with Streamable HTTP."""
+    help_tools: tuple[str, ...] = ()
+    """Tools whose calls count as help, such as a search of its documentation."""
+
+
 class Tool(Value):
     """The program under test (`target:` in llm-tool-test)."""
 
@@ -17,3 +30,10 @@ class Tool(Value):
     version_command: str = ""
     files: tuple[str, ...] = ()
     """Patterns of files in the fixture that are the tool, beside its binary."""
+    mcp: McpServer | None = None
+    """The server whose tools are the subcommands; then there is no binary."""
+
+    @property
+    def title(self) -> str:
+        """Return what messages call it."""
+        return self.mcp.name if self.mcp else self.binary or "the tool"

@@ -55,6 +55,7 @@ class FoundCommand(Struct, frozen=True, gc=False):
     failed: bool = False
     help: bool = False
     helps: str | None = None
+    failure: str = ""
 
 
 class Matcher(Struct, frozen=True, cache_hash=True):
@@ -103,6 +104,7 @@ def number_commands(found: Iterable[tuple[FoundCommand, int | None]]) -> tuple[C
                 seen.helps,
                 retry_of,
                 event,
+                seen.failure,
             )
         )
     return tuple(commands)

@@ -22,7 +22,7 @@ _NO_TASK = {
     *("difficulty", "bug_ref", "metadata", "conversation", "target"),
 }
 _NO_GATES = {"tool", "scripts", "judge", "composite"}
-_NO_TASK_OF_TOOL = {"health_check", "version_command", "command_pattern", "files"}
+_NO_TASK_OF_TOOL = {"health_check", "version_command", "command_pattern", "files", "mcp"}
 
 
 def content_hash(value: Json) -> str:

@@ -17,6 +17,7 @@ from evaluators.gates.command_gates import (
 )
 from evaluators.gates.file_gates import FileContains, FileExists, FileMatches
 from evaluators.gates.json_path_gate import CommandJsonPath
+from evaluators.gates.mcp_gates import McpCalled, McpNotCalled
 from evaluators.gates.transcript_gate import NoTranscriptErrors
 from evaluators.model import Score
 
@@ -31,6 +32,8 @@ Gate = Annotated[
     | FileContains
     | FileMatches
     | NoTranscriptErrors
+    | McpCalled
+    | McpNotCalled
     | Script,
     Field(discriminator="type"),
 ]

@@ -64,7 +64,9 @@ class _Reader:
     def _call(self, item: Object, kind: str, *, done: bool) -> Iterator[Event]:
         id = _id(item)
         if id is None or id not in self._begun:
-            yield Event("tool_call", id, _name(item, kind), words(item.get("command")), _input(item, kind))
+            command, server = words(item.get("command")), words(item.get("server"))
+            about: dict[str, Json] = {"server": server} if server else {}
+            yield Event("tool_call", id, _name(item, kind), command, _input(item, kind), metadata=about)
         if id is not None:
             self._begun.add(id)
         if done:
@@ -89,6 +91,8 @@ def _result(item: Object, kind: str) -> Event:
         output=error if error is not None else output,
         exit_code=code if isinstance(code, int) else None,
         success=False if error is not None else success,
+        # A tool's own error comes as its result.
+        metadata={"protocol": True} if error is not None and kind == "mcp_tool_call" else {},
     )
 
 

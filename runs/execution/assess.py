@@ -18,6 +18,7 @@ from evaluators.transcripts import UnreadableTranscript, parse
 from runs.execution.context import RunContext
 from runs.execution.guidance import exposure, file_read_by
 from runs.execution.kept_files import KeptFiles, keep_files
+from runs.execution.mcp_server import marked
 from runs.execution.task import Task, documents_for
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.trial_result import TrialResult
@@ -49,6 +50,7 @@ def assess(
         transcript = transcript_of(recording)
     except UnreadableTranscript as error:
         return unreadable(described, recording, error)
+    transcript = marked(transcript, task, recording)
     recording = priced(recording, transcript, task.context.target, task.context.model)
     post: tuple[PostResult, ...] = ()
     if folder is not None and workspace is not None:

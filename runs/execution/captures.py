@@ -12,10 +12,12 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from evaluators.model import Json
+from evaluators.tool import McpServer
 from runs.errors import ProviderError, RequestError
 from runs.execution.context import RunContext
+from runs.execution.mcp_server import store_surfaces
 from runs.execution.trial_folder import trial_folder
-from runs.execution.workspace import LocalWorkspace
+from runs.execution.workspace import LocalWorkspace, fill
 from runs.sources import mcp_stdio
 from runs.sources.reading import registry_from
 from scenarios.formats.parsed import FixtureFile
@@ -32,17 +34,44 @@ _ONLY_POST = (400, 405, 406)
 
 
 def capture(context: RunContext) -> dict[str, Json]:
-    """Return snapshot and registry as run options, from the sources in the request.
+    """Return snapshot, registry and the hash of what MCP servers show as run options.
 
     Raises `RequestError` or `ProviderError` if a source fails.
     """
     options = context.options
-    found: dict[str, Json] = {}
+    found: dict[str, Json] = store_surfaces(context, _listings(context))
     if options.snapshot_source:
         found["snapshot"] = _ask(context, options.snapshot_source, "the snapshot", tools=False)
     if options.registry_source:
         answer = _ask(context, options.registry_source, "the tool registry", tools=True)
         found["registry"] = registry_from(answer, options.registry_source)
+    return found
+
+
+def _listings(context: RunContext) -> dict[str, Json]:
+    """Return what each MCP server under test lists, by its name."""
+    found: dict[str, Json] = {}
+    asked: dict[str, McpServer] = {}
+    for tool, files in context.tools:
+        server = tool.mcp
+        # A proof's run belongs to no project.
+        if server is None or not context.run.project_id or asked.get(server.name) == server:
+            continue
+        if server.name in asked:
+            raise RequestError(
+                f"The suite has two MCP servers named '{server.name}'. Give them different names in target.mcp."
+            )
+        asked[server.name] = server
+        what = f"the tools of the MCP server '{server.name}'"
+        if server.url:
+            found[server.name] = _fetch(context, server.url, what, tools=True)
+            continue
+        with trial_folder(settings.WORK_DIR, files) as folder:
+            fill(folder.scratch, (_speaker(),))
+            workspace = context.workspace(folder, context.tool_env(tool), tool)
+            speaker = shlex.quote(workspace.inside(folder.scratch / SPEAKER))
+            command = f"{shlex.quote(sys.executable)} -IS {speaker} {shlex.quote(server.command)}"
+            found[server.name] = run_for_json(command, workspace, what, shown=server.command)
     return found
 
 

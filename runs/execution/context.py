@@ -11,6 +11,7 @@ from functools import cached_property
 import msgspec
 
 from evaluators.evaluate import LAYERS, Layer
+from evaluators.mcp_surface import McpSurface, decoded
 from evaluators.model import Complete, Json
 from evaluators.staleness import Registry
 from evaluators.tool import Tool
@@ -21,8 +22,9 @@ from runs.execution.judge_rule import layers_for
 from runs.execution.judges import judge_of
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
-from runs.models import Run
+from runs.models import Run, ToolHelp
 from runs.models.run_options import RunOptions
+from runs.models.usage import MCP
 from runs.providers import make_provider
 from runs.providers.base import Provider
 from runs.providers.options import ResolvedTarget
@@ -87,6 +89,16 @@ class RunContext:
         """The layers that judge its trials."""
         # A proof's run belongs to no project.
         return layers_for(self.run.project) if self.run.project_id else LAYERS
+
+    @cached_property
+    def surfaces(self) -> Mapping[str, McpSurface]:
+        """What the MCP servers under test show, by name, as of preparation."""
+        if not self.options.surface:
+            return {}
+        stored = ToolHelp.objects.get(
+            project=self.run.project, binary=MCP, tool_version=self.options.surface, subcommand=""
+        )
+        return {each.server: each for each in decoded(stored.text)}
 
     @cached_property
     def tools(self) -> tuple[tuple[Tool, FixtureFiles], ...]:

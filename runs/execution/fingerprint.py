@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
+from evalhub.web.numbers import counted
 from evaluators.staleness import check_staleness
 from runs.execution.context import RunContext
 from runs.execution.judges import judge_names, judge_target
@@ -40,6 +41,7 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
         "rubric": joint_hash(row[1] for row in rows),
         "tool_version": tool_version,
         "tool_files": context.tool_files_hash,
+        **({"tool_surface": context.options.surface} if context.options.surface else {}),
         "target": run.target.name,
         "target_sha256": definition_hash(definition),
         "endpoint": str(definition.get("url") or ""),
@@ -55,6 +57,10 @@ def fingerprint(context: RunContext, tool_version: str, provider_version: str) -
             guidance=(file.path for file in context.guidance),
             fixture=(row[4] for row in rows if row[0]),
             rubric=(row[5] for row in rows),
+            tool_surface=(
+                f"{each.server}: {counted(len(each.tools), 'tool')}, about {each.tokens:,} tokens"
+                for each in context.surfaces.values()
+            ),
         ),
     }
 

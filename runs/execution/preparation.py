@@ -21,12 +21,13 @@ from runs.execution.captures import capture
 from runs.execution.context import RunContext, load_run
 from runs.execution.fingerprint import fingerprint
 from runs.execution.judges import judge_targets
+from runs.execution.mcp_server import server_version
 from runs.execution.trial_folder import trial_folder
 from runs.execution.workspace import LocalWorkspace
 from runs.models import Run, Target, Trial
 from runs.models.run import RunState
 from runs.models.trial import TrialState
-from runs.providers import MODELS
+from runs.providers import MODELS, TAKE_MCP
 from runs.queue import claims
 from runs.queue.disk import DiskFull, disk_full, room
 from runs.queue.heartbeat import heartbeat
@@ -122,9 +123,10 @@ def _check(context: RunContext, warnings: list[str]) -> tuple[str, str]:
     if not availability.available:
         raise NotReady(f"The target '{context.run.target.name}' cannot work: {availability.sentence}")
     _check_registry(context)
+    _check_mcp(context)
     reported = ""
     for tool, files in context.tools:
-        version = _check_tool(context, tool, files, warnings)
+        version = _check_tool(context, tool, files, warnings) or server_version(context, tool)
         reported = reported or version
     if not reported and (files_version := context.tool_files_hash[:SHORT_HASH]):
         reported = f"files {files_version}"
@@ -147,6 +149,16 @@ def _check_unchanged(context: RunContext, tool_version: str, provider_version: s
     ):
         raise NotReady(
             f"{', '.join(changed).replace('_', ' ')} changed since the run's other trials. Start a new run instead."
+        )
+
+
+def _check_mcp(context: RunContext) -> None:
+    """Raise `NotReady` if the target's agent can't be given the MCP server under test."""
+    named = next((tool.mcp.name for tool, _ in context.tools if tool.mcp), "")
+    if named and context.target.kind not in TAKE_MCP:
+        raise NotReady(
+            f"The target '{context.run.target.name}' ({context.target.kind}) can't be given the MCP server '{named}'. "
+            "Use a target of codex, claude_code, opencode or cli."
         )
 
 
@@ -195,7 +207,7 @@ def _first_line(workspace: LocalWorkspace, command: str, tool: Tool) -> str:
         output = storable((result.stderr or result.stdout or result.error).strip()[:300])
         ended = "timed out" if result.timed_out else f"ended with exit code {result.exit_code}"
         raise NotReady(
-            f"The check of {tool.binary or 'the tool'} failed: '{command}' {ended}. Output: {output or 'none'}. "
+            f"The check of {tool.title} failed: '{command}' {ended}. Output: {output or 'none'}. "
             "Install the tool on the worker, or fix the command in the scenario's target section."
         )
     lines = (result.stdout or result.stderr).strip().splitlines()

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
-from evaluators.flag_confusion import TOOL, confused_subcommands, confusions
+from evaluators.flag_confusion import TOOL, argument_confusions, confused_subcommands, confusions
 from evaluators.help_pages import LONGEST_HELP, HelpPage, parse_help
 from evaluators.redaction import redact_patterns
 from evaluators.tool import Tool
@@ -40,6 +40,9 @@ def with_confusions(
     `files` are the scenario's own: the tool may lie among them.
     """
     commands = result.interaction.commands if result.interaction else ()
+    if tool and tool.mcp and (surface := context.surfaces.get(tool.mcp.name)):
+        found = argument_confusions(commands, surface)
+        return replace(result, detail=result.detail | {"flags": json_of(found)}) if found else result
     wanted = confused_subcommands(commands)[:MOST_SUBCOMMANDS]
     # A proof's run belongs to no project.
     if tool is None or not tool.binary or not wanted or not context.run.project_id:

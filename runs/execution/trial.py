@@ -16,6 +16,7 @@ from runs.errors import ProviderError
 from runs.execution.assess import assess
 from runs.execution.batch_answers import masked
 from runs.execution.context import RunContext
+from runs.execution.mcp_server import serve
 from runs.execution.offered_tools import tools_of
 from runs.execution.task import Task, load_task
 from runs.execution.tool_help import with_confusions
@@ -103,8 +104,11 @@ def record_in_folder(task: Task, folder: TrialFolder) -> tuple[Recording, LocalW
     bare = task.context.workspace(folder, env, tool)
     workspace = replace(bare, env={**task.script_env(folder, bare), **env})
     workspace.run_setup(task.spec.setup, timeout_seconds=task.timeout_seconds)
-    invocation = task.invocation(folder, dict(workspace.env))
-    return masked(ask(task, invocation), workspace.secrets), workspace
+    served = serve(task, folder, workspace, env)
+    invocation = task.invocation(folder, {**workspace.env, **(served.env if served else {})})
+    invocation = replace(invocation, mcp=served.endpoint if served else None)
+    recording = masked(ask(task, invocation), workspace.secrets)
+    return served.with_record(recording) if served else recording, workspace
 
 
 def _run_without_folder(task: Task) -> TrialResult:

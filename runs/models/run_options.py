@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluators.model import Json
+from scenarios.formats.tool_descriptions import ToolDescriptions
 
 DEFAULT_SECONDS = 300.0
 """Default time limit of an agent (as in llm-tool-test)."""
@@ -40,6 +41,10 @@ class RunOptions(BaseModel):
     registry: Json = None
     snapshot_source: str = ""
     """An address or a command that returns the snapshot just before the run; empty to use `snapshot`."""
+    descriptions: ToolDescriptions | None = None
+    """Texts that the proxy of an MCP server puts in place of the server's own."""
+    surface: str = ""
+    """The hash of what the MCP servers under test show, as of preparation (`ToolHelp`)."""
     registry_source: str = ""
     """An address or a command that returns the registry, likewise."""
 

@@ -156,6 +156,8 @@ class CommandRecord(models.Model):
     help = models.BooleanField(default=False)
     retry_of = models.PositiveIntegerField(null=True)
     event = models.PositiveIntegerField(null=True)
+    failure = models.CharField(max_length=20, blank=True, default="", db_default="")
+    """Why a call of an MCP server failed (`McpFailure`); empty for other tools."""
 
     class Meta:
         ordering = ["n"]
@@ -209,4 +211,5 @@ def command_row(trial_id: int, command: Command) -> dict[str, Any]:
         "help": command.help,
         "retry_of": command.retry_of,
         "event": command.event,
+        "failure": command.failure,
     }

@@ -9,9 +9,12 @@ from evalhub.teams.models import Project
 from runs.models.run import Run
 from runs.models.trial import Trial
 
+MCP = "mcp"
+"""The `binary` of what MCP servers show to agents; its version is the hash of its text."""
+
 
 class ToolHelp(models.Model):
-    """The help page of a tool's version, or of one of its subcommands."""
+    """The help page of a tool's version, or of one of its subcommands; or what MCP servers show (`MCP`)."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
     binary = models.CharField(max_length=200)

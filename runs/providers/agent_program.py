@@ -99,7 +99,7 @@ class AgentProgram:
             if found is None:
                 raise ProviderError(self._missing())
             return run_process(
-                [str(found), *arguments],
+                [*(invocation.mcp.around if invocation.mcp else ()), str(found), *arguments],
                 cwd=cwd,
                 env={**env, **invocation.env},
                 timeout_seconds=self.limit(invocation),

@@ -16,6 +16,26 @@ Look = Callable[[], LatestCalls]
 
 
 @dataclass(frozen=True)
+class McpEndpoint:
+    """How an agent reaches the MCP server under test: through the trial's proxy. Paths are those inside the sandbox."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    """Program and arguments of a server on standard input and output; empty for one with an address."""
+    url: str = ""
+    """A placeholder in arguments, variables and `config` that the proxy replaces."""
+    around: tuple[str, ...] = ()
+    """Words before the agent's own that start the proxy of a server with an address."""
+
+    @property
+    def config(self) -> dict[str, Json]:
+        """Return the server in the form that Claude Code and many other agents read."""
+        command, *args = self.command or ("",)
+        how = {"type": "http", "url": self.url} if self.url else {"command": command, "args": args}
+        return {"mcpServers": {self.name: how}}
+
+
+@dataclass(frozen=True)
 class Invocation:
     """One task for an agent or a model."""
 
@@ -47,6 +67,8 @@ class Invocation:
     """Stub responses by tool, for a target that supports stubs; None for no stub mode."""
     tools: tuple[ToolSchema, ...] = ()
     """Tools offered to a model; its first calls are the answer."""
+    mcp: McpEndpoint | None = None
+    """The MCP server under test; None without one."""
     in_workspace: bool = True
     """Whether gates check the workspace: then an agent that fails or times out is judged too. Otherwise a trial is
     a question and its answer, and a failed program has no answer."""

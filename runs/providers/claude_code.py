@@ -77,6 +77,8 @@ class ClaudeCode:
         options = self._options
         model = invocation.model or options.model
         words = [*COMMAND, *(["--model", model] if model else [])]
+        if invocation.mcp:
+            words += ["--mcp-config", json.dumps(invocation.mcp.config), "--strict-mcp-config"]
         words += ["--max-turns", str(options.max_turns)] if options.max_turns else []
         words += [] if options.sets(OWN_PERMISSIONS) else ["--permission-mode", "bypassPermissions"]
         return [*words, *options.args]

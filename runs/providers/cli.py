@@ -14,7 +14,7 @@ from evaluators.model import Json
 from evaluators.transcripts.latest import CallsSoFar
 from runs.containment.beneath import read_beneath
 from runs.containment.path_use import Use
-from runs.containment.process import ProcessResult, run_process
+from runs.containment.process import SHELL, ProcessResult, run_process
 from runs.containment.profiles import AGENT
 from runs.errors import ProviderError
 from runs.providers.base import Availability, Invocation, Recording
@@ -111,8 +111,9 @@ class Cli:
         self._watch(invocation, files)
         ran = as_run(sandbox.inside(cwd), command, self._target.secrets) if self._options.verbose else ""
         try:
+            around = invocation.mcp.around if invocation.mcp else ()
             result = run_process(
-                command,
+                [*around, SHELL, "-c", command] if around else command,
                 cwd=cwd,
                 env={**self._options.env, **invocation.env},
                 timeout_seconds=self._timeout(invocation.timeout_seconds),

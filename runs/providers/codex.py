@@ -15,7 +15,7 @@ from runs.errors import ProviderError
 from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
-from runs.providers.base import Availability, Invocation, Recording
+from runs.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.providers.options import ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
@@ -95,7 +95,7 @@ class Codex:
 
     def _arguments(self, invocation: Invocation) -> list[str]:
         model = invocation.model or self._options.model
-        words = [*COMMAND, *self._own_settings()]
+        words = [*COMMAND, *self._own_settings(), *(_server(invocation.mcp) if invocation.mcp else ())]
         return [*words, *(["--model", model] if model else []), *self._options.args, "-"]
 
     def _own_settings(self) -> list[str]:
@@ -111,6 +111,15 @@ class Codex:
             service = f'name="evalhub", base_url={json.dumps(options.base_url)}, wire_api="responses"{key}'
             words += ["-c", 'model_provider="evalhub"', "-c", f"model_providers.evalhub={{{service}}}"]
         return words
+
+
+def _server(mcp: McpEndpoint) -> tuple[str, ...]:
+    """Return the switches for an MCP server; TOML's basic strings and lists of them are JSON's."""
+    command, *args = mcp.command or ("",)
+    how = (
+        f"command={json.dumps(command)}, args={json.dumps(args)}" if command else f"url={json.dumps(mcp.url)}"
+    )
+    return ("-c", f"mcp_servers.{mcp.name}={{{how}}}")
 
 
 def _keep_prompt(prompt: str, invocation: Invocation) -> None:

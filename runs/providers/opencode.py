@@ -12,7 +12,7 @@ from runs.errors import ProviderError
 from runs.providers.agent_options import AgentFacts, AgentOptions
 from runs.providers.agent_program import AgentProgram
 from runs.providers.agent_session import prompt_of, run_session
-from runs.providers.base import Availability, Invocation, Recording
+from runs.providers.base import Availability, Invocation, McpEndpoint, Recording
 from runs.providers.options import ResolvedTarget
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
@@ -64,7 +64,7 @@ class Opencode:
             sandbox,
             parser="opencode",
             cwd=invocation.workspace,
-            env={**self._env(model, _instructions(invocation, sandbox)), **self._options.env},
+            env={**self._env(model, _instructions(invocation, sandbox), invocation.mcp), **self._options.env},
             log=self._program.log(invocation),
         )
 
@@ -81,7 +81,7 @@ class Opencode:
             )
         return model if "/" in model else f"evalhub/{model}"
 
-    def _env(self, model: str, instructions: list[str] | None) -> dict[str, str]:
+    def _env(self, model: str, instructions: list[str] | None, mcp: McpEndpoint | None) -> dict[str, str]:
         """Return the configuration: everything is allowed, because evalhub contains it; nothing is shared.
 
         `instructions` replace those that opencode would find itself.
@@ -89,6 +89,9 @@ class Opencode:
         options = self._options
         config: dict[str, Any] = {"permission": {"*": "allow"}, "share": "disabled", "autoupdate": False}
         env = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
+        if mcp:
+            how = {"type": "local", "command": list(mcp.command)}
+            config["mcp"] = {mcp.name: how if mcp.command else {"type": "remote", "url": mcp.url}}
         if instructions is not None:
             config["instructions"] = instructions
             env["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"

@@ -34,11 +34,14 @@ class NoAnswer(Exception):
 
 
 def list_tools(send_request: SendRequest, notify: SendNotification) -> dict[str, Any]:
-    """Return `{"tools": […]}` from all pages (MCP, Lifecycle and Listing Tools). Raises `NoAnswer`."""
-    greeting = send_request("initialize", HELLO)
+    """Return `{"tools": […]}` from all pages (MCP, Lifecycle and Listing Tools), and the server's `serverInfo` and
+    `instructions` if it has them. Raises `NoAnswer`.
+    """
+    greeting, about = send_request("initialize", HELLO), dict[str, Any]()
     # Servers that only answer tools/list have no sessions.
     if (greeting.get("error") or {}).get("code") != UNKNOWN_METHOD:
-        _result(greeting)
+        hello = _result(greeting)
+        about = {name: hello[name] for name in ("serverInfo", "instructions") if hello.get(name)}
         notify("notifications/initialized")
     tools: list[Any] = []
     cursor = None
@@ -47,7 +50,7 @@ def list_tools(send_request: SendRequest, notify: SendNotification) -> dict[str,
         tools += page.get("tools") or []
         cursor = page.get("nextCursor")
         if not cursor:
-            return {"tools": tools}
+            return {"tools": tools, **about}
     raise NoAnswer(f"it has more than {MOST_PAGES} pages of tools")
 
 

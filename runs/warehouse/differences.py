@@ -19,6 +19,7 @@ LABELS = {
     "tool_version": "Tool",
     "tool": "Tool",
     "tool_files": "Tool's files",
+    "tool_surface": "Tool's descriptions",
     "target": "Target",
     "target_sha256": "Target's definition",
     "provider": "Provider",
@@ -32,7 +33,16 @@ LABELS = {
     "sandbox": "Sandbox",
 }
 HASHES = frozenset(
-    ("suite_sha256", "fixture", "guidance", "rubric", "tool_files", "target_sha256", "judge_sha256")
+    (
+        "suite_sha256",
+        "fixture",
+        "guidance",
+        "rubric",
+        "tool_files",
+        "tool_surface",
+        "target_sha256",
+        "judge_sha256",
+    )
 )
 DIGITS = 8
 LONGEST_VALUE = 300
@@ -137,7 +147,7 @@ def _label(name: str, run: Run) -> str:
     if name not in HASHES:
         return _value(name, run)
     # Runs from before the names were stored describe the same parts differently.
-    title = _name(name, run) if name == "guidance" else ""
+    title = _name(name, run) if name in ("guidance", "tool_surface") else ""
     return f"{title} {_short(name, run)}".strip()
 
 

@@ -28,6 +28,10 @@ KNOWN: dict[tuple[str, str], tuple[str, Better]] = {
     ("interaction", "retries_after_failure"): ("commands", Better.LOWER),
     ("interaction", "exact_repeats"): ("commands", Better.LOWER),
     ("interaction", "unknown_exit"): ("commands", Better.NONE),
+    ("interaction", "failed_unknown_tool"): ("commands", Better.LOWER),
+    ("interaction", "failed_arguments"): ("commands", Better.LOWER),
+    ("interaction", "failed_is_error"): ("commands", Better.LOWER),
+    ("interaction", "failed_protocol"): ("commands", Better.LOWER),
 }
 _BY_LAYER = {
     "gates": ("rate", Better.HIGHER),
@@ -78,6 +82,10 @@ _NAMES = {
     ("trial", "tokens_in"): "Input tokens",
     ("trial", "tokens_out"): "Output tokens",
     ("judge", "judge"): "Judge score",
+    ("interaction", "failed_unknown_tool"): "Failed: unknown tool",
+    ("interaction", "failed_arguments"): "Failed: arguments",
+    ("interaction", "failed_is_error"): "Failed: tool's error",
+    ("interaction", "failed_protocol"): "Failed: protocol",
 }
 
 

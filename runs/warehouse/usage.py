@@ -162,6 +162,8 @@ def sentence_of(row: ConfusionRow) -> str:
         return f"`{row.subcommand}` was called without `{row.meant}`."
     if row.kind is ConfusionKind.WRONG_PLACE:
         return f"`{row.typed}` was typed on the wrong side of `{row.subcommand}`."
+    if row.kind is ConfusionKind.WRONG_VALUE:
+        return f"`{row.subcommand}` was called with a wrong `{row.typed}`: it must be {row.meant}."
     what = "command" if row.kind is ConfusionKind.UNKNOWN_COMMAND else "option"
     subject = f"`{row.typed}`" if what == "command" else f"`{row.subcommand} {row.typed}`"
     meant = f" Did they mean `{row.meant}`?" if row.meant else ""

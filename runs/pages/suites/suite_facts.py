@@ -60,7 +60,7 @@ def suite_facts(entries: Sequence[SuiteEntry], criteria: Sequence[Criteria]) -> 
             if version.rubric and own.judge and own.judge.enabled
         ),
         patterns=_unique(tool.command_pattern for tool in tools if tool.command_pattern),
-        tools=_unique(tool.binary for tool in tools if tool.binary and not tool.command_pattern),
+        tools=_unique(tool.title for tool in tools if (tool.binary or tool.mcp) and not tool.command_pattern),
     )
 
 

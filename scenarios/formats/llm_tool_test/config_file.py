@@ -67,6 +67,10 @@ def target_problems(target: Target, document: Document, at: Location) -> list[Pr
         document.problem((*at, "files"), sentence, fix="Fix the path.", id="format/tool-file-outside")
         for sentence in problems_of(target.files)
     ]
+    if target.mcp and (target.binary.strip() or target.command_pattern.strip()):
+        what = "The tool under test is either an MCP server or a program."
+        fix = "Keep 'mcp', or 'binary' and 'command_pattern'."
+        problems.append(document.problem((*at, "mcp"), what, fix=fix, id="format/two-tools"))
     if target.command_pattern.strip():
         problems += _pattern_problems(target.command_pattern, document, (*at, "command_pattern"))
     return problems
@@ -109,6 +113,8 @@ def read_tool(
         return None, [_no_settings(document)]
     problems = target_problems(own, document, ("target",)) if own else []
     target = own or settings.target or Target()
+    if target.mcp:
+        return Tool(**target.model_dump()), problems
     pattern = target.command_pattern or _shared_pattern(target, settings) or upload.command_pattern
     if not target.binary.strip() and not pattern.strip():
         return None, problems

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from evaluators.criteria import CompositeWeights
 from evaluators.model import Json
@@ -37,6 +38,26 @@ def _prompt_alone(value: Json) -> Json:
 Environment = Annotated[dict[str, str], BeforeValidator(_scalars_as_text)]
 
 
+class McpTarget(Mirror):
+    """An MCP server as the tool under test."""
+
+    name: str
+    command: str = ""
+    url: str = ""
+    help_tools: list[Text] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _can_be_reached(self) -> Self:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,39}", self.name):
+            # It is part of the tools' names, and agents change other characters.
+            raise ValueError("The server's `name` has up to 40 lower-case letters, digits and hyphens")
+        if self.url and not re.fullmatch(r"https?://[^\s/]\S*", self.url):
+            raise ValueError("The server's `url` begins with http:// or https://")
+        if bool(self.command.strip()) == bool(self.url):
+            raise ValueError("An MCP server needs a `command` or a `url`, and not both")
+        return self
+
+
 class Target(Mirror):
     """The tool under test: `target:` of a scenario and `[target]` of the settings."""
 
@@ -46,6 +67,7 @@ class Target(Mirror):
     version_command: str = ""
     env: Environment = Field(default_factory=dict)
     files: list[Text] = Field(default_factory=list)
+    mcp: McpTarget | None = None
 
 
 class Task(Mirror):

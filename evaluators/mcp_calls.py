@@ -1,0 +1,234 @@
+"""Find the calls of an MCP server in a transcript and say why they failed.
+
+The naming table: Codex reports server and tool apart (`mcp_tool_call`), Claude Code calls `mcp__SERVER__TOOL`, and
+opencode `SERVER_TOOL`; each has names of its own for reading resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+from msgspec import Struct
+
+from evaluators.calls import Call, calls
+from evaluators.mcp_record import RecordedCall
+from evaluators.mcp_surface import McpSurface, argument_problems
+from evaluators.model import Event, Json, Transcript
+from evaluators.tool import McpServer
+from evaluators.tool_commands import HELP, FoundCommand
+
+MARK = "mcp"
+"""The key in a call's metadata under which `mark_calls` stores what it found."""
+_HELP_NAMES = {
+    "list_mcp_resources": "resources/list",
+    "list_mcp_resource_templates": "resources/templates/list",
+    "read_mcp_resource": "resources/read",
+    "ListMcpResourcesTool": "resources/list",
+    "ReadMcpResourceTool": "resources/read",
+    "ToolSearch": "tools/list",
+    "tool_search": "tools/list",
+}
+"""Tools by which agents read a server's resources or search its tools, with the method that they stand for."""
+_HELP_METHODS = frozenset(_HELP_NAMES.values())
+
+
+class McpFailure(StrEnum):
+    """Why a call failed."""
+
+    UNKNOWN_TOOL = "unknown_tool"
+    """The server has no such tool."""
+    ARGUMENTS = "arguments"
+    """The arguments don't fit the tool's `inputSchema`."""
+    IS_ERROR = "is_error"
+    """The tool itself reported an error (`isError`)."""
+    PROTOCOL = "protocol"
+    """The server answered with a JSON-RPC error, or not at all."""
+
+    @property
+    def label(self) -> str:
+        return {
+            "unknown_tool": "unknown tool",
+            "arguments": "arguments don't fit the schema",
+            "is_error": "the tool reported an error",
+            "protocol": "protocol error",
+        }[self.value]
+
+
+class McpCall(Struct, frozen=True, omit_defaults=True):
+    """A call of the server under test, as `mark_calls` stores it with its event."""
+
+    tool: str
+    """The tool, or the method of a call for help."""
+    arguments: Json = None
+    help: bool = False
+    failure: str = ""
+    exit_code: int | None = None
+    """0 or 1; None if the result is unknown."""
+
+    @property
+    def line(self) -> str:
+        """Return the call as a command line."""
+        return call_line(self.tool, self.arguments)
+
+
+def call_line(tool: str, arguments: Json) -> str:
+    """Return a call as a command line: the tool and its arguments as JSON."""
+    text = msgspec.json.encode(arguments, order="deterministic").decode() if arguments else ""
+    return f"{tool} {text}".strip()
+
+
+def arguments_of(line: str) -> dict[str, Json]:
+    """Return the arguments in a line of `call_line`; empty for any other line."""
+    try:
+        found = msgspec.json.decode(line.partition(" ")[2] or "{}")
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def mcp_commands(paired: Sequence[Call], server: McpServer) -> Iterator[tuple[FoundCommand, int | None]]:
+    """Yield the server's calls as commands: the tool is the subcommand, its arguments are the flags."""
+    for call in paired:
+        stored = call.event.metadata.get(MARK)
+        found = msgspec.convert(stored, McpCall) if stored else _judged(call, server, None, None)
+        if found is None:
+            continue
+        failed = found.exit_code not in (None, 0)
+        subcommand = HELP if found.help else found.tool
+        yield (
+            FoundCommand(
+                found.line,
+                subcommand,
+                found.exit_code,
+                failed=failed,
+                help=found.help,
+                failure=found.failure,
+            ),
+            call.index,
+        )
+
+
+def mark_calls(
+    transcript: Transcript,
+    server: McpServer,
+    surface: McpSurface | None,
+    record: Sequence[RecordedCall] | None = None,
+) -> Transcript:
+    """Return the transcript with every call of the server marked, for `mcp_commands`.
+
+    The proxy's record is the authority: it decides how a call ended, and calls that the agent's events lack are added
+    at their end. None means that no proxy recorded anything.
+    """
+    events, pending = list(transcript.events), list(record or ())
+    for call in calls(transcript.events):
+        named = _named(call.event, server)
+        if named is None:
+            continue
+        recorded = _take(pending, named)
+        reached = None if record is None else recorded or False
+        found = _judged(call, server, surface, reached)
+        metadata = {**call.event.metadata, MARK: msgspec.to_builtins(found)}
+        events[call.index] = msgspec.structs.replace(call.event, metadata=metadata)
+    for number, each in enumerate(pending):
+        if each.tool not in _HELP_METHODS or each.tool == "resources/read":
+            events += _added(f"mcp-{number}", each, server, surface)
+    source = "events" if pending and transcript.source == "none" else transcript.source
+    return msgspec.structs.replace(transcript, events=tuple(events), source=source)
+
+
+def _named(event: Event, server: McpServer) -> McpCall | None:
+    """Return the call in an event, by the naming table; None if it isn't the server's."""
+    name, given = event.name or "", event.input if isinstance(event.input, Mapping) else {}
+    if name == "invalid" and isinstance(given.get("tool"), str):
+        # opencode's stand-in for a call of a tool that doesn't exist.
+        name, given = given["tool"], {}
+    if (method := _HELP_NAMES.get(name)) and event.metadata.get("server") != server.name:
+        asked = given.get("server")
+        about = str(given.get("query") or "") if method == "tools/list" else server.name
+        if asked not in (None, "", server.name) or server.name not in about:
+            return None
+        return McpCall(method, {key: value for key, value in given.items() if key != "server"}, help=True)
+    if "server" in event.metadata:
+        tool = name if event.metadata["server"] == server.name else ""
+    else:
+        prefixes = (f"mcp__{server.name}__", f"{server.name}_")
+        tool = next((name.removeprefix(each) for each in prefixes if name.startswith(each)), "")
+    if not tool:
+        return None
+    return McpCall(tool, dict(given), help=tool in server.help_tools)
+
+
+def _take(pending: list[RecordedCall], named: McpCall) -> RecordedCall | None:
+    """Remove and return the recorded call of the same tool, preferably with the same arguments."""
+    same = [each for each in pending if _plain(each.tool) == _plain(named.tool)]
+    equal = (each for each in same if call_line(each.tool, each.arguments) == named.line)
+    found = next(equal, same[0] if same else None)
+    if found is not None:
+        pending.remove(found)
+    return found
+
+
+def _plain(tool: str) -> str:
+    """Return a tool's name as agents write it: only letters, digits, `_` and `-`."""
+    return "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in tool)
+
+
+def _judged(
+    call: Call, server: McpServer, surface: McpSurface | None, recorded: RecordedCall | bool | None
+) -> McpCall | None:
+    """Return a call with how it ended.
+
+    `recorded` is the proxy's record of it, False if the call never reached the proxy, None without a proxy.
+    """
+    named = _named(call.event, server)
+    if named is None:
+        return None
+    if isinstance(recorded, RecordedCall):
+        return _ended(named, surface, recorded.tool, recorded.failure, recorded.ended)
+    code = call.exit_code
+    failure = ""
+    if code not in (None, 0):
+        # Only the server itself can report `isError`.
+        unreached = recorded is False and not named.help
+        failure = McpFailure.PROTOCOL if unreached or _is_protocol(call) else McpFailure.IS_ERROR
+    return _ended(named, surface, named.tool, failure, code is not None)
+
+
+def _ended(named: McpCall, surface: McpSurface | None, tool: str, failure: str, ended: bool) -> McpCall:
+    exact = _exact(tool, surface)
+    if failure and not named.help:
+        schema = surface.schema(exact) if surface else None
+        if surface and schema is None:
+            failure = McpFailure.UNKNOWN_TOOL
+        elif schema is not None and argument_problems(schema, named.arguments or {}):
+            failure = McpFailure.ARGUMENTS
+    code = int(bool(failure)) if ended or failure else None
+    return msgspec.structs.replace(named, tool=exact, failure=str(failure), exit_code=code)
+
+
+def _exact(tool: str, surface: McpSurface | None) -> str:
+    """Return the server's own spelling of a tool's name."""
+    names = [each.name for each in surface.tools] if surface else []
+    return tool if tool in names else next((name for name in names if _plain(name) == tool), tool)
+
+
+def _is_protocol(call: Call) -> bool:
+    result = call.result
+    if result is None:
+        return False
+    text = result.output if isinstance(result.output, str) else ""
+    return bool(result.metadata.get("protocol")) or "MCP error -" in text
+
+
+def _added(id: str, each: RecordedCall, server: McpServer, surface: McpSurface | None) -> Iterator[Event]:
+    """Yield call and result of a recorded call that the agent's events lack."""
+    named = McpCall(
+        each.tool, each.arguments, help=each.tool in _HELP_METHODS or each.tool in server.help_tools
+    )
+    found = _ended(named, surface, each.tool, each.failure, each.ended)
+    metadata = {"server": server.name, MARK: msgspec.to_builtins(found)}
+    yield Event("tool_call", id, each.tool, input=each.arguments, metadata=metadata)
+    if each.ended:
+        yield Event("tool_result", id, output=each.output, success=not each.failure, seconds=each.seconds)

@@ -1,0 +1,171 @@
+"""Put the MCP server under test within a trial's reach, through a proxy, and read what the proxy recorded."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from evaluators.mcp_calls import mark_calls
+from evaluators.mcp_record import read_record
+from evaluators.mcp_surface import McpSurface, encoded, surface_of
+from evaluators.model import Json, Transcript
+from evaluators.redaction import mask_values_in_bytes
+from evaluators.tool import Tool
+from runs.containment.beneath import read_beneath, write_beneath
+from runs.errors import ProviderError, RequestError
+from runs.execution.context import RunContext
+from runs.execution.task import Task
+from runs.execution.trial_folder import TrialFolder
+from runs.execution.workspace import LocalWorkspace
+from runs.models import ToolHelp
+from runs.models.usage import MCP
+from runs.providers.base import McpEndpoint, Recording
+from runs.queue.statements import storable
+from runs.sources import mcp_proxy
+from scenarios.formats.tool_descriptions import ToolDescriptions
+from scenarios.formats.validation import did_you_mean
+from scenarios.hashing import blob_hash
+
+RECORD = "mcp"
+"""The artifact with the proxy's record."""
+CONFIG_VARIABLE = "LLM_TOOL_TEST_MCP_CONFIG"
+LONGEST_SURFACE = 2_000_000
+LARGEST_RECORD = 64 << 20
+_PROXY, _SETTINGS, _CONFIG, _RECORD = "mcp-proxy.py", "mcp-settings.json", "mcp.json", "mcp-record.jsonl"
+
+
+@dataclass(frozen=True)
+class Served:
+    """The server within a trial's reach."""
+
+    endpoint: McpEndpoint
+    env: Mapping[str, str]
+    """Variables for agents that read the configuration themselves."""
+    folder: TrialFolder
+    secrets: tuple[str, ...]
+
+    def with_record(self, recording: Recording) -> Recording:
+        """Return the recording with what the proxy recorded, empty if the agent never started it."""
+        try:
+            content = read_beneath(self.folder.scratch, _RECORD, limit=LARGEST_RECORD)
+        except FileNotFoundError:
+            content = b""
+        except OSError as error:
+            note = f"The record of the MCP server's calls can't be read: {error.strerror}."
+            return replace(recording, notes=(*recording.notes, note))
+        return replace(
+            recording, logs={**recording.logs, RECORD: mask_values_in_bytes(content, self.secrets)}
+        )
+
+
+def serve(
+    task: Task, folder: TrialFolder, workspace: LocalWorkspace, env: Mapping[str, str]
+) -> Served | None:
+    """Write the proxy and its settings beside the workspace; None for a tool that is no MCP server.
+
+    `env` are the server's variables. Raises `ProviderError` (kind `setup`) if a name is taken.
+    """
+    tool = task.spec.criteria.tool
+    server = tool.mcp if tool else None
+    if server is None:
+        return None
+    inside = {name: workspace.inside(folder.scratch / name) for name in (_PROXY, _SETTINGS, _CONFIG, _RECORD)}
+    proxy = (sys.executable, "-IS", inside[_PROXY], inside[_SETTINGS])
+    if server.url:
+        endpoint = McpEndpoint(server.name, url=mcp_proxy.MCP_ADDRESS, around=(*proxy, "--"))
+    else:
+        endpoint = McpEndpoint(server.name, command=proxy)
+    given: dict[str, Json] = {
+        "record": inside[_RECORD],
+        "config": inside[_CONFIG],
+        "env": dict(env),
+        "descriptions": _plain(task.context.options.descriptions),
+        **({"url": server.url} if server.url else {"command": server.command}),
+    }
+    contents = {
+        _PROXY: Path(mcp_proxy.__file__).read_bytes(),
+        _SETTINGS: json.dumps(given).encode(),
+        _CONFIG: json.dumps(endpoint.config).encode(),
+    }
+    for name, content in contents.items():
+        try:
+            write_beneath(folder.scratch, name, content, replace=True)
+        except OSError as error:
+            raise ProviderError(
+                f"The MCP server's proxy can't be written to {name} beside the workspace: {error.strerror}. "
+                "Let the setup commands leave that name free.",
+                kind="setup",
+            ) from error
+    return Served(endpoint, {CONFIG_VARIABLE: inside[_CONFIG]}, folder, workspace.secrets)
+
+
+def marked(transcript: Transcript, task: Task, recording: Recording) -> Transcript:
+    """Return the transcript with the calls of the MCP server under test marked; unchanged for another tool."""
+    tool = task.spec.criteria.tool
+    if tool is None or tool.mcp is None:
+        return transcript
+    content = recording.logs.get(RECORD)
+    record = None if content is None else read_record(content)
+    return mark_calls(transcript, tool.mcp, task.context.surfaces.get(tool.mcp.name), record)
+
+
+def store_surfaces(context: RunContext, listings: Mapping[str, Json]) -> dict[str, Json]:
+    """Store what servers show, with the run's descriptions, once for each content; return its hash as a run option.
+
+    Raises `RequestError` for descriptions of tools or arguments that no server has.
+    """
+    if not listings:
+        if context.options.descriptions:
+            raise RequestError("The run has tool descriptions, but its suite has no MCP server (target.mcp).")
+        return {}
+    descriptions = _plain(context.options.descriptions)
+    surfaces = []
+    for name in sorted(listings):
+        listing = listings[name]
+        if not isinstance(listing, dict) or not isinstance(listing.get("tools"), list):
+            raise RequestError(f"The MCP server '{name}' did not list its tools. Run its command by hand.")
+        for method in ("initialize", "tools/list"):
+            listing = mcp_proxy.overridden(method, listing, descriptions)
+        surfaces.append((surface_of(name, listings[name]), surface_of(name, listing)))
+    _check_names([before for before, _ in surfaces], descriptions)
+    text = storable(encoded([after for _, after in surfaces]))
+    if len(text) > LONGEST_SURFACE:
+        raise RequestError(
+            f"The MCP servers' tools have {len(text):,} characters; at most {LONGEST_SURFACE:,} are read."
+        )
+    sha256 = blob_hash(text.encode())
+    key = {"project": context.run.project, "binary": MCP, "tool_version": sha256, "subcommand": ""}
+    ToolHelp.objects.get_or_create(**key, defaults={"text": text})
+    return {"surface": sha256}
+
+
+def _check_names(surfaces: list[McpSurface], descriptions: Mapping[str, Any]) -> None:
+    schemas = {tool.name: tool.schema for surface in surfaces for tool in surface.tools}
+    for name, own in (descriptions.get("tools") or {}).items():
+        if name not in schemas:
+            raise RequestError(_unknown(f"a tool '{name}'", name, list(schemas)))
+        known = list(schemas[name].get("properties") or ())
+        for argument in own.get("arguments") or {}:
+            if argument not in known:
+                raise RequestError(_unknown(f"an argument '{argument}' of '{name}'", argument, known))
+
+
+def _unknown(what: str, name: str, known: list[str]) -> str:
+    listed = ", ".join(known[:10]) or "none"
+    return f"The tool descriptions have {what}, which the server lacks. {did_you_mean(name, known) or f'It has: {listed}.'}"
+
+
+def server_version(context: RunContext, tool: Tool) -> str:
+    """Return the version of an MCP server with the first digits of what it shows; empty for another tool."""
+    if tool.mcp is None or tool.mcp.name not in context.surfaces:
+        return ""
+    own = context.surfaces[tool.mcp.name].version
+    return f"{tool.mcp.name} {own} ({context.options.surface[:8]})".replace("  ", " ")[:200]
+
+
+def _plain(descriptions: ToolDescriptions | None) -> dict[str, Any]:
+    return descriptions.model_dump(mode="json", exclude_none=True) if descriptions else {}

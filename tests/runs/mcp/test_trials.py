@@ -1,0 +1,200 @@
+"""An MCP server as the tool under test: a real server behind the proxy, over both transports."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalhub.teams.models import Project
+from runs.execution import run_here
+from runs.models import Artifact, CommandRecord, FlagConfusion, Run, Target, ToolHelp, Trial
+from scenarios.bundles import Bundle
+from scenarios.formats.tool_descriptions import ToolDescriptions
+from scenarios.imports import import_files
+from scenarios.models import SuiteVersion
+from tests.builders import make_project
+from tests.runs.carrying import launch, shell_target
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HERE = Path(__file__).parent
+CALLS: list[list[Any]] = [
+    ["read", "notes://guide"],
+    ["search", {"query": "milk"}],
+    ["serach", {"query": "milk"}],
+    ["create", {"titel": "Bread"}],
+    ["create", {"title": "Bread", "color": "green"}],
+    ["create", {"title": "Buy milk"}],
+    ["create", {"title": "Bread"}],
+]
+GATES = """
+    - {type: mcp_called, tool: search, arguments: {query: milk}, times: 1}
+    - {type: mcp_not_called, tool: crash}
+    - {type: file_contains, path: notes.txt, substring: Bread Ada}
+"""
+
+
+@pytest.fixture
+def project() -> Project:
+    project = make_project()
+    shell_target(project, command_template=f"{sys.executable} agent.py {{PROMPT}}")
+    return project
+
+
+def suite(project: Project, server: str, calls: list[list[Any]] = CALLS, gates: str = GATES) -> SuiteVersion:
+    prompt = "\n".join(f"    {json.dumps(call)}" for call in calls)
+    scenario = f"""
+name: notes
+description: The agent keeps notes.
+template_folder: box
+target:
+  mcp: {{name: notes, {server}}}
+  env: {{NOTES_OWNER: Ada}}
+  files: [notes_server.py]
+task:
+  prompt: |
+{prompt}
+evaluation:
+  gates:{gates}
+"""
+    files = {"notes.yaml": scenario.encode()}
+    for name in ("notes_server.py", "agent.py"):
+        files[f"templates/box/{name}"] = (HERE / name).read_bytes()
+    (imported,) = import_files(Bundle("notes", files), project=project, by=None)
+    return imported.version
+
+
+COMMAND = f"command: {sys.executable} notes_server.py"
+
+
+def finished(version: SuiteVersion, **options: Any) -> Run:
+    made = launch(version, targets=["shell"]).runs.get()
+    made.options |= options
+    made.save()
+    run_here.run_here(made.launch)
+    return Run.objects.get(pk=made.pk)
+
+
+@contextmanager
+def serving(tmp_path: Path) -> Iterator[str]:
+    """The server over HTTP."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, str(HERE / "notes_server.py"), str(port)]
+    with subprocess.Popen(
+        words, cwd=tmp_path, env={"NOTES_OWNER": "Ada"}, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            for _ in range(200):
+                with socket.socket() as asked:
+                    if asked.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+            yield f"url: http://127.0.0.1:{port}/mcp"
+        finally:
+            process.kill()
+
+
+def commands(trial: Trial) -> list[tuple[str, bool, str]]:
+    rows = CommandRecord.objects.filter(trial=trial)
+    return [(row.subcommand, row.help, row.failure) for row in rows]
+
+
+EXPECTED = [
+    ("help", True, ""),
+    ("search", False, ""),
+    ("serach", False, "unknown_tool"),
+    ("create", False, "arguments"),
+    ("create", False, "arguments"),
+    ("create", False, "is_error"),
+    ("create", False, ""),
+]
+
+
+def test_calls_over_standard_input_are_recorded(project):
+    run = finished(suite(project, COMMAND))
+    trial = Trial.objects.get(run=run)
+    assert (run.error, trial.error, trial.outcome) == ("", "", "pass"), trial.scores
+    assert commands(trial) == EXPECTED
+    failures = trial.detail["interaction"]["failures"]
+    assert failures == {"unknown_tool": 1, "arguments": 2, "is_error": 1, "protocol": 0}
+    flags = FlagConfusion.objects.filter(run=run).order_by("subcommand", "kind")
+    assert [(row.subcommand, row.kind, row.typed, row.meant) for row in flags] == [
+        ("create", "missing", "", "title"),
+        ("create", "near_miss", "titel", "title"),
+        ("create", "wrong_value", "color", "one of red, blue"),
+        ("serach", "unknown_command", "serach", "search"),
+    ]
+    assert Artifact.objects.filter(trial=trial, name="mcp").exists()
+
+
+def test_calls_over_http_are_recorded(project, tmp_path, settings):
+    with serving(tmp_path) as server:
+        run = finished(suite(project, server, gates=GATES.split("    - {type: file")[0]))
+    trial = Trial.objects.get(run=run)
+    assert (run.error, trial.error, trial.outcome) == ("", "", "pass"), trial.scores
+    assert commands(trial) == EXPECTED
+    assert (tmp_path / "notes.txt").read_text() == "Bread Ada\n"
+
+
+def test_a_server_that_ends_is_a_protocol_failure(project):
+    run = finished(suite(project, COMMAND, [["crash", {}], ["search", {"query": "a"}]], gates=" []"))
+    assert commands(Trial.objects.get(run=run)) == [
+        ("crash", False, "protocol"),
+        ("search", False, "protocol"),
+    ]
+
+
+def test_what_the_server_shows_is_kept_once_by_content(project):
+    version = suite(project, COMMAND, [["search", {"query": "milk"}]], gates=" []")
+    first, again = finished(version), finished(version)
+    texts = {"tools": {"search": {"description": "Search all notes.", "arguments": {"query": "A word."}}}}
+    other = finished(version, descriptions=texts)
+    assert first.fingerprint["tool_surface"] == again.fingerprint["tool_surface"]
+    assert other.fingerprint["tool_surface"] != first.fingerprint["tool_surface"]
+    assert first.tool_version == again.tool_version != other.tool_version
+    assert ToolHelp.objects.filter(project=project, binary="mcp").count() == 2
+    assert "tools, about" in first.fingerprint["names"]["tool_surface"]
+    shown = [Artifact.objects.filter(trial__run=run, name="transcript").exists() for run in (first, other)]
+    assert shown == [True, True]
+    transcripts = [Trial.objects.get(run=run).transcript.unpack().text for run in (first, other)]
+    assert "search | Find notes." in transcripts[0]
+    assert "search | Search all notes." in transcripts[1] and "A word." in transcripts[1]
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        ({"tools": {"serch": "x"}}, "a tool 'serch', which the server lacks. Did you mean 'search'?"),
+        (
+            {"tools": {"search": {"arguments": {"q": "x"}}}},
+            "an argument 'q' of 'search', which the server lacks.",
+        ),
+    ],
+)
+def test_descriptions_of_unknown_tools_are_refused(project, texts, sentence):
+    run = finished(suite(project, COMMAND), descriptions=ToolDescriptions.model_validate(texts).model_dump())
+    assert sentence in run.error
+
+
+def test_a_server_that_does_not_start_spends_no_trial(project):
+    run = finished(suite(project, "command: no-such-server"))
+    assert "the tools of the MCP server 'notes'" in run.error
+    assert not Trial.objects.filter(run=run).exclude(state="cancelled").exists()
+
+
+def test_a_model_cannot_be_given_a_server(project):
+    definition = {"name": "ask", "provider": "http", "url": "http://127.0.0.1:1/"}
+    Target.objects.create(project=project, name="ask", provider="http", definition=definition)
+    made = launch(suite(project, COMMAND), targets=["ask"]).runs.get()
+    run_here.run_here(made.launch)
+    assert "can't be given the MCP server 'notes'" in Run.objects.get(pk=made.pk).error
