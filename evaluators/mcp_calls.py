@@ -6,12 +6,14 @@ opencode `SERVER_TOOL`; each has names of its own for reading resources.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
 from msgspec import Struct
 
+from evaluators.attempts import call_message
 from evaluators.calls import Call, calls
 from evaluators.mcp_record import RecordedCall
 from evaluators.mcp_surface import McpSurface, argument_problems
@@ -143,8 +145,8 @@ def _named(event: Event, server: McpServer) -> McpCall | None:
     name, given = event.name or "", event.input if isinstance(event.input, Mapping) else {}
     if name == "invalid" and isinstance(given.get("tool"), str):
         # opencode's stand-in for a call of a tool that doesn't exist.
-        name, given = given["tool"], {}
-    if (method := _HELP_NAMES.get(name)) and event.metadata.get("server") != server.name:
+        return _named(Event("tool_call", name=given["tool"]), server)
+    if method := _HELP_NAMES.get(name):
         asked = given.get("server")
         about = str(given.get("query") or "") if method == "tools/list" else server.name
         if asked not in (None, "", server.name) or server.name not in about:
@@ -170,6 +172,15 @@ def _take(pending: list[RecordedCall], named: McpCall) -> RecordedCall | None:
     return found
 
 
+def refused_calls(stderr: str, server: McpServer) -> tuple[RecordedCall, ...]:
+    """Return the calls of tools that don't exist, which Codex reports on standard error alone."""
+    pattern = rf"unsupported call: mcp__{re.escape(server.name)}(?:__|/|\.)?([\w.-]+)"
+    return tuple(
+        RecordedCall(match[1], output=match[0], failure=McpFailure.UNKNOWN_TOOL, ended=True)
+        for match in re.finditer(pattern, stderr)
+    )
+
+
 def _plain(tool: str) -> str:
     """Return a tool's name as agents write it: only letters, digits, `_` and `-`."""
     return "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in tool)
@@ -187,13 +198,23 @@ def _judged(
         return None
     if isinstance(recorded, RecordedCall):
         return _ended(named, surface, recorded.tool, recorded.failure, recorded.ended)
-    code = call.exit_code
-    failure = ""
-    if code not in (None, 0):
-        # Only the server itself can report `isError`.
-        unreached = recorded is False and not named.help
-        failure = McpFailure.PROTOCOL if unreached or _is_protocol(call) else McpFailure.IS_ERROR
-    return _ended(named, surface, named.tool, failure, code is not None)
+    failure = _failure(call, reached=recorded is not False or named.help)
+    return _ended(named, surface, named.tool, failure, call.exit_code is not None)
+
+
+def _failure(call: Call, *, reached: bool) -> str:
+    """Return why a call failed according to the agent's events; empty if it didn't."""
+    text = call_message(call)
+    if call.event.name == "invalid":
+        text = str(call.event.input.get("error") or "")
+        return McpFailure.UNKNOWN_TOOL if "unavailable tool" in text else McpFailure.ARGUMENTS
+    if call.exit_code in (None, 0):
+        return ""
+    if "No such tool available" in text:
+        return McpFailure.UNKNOWN_TOOL
+    # Only the server itself can report `isError`.
+    protocol = call.result is not None and call.result.metadata.get("protocol")
+    return McpFailure.PROTOCOL if protocol or not reached or "MCP error -" in text else McpFailure.IS_ERROR
 
 
 def _ended(named: McpCall, surface: McpSurface | None, tool: str, failure: str, ended: bool) -> McpCall:
@@ -212,14 +233,6 @@ def _exact(tool: str, surface: McpSurface | None) -> str:
     """Return the server's own spelling of a tool's name."""
     names = [each.name for each in surface.tools] if surface else []
     return tool if tool in names else next((name for name in names if _plain(name) == tool), tool)
-
-
-def _is_protocol(call: Call) -> bool:
-    result = call.result
-    if result is None:
-        return False
-    text = result.output if isinstance(result.output, str) else ""
-    return bool(result.metadata.get("protocol")) or "MCP error -" in text
 
 
 def _added(id: str, each: RecordedCall, server: McpServer, surface: McpSurface | None) -> Iterator[Event]:

@@ -47,6 +47,7 @@ from runs.pages.run.baseline_views import baseline_set, baseline_unset
 from runs.pages.run.causes import run_separate
 from runs.pages.run.reassess import reassessment_adopt, run_again
 from runs.pages.run.retry_views import run_retry
+from runs.pages.run.tools import run_tools
 from runs.pages.run.views import run_cancel, run_detail, run_progress, short_run, short_trial
 from runs.pages.run_list.views import run_list, run_tags, view_delete, view_save
 from runs.pages.search.views import search
@@ -106,6 +107,7 @@ project_urls = [
     path("runs/import/", run_import, name="run-import"),
     path("runs/sessions/", session_import, name="session-import"),
     path("runs/<int:pk>/", run_detail, name="run-detail"),
+    path("runs/<int:pk>/tools/", run_tools, name="run-tools"),
     path("runs/<int:pk>/tags/", run_tags, name="run-tags"),
     path("runs/<int:pk>/baseline/", baseline_set, name="baseline-set"),
     path("runs/<int:pk>/download/<slug:name>/", run_download, name="run-download"),

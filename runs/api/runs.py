@@ -34,6 +34,7 @@ from runs.warehouse.baselines import check_choice
 from runs.warehouse.run_filters import RunListFilters
 from runs.warehouse.run_list import page_of_runs
 from runs.warehouse.run_tags import checked_tags, set_tags
+from scenarios.formats.tool_descriptions import ToolDescriptions
 from scenarios.models import Guidance, SuiteVersion
 
 router = Router(tags=["runs"])
@@ -121,6 +122,8 @@ class RunsIn(Given):
     """Values of {{snapshot:…}}."""
     registry: JsonValue = None
     """The current tools: a list, or an MCP server's answer to tools/list."""
+    tool_descriptions: ToolDescriptions | None = None
+    """Texts in place of those of the MCP server under test: instructions, and descriptions of tools and arguments."""
     tool_version: Annotated[Text, Field(max_length=200)] = ""
     branch: Annotated[Text, Field(max_length=200)] = ""
     commit: Annotated[Text, Field(max_length=64)] = ""
@@ -256,6 +259,7 @@ def _launches(launches: Sequence[Launch]) -> list[dict[str, Any]]:
 def _request(request: ApiRequest, given: RunsIn) -> Request:
     check_choice(request.access.project.pk, given.baseline)
     options = given.model_dump(include=_OPTIONS)
+    options["descriptions"] = given.tool_descriptions
     if given.registry is not None:
         options["registry"] = registry_from(given.registry, "registry")
     return Request(

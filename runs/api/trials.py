@@ -44,6 +44,8 @@ class CommandOut(Schema):
     help: bool
     retry_of: int | None
     event: int | None
+    failure: str
+    """Why a call of an MCP server failed: unknown_tool, arguments, is_error or protocol."""
 
 
 class Events(BaseModel):

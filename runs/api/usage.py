@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ninja import Query, Router, Schema
+from ninja import Path, Query, Router, Schema
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import answers
+from evalhub.web.rest.given import Key
+from runs.api.lookup import find_run
 from runs.api.runs import RunFilterValues
+from runs.warehouse.tool_surfaces import surface_hash, surfaces_of
 from runs.warehouse.usage import usage
 
 router = Router(tags=["usage"])
@@ -43,7 +46,7 @@ class SubcommandUsageOut(Schema):
 class FlagConfusionOut(Schema):
     subcommand: str
     kind: str
-    """unknown_command, invented, near_miss, wrong_place or missing."""
+    """unknown_command, invented, near_miss, wrong_place, missing or wrong_value."""
     typed: str
     meant: str
     calls: int
@@ -84,3 +87,43 @@ def get_usage(request: ApiRequest, filters: Query[UsageFilters]) -> dict[str, An
     ]
     confusions = [{**vars(row), "kind": row.kind.value} for row in found.confusions]
     return {"runs": found.runs, "subcommands": subcommands, "confusions": confusions}
+
+
+class ShownToolOut(Schema):
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+class SurfaceOut(Schema):
+    """What an MCP server showed to the agent."""
+
+    server: str
+    version: str
+    instructions: str
+    tokens: int
+    """An estimate: characters / 4, as compact JSON."""
+    tools: list[ShownToolOut]
+
+
+class SurfacesOut(Schema):
+    sha256: str
+    items: list[SurfaceOut]
+
+
+@router.get("/runs/{run_id}/tools", auth=Bearer(), response=answers(SurfacesOut))
+def list_tools(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
+    """List what the MCP servers under test showed to the agent; nothing for another tool."""
+    run = find_run(request, run_id)
+    (surfaces,) = surfaces_of(run.project_id, [surface_hash(run)])
+    items = [
+        {
+            **{name: getattr(each, name) for name in ("server", "version", "instructions", "tokens")},
+            "tools": [
+                {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
+                for tool in each.tools
+            ],
+        }
+        for each in surfaces
+    ]
+    return {"sha256": surface_hash(run), "items": items}

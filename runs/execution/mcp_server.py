@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evaluators.mcp_calls import mark_calls
+from evaluators.mcp_calls import mark_calls, refused_calls
 from evaluators.mcp_record import read_record
 from evaluators.mcp_surface import McpSurface, encoded, surface_of
 from evaluators.model import Json, Transcript
@@ -109,7 +109,8 @@ def marked(transcript: Transcript, task: Task, recording: Recording) -> Transcri
     if tool is None or tool.mcp is None:
         return transcript
     content = recording.logs.get(RECORD)
-    record = None if content is None else read_record(content)
+    refused = refused_calls(recording.stderr, tool.mcp)
+    record = None if content is None else (*read_record(content), *refused)
     return mark_calls(transcript, tool.mcp, task.context.surfaces.get(tool.mcp.name), record)
 
 

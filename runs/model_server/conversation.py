@@ -39,6 +39,18 @@ class Conversation:
     shell: Shell | None
     id: str
     """The session's name, if the agent sends one."""
+    tools: tuple[str, ...] = ()
+    """Names of the offered tools."""
+
+    def spelled(self, tool: str) -> tuple[str, str]:
+        """Return a tool as this agent names it, with its namespace; `SERVER/TOOL` is a tool of an MCP server."""
+        server, slash, name = tool.partition("/")
+        if not slash:
+            return tool, ""
+        if f"mcp__{server}" in self.tools:
+            return name, f"mcp__{server}"
+        joined = any(each.startswith(f"{server}_") for each in self.tools)
+        return (f"{server}_{name}" if joined else f"mcp__{server}__{name}"), ""
 
 
 def read_conversation(body: dict[str, Any], session: str = "") -> Conversation:
@@ -47,11 +59,10 @@ def read_conversation(body: dict[str, Any], session: str = "") -> Conversation:
     if isinstance(body.get("input"), str):
         messages = [{"role": "user", "content": body["input"]}]
     asked = "\n".join(_text(each.get("content")) for each in messages if each.get("role") == "user")
-    metadata = body.get("metadata")
+    metadata, tools = body.get("metadata"), _dicts(body.get("tools"))
     id = body.get("prompt_cache_key") or (metadata.get("user_id") if isinstance(metadata, dict) else "")
-    return Conversation(
-        asked, sum(map(_calls, messages)), _shell(_dicts(body.get("tools"))), str(id or session)
-    )
+    names = tuple(name for tool in tools for name, _ in _named(tool))
+    return Conversation(asked, sum(map(_calls, messages)), _shell(tools), str(id or session), names)
 
 
 def _calls(message: dict[str, Any]) -> int:

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from evaluators.model import Json
 from scenarios.formats.problems import Problem, ScenarioFileError
 from scenarios.formats.validation import Mirror, validate
 from scenarios.formats.yaml_text import read_yaml
@@ -15,9 +16,12 @@ Fault = Literal["cut", "nonsense", "silent"] | int
 
 
 class Turn(Mirror):
-    """One answer of the model: a shell command or a text, after `times` faults of a kind."""
+    """One answer of the model: a shell command, a call of a tool or a text, after `times` faults of a kind."""
 
     command: str | None = Field(default=None, min_length=1)
+    tool: str | None = Field(default=None, min_length=1)
+    """A tool by the agent's own name, or `SERVER/TOOL` of an MCP server."""
+    arguments: dict[str, Json] = Field(default_factory=dict)
     text: str | None = None
     fault: Fault | None = None
     times: int = Field(default=1, ge=1)
@@ -26,10 +30,11 @@ class Turn(Mirror):
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
-        if self.command is not None and self.text is not None:
-            raise ValueError("A turn is a `command` or a `text`, not both")
-        if self.command is None and self.text is None and self.fault is None:
-            raise ValueError("A turn needs a `command`, a `text` or a `fault`")
+        answers = [each for each in (self.command, self.tool, self.text) if each is not None]
+        if len(answers) > 1:
+            raise ValueError("A turn is one of `command`, `tool` and `text`")
+        if not answers and self.fault is None:
+            raise ValueError("A turn needs a `command`, a `tool`, a `text` or a `fault`")
         if isinstance(self.fault, int) and not 400 <= self.fault <= 599:
             raise ValueError("A fault is a status from 400 to 599, `cut`, `nonsense` or `silent`")
         return self

@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -79,13 +79,15 @@ class ScriptPlayer:
             return turn, False
         with self._lock:
             self._faults[told.id, number] += 1
-            due = self._faults[told.id, number] <= turn.times or (turn.command is None and turn.text is None)
+            due = self._faults[told.id, number] <= turn.times or (
+                turn.command is turn.tool is turn.text is None
+            )
         return turn, due
 
 
 def _ended(last: Turn) -> Turn:
     """Return the turn after the script's end."""
-    return last if last.command is None else Turn(text="Done.")
+    return last if last.command is last.tool is None else Turn(text="Done.")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -142,10 +144,12 @@ class _Handler(BaseHTTPRequestHandler):
         reply = Reply(
             secrets.token_hex(8), model, turn.text or "", "", "{}", usage.input_tokens, usage.output_tokens
         )
-        if told.shell is None or (turn.command is None and not nonsense):
+        if told.shell is None or (turn.command is turn.tool is None and not nonsense):
             return reply
-        arguments = NONSENSE if nonsense else as_json(told.shell.arguments(turn.command or ""))
-        return Reply(reply.id, model, "", told.shell.name, arguments, usage.input_tokens, usage.output_tokens)
+        name, namespace = told.spelled(turn.tool) if turn.tool else (told.shell.name, "")
+        given = turn.arguments if turn.tool else told.shell.arguments(turn.command or "")
+        arguments = NONSENSE if nonsense else as_json(given)
+        return replace(reply, text="", tool=name, namespace=namespace, arguments=arguments)
 
     def _stream(self, wire: Wire, reply: Reply, *, cut: bool) -> None:
         events = [as_event(event) for event in wire.events(reply)]

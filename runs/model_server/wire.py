@@ -24,6 +24,8 @@ class Reply:
     arguments: str = "{}"
     input_tokens: int = 0
     output_tokens: int = 0
+    namespace: str = ""
+    """Of the tool, where the agent groups its tools."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def _response(reply: Reply) -> dict[str, Any]:
 def _item(reply: Reply) -> dict[str, Any]:
     if reply.tool:
         called = {"name": reply.tool, "arguments": reply.arguments, "call_id": f"call_{reply.id}"}
+        called |= {"namespace": reply.namespace} if reply.namespace else {}
         return {"type": "function_call", "id": f"fc_{reply.id}", "status": "completed", **called}
     part = {"type": "output_text", "text": reply.text, "annotations": []}
     message = {"type": "message", "id": f"msg_{reply.id}", "role": "assistant", "status": "completed"}

@@ -9,9 +9,12 @@ from typing import Any
 import yaml
 
 from evalhub.teams.models import Project
+from runs.errors import RequestError
 from runs.planning.runner_config import TARGET, read_config
 from runs.sources.reading import read_json_file, read_registry_file
 from runs.targets.import_targets import import_targets
+from scenarios.bundle_limits import read_whole
+from scenarios.formats.tool_descriptions import read_descriptions
 
 
 def apply_config(project: Project, options: dict[str, Any]) -> None:
@@ -42,7 +45,9 @@ def apply_config(project: Project, options: dict[str, Any]) -> None:
 
 
 def given_sources(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the run options for seed manifest, snapshot and registry. Raises `RequestError`.
+    """Return the run options for seed manifest, snapshot, registry and tool descriptions.
+
+    Raises `RequestError` or `ScenarioFileError`.
 
     Files are read now; the worker reads an address or runs a command just before the run.
     """
@@ -55,6 +60,14 @@ def given_sources(options: dict[str, Any]) -> dict[str, Any]:
         )
     if options["tool_registry"]:
         values |= _file_or_source(options["tool_registry"], "registry", read_registry_file)
+    if options["tool_descriptions"]:
+        path = Path(options["tool_descriptions"])
+        try:
+            values["descriptions"] = read_descriptions(read_whole(path), path.name)
+        except OSError as error:
+            raise RequestError(
+                f"{path}: The tool descriptions cannot be read: {error.strerror}. Check the path."
+            ) from error
     return values
 
 

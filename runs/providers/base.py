@@ -31,7 +31,8 @@ class McpEndpoint:
     def config(self) -> dict[str, Json]:
         """Return the server in the form that Claude Code and many other agents read."""
         command, *args = self.command or ("",)
-        how = {"type": "http", "url": self.url} if self.url else {"command": command, "args": args}
+        how: dict[str, Json] = {"command": command, "args": args}
+        how = {"type": "http", "url": self.url} if self.url else how
         return {"mcpServers": {self.name: how}}
 
 

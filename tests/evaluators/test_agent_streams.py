@@ -152,7 +152,10 @@ def item(**fields: Any) -> dict[str, Any]:
         ),
         (
             {"type": "mcp_tool_call", "tool": "search", "error": {"message": "no"}},
-            (Event("tool_call", "i", "search"), Event("tool_result", "i", "search", output={"message": "no"}, success=False)),
+            (
+                Event("tool_call", "i", "search"),
+                Event("tool_result", "i", "search", output={"message": "no"}, success=False, metadata={"protocol": True}),
+            ),
         ),
         (
             {"type": "file_change", "changes": [{"path": "a"}], "status": "declined"},

@@ -325,6 +325,11 @@ def _add_sources(group: Arguments) -> None:
         "--snapshot", metavar="FILE|URL|command", help="values for {{snapshot:…}}, read just before the run"
     )
     group.add_argument(
+        "--tool-descriptions",
+        metavar="FILE",
+        help="descriptions in place of those of the MCP server under test",
+    )
+    group.add_argument(
         "--tool-registry", metavar="FILE|URL|command", help="tools for staleness checks and stubs"
     )
 

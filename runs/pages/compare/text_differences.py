@@ -1,4 +1,4 @@
-"""Differences of the runs' guidance and of the definitions of their targets and judges, as text."""
+"""Differences of the runs' guidance, tool descriptions, and definitions of targets and judges, as text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from runs.models import Run
 from runs.targets.versions import NO_RESULT
+from runs.warehouse.tool_surfaces import surface_hash, surfaces_of
 from scenarios.models import Guidance
 from scenarios.text_difference import TextDifference, lines_of, text_difference
 
@@ -22,23 +23,24 @@ class NamedDifference:
     """None if it is too long."""
 
 
-PARTS = {"guidance": "Guidance", "target": "Target", "judge": "Judge"}
+PARTS = {"guidance": "Guidance", "target": "Target", "judge": "Judge", "tool": "Tool's descriptions"}
 
 
 def differing_parts(base: Run, new: Run) -> dict[str, str]:
-    """Return which of guidance, target and judge differ, with their labels. No query."""
+    """Return which of guidance, target, judge and tool descriptions differ, with their labels. No query."""
     judges = [run.fingerprint.get("judge_sha256") for run in (base, new)]
     differs = {
         "guidance": base.guidance_id != new.guidance_id,
         "target": base.target_version_id != new.target_version_id,
         "judge": all(judges) and judges[0] != judges[1],
+        "tool": surface_hash(base) != surface_hash(new),
     }
     return {name: label for name, label in PARTS.items() if differs[name]}
 
 
 def text_differences(base: Run, new: Run, part: str) -> list[NamedDifference]:
     """Return the differing documents of a part, by path. At most one query; expects target versions to be loaded."""
-    documents = {"guidance": _guidance, "target": _targets, "judge": _judges}
+    documents = {"guidance": _guidance, "target": _targets, "judge": _judges, "tool": _tools}
     before, after = documents[part](base, new)
     paths = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
     return [
@@ -68,6 +70,11 @@ def _judges(*runs: Run) -> list[dict[str, str]]:
     for run, name, definition in versions:
         found[run][name] = _definition_text(definition)
     return [found[run.pk] for run in runs]
+
+
+def _tools(base: Run, new: Run) -> list[dict[str, str]]:
+    found = surfaces_of(new.project_id, [surface_hash(base), surface_hash(new)])
+    return [{name: text for each in own for name, text in each.documents.items()} for own in found]
 
 
 def _definition_text(definition: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from django.db.models import Case, Count, QuerySet, When, Window
 from django.db.models.functions import Left, Length
 
 from evaluators.attempts import call_message
+from evaluators.mcp_calls import McpFailure
 from runs.models import CommandRecord, TranscriptRecord
 from runs.models.trial import TrialState
 from runs.pages.trial.timeline import CallLocation, address, places
@@ -36,6 +38,7 @@ class StoredFailure(NamedTuple):
     line: str
     exit_code: int | None
     event: int | None
+    failure: str
     total: int
     """Total number of failed calls."""
 
@@ -52,6 +55,8 @@ class FailingCall:
     exit_code: int | None
     message: str
     """The reason from its output; empty if not stored."""
+    failure: str
+    """Why a call of an MCP server failed, in words; empty for other tools."""
     address: str
     """Link to the command, relative to its trial's page."""
 
@@ -63,6 +68,11 @@ class FailingCalls:
     subcommand: str
     calls: list[FailingCall]
     total: int
+
+    @property
+    def classes(self) -> list[tuple[str, int]]:
+        """Return how many of the shown calls of an MCP server failed for each reason, the most frequent first."""
+        return Counter(call.failure for call in self.calls if call.failure).most_common()
 
     @property
     def more(self) -> int:
@@ -89,7 +99,7 @@ def _failures(run: int, subcommand: str) -> QuerySet[CommandRecord, Any]:
     in_order = failed.order_by("trial__scenario__key", "trial__index", "n")
     columns = ("trial_id", "trial__scenario__key", "trial__index", "n")
     line = Left("line", LONGEST_LINE)
-    return in_order.values_list(*columns, line, "exit_code", "event", Window(Count("pk")))[:MOST]
+    return in_order.values_list(*columns, line, "exit_code", "event", "failure", Window(Count("pk")))[:MOST]
 
 
 def _transcripts(trials: tuple[int, ...]) -> QuerySet[TranscriptRecord, Any]:
@@ -117,6 +127,7 @@ def _call(failure: StoredFailure, kept: dict[int, CallLocation] | None) -> Faili
         line=failure.line,
         exit_code=failure.exit_code,
         message=call_message(place.call) if place else "",
+        failure=McpFailure(failure.failure).label if failure.failure else "",
         address=place.address if place else _address(failure, kept),
     )
 

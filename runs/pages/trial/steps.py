@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evaluators.calls import Call, calls
+from evaluators.mcp_calls import McpFailure
 from evaluators.model import Event, Transcript
 from runs.models import CommandRecord
 
@@ -25,6 +26,8 @@ class Step:
     output: str = ""
     exit_code: int | None = None
     failed: bool = False
+    failure: str = ""
+    """Why a call of an MCP server failed, in words; empty for other tools."""
     seconds: float | None = None
     ours: bool = True
     """Whether it calls the tool under test."""
@@ -98,6 +101,7 @@ def _command_step(number: int, command: CommandRecord, attempt: tuple[int, int],
         output=_output(call),
         exit_code=command.exit_code,
         failed=command.failed,
+        failure=McpFailure(command.failure).label if command.failure else "",
         seconds=_seconds(call),
         help=command.help,
         retry=retry,

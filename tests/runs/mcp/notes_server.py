@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Literal
 
 from mcp.server.fastmcp import FastMCP
@@ -24,7 +25,7 @@ def create(title: str, color: Literal["red", "blue"] = "red") -> str:
     if title in NOTES:
         raise ValueError(f"There is a note '{title}' already.")
     NOTES.append(title)
-    with open("notes.txt", "a") as file:
+    with Path("notes.txt").open("a") as file:
         file.write(f"{title} {os.environ.get('NOTES_OWNER', '')}\n")
     return f"Created '{title}' ({color})."
 

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import socket
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +18,7 @@ from scenarios.imports import import_files
 from scenarios.models import SuiteVersion
 from tests.builders import make_project
 from tests.runs.carrying import launch, shell_target
+from tests.runs.mcp.servers import serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HERE = Path(__file__).parent
@@ -83,27 +79,6 @@ def finished(version: SuiteVersion, **options: Any) -> Run:
     return Run.objects.get(pk=made.pk)
 
 
-@contextmanager
-def serving(tmp_path: Path) -> Iterator[str]:
-    """The server over HTTP."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = [sys.executable, str(HERE / "notes_server.py"), str(port)]
-    with subprocess.Popen(
-        words, cwd=tmp_path, env={"NOTES_OWNER": "Ada"}, stderr=subprocess.DEVNULL
-    ) as process:
-        try:
-            for _ in range(200):
-                with socket.socket() as asked:
-                    if asked.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.05)
-            yield f"url: http://127.0.0.1:{port}/mcp"
-        finally:
-            process.kill()
-
-
 def commands(trial: Trial) -> list[tuple[str, bool, str]]:
     rows = CommandRecord.objects.filter(trial=trial)
     return [(row.subcommand, row.help, row.failure) for row in rows]
@@ -137,9 +112,9 @@ def test_calls_over_standard_input_are_recorded(project):
     assert Artifact.objects.filter(trial=trial, name="mcp").exists()
 
 
-def test_calls_over_http_are_recorded(project, tmp_path, settings):
-    with serving(tmp_path) as server:
-        run = finished(suite(project, server, gates=GATES.split("    - {type: file")[0]))
+def test_calls_over_http_are_recorded(project, tmp_path):
+    with serving(tmp_path) as url:
+        run = finished(suite(project, f"url: {url}", gates=GATES.split("    - {type: file")[0]))
     trial = Trial.objects.get(run=run)
     assert (run.error, trial.error, trial.outcome) == ("", "", "pass"), trial.scores
     assert commands(trial) == EXPECTED

@@ -135,8 +135,8 @@ def test_a_question_that_no_session_fits_is_an_error():
     ("script", "line", "words"),
     [
         ("turns: []", 1, "`turns`"),
-        ("turns:\n  - text: a\n  - command: a\n    text: b", 3, "not both"),
-        ("turns:\n  - text: a\n  - {}", 3, "needs a `command`, a `text` or a `fault`"),
+        ("turns:\n  - text: a\n  - command: a\n    text: b", 3, "one of `command`, `tool` and `text`"),
+        ("turns:\n  - text: a\n  - {}", 3, "needs a `command`, a `tool`, a `text` or a `fault`"),
         ("turns:\n  - fault: 200", 2, "from 400 to 599"),
         ("turns:\n  - fault: broken", 2, "fault"),
         ("turns:\n  - text: a\n    tims: 3", 3, "tims"),

@@ -1,0 +1,187 @@
+"""Calls of an MCP server in the events of three real agents, with and without the proxy's record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluators.flag_confusion import argument_confusions
+from evaluators.interaction import Interaction, analyse, scores
+from evaluators.mcp_calls import mark_calls, refused_calls
+from evaluators.mcp_record import RecordedCall, read_record
+from evaluators.mcp_surface import McpSurface, argument_problems, surface_of
+from evaluators.model import Event, Transcript
+from evaluators.tool import McpServer, Tool
+from evaluators.transcripts import parse
+
+STREAMS = Path(__file__).parents[1] / "files" / "streams"
+SERVER = McpServer(name="notes", command="notes-server")
+CREATE = {
+    "type": "object",
+    "properties": {"title": {"type": "string"}, "color": {"enum": ["red", "blue"]}},
+    "required": ["title"],
+}
+TOOLS = [
+    {"name": "search", "description": "Find notes.", "inputSchema": {"properties": {"query": {}}}},
+    {"name": "create", "description": "Create a note.", "inputSchema": CREATE},
+    {"name": "crash"},
+]
+SURFACE = surface_of("notes", {"tools": TOOLS, "instructions": "Search first."})
+FOUND = [
+    ("help", ""),
+    ("search", ""),
+    ("serach", "unknown_tool"),
+    ("create", "arguments"),
+    ("create", "is_error"),
+    ("create", ""),
+    ("crash", "protocol"),
+]
+
+
+def analysed(transcript: Transcript, surface: McpSurface | None = SURFACE, record: Any = None) -> Interaction:
+    marked = mark_calls(transcript, SERVER, surface, record)
+    return analyse(marked, Tool(mcp=SERVER), completed=True)
+
+
+def pairs(found: Interaction) -> list[tuple[str | None, str]]:
+    return [(command.subcommand, command.failure) for command in found.commands]
+
+
+def stream(agent: str) -> Transcript:
+    return parse(agent, (STREAMS / f"mcp_{agent}.jsonl").read_bytes())
+
+
+@pytest.mark.parametrize("agent", ["codex", "claude_code", "opencode"])
+def test_calls_are_found_in_each_agents_events(agent):
+    # Codex says on standard error alone that there is no such tool; Claude Code doesn't tell protocol errors apart.
+    hidden = {"codex": FOUND[2], "claude_code": FOUND[6]}.get(agent)
+    shown = [each for each in FOUND if each != hidden]
+    found = pairs(analysed(stream(agent)))
+    assert [each for each in found if each != ("crash", "is_error")] == shown
+
+
+def test_codex_says_on_standard_error_that_a_tool_is_unknown():
+    (call,) = refused_calls(
+        "ERROR codex_core::tools::router: error=unsupported call: mcp__notesserach\n", SERVER
+    )
+    assert pairs(analysed(stream("codex"), record=[call]))[-1] == ("serach", "unknown_tool")
+
+
+def lines(*calls: tuple[str, Any, Any]) -> bytes:
+    """A record of these tools, with arguments and response; None for no response."""
+    entries: list[dict[str, Any]] = []
+    for number, (tool, arguments, response) in enumerate(calls, 1):
+        request = {"method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        entries.append({"number": number, "time": 5.0, "request": request})
+        if response is not None:
+            entries.append({"number": number, "seconds": 0.5, "response": response})
+    return b"no JSON\n" + b"".join(json.dumps(each).encode() + b"\n" for each in entries)
+
+
+RECORD = lines(
+    ("search", {"query": "milk"}, {"result": {"content": []}}),
+    ("create", {"title": 1}, {"result": {"isError": True, "content": []}}),
+    ("create", {"title": "a"}, {"result": {"isError": True, "content": []}}),
+    ("create", {"title": "b"}, {"error": {"code": -32000, "message": "gone"}}),
+    ("search", {}, None),
+)
+
+
+def test_the_record_is_the_authority_where_events_lack_calls():
+    found = analysed(Transcript(text="done", source="transcript"), record=read_record(RECORD))
+    assert pairs(found) == [
+        ("search", ""),
+        ("create", "arguments"),
+        ("create", "is_error"),
+        ("create", "protocol"),
+        ("search", ""),
+    ]
+    assert [command.exit_code for command in found.commands] == [0, 1, 1, 1, None]
+    assert found.failures == {"unknown_tool": 0, "arguments": 1, "is_error": 1, "protocol": 1}
+    named = {score.name: score.value for score in scores(found)}
+    assert named["failed_arguments"] == 1.0
+
+
+def test_recorded_calls_are_not_counted_twice():
+    record = [
+        RecordedCall("search", {"query": "milk"}, ended=True),
+        RecordedCall("create", {"x": 1}, ended=True),
+    ]
+    found = analysed(stream("opencode"), record=record)
+    assert [command.subcommand for command in found.commands].count("search") == 1
+    assert [command.subcommand for command in found.commands].count("create") == 3
+
+
+def test_a_failed_call_that_never_reached_the_server_is_a_protocol_failure():
+    events = (
+        Event("tool_call", "1", "mcp__notes__search", input={"query": "a"}),
+        Event("tool_result", "1", output="denied", success=False),
+    )
+    assert pairs(analysed(Transcript(events=events, source="stream"), record=[])) == [("search", "protocol")]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("ToolSearch", {"query": "select:mcp__notes__search"}, [("help", "")]),
+        ("ToolSearch", {"query": "todo"}, []),
+        ("ListMcpResourcesTool", {}, [("help", "")]),
+        ("read_mcp_resource", {"server": "other", "uri": "x"}, []),
+        ("mcp__other__search", {}, []),
+        ("bash", {"command": "notes search"}, []),
+        ("mcp__notes__search_docs", {"q": "x"}, [("help", "")]),
+    ],
+)
+def test_only_the_servers_tools_and_resources_count(name, given, expected):
+    server = SERVER.model_copy(update={"help_tools": ("search_docs",)})
+    call = Event("tool_call", "1", name, input=given)
+    transcript = Transcript(events=(call, Event("tool_result", "1", success=True)), source="stream")
+    found = analyse(mark_calls(transcript, server, None), Tool(mcp=server), completed=True)
+    assert pairs(found) == expected
+
+
+def test_agents_spellings_lead_to_the_servers_names():
+    surface = surface_of("notes", {"tools": [{"name": "notes.search"}]})
+    call = Event("tool_call", "1", "mcp__notes__notes_search", input={})
+    transcript = Transcript(events=(call, Event("tool_result", "1", success=True)), source="stream")
+    assert pairs(analysed(transcript, surface)) == [("notes.search", "")]
+
+
+def test_argument_keys_are_compared_with_the_schema():
+    record = read_record(
+        lines(
+            ("create", {"titel": "a"}, {"result": {"isError": True}}),
+            ("create", {"title": "a", "color": "green", "zzz": 1}, {"result": {"isError": True}}),
+            ("creat", {}, {"error": {"code": -32602}}),
+            ("create", {"title": "a", "extra": 1}, {"result": {}}),
+        )
+    )
+    commands = analysed(Transcript(), record=record).commands
+    found = [(each.kind, each.typed, each.meant) for each in argument_confusions(commands, SURFACE)]
+    assert found == [
+        ("unknown_command", "creat", "create"),
+        ("invented", "zzz", ""),
+        ("missing", "", "title"),
+        ("near_miss", "titel", "title"),
+        ("wrong_value", "color", "one of red, blue"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "no such type"},
+        {"$ref": "http://127.0.0.1:1/schema.json"},
+        {"$ref": "#"},
+        {"properties": {"a": {"pattern": "("}}},
+        {"properties": {"a": {"pattern": "(a+)+$"}}},
+        {"patternProperties": {"(a+)+$": False}},
+    ],
+)
+def test_a_broken_or_slow_schema_blames_nobody(schema):
+    given = {"a": "a" * 40 + "!", "a" * 40 + "!": 1}
+    kinds = [each.kind for each in argument_problems(schema, given)]
+    assert kinds in ([], ["value"])
