@@ -17,7 +17,7 @@ from evaluators.attempts import call_message
 from evaluators.calls import Call, calls
 from evaluators.mcp_record import RecordedCall
 from evaluators.mcp_surface import McpSurface, argument_problems
-from evaluators.model import Event, Json, Transcript
+from evaluators.model import Event, Json, Source, Transcript
 from evaluators.tool import McpServer
 from evaluators.tool_commands import HELP, FoundCommand
 
@@ -136,7 +136,8 @@ def mark_calls(
     for number, each in enumerate(pending):
         if each.tool not in _HELP_METHODS or each.tool == "resources/read":
             events += _added(f"mcp-{number}", each, server, surface)
-    source = "events" if pending and transcript.source == "none" else transcript.source
+    plain = transcript.source in ("none", "transcript")
+    source: Source = "events" if pending and plain else transcript.source
     return msgspec.structs.replace(transcript, events=tuple(events), source=source)
 
 

@@ -27,8 +27,13 @@ class McpTool(Struct, frozen=True, omit_defaults=True):
     """Its `inputSchema`."""
 
     @property
+    def tokens(self) -> int:
+        """An estimate from the number of characters, as compact JSON."""
+        return estimated_tokens(msgspec.json.encode(self).decode())
+
+    @property
     def text(self) -> str:
-        """Return description and schema as text, for people and for counting tokens."""
+        """Return description and schema as text for people."""
         return (
             f"{self.description}\n\n{json.dumps(self.schema, indent=2, ensure_ascii=False, sort_keys=True)}\n"
         )
@@ -55,9 +60,9 @@ class McpSurface(Struct, frozen=True, omit_defaults=True):
 
     @property
     def tokens(self) -> int:
-        """An estimate from the number of characters, as compact JSON."""
-        tools = sum(estimated_tokens(msgspec.json.encode(each).decode()) for each in self.tools)
-        return tools + (estimated_tokens(self.instructions) if self.instructions else 0)
+        """The tokens of tools and instructions."""
+        instructions = estimated_tokens(self.instructions) if self.instructions else 0
+        return instructions + sum(each.tokens for each in self.tools)
 
 
 def surface_of(server: str, answer: Mapping[str, Json]) -> McpSurface:
@@ -126,9 +131,10 @@ def argument_problems(schema: Mapping[str, Json], arguments: Json) -> list[Argum
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Any:
     from jsonschema import Draft202012Validator
-    from jsonschema.validators import extend
+    from jsonschema.validators import extend as extended
     from referencing import Registry
 
+    extend: Any = extended
     kind = extend(Draft202012Validator, {"pattern": _pattern})
     value = _without_patterns(json.loads(schema))
     kind.check_schema(value)

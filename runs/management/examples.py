@@ -25,6 +25,7 @@ from runs.planning.request import Request, request_runs
 from runs.sources.reading import read_registry_file
 from scenarios.bundles import read_path
 from scenarios.formats.parsed import FixtureFile
+from scenarios.formats.tool_descriptions import ToolDescriptions, read_descriptions
 from scenarios.imports import import_files
 from scenarios.models import Guidance, SuiteVersion
 from scenarios.storing import keep_guidance
@@ -45,6 +46,8 @@ class Example:
     trials: int = 1
     registry: str = ""
     """Tool registry for staleness checks."""
+    descriptions: str = ""
+    """Descriptions in place of those of an MCP server."""
 
 
 CITIES = "cities/tools.json"
@@ -59,6 +62,14 @@ EXAMPLES = (
     ),
     Example(
         "cities", "cities/targets-v2.yaml", ("city-agent",), tool_version="2.0", trials=5, registry=CITIES
+    ),
+    # An MCP server, with its own descriptions and with better ones.
+    Example("notes", "notes/targets.yaml", ("notes-agent",), tool_version="terse", trials=3),
+    Example(
+        *("notes", "notes/targets.yaml", ("notes-agent",)),
+        tool_version="explained",
+        trials=3,
+        descriptions="notes/descriptions.yaml",
     ),
 )
 
@@ -77,6 +88,7 @@ def run_example(example: Example, project: Project, *, by: User | None, now: boo
         options=RunOptions(
             trials=example.trials,
             registry=read_registry_file(FOLDER / example.registry) if example.registry else None,
+            descriptions=_descriptions(FOLDER / example.descriptions) if example.descriptions else None,
         ),
         tool_version=example.tool_version,
     )
@@ -86,6 +98,10 @@ def run_example(example: Example, project: Project, *, by: User | None, now: boo
     else:
         wait.wait_for(launch)
     return list(launch.runs.order_by("pk"))
+
+
+def _descriptions(path: Path) -> ToolDescriptions:
+    return read_descriptions(path.read_bytes(), path.name)
 
 
 def _load(project: Project, example: Example, *, by: User | None) -> tuple[SuiteVersion, list[Guidance]]:

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from evalhub.teams.pages import ProjectRequest, project_page
-from evaluators.exposure import estimated_tokens
 from runs.pages.run.get_run import find_run
 from runs.warehouse.tool_surfaces import surface_hash, surfaces_of
-
-
-@dataclass(frozen=True)
-class ShownTool:
-    """One tool, or a server's instructions."""
-
-    name: str
-    text: str
-
-    @property
-    def tokens(self) -> int:
-        return estimated_tokens(self.text)
 
 
 @require_safe
@@ -32,14 +17,12 @@ def run_tools(request: ProjectRequest, pk: int) -> HttpResponse:
     """Show instructions and tools with their tokens."""
     run = find_run(request, pk)
     (surfaces,) = surfaces_of(run.project_id, [surface_hash(run)])
-    if not surfaces:
-        raise Http404
     baseline = run.baseline
     context = {
         "run": run,
         "hash": surface_hash(run),
         "tokens": sum(each.tokens for each in surfaces),
-        "tools": [ShownTool(name, text) for each in surfaces for name, text in each.documents.items()],
+        "surfaces": surfaces,
         "differs": baseline is not None and surface_hash(baseline) not in ("", surface_hash(run)),
     }
     return render(request, "run/tools.html", context)

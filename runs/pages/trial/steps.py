@@ -163,4 +163,11 @@ def text_of(value: Any) -> str:
         return value
     if isinstance(value, dict) and {"stdout", "stderr"} & value.keys():
         return "\n".join(str(value[name]) for name in ("stdout", "stderr") if value.get(name))
+    if isinstance(value, dict) and isinstance(content := value.get("content"), list):
+        # The result of an MCP server's tool.
+        texts = [
+            each.get("text") for each in content if isinstance(each, dict) and each.get("type") == "text"
+        ]
+        if texts and len(texts) == len(content):
+            return "\n".join(map(str, texts))
     return json.dumps(value, ensure_ascii=False, indent=2)
