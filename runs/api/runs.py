@@ -7,13 +7,13 @@ from datetime import date
 from typing import Annotated, Any, Literal
 
 from ninja import Path, Query, Router, Status
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from evalhub.teams import audit
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.teams.priorities import RAISED_BY_OTHERS, Priority, priority_named
 from evalhub.web.rest.errors import ApiError, answers, not_found
-from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text
+from evalhub.web.rest.given import Given, JsonValue, Key, Name, Text, storable_json
 from evalhub.web.rest.pages import Cursor, PageOut, page_of, shown
 from evalhub.web.timestamps import moment
 from evaluators.regression import ChangeVerdict
@@ -122,7 +122,7 @@ class RunsIn(Given):
     """Values of {{snapshot:…}}."""
     registry: JsonValue = None
     """The current tools: a list, or an MCP server's answer to tools/list."""
-    tool_descriptions: ToolDescriptions | None = None
+    tool_descriptions: Annotated[ToolDescriptions | None, BeforeValidator(storable_json)] = None
     """Texts in place of those of the MCP server under test: instructions, and descriptions of tools and arguments."""
     tool_version: Annotated[Text, Field(max_length=200)] = ""
     branch: Annotated[Text, Field(max_length=200)] = ""

@@ -32,5 +32,5 @@ def test_descriptions_are_stored_with_the_run(api, project):
     stored = Run.objects.get(pk=answer.json()["runs"][0]).options["descriptions"]["tools"]
     assert stored["search"]["description"] == "Find notes."
     assert stored["put"]["arguments"] == {"body": "Its text."}
-    refused = api().post("/runs", {**asked, "tool_descriptions": {"tool": {}}})
-    assert refused.status_code == 422
+    for wrong in ({"tool": {}}, {"instructions": "a\0b"}):
+        assert api().post("/runs", {**asked, "tool_descriptions": wrong}).status_code == 422
