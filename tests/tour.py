@@ -66,6 +66,7 @@ MORE_PAGES = {
     "guidance": "/p/default/guidance/",
     "guidance-version": "/p/default/guidance/1/",
     "guidance-matrix": "/p/default/guidance/matrix/?suite=git-basics",
+    "run-tools": "/p/default/runs/10/tools/",
     "run-import": "/p/default/runs/import/",
     "session-import": "/p/default/runs/sessions/",
     "regression-confirm": "/p/default/regressions/1/confirm/",

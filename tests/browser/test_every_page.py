@@ -63,6 +63,7 @@ PAGES = {
     "compare-cases": "/p/tools/compare/?runs={base},{finished},{running}&layout=cases&show=all",
     "compare-more": "/p/tools/compare/more/?runs={base},{finished}",
     "compare-none": "/p/tools/compare/",
+    "run-tools": "/p/tools/runs/{finished}/tools/",
     "run-import": "/p/tools/runs/import/",
     "session-import": "/p/tools/runs/sessions/",
     "search": "/p/tools/search/?q=task",
