@@ -3,7 +3,7 @@ import pytest
 from evaluators.criteria import Criteria
 from evaluators.gates.file_gates import FileExists
 from evaluators.judges.rubric import Criterion, JudgeCriteria, Rubric
-from evaluators.tool import Tool
+from evaluators.tool import McpServer, Tool
 from scenarios.formats.parsed import FixtureFile, ParsedSuite
 from scenarios.hashing import (
     content_hash,
@@ -48,6 +48,7 @@ SAME_TASK = {
     "name of the fixture": spec(fixture="g"),
     "health check": with_tool(health_check="t --help"),
     "command pattern": with_tool(command_pattern="t"),
+    "the MCP server's command": with_tool(mcp=McpServer(name="n", command="x")),
     "the tool's files": with_tool(files=("lib/**",)),
     "gates": spec(criteria=Criteria(tool=Tool(binary="t"), gates=(FileExists(path="x"),))),
 }
