@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -16,6 +16,8 @@ from evaluators.model import Json
 from evaluators.patterns import PatternError, compile_pattern
 
 MOST_PROBLEMS = 20
+MOST_REFERENCES = 10_000
+"""References of a schema that are followed for one call."""
 
 
 class McpTool(Struct, frozen=True, omit_defaults=True):
@@ -112,13 +114,13 @@ class ArgumentProblem(Struct, frozen=True):
 
 
 def argument_problems(schema: Mapping[str, Json], arguments: Json) -> list[ArgumentProblem]:
-    """Return why arguments don't fit a JSON schema (2020-12); nothing where the schema itself is broken."""
+    """Return why arguments don't fit a JSON schema (2020-12); nothing where the schema itself is broken or takes too long."""
     # Imported here because it takes a tenth of a second and few trials need it.
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
     try:
-        errors = _validator(json.dumps(schema)).iter_errors(arguments)
+        errors = _validator(schema).iter_errors(arguments)
         # A schema's error of several missing keys comes once for each of them.
         return list(dict.fromkeys(problem for error in errors for problem in _problems(error)))[
             :MOST_PROBLEMS
@@ -128,39 +130,52 @@ def argument_problems(schema: Mapping[str, Json], arguments: Json) -> list[Argum
         return []
 
 
-@lru_cache(maxsize=256)
-def _validator(schema: str) -> Any:
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import extend as extended
+def _validator(schema: Mapping[str, Json]) -> Any:
+    """Return a validator within limits, because the schema is the tool's: no regular expression, reference or comparison of
+    all pairs can take long, and nothing is fetched.
+    """
+    from jsonschema import Draft202012Validator, validators
+    from jsonschema.exceptions import ValidationError
     from referencing import Registry
 
-    extend: Any = extended
-    kind = extend(Draft202012Validator, {"pattern": _pattern})
-    value = _without_patterns(json.loads(schema))
-    kind.check_schema(value)
-    # An empty registry: references are never fetched.
-    return kind(value, registry=Registry())
+    standard: dict[str, Any] = Draft202012Validator.VALIDATORS
+    followed = itertools.count()
+
+    def reference(validator: Any, ref: Json, instance: Json, of: Json) -> Iterator[Any]:
+        if next(followed) >= MOST_REFERENCES:
+            raise ValueError("too many references")
+        yield from standard["$ref"](validator, ref, instance, of)
+
+    def pattern(validator: Any, text: Json, instance: Json, of: Json) -> Iterator[Any]:
+        try:
+            if isinstance(instance, str) and not compile_pattern(str(text)).search(instance):
+                yield ValidationError(f"{instance!r} does not match {text!r}")
+        except PatternError:
+            return
+
+    def additional(validator: Any, value: Json, instance: Json, of: Json) -> Iterator[Any]:
+        # With patternProperties, it would search for their expressions.
+        if "patternProperties" not in of:
+            yield from standard["additionalProperties"](validator, value, instance, of)
+
+    own = {
+        "$ref": reference,
+        "$dynamicRef": _unchecked,
+        "pattern": pattern,
+        "additionalProperties": additional,
+    }
+    own |= dict.fromkeys(
+        ("patternProperties", "unevaluatedProperties", "unevaluatedItems", "uniqueItems"), _unchecked
+    )
+    extend: Any = validators.extend
+    kind = extend(Draft202012Validator, own)
+    Draft202012Validator.check_schema(schema)
+    return kind(schema, registry=Registry())
 
 
-def _pattern(validator: Any, pattern: str, instance: Json, schema: Json) -> Iterator[Any]:
-    """Check `pattern` within the limits of every other regular expression."""
-    from jsonschema.exceptions import ValidationError
-
-    try:
-        if isinstance(instance, str) and not compile_pattern(pattern).search(instance):
-            yield ValidationError(f"{instance!r} does not match {pattern!r}")
-    except PatternError:
-        return
-
-
-def _without_patterns(value: Json) -> Json:
-    """Remove `patternProperties`, whose expressions have no limits, and what depends on them."""
-    if isinstance(value, list):
-        return [_without_patterns(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    dropped = {"patternProperties", "additionalProperties"} if "patternProperties" in value else set()
-    return {key: _without_patterns(each) for key, each in value.items() if key not in dropped}
+def _unchecked(validator: Any, value: Json, instance: Json, schema: Json) -> Iterator[Any]:
+    """Leave a keyword unchecked."""
+    yield from ()
 
 
 def _problems(error: Any) -> Iterator[ArgumentProblem]:
@@ -168,7 +183,7 @@ def _problems(error: Any) -> Iterator[ArgumentProblem]:
     if error.validator == "required":
         names = [name for name in error.validator_value if name not in error.instance]
         yield from (ArgumentProblem(ArgumentProblemKind.MISSING, _joined(place, name)) for name in names)
-    elif error.validator in ("additionalProperties", "unevaluatedProperties"):
+    elif error.validator == "additionalProperties":
         known = (error.schema.get("properties") or {}).keys()
         for name in error.instance.keys() - known:
             yield ArgumentProblem(ArgumentProblemKind.UNKNOWN, _joined(place, name))

@@ -23,6 +23,7 @@ def run_tools(request: ProjectRequest, pk: int) -> HttpResponse:
         "hash": surface_hash(run),
         "tokens": sum(each.tokens for each in surfaces),
         "surfaces": surfaces,
+        "overridden": bool(run.options.get("descriptions")),
         "differs": baseline is not None and surface_hash(baseline) not in ("", surface_hash(run)),
     }
     return render(request, "run/tools.html", context)

@@ -1,6 +1,6 @@
 """A scripted agent on the official SDK: it reads the configuration of its MCP server and does what the prompt says.
 
-Each line of the prompt is a JSON list: a tool with arguments, or "read" with an address. It prints the server's tools.
+Each line of the prompt is a JSON list: a tool with arguments, "read" with an address, or "sleep" with seconds. It prints the server's tools.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ async def main(lines: list[str]) -> None:
             print(tool.name, "|", tool.description, "|", json.dumps(tool.inputSchema))
         for line in lines:
             name, given = json.loads(line)
+            if name == "sleep":
+                await asyncio.sleep(given)
+                continue
             with suppress(McpError):
                 await (session.read_resource(given) if name == "read" else session.call_tool(name, given))
 

@@ -129,6 +129,16 @@ def test_a_server_that_ends_is_a_protocol_failure(project):
     ]
 
 
+@pytest.mark.parametrize("over", ["stdio", "http"])
+def test_a_time_limit_leaves_the_calls_so_far(project, tmp_path, over):
+    calls = [["search", {"query": "milk"}], ["sleep", 300]]
+    with serving(tmp_path) as url:
+        how = COMMAND if over == "stdio" else f"url: {url}"
+        run = finished(suite(project, how, calls, gates=" []"), timeout_seconds=6.0)
+    trial = Trial.objects.get(run=run)
+    assert (trial.timed_out, trial.outcome, commands(trial)) == (True, "pass", [("search", False, "")])
+
+
 def test_what_the_server_shows_is_kept_once_by_content(project):
     version = suite(project, COMMAND, [["search", {"query": "milk"}]], gates=" []")
     first, again = finished(version), finished(version)
