@@ -72,8 +72,8 @@ def _judges(*runs: Run) -> list[dict[str, str]]:
     return [found[run.pk] for run in runs]
 
 
-def _tools(base: Run, new: Run) -> list[dict[str, str]]:
-    found = surfaces_of(new.project_id, [surface_hash(base), surface_hash(new)])
+def _tools(*runs: Run) -> list[dict[str, str]]:
+    found = surfaces_of(runs[0].project_id, [surface_hash(run) for run in runs])
     return [{name: text for each in own for name, text in each.documents.items()} for own in found]
 
 
