@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0039_target_tries'),
+        ('runs', '0040_overruled_numbers_and_assignees'),
     ]
 
     operations = [
