@@ -15,6 +15,8 @@ from evaluators.model import Command, Transcript
 ERRING = ("errors-without-help", "errors-despite-help")
 """Patterns of failing commands."""
 RETRIES = "retries-on-a-command"
+CLEAR = "clear-docs"
+"""The one pattern that is no problem."""
 
 
 class Thresholds(Struct, frozen=True):
@@ -55,12 +57,13 @@ def diagnose(
     not_found = (_not_found(metrics, missing, said),) if missing else ()
     if 2 * len(missing) >= metrics.error_count > 0 and missing:
         return not_found
-    return (
+    problems = (
         *not_found,
         *_errors_and_help(metrics, thresholds, {each.n for each in missing}, said),
         *_retries(metrics, thresholds, said),
         *_many_commands(metrics, thresholds),
     )
+    return problems or tuple(_clear(metrics, thresholds))
 
 
 def messages_of(transcript: Transcript, metrics: Interaction) -> dict[int, str]:
@@ -120,6 +123,7 @@ def threshold_sentence(pattern: str, limit: Thresholds = Thresholds()) -> str:  
         "help-instead-of-docs": f"{both} Only the help calls were exceeded.",
         RETRIES: f"Shown when at least {limit.retries} calls and {_percent(limit.retry_share)} of calls are retries.",
         NOT_FOUND: "Shown when a command ends with exit code 126 or 127, or its script does not exist.",
+        CLEAR: f"{both} Neither was reached, and the trial completed.",
         "many-commands": f"Shown when a completed trial ran at least {limit.commands} commands.",
     }
     return sentences.get(pattern, "")
@@ -138,10 +142,10 @@ def _errors_and_help(
     seeking = metrics.help_seeking >= limit.help_calls
     failed = [each for each in metrics.commands if each.failed and each.n not in missing]
     evidence = (
-        f"{errors} of {metrics.total_commands} commands failed (threshold {_percent(limit.error_rate)}).",
-        f"{metrics.help_seeking} help calls (threshold {limit.help_calls}).",
+        *_error_and_help_evidence(errors, metrics, limit),
         *(_quotes(failed, said) if erring else ()),
     )
+
     if erring and not seeking:
         sentence = "The agent guessed the syntax; the docs may contain a wrong example."
         yield Diagnosis("errors-without-help", sentence, evidence)
@@ -172,3 +176,17 @@ def _many_commands(metrics: Interaction, limit: Thresholds) -> Iterator[Diagnosi
         yield Diagnosis(
             "many-commands", sentence, (f"{metrics.total_commands} commands (threshold {limit.commands}).",)
         )
+
+
+def _clear(metrics: Interaction, limit: Thresholds) -> Iterator[Diagnosis]:
+    """Yield that few errors and little help show clear docs; call it only where no problem was found."""
+    if metrics.completed and metrics.total_commands:
+        sentence = "The docs are clear: few errors and little need for help."
+        yield Diagnosis(CLEAR, sentence, _error_and_help_evidence(metrics.error_count, metrics, limit))
+
+
+def _error_and_help_evidence(errors: int, metrics: Interaction, limit: Thresholds) -> tuple[str, ...]:
+    return (
+        f"{errors} of {metrics.total_commands} commands failed (threshold {_percent(limit.error_rate)}).",
+        f"{metrics.help_seeking} help calls (threshold {limit.help_calls}).",
+    )

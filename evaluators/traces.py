@@ -70,6 +70,11 @@ def summary(events: Sequence[Event]) -> TraceSummary:
     )
 
 
+def trace_summary(transcript: Transcript) -> dict[str, Json] | None:
+    """Return the summary of a transcript's trace as JSON; None without a trace."""
+    return summary(transcript.events).as_json() if has_trace(transcript) else None
+
+
 def tool_calls(events: Sequence[Event]) -> list[Event]:
     """Return the tool calls of a trace in order."""
     return [event for event in events if event.type == "tool_call"]

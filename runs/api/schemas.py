@@ -138,6 +138,8 @@ class ScoreOut(Schema):
     passed: bool | None
     message: str
     error: str | None = None
+    metrics: Any = None
+    """What an evaluator script reported beside its score."""
 
 
 class ScoresOut(Schema):
@@ -175,6 +177,12 @@ class GradedOut(ScoresOut):
 
     scenario: str
     outcome: str | None
+    status: str | None
+    """The aggregate's status in AgentV suites: pass, fail or error; otherwise the outcome."""
+    reason: str
+    """Why the trial failed, in one line; empty unless it did."""
+    trace_summary: dict[str, Any] | None
+    """AgentV's summary of the trace; null without a trace."""
     completed: bool | None
     timed_out: bool
     exit_code: int | None

@@ -14,6 +14,7 @@ from evaluators.diagnosis import diagnose, messages_of
 from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
+from evaluators.traces import trace_summary
 from evaluators.transcripts import UnreadableTranscript, parse
 from runs.execution.context import RunContext
 from runs.execution.guidance import exposure, file_read_by
@@ -221,6 +222,7 @@ def _detail(
             diagnose(evidence.interaction, messages=messages_of(evidence.transcript, evidence.interaction))
         ),
         "tools_called": [call.name for call in tool_calls(evidence.transcript)],
+        "trace_summary": trace_summary(evidence.transcript),
         "composite_weights": evaluation.composite_weights,
         "scripts": [_post_json(each) for each in post],
         "notes": [

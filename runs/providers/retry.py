@@ -107,11 +107,12 @@ def delay_ms(
 ) -> float:
     """Return the wait before the retry after `attempt` (0 is the first), in milliseconds.
 
-    `jitter` is a factor near 1. What the other side asks for is waited at least. The cap holds after both.
+    `jitter` is a factor near 1, applied to the capped wait, so that waits at the cap differ too. What the other side
+    asks for is waited at least. The cap holds after both.
     """
     grows_beyond_floats = attempt * math.log(max(backoff.backoff_factor, 1.0)) > 600
     growth = math.inf if grows_beyond_floats else backoff.backoff_factor**attempt
-    delay = backoff.initial_delay_ms * growth * jitter
+    delay = min(backoff.initial_delay_ms * growth, backoff.max_delay_ms) * jitter
     asked = 1000 * (retry_after_seconds or 0.0)
     return min(max(delay, asked), backoff.max_delay_ms)
 

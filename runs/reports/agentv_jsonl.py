@@ -10,9 +10,10 @@ from evaluators.judges.rubric_judge import NAME as JUDGE
 from evaluators.model import Json
 from evaluators.redaction import redact_json
 from evaluators.scores.weighted_score import NAME as AGGREGATE
-from evaluators.traces import has_trace, summary
+from evaluators.traces import trace_summary
 from runs.models import JudgingRecord, Run, Trial
 from runs.models.trial import TrialState
+from runs.reports.document import status_of
 
 AGENT_KINDS = frozenset(("cli", "codex", "claude_code", "opencode", "vscode", "vscode-insiders"))
 """Providers whose request belongs in `agent_provider_request`."""
@@ -37,6 +38,7 @@ def record(run: Run, trial: Trial) -> dict[str, Json]:
         "dataset": run.suite.name,
         "conversation_id": content.get("conversation") or None,
         "score": _value(trial, aggregate),
+        "status": status_of(trial.scores, trial.outcome),
         "hits": detail.get("hits", []),
         "misses": detail.get("misses", []),
         "candidate_answer": trial.answer,
@@ -115,4 +117,4 @@ def _prompts(judging: JudgingRecord | None) -> dict[str, Json] | None:
 def _trace_summary(trial: Trial) -> Json:
     stored = getattr(trial, "transcript", None)
     transcript = stored.unpack() if stored else None
-    return summary(transcript.events).as_json() if transcript and has_trace(transcript) else None
+    return trace_summary(transcript) if transcript else None

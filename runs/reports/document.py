@@ -9,11 +9,13 @@ from django.db.models import QuerySet, Sum
 from django.forms.models import model_to_dict
 
 from evaluators.redaction import redact_json
+from evaluators.scores.weighted_score import NAME as AGGREGATE
 from runs.models import JudgingRecord, Run, Trial
 from runs.queue.labels import waits
 from runs.reports.scenario_classes import run_strips, scenarios_json
 from runs.warehouse.comparison import comparison_of
 from runs.warehouse.digests import digests_of
+from runs.warehouse.failure_reasons import fail_reason
 from runs.warehouse.measure_changes import change_json, stored_changes
 from runs.warehouse.release_rule import release_result
 from runs.warehouse.run_rows import listed_runs
@@ -80,6 +82,9 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
     usage = {"input": trial["tokens_in"], "output": trial["tokens_out"]}
     return {
         **_facts(trial),
+        "status": status_of(trial["scores"], trial["outcome"]),
+        "reason": fail_reason(trial["scores"]) if trial["outcome"] == "fail" else "",
+        "trace_summary": trial["detail"].get("trace_summary"),
         "interaction": trial["detail"].get("interaction") or {"available": False},
         **scores_json(trial["scores"]),
         "judgings": [judging_json(judging) for judging in judgings],
@@ -90,6 +95,13 @@ def result_json(trial: Mapping[str, Any], judgings: Iterable[Mapping[str, Any]])
         "price_source": trial["detail"].get("price_source", ""),
         "answer": trial["answer"],
     }
+
+
+def status_of(scores: Iterable[Mapping[str, Any]], outcome: str) -> str | None:
+    """Return the status of AgentV's aggregate, else the outcome; None for a trial without one."""
+    named = (score for score in scores if (score["layer"], score["name"]) == ("evaluators", AGGREGATE))
+    status: str | None = next(named, {}).get("detail", {}).get("status")
+    return status or outcome or None
 
 
 def trial_facts(trial: Trial) -> dict[str, Any]:
@@ -126,10 +138,16 @@ def scores_json(scores: list[dict[str, Any]]) -> dict[str, Any]:
                 "passed": score.get("passed"),
                 "message": score.get("message", ""),
                 **({"error": score["error"]} if score.get("error") else {}),
+                **({"metrics": metrics} if (metrics := _metrics(score)) is not None else {}),
             }
             for score in scores
         ],
     }
+
+
+def _metrics(score: Mapping[str, Any]) -> Any:
+    """Return what an evaluator script reported beside its score; None for other scores."""
+    return score.get("detail", {}).get("metrics") if score["layer"] == "scripts" else None
 
 
 def judging_json(judging: Mapping[str, Any]) -> dict[str, Any]:

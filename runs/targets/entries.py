@@ -64,7 +64,13 @@ class Entry:
     def __init__(self, document: Document, at: Location, entry: Json) -> None:
         self.document = document
         self.at = at
-        self.entry: dict[str, Json] = entry if isinstance(entry, dict) else {}
+        self.written: dict[str, Json] = entry if isinstance(entry, dict) else {}
+        nested = self.written.get("settings")
+        self.nested: dict[str, Json] = nested if isinstance(nested, dict) else {}
+        """Fields under `settings`, as older targets files have them (AgentV evaluation, Codex CLI provider)."""
+        self.entry = self.nested | {
+            k: v for k, v in self.written.items() if not (self.nested and k == "settings")
+        }
         self.given = spellings_given(self.entry)
         self.name = self._word("name")
         written = self._word("provider").lower()
@@ -79,13 +85,13 @@ class Entry:
             name=self.name,
             kind=self.kind,
             fields=self.fields(),
-            entry=self.entry,
+            entry=self.written,
             judge_target=str(self.fields().get("judge_target") or ""),
             workers=None if workers is None or reference(workers) else int(workers),
             labels=tuple(ordered(self.fields().get("labels") or ())),
             line=self.document.positions.line(self.at),
             lines=tuple(
-                (name, self.document.positions.line((*self.at, key))) for name, key in self.origin.items()
+                (name, self.document.positions.line(self._place(key))) for name, key in self.origin.items()
             ),
             lints=tuple(self._unknown_fields()),
         )
@@ -208,11 +214,16 @@ class Entry:
     def _problem_at(self, location: Location, what: str, fix: str, id: str) -> Problem:
         """Return a problem at a location that begins with an option's name."""
         first = self.origin.get(str(location[0]), str(location[0])) if location else ""
-        at = (*self.at, first, *location[1:]) if first else self.at
+        at = (*self._place(first), *location[1:]) if first else self.at
         return self.document.problem(at, what, fix=fix, id=id)
 
     def _problem(self, key: str, what: str, fix: str, id: str, *, lint: bool = False) -> Problem:
-        return self.document.problem((*self.at, key), what, fix=fix, id=id, lint=lint)
+        return self.document.problem(self._place(key), what, fix=fix, id=id, lint=lint)
+
+    def _place(self, key: str) -> Location:
+        """Return where a field is written: in the entry, else under its `settings`."""
+        under = ("settings",) if key in self.nested and key not in self.written else ()
+        return (*self.at, *under, key)
 
 
 def _texts(value: Json, at: Location = ()) -> Iterator[tuple[Location, str]]:

@@ -28,3 +28,15 @@ def reasons_of(scores: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return why a trial failed, each sentence once: two gates may miss the same file."""
     messages = (score.get("message") or f"{score['name']} failed." for score in failed_scores(scores))
     return list(dict.fromkeys(messages))
+
+
+def fail_reason(scores: Sequence[Mapping[str, Any]]) -> str:
+    """Return why a trial failed in one line; empty if no score failed (llm-tool-test evaluation, Outcome).
+
+    Gates are counted and named; every other score gives its message.
+    """
+    failed = failed_scores(scores)
+    gates = [score["name"] for score in failed if score["layer"] == "gates"]
+    total = sum(score["layer"] == "gates" and score.get("passed") is not None for score in scores)
+    counted = [f"{len(gates)} of {total} gates failed: {', '.join(dict.fromkeys(gates))}."] if gates else []
+    return " ".join([*counted, *reasons_of([score for score in failed if score["layer"] != "gates"])])

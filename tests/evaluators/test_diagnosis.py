@@ -19,9 +19,13 @@ def interaction(**changes: object) -> Interaction:
         ({"error_rate": 0.24, "help_seeking": 3}, "help-instead-of-docs"),
         ({"subcommands": (Subcommand("add", calls=6, retries_after_failure=2),)}, "retries-on-a-command"),
         ({"total_commands": 15}, "many-commands"),
+        ({}, "clear-docs"),
+        ({"error_rate": 0.24, "help_seeking": 2}, "clear-docs"),
+        ({"subcommands": (Subcommand("add", calls=3, retries_after_failure=1),)}, "clear-docs"),
+        ({"subcommands": (Subcommand("add", calls=20, retries_after_failure=2),)}, "clear-docs"),
     ],
 )
-def test_metrics_above_a_threshold_match_its_pattern(metrics: dict[str, object], pattern: str) -> None:
+def test_metrics_match_a_pattern_by_its_thresholds(metrics: dict[str, object], pattern: str) -> None:
     (finding,) = diagnose(interaction(**metrics))
     assert finding.pattern == pattern
     assert finding.sentence.endswith(".")
@@ -32,15 +36,13 @@ def test_metrics_above_a_threshold_match_its_pattern(metrics: dict[str, object],
 @pytest.mark.parametrize(
     "metrics",
     [
-        {},
-        {"error_rate": 0.24, "help_seeking": 2},
-        {"subcommands": (Subcommand("add", calls=3, retries_after_failure=1),)},
-        {"subcommands": (Subcommand("add", calls=20, retries_after_failure=2),)},
+        {"completed": False},
+        {"total_commands": 0},
         {"total_commands": 15, "completed": False},
         {"available": False, "error_rate": 1.0},
     ],
 )
-def test_metrics_below_the_thresholds_match_no_pattern(metrics: dict[str, object]) -> None:
+def test_what_did_not_complete_or_used_no_tool_matches_no_pattern(metrics: dict[str, object]) -> None:
     assert diagnose(interaction(**metrics)) == ()
 
 

@@ -59,6 +59,7 @@ def test_json_lines_have_agentvs_names(run: Run) -> None:
     (result,) = first["evaluator_results"]
     assert (result["name"], result["type"], result["score"]) == ("grade", "llm_judge", 0.5)
     assert result["evaluator_provider_request"] == {"userPrompt": "Grade it.", "systemPrompt": "You grade."}
+    assert [each["status"] for each in (first, second, third)] == ["fail", "pass", "error"]
     assert (second["score"], third["error"]) == (1.0, "HTTP 500 at the endpoint.")
     assert "trace_summary" not in second
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evaluators.diagnosis import ERRING, RETRIES, threshold_sentence
+from evaluators.diagnosis import CLEAR, ERRING, RETRIES, threshold_sentence
 from runs.pages.run.subcommands import SubcommandRow
 from runs.warehouse.digests import Finding
 
@@ -31,15 +31,21 @@ class ShownFinding:
     thresholds: str
     """The pattern's thresholds in a sentence; empty for an unknown pattern."""
 
+    @property
+    def is_problem(self) -> bool:
+        """Return whether the finding asks for a fix."""
+        return self.finding.pattern != CLEAR
+
 
 def shown_findings(findings: Iterable[Finding], rows: Sequence[SubcommandRow]) -> list[ShownFinding]:
-    """Return a run's findings with their subcommands."""
+    """Return a run's findings with their subcommands, problems first."""
     failing = [FailingSubcommand(row.name, row.failed) for row in rows if row.failed]
     failing.sort(key=lambda each: -each.failed)
-    return [
+    shown = [
         ShownFinding(each, tuple(_meant(each, failing))[:MOST_LINKED], threshold_sentence(each.pattern))
         for each in findings
     ]
+    return sorted(shown, key=lambda each: not each.is_problem)
 
 
 def _meant(finding: Finding, failing: Iterable[FailingSubcommand]) -> Iterable[FailingSubcommand]:

@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from evalhub.teams.models import Project
 from evalhub.web.paging import LARGEST_KEY
 from evaluators.model import Transcript
+from evaluators.traces import trace_summary
 from runs.models import (
     Artifact,
     CommandRecord,
@@ -26,6 +27,7 @@ from runs.pages.trial.steps import Step
 from runs.pages.trial.timeline import Timeline, timeline
 from runs.pages.trial.typical_values import Median, TypicalValues, typical_values
 from runs.warehouse.calibrations import JudgeVersion
+from runs.warehouse.failure_reasons import fail_reason
 from runs.warehouse.judging_facts import Facts, with_facts
 from runs.warehouse.layer_totals import DECIDING, is_single
 from runs.warehouse.measures import CRITERION, INTERACTION
@@ -138,6 +140,16 @@ class TrialPage:
     @property
     def diagnosis(self) -> list[dict[str, Any]]:
         return list(self.trial.detail.get("diagnosis") or ())
+
+    @property
+    def fail_reason(self) -> str:
+        """Return why the trial failed, in one line; empty unless it did."""
+        return fail_reason(self.trial.scores) if self.trial.outcome == "fail" else ""
+
+    @cached_property
+    def trace_summary(self) -> dict[str, Any] | None:
+        """Return AgentV's summary of the trace; None without a trace."""
+        return trace_summary(self.transcript) if self.transcript else None
 
     @cached_property
     def interaction(self) -> dict[str, Any]:

@@ -98,9 +98,9 @@ def test_it_does_not_take_other_errors_for_failed_requests():
 
 @pytest.mark.parametrize(
     ("attempt", "jitter", "expected"),
-    [(0, 0.75, 750), (0, 1.25, 1250), (2, 1.0, 4000), (6, 1.25, 60_000), (5_000, 0.75, 60_000)],
+    [(0, 0.75, 750), (0, 1.25, 1250), (2, 1.0, 4000), (6, 1.25, 60_000), (5_000, 0.75, 45_000)],
 )
-def test_it_clamps_the_wait_after_the_jitter(attempt, jitter, expected):
+def test_the_wait_is_capped_before_and_after_the_jitter(attempt, jitter, expected):
     assert delay_ms(attempt, Backoff(), jitter=jitter) == expected
 
 

@@ -301,3 +301,24 @@ def test_only_allowed_variables_are_seen():
 def test_an_invalid_rule_is_refused(text):
     with pytest.raises(ValueError, match="EVALHUB_ENV_ALLOW"):
         parse_rules(text)
+
+
+def test_fields_under_settings_count_like_those_beside_it():
+    entry = {
+        "provider": "codex",
+        "settings": {"executable": "/opt/codex", "logDir": "logs"},
+        "log_dir": "own",
+    }
+    codex = target(**entry)
+    assert codex.fields == {"executable": "/opt/codex", "log_dir": "own"}
+    assert codex.entry == {"name": "t", **entry}
+
+
+def test_a_wrong_field_under_settings_has_its_own_line():
+    text = "targets:\n  - name: a\n    provider: codex\n    settings:\n      executable: codex\n      excutable: x\n"
+    (problem,) = problems(text)
+    assert (problem.line, problem.where, problem.id) == (
+        6,
+        "targets[0].settings.excutable",
+        "targets/unknown-field",
+    )

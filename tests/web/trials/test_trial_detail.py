@@ -143,6 +143,37 @@ def test_it_shows_notes_of_scripts(signed_in, run):
     assert "Exit code 3" in page(signed_in(), trial)
 
 
+def test_it_shows_metrics_and_warnings_of_evaluator_scripts(signed_in, run):
+    said = {
+        "metrics": {"coverage": 0.75, "files": ["a.py"]},
+        "warnings": ["The score 3 is outside 0 to 1; 1 was used."],
+    }
+    trial = make_trial(run, scores=[score("scripts", "quality", 1.0, message="Fine.", detail=said)])
+    scripts = page(signed_in(), trial).region("Scripts")
+    assert all(text in scripts for text in ("coverage", "0.75", '["a.py"]', "The score 3 is outside 0 to 1"))
+
+
+def test_it_shows_the_summary_of_the_trace(signed_in, run):
+    trial = make_trial(run)
+    make_transcript(trial, [Event("tool_call", name="search"), Event("error", text="no")])
+    trace = page(signed_in(), trial).region("Trace")
+    assert (trace.fact("events").text, trace.fact("errors").text, trace.fact("search").text) == (
+        "2",
+        "1",
+        "1 call",
+    )
+
+
+def test_it_says_in_one_line_why_a_trial_failed(signed_in, run):
+    scores = [
+        score("gates", "file_exists", 0.0, False, message="out.txt does not exist."),
+        score("gates", "command_succeeds", 1.0, True),
+        score("judge", "judge", 0.53, False, message="Judge score 0.53, needs 0.70."),
+    ]
+    shown = page(signed_in(), make_trial(run, outcome="fail", scores=scores))
+    assert "1 of 2 gates failed: file_exists. Judge score 0.53, needs 0.70." in shown.fact("Reason")
+
+
 def test_the_page_takes_at_most_twelve_queries(signed_in, run, django_assert_max_num_queries):
     trial = make_trial(run)
     make_transcript(trial, shell("ls"))
@@ -278,7 +309,7 @@ def test_the_overall_verdict_shows_only_without_assertions(signed_in, run):
     single = score("assertions", "responseNotContains", 0.0, False, message="found x.")
     client = signed_in()
     both = page(client, make_trial(run, outcome="fail", scores=[verdict, single]))
-    assert both.count("found x") == 1
+    assert both.region("Gates").count("found x") == 1
     assert "0 of 1 passed" in both
     assert "found x" in page(client, make_trial(run, outcome="fail", scores=[verdict]))
 
