@@ -35,8 +35,8 @@ class Price(Struct, frozen=True, omit_defaults=True):
     model: str
     input_per_million: float
     output_per_million: float
-    source: Literal["project", "litellm"] = "project"
-    """Where the price comes from: the project's own table, or litellm's price map."""
+    source: Literal["project", "suite", "litellm"] = "project"
+    """Where the price comes from: the project's own table, the suite's settings, or litellm's price map."""
     since: str = ""
     """The first day the price applies, in ISO 8601."""
 

@@ -88,10 +88,8 @@ def make_guidance(suite: Suite, name: str = "AGENTS.md v1") -> Guidance:
 
 
 def make_target(project: Project, name: str = "local", **changes: Any) -> Target:
-    definition = {"name": name, "provider": "mock"}
-    return Target.objects.create(
-        project=project, name=name, provider="mock", definition=definition, **changes
-    )
+    given = {"provider": "mock", "definition": {"name": name, "provider": "mock"}, **changes}
+    return Target.objects.create(project=project, name=name, **given)
 
 
 def make_run(version: SuiteVersion, **changes: Any) -> Run:

@@ -117,6 +117,7 @@ class ProjectForm(ProjectModelForm):
             "judge_rate",
         ):
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
+        self.fields["judge"].widget.attrs["list"] = "offered-judges"
         effects = self.instance.smallest_effects
         self.initial["smallest_effects"] = ", ".join(f"{name} {effect:g}" for name, effect in effects.items())
 

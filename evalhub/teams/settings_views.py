@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from django.contrib import messages
@@ -14,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from evalhub.teams import audit
 from evalhub.teams.invitations import invite, open_invitations, send_invitation
+from evalhub.teams.judge_models import offered_judges
 from evalhub.teams.members import MemberRefused, add_member, change_role, remove_member
 from evalhub.teams.models import AuditEvent, Membership, Project
 from evalhub.teams.pages import ProjectRequest, project_page
@@ -43,6 +45,7 @@ def _show(request: ProjectRequest, *, status: int = 200, **more: Any) -> HttpRes
         "roles": Role.values,
         "may_manage": request.access.may("manage"),
         "now": timezone.now(),
+        "offered_judges": offered_judges(os.environ),
         **more,
     }
     fragments = {"members": "teams/_members.html"}

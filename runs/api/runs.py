@@ -100,6 +100,8 @@ class RunsIn(Given):
     suites: Annotated[list[SuiteChoice | Name], Field(min_length=1, max_length=20)]
     targets: Names = []
     models: Names = []
+    profile: Annotated[Text, Field(max_length=200)] = ""
+    """A profile of the suites' settings, in place of targets and models."""
     guidance: Annotated[list[Key], Field(max_length=50)] = []
     """Ids of guidance versions. Default: each suite's last upload."""
     tags: Names = []
@@ -266,6 +268,7 @@ def _request(request: ApiRequest, given: RunsIn) -> Request:
         suite_versions=[_version(request, choice) for choice in given.suites],
         targets=given.targets,
         models=given.models,
+        profile=given.profile,
         guidance=_guidance(request, given.guidance),
         selection=Selection(tags=tuple(given.tags), tier=given.tier, only=tuple(given.only)),
         options=RunOptions(**options),

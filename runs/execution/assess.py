@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
+from evalhub.web.numbers import money
 from evaluators.assertions import tool_calls
 from evaluators.attempts import attempts
 from evaluators.criteria import Criteria
@@ -53,6 +54,7 @@ def assess(
         return unreadable(described, recording, error)
     transcript = marked(transcript, task, recording)
     recording = priced(recording, transcript, task.context.target, task.context.model)
+    recording = _over_cost(recording, transcript, task.spec.cost.max_usd)
     post: tuple[PostResult, ...] = ()
     if folder is not None and workspace is not None:
         if task.runs_commands:
@@ -136,6 +138,15 @@ def unreadable(described: TrialResult, recording: Recording, error: UnreadableTr
     printed = recording.stderr.strip()[-LONGEST_STANDARD_ERROR:]
     sentence = f"{error} Standard error: {printed}" if printed else str(error)
     return replace(described, outcome="error", error=sentence, error_kind="transcript", detail=detail)
+
+
+def _over_cost(recording: Recording, transcript: Transcript, max_usd: float | None) -> Recording:
+    """Return the recording with a note if it cost more than the scenario allows (llm-tool-test, cost.max_usd)."""
+    cost = recording.cost_usd if recording.cost_usd is not None else transcript.cost_usd
+    if max_usd is None or cost is None or cost <= max_usd:
+        return recording
+    note = f"The agent cost {money(cost)}, more than the {money(max_usd)} that cost.max_usd allows."
+    return replace(recording, notes=(*recording.notes, note))
 
 
 def judged(

@@ -18,6 +18,7 @@ from runs.models import Run, TranscriptRecord, Trial
 from runs.models.run_options import RunOptions
 from runs.models.trial import TrialState
 from runs.warehouse.search_index import index_trials
+from scenarios.models import ScenarioVersion
 
 # Names for people, and the suite's version, which other scenarios change too.
 _NOT_INPUTS = ("names", "staleness", "suite_version", "suite_sha256", "fixture", "rubric")
@@ -35,14 +36,17 @@ def cache_key(fingerprint: Mapping[str, Any], options: RunOptions) -> str:
 def reuse_passes(run: Run) -> int:
     """Finish the run's queued trials that passed before with the same inputs; return their number.
 
-    Call it in the transaction in which the run's key is stored, before its trials start.
+    Scenarios with `cost.cache: false` always run. Call it in the transaction in which the run's key is stored,
+    before its trials start.
     """
     queued = list(Trial.objects.filter(run=run, state=TrialState.QUEUED))
+    versions = {each.scenario_version_id for each in queued}
+    fresh = ScenarioVersion.objects.filter(pk__in=versions, content__cost__cache=False)
     found: dict[int, Trial] = {}
     earlier = Trial.objects.filter(
         run__project=run.project_id,
         run__cache_key=run.cache_key,
-        scenario_version__in={each.scenario_version_id for each in queued},
+        scenario_version__in=versions - set(fresh.values_list("pk", flat=True)),
         state=TrialState.FINISHED,
         outcome="pass",
     )

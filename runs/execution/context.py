@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import msgspec
@@ -23,6 +23,7 @@ from runs.execution.judges import judge_of
 from runs.execution.trial_folder import TrialFolder
 from runs.execution.workspace import LocalWorkspace
 from runs.models import Run, ToolHelp
+from runs.models.price import prices_of
 from runs.models.run_options import RunOptions
 from runs.models.usage import MCP
 from runs.providers import make_provider
@@ -158,6 +159,8 @@ def load_run(run_id: int) -> RunContext:
     run = Run.objects.select_related(*related).get(pk=run_id)
     variables = variables_of(run.project)
     target = resolve_target(run.target, variables, run.target_version)
+    if run.suite_version.config.get("models"):
+        target = replace(target, prices=prices_of(run.project_id, run.suite_version.config))
     carrying = run.suite_version.scenario_versions.exclude(fixture=None)
     rows = carrying.values_list("content__fixture", "content__bundle")
     return RunContext(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from django.conf import settings
 from msgspec.structs import replace
 
-from evaluators.model import Complete, Completion, CompletionError, CompletionRequest
+from evaluators.model import Complete, Completion, CompletionError, CompletionRequest, Json
 from evaluators.redaction import mask_values
 from runs.errors import ProviderError
 from runs.models import Run, Target, TargetVersion
@@ -105,7 +105,14 @@ def _model(run: Run, name: str, variables: Mapping[str, str]) -> ResolvedTarget:
     from runs.providers.litellm import LitellmOptions
 
     options = LitellmOptions(model=name)
-    return with_key(ResolvedTarget(name, "litellm", options, prices=prices_of(run.project_id)), variables)
+    return with_key(
+        ResolvedTarget(name, "litellm", options, prices=prices_of(run.project_id, _config(run))), variables
+    )
+
+
+def _config(run: Run) -> Json:
+    """Return the suite's settings; a proof's run has none."""
+    return run.suite_version.config if run.suite_version_id else {}
 
 
 def masked(complete: Complete, secrets: tuple[str, ...]) -> Complete:

@@ -146,6 +146,8 @@ class Task:
             in_workspace=self.in_workspace,
             stubs=spec.stubs,
             tools=tools_of(self.context.registry, {}) if self.offers_tools else (),
+            max_turns=spec.limits.max_turns,
+            max_usd=spec.cost.max_usd,
             cancelled=self.stopped,
             watch=self._watch,
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
+from typing import Any
 
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -42,6 +44,21 @@ class ModelPrice(models.Model):
         )
 
 
-def prices_of(project_id: int) -> tuple[Price, ...]:
-    """Return all of a project's own prices."""
-    return tuple(row.value for row in ModelPrice.objects.filter(project=project_id))
+def prices_of(project_id: int, config: Mapping[str, Any] | None = None) -> tuple[Price, ...]:
+    """Return all of a project's own prices, and for other models those of a suite's settings file.
+
+    The file gives prices per 1,000 tokens (llm-tool-test evaluation, Not In Scope: configured rates).
+    """
+    own = tuple(row.value for row in ModelPrice.objects.filter(project=project_id))
+    known = {price.model for price in own}
+    rates = ((config or {}).get("models") or {}).items()
+    return own + tuple(
+        Price(
+            name,
+            (rate.get("input_cost_per_1k_tokens") or 0.0) * 1000,
+            (rate.get("output_cost_per_1k_tokens") or 0.0) * 1000,
+            "suite",
+        )
+        for name, rate in rates
+        if not {name, name.partition("/")[2] or name} & known
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -17,10 +17,12 @@ from runs.errors import NothingToRun, RequestError
 from runs.models import Launch, Run, Target, Trial
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
+from runs.planning.judge_choice import unjudged_warning, with_judge
 from runs.planning.selection import (
     ChosenScenario,
     ProjectReader,
     check_judge,
+    check_turns,
     last_guidance,
     select_scenarios,
 )
@@ -39,6 +41,8 @@ class Request:
     targets: Sequence[str] = ()
     """Names; empty means those of the scenarios (`tool_matrix`, `execution.target`), else the only target."""
     models: Sequence[str] = ()
+    profile: str = ""
+    """A profile of the suites' settings, in place of targets and models."""
     guidance: Sequence[Guidance] = ()
     """Empty means that of the suite's last upload."""
     selection: Selection = field(default_factory=Selection)
@@ -89,6 +93,10 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
     Pass `reader` to reuse what the caller has read.
     """
     check_judge(project, request.options)
+    if request.profile and (request.targets or request.models):
+        raise RequestError(
+            "A profile names its targets and models itself. Leave out the targets and models, or the profile."
+        )
     check_repeats(request.options)
     planned: list[PlannedRun] = []
     reader = reader or ProjectReader(project)
@@ -101,8 +109,12 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
             )
         arms: dict[tuple[int, str], list[ChosenScenario]] = {}
         targets: dict[int, Target] = {}
+        names, models = request.targets, request.models
+        if request.profile:
+            names, models = reader.profile(version, request.profile)
         for scenario in select_scenarios(reader.scenarios(version), request.selection, version.suite.name):
-            for target, model in reader.arms(scenario, request.targets, request.models):
+            for target, model in reader.arms(scenario, names, models):
+                check_turns(scenario, target)
                 targets[target.pk] = target
                 arms.setdefault((target.pk, model), []).append(scenario)
         guidance: Sequence[Guidance | None] = request.guidance or (reader.guidance(version.suite),)
@@ -144,6 +156,7 @@ def request_runs(
 
     Wakes workers unless the caller executes the runs, which then needs the labels of their targets.
     """
+    request = replace(request, options=with_judge(project, request.options))
     planned = plan(project, request)
     if not wake:
         refuse_missing(each.target for each in planned)
@@ -175,6 +188,7 @@ def store_launch(
         request={
             "targets": list(request.targets),
             "models": list(request.models),
+            **({"profile": request.profile} if request.profile else {}),
             "tool_version": request.tool_version,
             "selection": request.selection.model_dump(mode="json"),
             "options": request.options.model_dump(mode="json", exclude={"seed", "snapshot", "registry"}),
@@ -220,6 +234,8 @@ def _is_experiment(planned: PlannedRun, request: Request) -> bool:
 def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
     """Store a planned run of a launch with its queued trials. Requires a transaction."""
     trials = planned.trial_count
+    chosen = [scenario.version_id for scenario in planned.scenarios]
+    unjudged = unjudged_warning(planned.target, request.options, chosen, planned.trials)
     run = Run.objects.create(
         project=launch.project,
         launch=launch,
@@ -231,6 +247,7 @@ def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         tool_version=request.tool_version,
         is_experiment=_is_experiment(planned, request),
         options=_options(planned, request),
+        warnings=[unjudged] if unjudged else [],
         concurrency=planned.concurrency,
         trials=trials,
         open=trials,

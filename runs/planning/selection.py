@@ -10,9 +10,10 @@ from typing import Any
 from django.db.models import QuerySet
 
 from evalhub.teams.models import Project
-from runs.errors import NothingToRun, UnknownTarget
+from runs.errors import NothingToRun, RequestError, UnknownTarget
 from runs.models import Target
 from runs.models.run_options import RunOptions, Selection
+from runs.providers import OPTIONS
 from scenarios.models import Guidance, Suite, SuiteEntry, SuiteVersion
 
 
@@ -29,6 +30,8 @@ class ChosenScenario:
     """The name of its own target; empty for none."""
     matrix: tuple[tuple[str, tuple[str, ...]], ...] | None
     """Targets and the models to run on each; None if not set."""
+    turns_at: str = ""
+    """Where its `run.max_turns` is, as file:line; empty without one. Conversations with stubs limit their own turns."""
 
 
 def scenarios_of(version: SuiteVersion) -> tuple[ChosenScenario, ...]:
@@ -68,7 +71,14 @@ def _scenario(version_id: int, scenario_id: int, content: dict[str, Any]) -> Cho
         content.get("tier", 0),
         content.get("target", ""),
         None if matrix is None else tuple((row["target"], tuple(row.get("models", ()))) for row in matrix),
+        _turns_at(content),
     )
+
+
+def _turns_at(content: Mapping[str, Any]) -> str:
+    conversation = content.get("stubs") is not None or content.get("criteria", {}).get("expect") is not None
+    limited = (content.get("limits") or {}).get("max_turns") and not conversation
+    return f"{content.get('file') or content['key']}:{content.get('line', 1)}" if limited else ""
 
 
 def last_guidance(suite: Suite) -> Guidance | None:
@@ -119,6 +129,38 @@ class ProjectReader:
             for model in (models or own_models or ("",))
         ]
 
+    def profile(self, version: SuiteVersion, name: str) -> tuple[list[str], list[str]]:
+        """Return targets and models of a profile in the suite's settings file. Raises `RequestError`.
+
+        A tool that lists models must list those of the profile (llm-tool-test evaluation, config file).
+        """
+        profiles, tools = (version.config.get(key) or {} for key in ("profiles", "tools"))
+        if name not in profiles:
+            known = ", ".join(sorted(profiles)) or "none"
+            raise RequestError(
+                f"{version.suite.name} has no profile '{name}' in its settings. It has: {known}."
+            )
+        profile = profiles[name]
+        models = profile.get("models") or []
+        for tool in profile.get("tools") or []:
+            supported = (tools.get(tool) or {}).get("models") or models
+            if missing := [model for model in models if model not in supported]:
+                raise RequestError(
+                    f"The tool '{tool}' of the profile '{name}' does not support the model '{missing[0]}'. "
+                    f"It has: {', '.join(supported)}."
+                )
+        return [self._target_of_tool(tool, tools) for tool in profile.get("tools") or []], list(models)
+
+    def _target_of_tool(self, tool: str, tools: Mapping[str, Any]) -> str:
+        """Return the name of a tool's target: the tool's key, else the name that its section gives."""
+        given = (tools.get(tool) or {}).get("name") or tool
+        found = set(
+            Target.objects.filter(project=self._project, name__in=(tool, given)).values_list(
+                "name", flat=True
+            )
+        )
+        return given if given in found and tool not in found else tool
+
     def _named(self, name: str) -> Target:
         if name not in self._targets:
             self._targets[name] = find_target(self._project, name) if name else self._only()
@@ -158,6 +200,17 @@ def check_judge(project: Project, options: RunOptions) -> None:
     judge = Target.objects.filter(project=project, name=options.judge_model, accepted=False).first()
     if judge is not None:
         raise UnknownTarget(_refusal(judge))
+
+
+def check_turns(scenario: ChosenScenario, target: Target) -> None:
+    """Raise `RequestError` if a scenario limits the turns of an agent that has no such option."""
+    options = OPTIONS.get(target.provider)
+    if scenario.turns_at and options and not options.limits_turns:
+        able = ", ".join(kind for kind, each in OPTIONS.items() if each.limits_turns)
+        raise RequestError(
+            f"{scenario.turns_at}: run.max_turns: the target '{target.name}' ({target.provider}) can't limit its turns."
+            f" Remove the key, or run {scenario.key} on a target of {able}."
+        )
 
 
 def _refusal(target: Target) -> str:

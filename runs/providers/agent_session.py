@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,9 @@ from runs.containment.process import ProcessResult
 from runs.providers.agent_log import AgentLog
 from runs.providers.agent_program import AgentProgram
 from runs.providers.base import Invocation, Recording
+from runs.providers.cost_limit import CostLimit
 from runs.providers.preread import preread_prompt
+from runs.providers.prices import project_price
 from runs.providers.recent_lines import PrintedLines
 
 if TYPE_CHECKING:  # runs.containment.sandbox imports this package
@@ -38,17 +42,22 @@ def run_session(
     given = stdin.encode("utf-8", "replace")
     printed, calls = PrintedLines(), CallsSoFar(parser)
     version = program.version()
+    model = invocation.model or program.target.options.asked_model
+    price = project_price(program.target.prices, model) if model else None
+    limit = CostLimit(parser, math.inf if invocation.max_usd is None else invocation.max_usd, price)
     invocation.watch(lambda: calls.read(printed.complete(), missed=printed.missed))
     result = program.run(
         arguments,
-        invocation,
+        replace(invocation, cancelled=lambda: invocation.cancelled() or limit.reached()),
         sandbox,
         cwd=cwd,
         env={**sandbox.own_home(), **env},
         stdin=given,
         log=log,
-        sinks=[printed],
+        sinks=[printed] if invocation.max_usd is None else [printed, limit],
     )
+    if limit.is_exceeded:
+        result = replace(result, cancelled=invocation.cancelled())
     program.refuse_failure(result, invocation, log)
     _refuse_silence(program, parser, result, invocation, log)
     return Recording(
@@ -61,7 +70,7 @@ def run_session(
         truncated=result.truncated,
         stderr=result.stderr.decode("utf-8", "replace"),
         logs={"log": log.content},
-        notes=tuple(filter(None, (result.error, program.newer(version)))),
+        notes=tuple(filter(None, (result.error, limit.note, program.newer(version)))),
         version=version,
     )
 

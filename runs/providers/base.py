@@ -75,6 +75,10 @@ class Invocation:
     a question and its answer, and a failed program has no answer."""
     cancelled: Callable[[], bool] = lambda: False
     """Polled a few times a second while a process runs; True stops it."""
+    max_turns: int | None = None
+    """The most turns of the agent, for programs that limit them; None is the target's."""
+    max_usd: float | None = None
+    """The cost in dollars at which to stop an agent that reports it while it works."""
     watch: Callable[[Look], None] = lambda look: None
     """Registers a callback for the agent's calls so far; a provider that can't report them skips it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import AliasChoices, Field
 
@@ -40,6 +40,7 @@ class ClaudeCodeOptions(AgentOptions):
         default="claude", min_length=1, validation_alias=AliasChoices("executable", "command", "binary")
     )
     max_turns: int | None = Field(default=None, gt=0)
+    limits_turns: ClassVar[bool] = True
 
 
 class ClaudeCode:
@@ -79,7 +80,8 @@ class ClaudeCode:
         words = [*COMMAND, *(["--model", model] if model else [])]
         if invocation.mcp:
             words += ["--mcp-config", json.dumps(invocation.mcp.config), "--strict-mcp-config"]
-        words += ["--max-turns", str(options.max_turns)] if options.max_turns else []
+        turns = invocation.max_turns or options.max_turns
+        words += ["--max-turns", str(turns)] if turns else []
         words += [] if options.sets(OWN_PERMISSIONS) else ["--permission-mode", "bypassPermissions"]
         return [*words, *options.args]
 

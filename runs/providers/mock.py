@@ -24,6 +24,7 @@ class MockOptions(Options):
     """The answer and its delay."""
 
     opaque_fields: ClassVar[frozenset[str]] = frozenset(("response", "trace"))
+    limits_turns: ClassVar[bool] = True
 
     response: str = "This is the mock provider's answer. Set `response` in the targets file."
     trace: tuple[dict[str, Json], ...] | None = None

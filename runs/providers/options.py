@@ -112,6 +112,8 @@ class Options(Settings):
     """Whether an unknown field is an error and not a lint."""
     unused_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of every target that this kind has no use for; an error in new targets."""
+    limits_turns: ClassVar[bool] = False
+    """Whether it can limit its agent's turns, or has an answer without any."""
     runs_in_eval_folder: ClassVar[bool] = False
     """Whether `cwd` defaults to the eval file's folder."""
 

@@ -62,7 +62,7 @@ def litellm_cost(response: Any, model: str) -> float | None:
 
 def price_note(price: Price) -> str:
     """Return a note that says which price a cost was made with."""
-    whose = "litellm's price" if price.source == "litellm" else "the project's price"
+    whose = f"{'litellm' if price.source == 'litellm' else f'the {price.source}'}'s price"
     since = f" since {price.since}" if price.since else ""
     return (
         f"The cost is by {whose} of {price.model}{since}: {price.input_per_million:g} USD per million tokens read, "

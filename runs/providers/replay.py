@@ -24,6 +24,7 @@ class ReplayOptions(Options):
     """Where the recordings are, and their metadata."""
 
     opaque_fields: ClassVar[frozenset[str]] = frozenset(("response",))
+    limits_turns: ClassVar[bool] = True
     path_fields: ClassVar[Mapping[str, Use]] = {"path": Use.READ}
     starts_in_workspace: ClassVar[frozenset[str]] = frozenset(("path",))
 

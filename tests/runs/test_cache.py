@@ -85,3 +85,10 @@ def test_a_reused_trial_says_so_on_its_page(project, version):
     client.force_login(make_member(project, "viewer"))
     page = parse(client.get(f"/p/default/trials/{of(second, 'good').pk}/"))
     assert page.fact("Reused").text == f"the result of trial {of(first, 'good').pk}"
+
+
+def test_a_scenario_can_refuse_the_cache(project):
+    gates = {"gates": [{"type": "file_exists", "path": "out.txt"}]}
+    version = suite_of(project, good={"prompt": "touch out.txt", "criteria": gates, "cost": {"cache": False}})
+    ran(version)
+    assert "cached_from" not in of(ran(version, use_cache=True), "good").detail

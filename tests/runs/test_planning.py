@@ -169,3 +169,71 @@ def test_workers_are_woken_only_after_the_commit(project, django_capture_on_comm
     with django_capture_on_commit_callbacks() as callbacks:
         request_runs(project, Request([make_suite(project)]), by=None, trigger=Trigger.CLI)
     assert len(callbacks) == 1
+
+
+def asked_judge(project, **changes):
+    version = suite_of(project, a={"criteria": {"judge": {**JUDGED, **changes}}}, b={})
+    (run,) = request_runs(project, Request([version]), by=None, trigger=Trigger.API).runs.all()
+    return run.warnings
+
+
+JUDGED = {"rubric": {"criteria": [{"id": "a", "weight": 1, "description": "Good"}]}, "pass_threshold": 0.5}
+
+
+def test_a_run_names_the_trials_that_no_judge_will_judge(project, settings):
+    settings.DEFAULT_JUDGE = ""
+    (warning,) = asked_judge(project)
+    assert warning.startswith("1 trial will have no judge and end as errors: a. Set a default judge")
+    assert asked_judge(project, model="openai/m") == asked_judge(project, enabled=False) == []
+    project.judge = "openai/m"
+    project.save()
+    assert asked_judge(project) == []
+
+
+def test_the_default_judge_is_recommended_by_the_keys_that_are_set(project, settings, monkeypatch):
+    settings.ENV_ALLOW = ["*:OPENAI_API_KEY"]
+    request = Request([suite_of(project, a={})], options=RunOptions(judge_model="default"))
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    with pytest.raises(RequestError, match="none of OPENAI_API_KEY, ANTHROPIC_API_KEY is set"):
+        request_runs(project, request, by=None, trigger=Trigger.API)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    (run,) = request_runs(project, request, by=None, trigger=Trigger.API).runs.all()
+    assert run.options["judge_model"] == "openai/gpt-4o-mini"
+
+
+def test_turns_are_limited_only_on_agents_that_can(project):
+    make_target(project, "coder", provider="codex", definition={"name": "coder", "provider": "codex"})
+    make_target(
+        project, "claude", provider="claude_code", definition={"name": "claude", "provider": "claude_code"}
+    )
+    version = suite_of(project, a={"limits": {"max_turns": 9}, "file": "s/a.yaml", "line": 1})
+    assert plan(project, Request([version], ["claude"]))
+    with pytest.raises(RequestError, match=r"^s/a.yaml:1: run.max_turns: the target 'coder' \(codex\) can't"):
+        plan(project, Request([version], ["coder"]))
+
+
+PROFILES = {
+    "tools": {"claude": {"name": "claude-code", "models": ["m", "n"]}, "local": {"models": ["m"]}},
+    "profiles": {
+        "quick": {"tools": ["claude", "local"], "models": ["m"]},
+        "wide": {"tools": ["local"], "models": ["m", "n"]},
+    },
+}
+
+
+def test_a_profile_names_targets_and_models(project):
+    make_target(project, "claude-code")
+    version = suite_of(project, a={"matrix": [{"target": "none", "models": []}]})
+    version.config = PROFILES
+    arms = [(run.target.name, run.model) for run in plan(project, Request([version], profile="quick"))]
+    assert arms == [("claude-code", "m"), ("local", "m")]
+    for request, sentence in (
+        (
+            Request([version], profile="wide"),
+            "'local' of the profile 'wide' does not support the model 'n'. It has: m.",
+        ),
+        (Request([version], profile="none"), "no profile 'none' in its settings. It has: quick, wide."),
+        (Request([version], ["local"], profile="quick"), "Leave out the targets and models, or the profile."),
+    ):
+        with pytest.raises(RequestError, match=sentence):
+            plan(project, request)

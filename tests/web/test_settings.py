@@ -311,3 +311,14 @@ def test_the_audit_log_can_be_narrowed_to_an_action(signed_in, project):
     response = signed_in().get(f"{ADDRESS}audit/?action=suite.upload")
     assert [event.action for event in response.context["events"]] == ["suite.upload"]
     assert "<b>basics</b>" in parse(response)
+
+
+def test_it_offers_the_recommended_judge_of_a_provider_with_a_key(signed_in, project, monkeypatch):
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    client = signed_in()
+    assert "Recommended:" not in parse(client.get(ADDRESS))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    page = parse(client.get(ADDRESS))
+    assert "Recommended: anthropic/claude-haiku-4-5." in page.field("Default judge").hint
+    assert [each["value"] for each in page.all("datalist option")] == ["anthropic/claude-haiku-4-5"]

@@ -103,6 +103,9 @@ class Command(EvalhubCommand):
                 self.stderr.write(warning)
             here = options["now"]
             launch = request_runs(project, request, by=acting_user(), trigger=Trigger.CLI, wake=not here)
+            for warnings in launch.runs.order_by("pk").values_list("warnings", flat=True):
+                for warning in warnings:
+                    self.stderr.write(warning)
             return self._execute(launch, options)
         except RequestError as error:
             raise Refused(str(error), id=error.id) from error
@@ -227,6 +230,11 @@ def _add_targets(group: Arguments) -> None:
     group.add_argument("--target", action="append", default=[], help="name of a target; repeatable")
     group.add_argument("--targets", metavar="FILE", help="targets file to import into the project")
     group.add_argument("--model", action="append", default=[], help="model for the target; repeatable")
+    group.add_argument(
+        "--profile",
+        default="",
+        help="targets and models of a profile in the suite's llm-tool-test-config.toml",
+    )
 
 
 def _add_amount(group: Arguments) -> None:
@@ -261,7 +269,11 @@ def _add_amount(group: Arguments) -> None:
 
 def _add_judge(group: Arguments) -> None:
     group.add_argument("--no-judge", action="store_true", help="skip the judge")
-    group.add_argument("--judge-model", default="", help="target or model to judge with")
+    group.add_argument(
+        "--judge-model",
+        default="",
+        help="target or model to judge with; default: the recommended model of a provider whose key is set",
+    )
     group.add_argument(
         "--threshold",
         type=float,
@@ -353,6 +365,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
         suite_versions=versions,
         targets=options["target"],
         models=options["model"],
+        profile=options["profile"],
         guidance=inputs.select_guidance(versions, options["guidance"], by=by),
         selection=selection,
         options=run_options,

@@ -188,8 +188,10 @@ class ProfileSettings(Mirror):
 
 
 class ModelSettings(Mirror):
-    input_cost_per_1k_tokens: Weight | None = None
-    output_cost_per_1k_tokens: Weight | None = None
+    """A model's price; half of one is an error, because no cost follows from it."""
+
+    input_cost_per_1k_tokens: Weight
+    output_cost_per_1k_tokens: Weight
 
 
 class SettingsFile(Mirror):

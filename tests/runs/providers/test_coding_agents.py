@@ -155,3 +155,21 @@ def test_a_variable_of_the_target_counts_more(tmp_path, kind):
 def test_without_a_sandbox_the_home_is_the_trial_s_own(tmp_path):
     env = settings_of(tmp_path, "claude_code", level=Level.OFF)
     assert env["HOME"] == str(tmp_path / "scratch/home")
+
+
+def test_a_scenario_limits_the_turns_of_its_session(tmp_path):
+    session("claude_code", max_turns=9).invoke(invocation(tmp_path, max_turns=3))
+    assert "--max-turns\n3\n" in read(tmp_path, "told.txt")
+
+
+@pytest.mark.parametrize(("cost", "stopped"), [(0.6, True), (0.4, False)])
+def test_a_session_is_stopped_when_its_stream_reports_a_higher_cost(tmp_path, cost, stopped):
+    program = tmp_path / "costly"
+    step = json.dumps({"type": "step_finish", "part": {"cost": cost, "tokens": {"input": 1, "output": 1}}})
+    waits = "exec sleep 60" if stopped else ":"
+    program.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] && exit\necho '{step}'\n{waits}\n")
+    program.chmod(0o755)
+    asked = invocation(tmp_path, max_usd=0.5, timeout_seconds=40.0)
+    recording = agent("opencode", "", executable=str(program)).invoke(asked)
+    assert (recording.exit_code != 0, recording.cancelled, recording.timed_out) == (stopped, False, False)
+    assert any("it cost more than $0.500 (cost.max_usd)" in note for note in recording.notes) is stopped

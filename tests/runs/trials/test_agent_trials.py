@@ -11,6 +11,7 @@ from evalhub.teams.models import Project
 from runs.execution import run_here
 from runs.models import Target, Trial
 from runs.models.price import ModelPrice
+from scenarios.models import SuiteVersion
 from tests.builders import make_project
 from tests.runs.carrying import launch, suite_of
 
@@ -34,7 +35,14 @@ def project() -> Project:
 
 
 def codex(
-    project: Project, folder: Path, script: str, *, version: str = "codex-cli 0.169.0", **fields: Any
+    project: Project,
+    folder: Path,
+    script: str,
+    *,
+    version: str = "codex-cli 0.169.0",
+    config: dict[str, Any] | None = None,
+    scenario: dict[str, Any] = {},  # noqa: B006 read only
+    **fields: Any,
 ) -> Trial:
     """A finished trial of a program that prints what Codex might."""
     program = folder / "codex"
@@ -44,7 +52,9 @@ def codex(
     definition = {"base_url": "http://127.0.0.1:9/v1", **given}
     Target.objects.create(project=project, name="coder", provider="codex", definition=definition)
     limits = {"limits": {"timeout_seconds": 1}} if "sleep" in script else {}
-    run = launch(suite_of(project, one={**GATE, **limits}), targets=["coder"]).runs.get()
+    version = suite_of(project, one={**GATE, **limits, **scenario})
+    SuiteVersion.objects.filter(pk=version.pk).update(config=config or {})
+    run = launch(version, targets=["coder"]).runs.get()
     run_here.run_here(run.launch)
     return Trial.objects.select_related("run").get()
 
@@ -68,6 +78,23 @@ def test_the_project_s_price_makes_the_cost(project, tmp_path):
     assert trial.cost_usd == pytest.approx(6.0)
     assert trial.detail["price_source"] == "project gpt-9 2/8"
     assert any("the project's price of gpt-9" in note for note in trial.detail["notes"])
+
+
+RATES = {"models": {"gpt-9": {"input_cost_per_1k_tokens": 0.001, "output_cost_per_1k_tokens": 0.002}}}
+
+
+def test_the_rates_of_the_suite_make_the_cost_of_models_without_a_price(project, tmp_path):
+    trial = codex(project, tmp_path, DONE, config=RATES, scenario={"cost": {"max_usd": 1.5}})
+    assert trial.cost_usd == pytest.approx(2.0)
+    assert trial.detail["price_source"] == "suite gpt-9 1/2"
+    assert "The agent cost $2.00, more than the $1.50 that cost.max_usd allows." in trial.detail["notes"]
+
+
+def test_the_project_s_price_comes_before_the_rates_of_the_suite(project, tmp_path):
+    ModelPrice.objects.create(
+        project=project, model="gpt-9", input_per_million=0.0, output_per_million=8.0, since="2026-01-01"
+    )
+    assert codex(project, tmp_path, DONE, config=RATES).cost_usd == pytest.approx(4.0)
 
 
 def test_without_a_price_the_cost_is_not_measured(project, tmp_path):

@@ -20,6 +20,7 @@ models = ["a"]
 tools = ["codex"]
 [models.a]
 input_cost_per_1k_tokens = 0.1
+output_cost_per_1k_tokens = 0.2
 """
 
 
