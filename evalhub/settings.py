@@ -203,6 +203,8 @@ PRELOAD = environment.words("EVALHUB_PRELOAD")
 LEASE_SECONDS = environment.integer("EVALHUB_LEASE_SECONDS", 60)
 MIN_FREE_MB = environment.integer("EVALHUB_MIN_FREE_MB", 200)
 METRICS_TOKEN = environment.text("EVALHUB_METRICS_TOKEN")
+TOKENIZER = environment.text("EVALHUB_TOKENIZER")
+OUTPUT_DIR = environment.text("EVALHUB_OUTPUT_DIR")
 DEFAULT_JUDGE = environment.text("LLM_TOOL_TEST_JUDGE")
 
 # A leading dot matches all subdomains and * any host, so neither can be linked to.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -36,6 +36,8 @@ class Evidence:
     """The seed manifest for `{{seed:…}}` in expected values."""
     snapshot: Json = None
     """Data captured from live sources before the run, for `{{snapshot:…}}`."""
+    count_tokens: Callable[[str], int] | None = None
+    """A tokenizer of one's own for `maxTokens`; None counts characters / 4."""
     executes_tools: bool = True
     """False for a model that only names the tools it would call."""
 

@@ -77,6 +77,8 @@ class Baseline(Struct, frozen=True):
     passed: Mapping[str, bool]
     not_comparable: Mapping[str, Reasons] = {}
     """Cases whose task, gates, judge or rubric changed since, with which of them did."""
+    number: int | None = None
+    """The run's number where it is stored."""
 
 
 class SuiteRun(Struct, frozen=True):
@@ -89,6 +91,8 @@ class SuiteRun(Struct, frozen=True):
     tool_name: str | None
     agent_endpoint: str
     cases: tuple[CaseResult, ...]
+    number: int | None = None
+    """The run's number where it is stored; None if it is not."""
     tool_version: str | None = None
     description_hash: str | None = None
     """The current hash."""
@@ -188,6 +192,7 @@ def suite_result(run: SuiteRun) -> dict[str, Json]:
         "removed": list(comparison.removed),
         "notComparable": {id: list(why) for id, why in run.not_comparable.items()},
         "stale": run.stale,
+        **({} if run.number is None else {"runNumber": run.number}),
     }
 
 

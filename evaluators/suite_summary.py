@@ -102,7 +102,7 @@ def _changes(run: SuiteRun, paint: Paint) -> Iterator[str]:
         (comparison.removed, "Removed", ""),
     ):
         if ids:
-            line = f"  {title} against {run.baseline.run_id} ({len(ids)}): {', '.join(ids)}"
+            line = f"  {title} against {run.baseline.number or run.baseline.run_id} ({len(ids)}): {', '.join(ids)}"
             yield paint(line, code) if code else line
     if changed := named(run.not_comparable):
         # The contract counts them above all the same.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -29,7 +29,7 @@ class Tokens(Struct, frozen=True):
     """The size of an answer."""
 
     count: int
-    source: Literal["usage", "characters"]
+    source: Literal["usage", "tokenizer", "characters"]
 
 
 class Facts(Struct, frozen=True):
@@ -40,6 +40,7 @@ class Facts(Struct, frozen=True):
     duration_ms: float = 0.0
     usage: Usage | None = None
     sources: Sources = Sources()
+    count_tokens: Callable[[str], int] | None = None
     executes_tools: bool = True
     """False for a model that only names the tools it would call."""
 
@@ -50,9 +51,11 @@ class Facts(Struct, frozen=True):
 
     @property
     def tokens(self) -> Tokens:
-        """The answer's tokens: the endpoint's usage, else characters / 4, rounded up."""
+        """The answer's tokens: the endpoint's usage, else by the tokenizer, else characters / 4, rounded up."""
         if self.usage is not None and self.usage.output and not self.usage.estimated:
             return Tokens(self.usage.output, "usage")
+        if self.count_tokens is not None:
+            return Tokens(self.count_tokens(self.answer), "tokenizer")
         return Tokens(-(-len(self.answer) // CHARACTERS_PER_TOKEN), "characters")
 
 
@@ -81,6 +84,7 @@ def facts_of(evidence: Evidence) -> Facts:
         duration_ms=round(evidence.seconds * 1000, 6),
         usage=evidence.usage,
         sources=Sources(evidence.seed, evidence.snapshot),
+        count_tokens=evidence.count_tokens,
         executes_tools=evidence.executes_tools,
     )
 

@@ -23,7 +23,7 @@ from runs.errors import RequestError
 from runs.execution.recording import cancel_run
 from runs.execution.retrying import Again, run_again
 from runs.models import Launch, Run
-from runs.models.run import Trigger
+from runs.models.run import Trigger, run_with_uuid
 from runs.models.run_options import RunOptions, Selection
 from runs.planning.inputs import newest_version
 from runs.planning.request import Request, request_runs
@@ -112,12 +112,16 @@ class RunsIn(Given):
     timeout_seconds: Annotated[float, Field(gt=0, le=86_400)] | None = None
     judge: bool = True
     judge_model: Annotated[Text, Field(max_length=200)] = ""
+    strict: bool = False
+    """Refuse eval cases without `expect`, or with unknown keys in it."""
+    verbose: bool = False
+    """Store warnings about what makes no difference to the results, too."""
     use_cache: bool = False
     """Reuse earlier passes with the same inputs; for single trials only."""
     max_usd: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
     """Budget of the launch: once its runs cost this much, no further trial starts."""
-    baseline: Annotated[Text, Field(max_length=30)] = ""
-    """A run's number, or last-pass. Default: the pinned baseline."""
+    baseline: Annotated[Text, Field(max_length=40)] = ""
+    """A run's number or UUID, or last-pass. Default: the pinned baseline."""
     seed: JsonValue = None
     """Values of {{seed:…}}; these override the suite's and the project's."""
     snapshot: JsonValue = None
@@ -143,6 +147,7 @@ _OPTIONS = {
     "baseline",
     "max_usd",
     "use_cache",
+    "verbose",
     "seed",
     "snapshot",
 }
@@ -259,8 +264,7 @@ def _launches(launches: Sequence[Launch]) -> list[dict[str, Any]]:
 
 
 def _request(request: ApiRequest, given: RunsIn) -> Request:
-    check_choice(request.access.project.pk, given.baseline)
-    options = given.model_dump(include=_OPTIONS)
+    options = given.model_dump(include=_OPTIONS) | _baseline(request, given.baseline)
     options["descriptions"] = given.tool_descriptions
     if given.registry is not None:
         options["registry"] = registry_from(given.registry, "registry")
@@ -269,6 +273,7 @@ def _request(request: ApiRequest, given: RunsIn) -> Request:
         targets=given.targets,
         models=given.models,
         profile=given.profile,
+        strict=given.strict,
         guidance=_guidance(request, given.guidance),
         selection=Selection(tags=tuple(given.tags), tier=given.tier, only=tuple(given.only)),
         options=RunOptions(**options),
@@ -278,6 +283,15 @@ def _request(request: ApiRequest, given: RunsIn) -> Request:
         tags=given.run_tags,
         priority=priority_named(given.priority),
     )
+
+
+def _baseline(request: ApiRequest, choice: str) -> dict[str, Any]:
+    """Return the baseline as `RunOptions` has it: a number for a UUID. Files of the server are not read."""
+    run = run_with_uuid(choice)
+    if run and run.project_id == request.access.project.pk:
+        choice = str(run.pk)
+    check_choice(request.access.project.pk, choice)
+    return {"baseline": choice}
 
 
 def _version(request: ApiRequest, choice: SuiteChoice | str) -> SuiteVersion:

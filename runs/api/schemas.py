@@ -104,6 +104,8 @@ class RunRowOut(ListedRun):
 class RunOut(RunRowOut):
     """A run with its changes against the baseline, by scenario key."""
 
+    uuid: str
+    """The run's id outside of this evalhub: `runId` of its EvalSuiteResult."""
     waits: str | None
     """What an open run waits for if no worker online may work on it, as a sentence."""
     fingerprint: dict[str, Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.utils.datastructures import MultiValueDict
-from ninja import File, Schema, Status, UploadedFile
+from ninja import File, Query, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
 from evalhub.web.rest.errors import ApiError, ProblemOut, answers
@@ -37,12 +37,14 @@ class UploadedOut(Schema):
     response=answers(UploadedOut, status=201),
     operation_id="scenarios_api_suites_upload_suites",
 )
-def upload_suites(request: ApiRequest, file: File[list[UploadedFile]]) -> Status[dict[str, Any]]:
+def upload_suites(
+    request: ApiRequest, file: File[list[UploadedFile]], strict: Query[bool] = False
+) -> Status[dict[str, Any]]:
     """Upload scenario files, or a zip or tar with their fixtures and targets.
 
     Uploading the same content again returns the same version. If a file has errors, the answer lists all of
     them and nothing is stored. Targets become proposals, usable once an admin accepts them; an embedded
-    evalhub imports them at once.
+    evalhub imports them at once. `strict` refuses eval cases without `expect`, or with unknown keys in it.
     """
     if any((each.size or 0) > MAX_ARCHIVE_BYTES for each in file):
         raise ApiError(
@@ -54,7 +56,7 @@ def upload_suites(request: ApiRequest, file: File[list[UploadedFile]]) -> Status
     if not form.is_valid():
         raise ApiError(422, str(form.errors["file"][0]), id="files/missing")
     access = request.access
-    imported = import_files(form.bundle(), project=access.project, by=access.user)
+    imported = import_files(form.bundle(), project=access.project, by=access.user, strict=strict)
     versions = [each.version for each in imported]
     # Uploading doesn't accept a target, not even for an admin: the page has a button for that.
     uploaded = import_uploaded_targets(versions, by=access.user, accepted=settings.EMBEDDED)

@@ -53,7 +53,9 @@ def submit(context: RunContext, token: str, warnings: list[str]) -> None:
         return
     batching = batching_of(context.provider)
     if isinstance(batching, str):
-        warnings.append(f"The cases are sent one by one, although `provider_batching` is set: {batching}")
+        # Only a verbose run says so (AgentV evaluation, Fallback when provider cannot batch).
+        logger.info("run %s: %s", context.run.pk, _warning(batching))
+        warnings += [_warning(batching)] if context.options.verbose else []
         return
     row, new = ProviderBatch.objects.get_or_create(
         run=context.run, defaults={"state": BatchState.SUBMITTING, "token": token}

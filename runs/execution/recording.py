@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.db.models import Case, F, Value, When
 from django.utils import timezone
 
 from evalhub.teams.models import Project
 from evalhub.web.numbers import counted
 from runs import outbox
+from runs.errors import NotWritable
 from runs.execution import budget
 from runs.execution.trial_result import TrialResult, columns, judging_row, total_cost
 from runs.models import Alert, Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
@@ -22,6 +24,8 @@ from runs.queue import claims, statements
 from runs.queue.claims import Claim
 from runs.queue.retry import retry_when_lost
 from runs.queue.transactions import write_transaction
+from runs.reports.files import write_suite_result
+from runs.reports.suite_result import suite_run
 from runs.warehouse import comparison
 from runs.warehouse.confirmation import conclude
 from runs.warehouse.rollups import write_rollups
@@ -210,7 +214,19 @@ def close_if_done(run_id: int) -> bool:
     with write_transaction():
         comparison.compare_siblings(run)
     _confirm(run)
+    _write_result(run_id)
     return True
+
+
+def _write_result(run_id: int) -> None:
+    """Write a closed run's EvalSuiteResult where an output folder is configured (tool-forge eval runner, outputDir)."""
+    if not settings.OUTPUT_DIR:
+        return
+    run = Run.objects.select_related("suite", "suite_version", "target", "baseline").get(pk=run_id)
+    try:
+        write_suite_result(settings.OUTPUT_DIR, suite_run(run))
+    except NotWritable as error:
+        Run.objects.filter(pk=run_id).update(warnings=[*run.warnings, f"EVALHUB_OUTPUT_DIR: {error}"])
 
 
 def _confirm(run: Run) -> None:

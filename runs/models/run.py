@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import hashlib
+from datetime import UTC, datetime
+from uuid import UUID
 
 from django.conf import settings
 from django.db import models
@@ -178,6 +180,16 @@ class Run(models.Model):
         return f"/p/{self.project.slug}/runs/{self.pk}/"
 
     @property
+    def uuid(self) -> UUID:
+        """The run's id outside of this evalhub (tool-forge eval runner, runId).
+
+        A version 8 UUID (RFC 9562) of the time it was created and its number, so that earlier runs have one too.
+        """
+        created = hashlib.sha256(self.created.astimezone(UTC).isoformat().encode()).digest()
+        high = int.from_bytes(created[:8], "big") & ~(0xF << 12) | (8 << 12)
+        return UUID(int=high << 64 | 0b10 << 62 | self.pk)
+
+    @property
     def is_open(self) -> bool:
         """Whether the run is not closed."""
         return self.state in (RunState.QUEUED, RunState.PREPARING, RunState.RUNNING)
@@ -186,6 +198,16 @@ class Run(models.Model):
     def seconds(self) -> float | None:
         """Wall-clock time from the first trial's claim to the close, without breaks before retries; None if unknown."""
         return seconds_between(self.started, self.finished)
+
+
+def run_with_uuid(text: str) -> Run | None:
+    """Return the run with this UUID; None for any other text."""
+    try:
+        uuid = UUID(text)
+    except ValueError:
+        return None
+    run = Run.objects.filter(pk=uuid.int & (1 << 62) - 1).first()
+    return run if run is not None and run.uuid == uuid else None
 
 
 class RunSlot(models.Model):

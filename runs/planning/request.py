@@ -22,6 +22,7 @@ from runs.planning.selection import (
     ChosenScenario,
     ProjectReader,
     check_judge,
+    check_strict,
     check_turns,
     last_guidance,
     select_scenarios,
@@ -52,6 +53,8 @@ class Request:
     commit: str = ""
     tags: Sequence[str] = ()
     priority: Priority = Priority.NORMAL
+    strict: bool = False
+    """Refuse stored eval files that `--strict` would refuse."""
     more_of: int | None = None
     """Key of the run that these are further trials of."""
 
@@ -107,6 +110,8 @@ def plan(project: Project, request: Request, reader: ProjectReader | None = None
             raise RequestError(
                 f"{version.suite.name} holds people's sessions, so it can't run. Choose another suite."
             )
+        if request.strict:
+            check_strict(version)
         arms: dict[tuple[int, str], list[ChosenScenario]] = {}
         targets: dict[int, Target] = {}
         names, models = request.targets, request.models
@@ -191,7 +196,9 @@ def store_launch(
             **({"profile": request.profile} if request.profile else {}),
             "tool_version": request.tool_version,
             "selection": request.selection.model_dump(mode="json"),
-            "options": request.options.model_dump(mode="json", exclude={"seed", "snapshot", "registry"}),
+            "options": request.options.model_dump(
+                mode="json", exclude={"seed", "snapshot", "registry", "baseline_file"}
+            ),
         },
     )
     runs = [store_run(launch, each, own) for each, own in planned]
@@ -214,6 +221,12 @@ def _options(planned: PlannedRun, request: Request) -> dict[str, Any]:
     if options["seed"] is None and version.config.get("seed") is None:
         options["seed"] = version.suite.project.seed_manifest
     return options
+
+
+def _baseline_file_note(options: RunOptions) -> str:
+    if not options.baseline_file:
+        return ""
+    return f"The baseline is a result on disk, {options.baseline_file['run_id']}: cases are compared by pass and fail alone."
 
 
 def _is_experiment(planned: PlannedRun, request: Request) -> bool:
@@ -247,7 +260,7 @@ def store_run(launch: Launch, planned: PlannedRun, request: Request) -> Run:
         tool_version=request.tool_version,
         is_experiment=_is_experiment(planned, request),
         options=_options(planned, request),
-        warnings=[unjudged] if unjudged else [],
+        warnings=[*filter(None, [unjudged, _baseline_file_note(request.options)])],
         concurrency=planned.concurrency,
         trials=trials,
         open=trials,

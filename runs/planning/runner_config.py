@@ -17,6 +17,9 @@ from scenarios.bundle_limits import read_whole
 
 TARGET = "agent-endpoint"
 """Name of the target made from a configuration's endpoint."""
+TIMEOUT_MS = 60_000.0
+OUTPUT_DIR = "evals/results/"
+"""The contract's defaults, where the configuration says nothing else."""
 _AGENT_FIELDS = {
     "method": "method",
     "headers": "headers",
@@ -67,7 +70,9 @@ class _Reader:
         self.project = self._object("project")
 
     def config(self) -> RunnerConfig:
-        milliseconds = self._number("timeoutMs", self.value) or self._number("timeoutMs", self.agent)
+        milliseconds = (
+            self._number("timeoutMs", self.value) or self._number("timeoutMs", self.agent) or TIMEOUT_MS
+        )
         concurrency = self._number("concurrency", self.value)
         baseline = self.value.get("baselineRunId")
         return RunnerConfig(
@@ -77,10 +82,10 @@ class _Reader:
             ),
             snapshot=self._text("snapshot") if self.value.get("snapshotEnabled") else "",
             registry=self._path(self.value.get("toolRegistryPath") or self.project.get("barrelsFile")),
-            output_dir=self._path(self.value.get("outputDir")),
+            output_dir=self._path(self.value.get("outputDir") or OUTPUT_DIR),
             baseline=str(baseline) if baseline else "",
             concurrency=int(concurrency) if concurrency else None,
-            timeout_seconds=milliseconds / 1000 if milliseconds else None,
+            timeout_seconds=milliseconds / 1000,
         )
 
     def _target(self) -> dict[str, Any]:

@@ -202,6 +202,24 @@ def check_judge(project: Project, options: RunOptions) -> None:
         raise UnknownTarget(_refusal(judge))
 
 
+STRICT = frozenset(("format/vacuous", "format/unknown-key", "format/case-without-expect"))
+"""Lints of eval files that are errors in strict mode."""
+
+
+def check_strict(version: SuiteVersion) -> None:
+    """Raise `RequestError` if a stored eval file of tool-forge has lints that strict mode refuses."""
+    refused = (
+        [lint for lint in version.lints if lint["id"] in STRICT]
+        if version.suite.format == "tool_forge"
+        else []
+    )
+    if refused:
+        first = refused[0]
+        raise RequestError(
+            f"{first['file']}:{first['line']}: {first['where']}: {first['what']} Strict mode refuses it. {first['fix']}"
+        )
+
+
 def check_turns(scenario: ChosenScenario, target: Target) -> None:
     """Raise `RequestError` if a scenario limits the turns of an agent that has no such option."""
     options = OPTIONS.get(target.provider)

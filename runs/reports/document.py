@@ -10,6 +10,7 @@ from django.forms.models import model_to_dict
 
 from evaluators.redaction import redact_json
 from evaluators.scores.weighted_score import NAME as AGGREGATE
+from evaluators.traces import as_trace, has_trace
 from runs.models import JudgingRecord, Run, Trial
 from runs.queue.labels import waits
 from runs.reports.scenario_classes import run_strips, scenarios_json
@@ -50,6 +51,7 @@ def run_json(run: Run) -> dict[str, Any]:
     changes = comparison_of(run)
     return {
         **listed.model_dump(),
+        "uuid": str(run.uuid),
         "waits": waits(run) or None,
         "fingerprint": run.fingerprint,
         "warnings": run.warnings,
@@ -163,10 +165,21 @@ def judging_json(judging: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def run_document(run_id: int) -> dict[str, Any]:
-    """Return a run with all of its trials, in the order of its suite."""
+def trace_json(trial: Trial) -> list[dict[str, Any]] | None:
+    """Return a trial's trace in AgentV's model; None without one. Not redacted."""
+    stored = getattr(trial, "transcript", None)
+    transcript = stored.unpack() if stored else None
+    return as_trace(transcript.events) if transcript and has_trace(transcript) else None
+
+
+def run_document(run_id: int, *, traces: bool = False) -> dict[str, Any]:
+    """Return a run with all of its trials, in the order of its suite; on request with their traces."""
     run = Run.objects.get(pk=run_id)
-    return {"run": run_json(run), "trials": _trials_json(run.trial_set.all())}
+    trials = _trials_json(run.trial_set.all())
+    if traces:
+        for trial, found in zip(trials, run.trial_set.select_related("transcript"), strict=True):
+            trial["trace"] = redact_json(trace_json(found))
+    return {"run": run_json(run), "trials": trials}
 
 
 def run_digest(run_id: int, *, most: int) -> dict[str, Any]:

@@ -12,12 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from evaluators.redaction import redact_json
 from evaluators.suite_result import SuiteRun, suite_result
 from runs.errors import NotWritable
+from runs.models import Run
 from runs.reports.ctrf import ctrf_json
+from runs.reports.document import trace_json
 from runs.reports.junit import junit_xml
 
-RESULT_FILES = ("json_file", "junit_file", "ctrf_file", "summary_file", "output_dir")
+RESULT_FILES = ("json_file", "junit_file", "ctrf_file", "summary_file", "output_dir", "dump_traces")
 """Options that name files of results."""
 DOCUMENT_FILES = RESULT_FILES[:3]
 """Those that are written from run documents."""
@@ -40,8 +43,8 @@ def write_atomically(path: Path, text: str) -> None:
 
 def check_places(options: Mapping[str, Any]) -> None:
     """Create the folders of the output files that are named in options, before the run. Raises `NotWritable`."""
-    folder = options["output_dir"]
-    for name in (*map(options.get, DOCUMENT_FILES), folder and f"{folder}/any.json"):
+    folders = [f"{folder}/any.json" for folder in (options["output_dir"], options["dump_traces"]) if folder]
+    for name in (*map(options.get, DOCUMENT_FILES), *folders):
         if name:
             _check(Path(name))
     check_summary_file(options["summary_file"])
@@ -129,6 +132,17 @@ def write_files(documents: Sequence[Mapping[str, Any]], options: Mapping[str, An
 def write_suite_result(folder: str, run: SuiteRun) -> Path:
     """Write a run's EvalSuiteResult into a folder and return its path; the name has run and suite."""
     name = re.sub(r"[^\w.-]+", "-", run.tool_name or "evals")
-    path = Path(folder) / f"{name}.{run.tier}.run-{run.run_id}.json"
+    path = Path(folder) / f"{name}.{run.tier}.run-{run.number or run.run_id}.json"
     write_atomically(path, json.dumps(suite_result(run), indent=2, ensure_ascii=False) + "\n")
     return path
+
+
+def write_traces(folder: Path, run: Run) -> None:
+    """Write the trace of each of a run's trials that has one, as a JSON list; secrets are redacted. Raises `NotWritable`."""
+    trials = run.trial_set.select_related("scenario", "transcript").exclude(transcript=None)
+    for trial in trials.iterator():
+        trace = trace_json(trial)
+        if trace is not None:
+            key = re.sub(r"[^\w.-]+", "-", trial.scenario.key)
+            path = folder / f"run-{run.pk}" / f"{key}.{trial.index}.trace.json"
+            write_atomically(path, json.dumps(redact_json(trace), indent=2, ensure_ascii=False) + "\n")

@@ -21,7 +21,8 @@ def suite_run(run: Run) -> SuiteRun:
     """Return a run's data for an EvalSuiteResult. Expects suite_version and target to be loaded."""
     config, staleness = run.suite_version.config, run.fingerprint.get("staleness") or {}
     return SuiteRun(
-        run_id=str(run.pk),
+        run_id=str(run.uuid),
+        number=run.pk,
         timestamp=(run.started or run.created).isoformat().replace("+00:00", "Z"),
         tier=config.get("tier") or TIER,
         tool_name=config.get("tool") or run.suite.slug,
@@ -45,9 +46,13 @@ def _endpoint(run: Run) -> str:
 
 
 def _baseline(run: Run) -> Baseline | None:
+    if filed := run.options.get("baseline_file"):
+        return Baseline(filed["run_id"], filed["passed"])
     if run.baseline is None:
         return None
-    return Baseline(str(run.baseline_id), passes(run.baseline.pk), incomparable(run.baseline, run))
+    return Baseline(
+        str(run.baseline.uuid), passes(run.baseline.pk), incomparable(run.baseline, run), run.baseline.pk
+    )
 
 
 def _cases(run: Run) -> tuple[CaseResult, ...]:

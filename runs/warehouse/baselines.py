@@ -73,6 +73,14 @@ def check_choice(project_id: int, choice: str) -> None:
         raise RequestError(f"There is no run '{choice}'. For the baseline, give a run number or {LAST_PASS}.")
 
 
+def run_of_import(project_id: int, run_id: str) -> int | None:
+    """Return the newest run imported under another program's id; None without one."""
+    if not run_id:
+        return None
+    earlier = Run.objects.filter(project=project_id, options__import__run_id=run_id)
+    return earlier.order_by("-pk").values_list("pk", flat=True).first()
+
+
 def baseline_of(run: Run, choice: str = "") -> Run | None:
     """Return the run's baseline, None if there is none.
 

@@ -50,7 +50,9 @@ def incomparable(before: Run, after: Run) -> dict[str, Reasons]:
 
 
 def comparison_of(run: Run) -> Comparison:
-    """Return the changes since the run's baseline; empty without one."""
+    """Return the changes since the run's baseline, or since its baseline's file; empty without either."""
+    if filed := run.options.get("baseline_file"):
+        return compare_passes(filed["passed"], passes(run.pk))
     return comparison_between(run.baseline, run) if run.baseline else Comparison()
 
 
@@ -61,7 +63,8 @@ def comparison_between(before: Run, after: Run) -> Comparison:
 
 def compare_with_baseline(run: Run) -> None:
     """Replace the run's baseline, verdict, changes and alert. Requires a transaction."""
-    baseline = baseline_of(run, RunOptions.model_validate(run.options).baseline)
+    options = RunOptions.model_validate(run.options)
+    baseline = None if options.baseline_file else baseline_of(run, options.baseline)
     run.baseline = baseline
     run.verdict, run.configuration_changed = "", False
     run.aa_scenarios = run.aa_differing = None

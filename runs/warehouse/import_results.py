@@ -12,10 +12,11 @@ from django.utils import timezone
 from evalhub.teams import audit
 from evalhub.teams.models import Project
 from runs.models import Launch, Run, Target, Trial
-from runs.models.run import RunState, Trigger
+from runs.models.run import RunState, Trigger, run_with_uuid
 from runs.models.target import IMPORTED
 from runs.models.trial import TrialState
 from runs.warehouse import comparison
+from runs.warehouse.baselines import run_of_import
 from runs.warehouse.external_results import ExternalRun, ExternalTrial, read_results
 from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import BATCH, index_trials
@@ -96,12 +97,11 @@ def _finished(external: ExternalRun, started: datetime) -> datetime:
 
 
 def _baseline(launch: Launch, external: ExternalRun) -> str:
-    """Return the number of the run imported under the baseline's id, empty if none."""
-    if not external.baseline:
-        return ""
-    earlier = Run.objects.filter(project=launch.project, options__import__run_id=external.baseline)
-    pk = earlier.order_by("-pk").values_list("pk", flat=True).first()
-    return str(pk) if pk else ""
+    """Return the number of the baseline's run: by its UUID, else as it was imported; empty if none."""
+    own = run_with_uuid(external.baseline)
+    if own and own.project_id == launch.project_id:
+        return str(own.pk)
+    return str(run_of_import(launch.project_id, external.baseline) or "")
 
 
 def _suite_version(project: Project, external: ExternalRun, by: User | None) -> SuiteVersion:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from django.db.models import QuerySet
 from msgspec import Struct
@@ -21,6 +22,12 @@ DECIDING = ("gates", "assertions", "evaluators")
 """Layers of single verdicts."""
 
 
+class ReadScoreDetail(Struct, frozen=True, gc=False):
+    """The name that a scenario gives to its gate, if any."""
+
+    name: Any = None
+
+
 class ReadScore(Struct, gc=False):
     """The fields read from a score; the rest of its JSON is skipped."""
 
@@ -30,6 +37,7 @@ class ReadScore(Struct, gc=False):
     passed: bool | None = None
     message: str = ""
     weight: float = 1.0
+    detail: ReadScoreDetail = ReadScoreDetail()
 
 
 class GateKind(Struct, frozen=True):

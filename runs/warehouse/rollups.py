@@ -25,6 +25,7 @@ from runs.models import (
 )
 from runs.queue import statements
 from runs.warehouse.digests import FINISHED, read_scores, write_digest
+from runs.warehouse.layer_totals import ReadScore
 from runs.warehouse.measures import measure_ids
 
 Key = tuple[str, str]
@@ -33,6 +34,8 @@ Key = tuple[str, str]
 SINGLE_JUDGING = ("judge", "judging")
 """A single call; the judge's score over all calls counts instead."""
 COMPLETED = ("interaction", "completed")
+LONGEST_NAME = 200
+"""Characters of a measure's name."""
 FALSE_DONE = ("trial", "false_done")
 """The agent completed, and a gate failed; measured where a trial has gates."""
 
@@ -95,6 +98,24 @@ def _rows(run: int) -> QuerySet[Trial, Any]:
     return counted.order_by("position", "pk").values_list(*columns, *texts)
 
 
+def series_names(scores: Iterable[ReadScore]) -> list[str]:
+    """Return the name of each score's measure: of several gates of one kind in a trial, each has its own.
+
+    The first keeps the kind's name, others add their own name, else their number.
+    """
+    names: list[str] = []
+    seen: Counter[str] = Counter()
+    for score in scores:
+        name = score.name
+        if score.layer == "gates":
+            seen[name] += 1
+            if (n := seen[name]) > 1:
+                named = f"{name}: {score.detail.name}" if score.detail.name else ""
+                name = named[:LONGEST_NAME] if named and named not in names else f"{name} {n}"
+        names.append(name)
+    return names
+
+
 def values_of(trial: MeasuredTrial) -> Iterator[tuple[Key, float, bool | None]]:
     """Yield a trial's measured values, as (layer, name), value and whether it decided."""
     if trial.outcome:  # Sessions of people have none.
@@ -105,8 +126,9 @@ def values_of(trial: MeasuredTrial) -> Iterator[tuple[Key, float, bool | None]]:
             yield ("trial", name), float(value), None
     completed: float | None = None
     gates: list[bool] = []
-    for score in read_scores(trial.scores):
-        key, value, passed = (score.layer, score.name), score.value, score.passed
+    scores = read_scores(trial.scores)
+    for score, name in zip(scores, series_names(scores), strict=True):
+        key, value, passed = (score.layer, name), score.value, score.passed
         if key == SINGLE_JUDGING:
             continue
         if key == COMPLETED:

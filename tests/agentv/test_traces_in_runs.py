@@ -78,3 +78,14 @@ def test_provider_does_not_support_traces(tmp_path):
     assert "trace_summary" not in record and "error" not in record
     assert (trajectory["score"], trajectory["misses"]) == (0.0, ["No trace available for evaluation"])
     assert record["score"] == 0.5
+
+
+def test_traces_are_printed_and_dumped_on_request(tmp_path):
+    target = {"name": "agent", "provider": "mock", "response": "found", "trace": TRACE}
+    words = ("--include-trace", "--dump-traces", str(tmp_path / "dumped"))
+    called = run_folder(tmp_path, cases("find"), target, words=words)
+    (trial,) = called.document["runs"][0]["trials"]
+    assert (trial["trace"], trial["trace_summary"], trial["status"]) == (TRACE, SUMMARY, "pass")
+    (dumped,) = (tmp_path / "dumped").rglob("find.0.trace.json")
+    assert json.loads(dumped.read_text()) == TRACE
+    assert "trace" not in run_folder(tmp_path, cases("find"), target).document["runs"][0]["trials"][0]

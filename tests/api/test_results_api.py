@@ -75,7 +75,7 @@ def test_what_was_brought_in_is_given_back_field_by_field(api: Any) -> None:
     (number,) = response.json()["runs"]
     found = author.get(f"/runs/{number}/suite-result").json()
     own = {
-        "runId": str(number),
+        "runId": str(Run.objects.get().uuid),
         "metadata": {**RESULT["metadata"], "evalFileHash": found["metadata"]["evalFileHash"]},
     }
     assert {name: found[name] for name in RESULT} == {**RESULT, **own}

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from evalhub.teams.models import AuditEvent
 from scenarios.models import Guidance, Suite
-from tests.builders import make_guidance, make_suite
+from tests.builders import make_guidance, make_suite, make_target
 from tests.greeting import EXISTS, greeting
 
 SCENARIO = greeting(EXISTS).encode()
@@ -153,3 +153,16 @@ def test_guidance_is_listed_without_its_documents(api, project):
     (found,) = api("viewer").get("/guidance", suite="basics").json()["items"]
     assert found["name"] == "v1"
     assert "files" not in found
+
+
+def test_strict_mode_refuses_uploads_and_runs_of_lax_eval_files(api):
+    cases = SimpleUploadedFile("look.golden.json", b'[{"id": "one", "input": {"message": "Go."}}]')
+    refused = api("author").upload("/suites?strict=true", cases)
+    assert (refused.status_code, refused.json()["problems"][0]["id"]) == (422, "format/vacuous")
+    cases.seek(0)
+    assert api("author").upload("/suites", cases).status_code == 201
+    make_target(Suite.objects.get().project)
+    run = {"suites": [Suite.objects.get().slug]}
+    answer = api("runner").post("/runs", {**run, "strict": True})
+    assert answer.status_code == 422 and "Strict mode refuses it." in answer.json()["detail"]
+    assert api("runner").post("/runs", run).status_code == 202

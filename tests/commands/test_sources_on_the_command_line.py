@@ -112,11 +112,68 @@ def test_a_configuration_fills_in_missing_options(folder: Path) -> None:
     (result,) = (folder / "results").iterdir()
     written = json.loads(result.read_text())
     assert (written["runId"], written["agentEndpoint"], written["summary"]["passed"]) == (
-        str(stored.pk),
+        str(stored.uuid),
         server.url,
         1,
     )
     assert written["metadata"]["registrySize"] == 3
+
+
+def test_a_configuration_has_the_defaults_of_the_contract(folder: Path) -> None:
+    snapshot = str(folder / "snapshot.json")
+    (folder / "runner.json").write_text("{}")
+    assert run(folder, "--snapshot", snapshot, "--config", str(folder / "runner.json"))[0] == 0
+    assert Run.objects.get().options["timeout_seconds"] == 60.0
+    assert list((folder / "evals/results").iterdir())
+
+
+def test_a_baseline_is_a_file_or_a_uuid(folder: Path) -> None:
+    (folder / "snapshot.json").write_text('{"a": {"number": 8}}')
+    baseline = {"runId": "7d9c", "cases": [{"id": "case-1", "passed": True}, {"id": "gone", "passed": True}]}
+    (folder / "before.json").write_text(json.dumps(baseline))
+    where = ["--snapshot", str(folder / "snapshot.json"), "--output-dir", str(folder / "out")]
+    assert run(folder, *where, "--baseline", str(folder / "before.json"), "--fail-on-regression")[0] == 3
+    first = Run.objects.get()
+    (written,) = (json.loads(path.read_text()) for path in (folder / "out").iterdir())
+    assert (written["runId"], written["runNumber"], written["baselineRunId"]) == (
+        str(first.uuid),
+        first.pk,
+        "7d9c",
+    )
+    assert (written["regressions"], written["removed"], first.baseline) == (["case-1"], ["gone"], None)
+    assert "compared by pass and fail alone" in " ".join(first.warnings)
+    (folder / "out/before.json").write_text(json.dumps(baseline))
+    for choice, stored in (
+        ("7d9c", None),
+        (str(first.uuid), first),
+        (str(next((folder / "out").glob("*.run-*"))), first),
+    ):
+        assert run(folder, *where, "--baseline", choice)[0] == 1
+        assert Run.objects.first().baseline == stored
+
+
+@pytest.mark.parametrize(
+    ("choice", "sentence"),
+    [
+        ("6ba7b810-9dad-11d1-80b4-00c04fd430c8", "There is no run '6ba7"),
+        ("snapshot.json", "no EvalSuiteResult"),
+    ],
+)
+def test_a_baseline_that_is_none_is_refused(folder: Path, choice: str, sentence: str) -> None:
+    path = folder / choice
+    code, text = run(folder, "--baseline", str(path) if path.exists() else choice)
+    assert (code, sentence in text) == (2, True)
+
+
+def test_every_closed_run_is_written_to_a_configured_folder(folder: Path, settings) -> None:
+    settings.OUTPUT_DIR = str(folder / "all")
+    run(folder, "--snapshot", str(folder / "snapshot.json"))
+    (path,) = (folder / "all").iterdir()
+    assert json.loads(path.read_text())["runId"] == str(Run.objects.get().uuid)
+    (folder / "file").write_text("")
+    settings.OUTPUT_DIR = str(folder / "file")
+    assert run(folder, "--snapshot", str(folder / "snapshot.json"))[0] == 0
+    assert "EVALHUB_OUTPUT_DIR:" in " ".join(Run.objects.first().warnings)
 
 
 def test_a_missing_configuration_is_wrong_use(folder: Path) -> None:

@@ -139,3 +139,32 @@ def test_without_a_choice_the_newest_run_is_the_baseline(run: Any) -> None:
         second["runId"],
     ]
     assert (fourth["baselineRunId"], fourth["regressions"]) == (third["runId"], ["one"])
+
+
+@pytest.fixture
+def tokenizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package with tokenizers of its own, as it would be installed."""
+    (tmp_path / "site/own-1.0.dist-info").mkdir(parents=True)
+    (tmp_path / "site/own_tokenizer.py").write_text("def words(text):\n    return len(text.split())\n")
+    entries = "[evalhub.tokenizers]\nwords = own_tokenizer:words\nbroken = own_tokenizer:none\nfails = builtins:exec\n"
+    (tmp_path / "site/own-1.0.dist-info/entry_points.txt").write_text(entries)
+    (tmp_path / "site/own-1.0.dist-info/METADATA").write_text("Name: own\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "error"),
+    [
+        ("words", "maxTokens: 4 tokens (by tokenizer), more than 3"),
+        ("broken", "agent error: The tokenizer 'broken' of EVALHUB_TOKENIZER can't be loaded"),
+        ("fails", "agent error: The tokenizer 'fails' failed"),
+        ("missing", "agent error: The tokenizer 'missing' of EVALHUB_TOKENIZER can't be loaded"),
+        ("", "maxTokens: 5 tokens (by characters), more than 3"),
+    ],
+)
+def test_a_tokenizer_of_ones_own_counts_tokens(
+    run: Any, tokenizers: None, settings: Any, chosen: str, error: str
+) -> None:
+    settings.TOKENIZER = chosen
+    (told,) = run(reply("one two three four"), {"maxTokens": 3})["cases"]
+    assert told["error"].startswith(error)

@@ -210,3 +210,23 @@ def test_other_errors_let_the_run_go_on(results):
         recording.record(claimed(run), result)
     run.refresh_from_db()
     assert (run.state, run.cancelled) == ("running", 0)
+
+
+def test_gates_of_one_kind_have_measures_of_their_own():
+    run = running()
+    names = ("file_exists", "file_exists", "command_succeeds", "file_exists", "file_exists")
+    details = ({}, {"name": "report"}, {}, {}, {"name": "report"})
+    scores = tuple(
+        Score("gates", name, float(n % 2), n % 2 == 1, "", detail)
+        for n, (name, detail) in enumerate(zip(names, details, strict=True))
+    )
+    recording.record(claimed(run), passed(evaluation=Evaluation("fail", scores)))
+    recording.record(claimed(run), passed())
+    measured = RunMeasure.objects.filter(run=run, scenario=None, measure__layer="gates")
+    assert dict(measured.values_list("measure__name", "mean")) == {
+        "file_exists": 0.0,
+        "file_exists: report": 1.0,
+        "command_succeeds": 0.0,
+        "file_exists 3": 1.0,
+        "file_exists 4": 0.0,
+    }

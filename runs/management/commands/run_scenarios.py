@@ -24,6 +24,7 @@ from runs.models import Launch, Run
 from runs.models.run import Trigger
 from runs.models.run_options import RunOptions, Selection
 from runs.planning import inputs
+from runs.planning.baseline_choice import chosen_baseline
 from runs.planning.budgets import over_budget
 from runs.planning.option_files import apply_config, given_sources
 from runs.planning.request import PlannedRun, Request, plan, request_runs
@@ -36,13 +37,13 @@ from runs.reports.files import (
     write_files,
     write_suite_result,
     write_summary,
+    write_traces,
 )
 from runs.reports.progress import Progress
 from runs.reports.regression_rule import RULES, VERDICT, has_regressed, rule_for
 from runs.reports.suite_result import suite_run
 from runs.reports.summary_markdown import run_summaries
 from runs.reports.terminal import printed, terminal_of
-from runs.warehouse.baselines import check_choice
 from runs.warehouse.release_rule import MET
 from scenarios.commands import (
     FAILED,
@@ -141,8 +142,10 @@ class Command(EvalhubCommand):
         self._follow(launch, options)
         runs = list(Run.objects.filter(launch=launch).order_by("pk"))
         whole = options["json"] or any(options[name] for name in DOCUMENT_FILES)
-        documents = [run_document(run.pk) for run in runs] if whole else []
+        documents = [run_document(run.pk, traces=options["include_trace"]) for run in runs] if whole else []
         write_files(documents, options)
+        for run in runs if options["dump_traces"] else ():
+            write_traces(Path(options["dump_traces"]), run)
         if options["summary_file"]:
             write_summary(options["summary_file"], run_summaries(launch))
         digests = [run_digest(run.pk, most=MOST_TRIALS) for run in runs]
@@ -285,8 +288,8 @@ def _add_comparison(group: Arguments) -> None:
     group.add_argument(
         "--baseline",
         default="",
-        metavar="RUN|last-pass",
-        help="run to compare with (default: the pinned baseline, else the newest finished run)",
+        metavar="RUN|UUID|FILE|last-pass",
+        help="run or EvalSuiteResult to compare with (default: the pinned baseline, else the newest finished run)",
     )
     group.add_argument(
         "--experiment", action="store_true", help="compare it, but never as a baseline or alert"
@@ -324,6 +327,16 @@ def _add_output(group: Arguments) -> None:
     )
     add_summary_argument(group)
     group.add_argument(
+        "--include-trace", action="store_true", help="add each trial's trace to the run documents (JSON)"
+    )
+    group.add_argument(
+        "--dump-traces",
+        nargs="?",
+        const="traces",
+        metavar="FOLDER",
+        help="write each trial's trace to this folder (default: traces; with =FOLDER before a suite)",
+    )
+    group.add_argument(
         "--output-dir", metavar="FOLDER", help="write an EvalSuiteResult per run to this folder"
     )
 
@@ -358,14 +371,15 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     apply_config(project, options)
     if options["targets"]:
         inputs.import_targets_file(project, Path(options["targets"]), by=by)
-    check_choice(project.pk, options["baseline"])
     versions = inputs.suite_versions(project, options["suites"], by=by, strict=options["strict"])
-    selection, run_options = _selection_and_options(options)
+    baseline = chosen_baseline(project, options["baseline"], options["output_dir"])
+    selection, run_options = _selection_and_options(options, baseline)
     return Request(
         suite_versions=versions,
         targets=options["target"],
         models=options["model"],
         profile=options["profile"],
+        strict=options["strict"],
         guidance=inputs.select_guidance(versions, options["guidance"], by=by),
         selection=selection,
         options=run_options,
@@ -377,7 +391,7 @@ def _request(project: Project, options: dict[str, Any]) -> Request:
     )
 
 
-def _selection_and_options(options: dict[str, Any]) -> tuple[Selection, RunOptions]:
+def _selection_and_options(options: dict[str, Any], baseline: dict[str, Any]) -> tuple[Selection, RunOptions]:
     try:
         selection = Selection(tags=tuple(options["tags"]), tier=options["tier"], only=tuple(options["only"]))
         return selection, RunOptions(
@@ -387,10 +401,11 @@ def _selection_and_options(options: dict[str, Any]) -> tuple[Selection, RunOptio
             judge=not options["no_judge"],
             judge_model=options["judge_model"],
             threshold=options["threshold"],
-            baseline=options["baseline"],
+            **baseline,
             experiment=options["experiment"],
             max_usd=options["max_usd"],
             use_cache=options["use_cache"],
+            verbose=options["verbose"],
             **given_sources(options),
         )
     except ValidationError as error:
