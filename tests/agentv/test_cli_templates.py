@@ -47,6 +47,7 @@ def folder(tmp_path):
 
 
 class TestCliTemplateExecution:
+    @pytest.mark.spec("agentv", "Rendering and running a template")
     def test_render_and_execute_template(self, folder):
         template = (
             "python3 tell.py {OUTPUT_FILE} {PROMPT} {GUIDELINES} {EVAL_ID} {ATTEMPT} {FILES}; echo noise >&2"
@@ -116,6 +117,7 @@ class TestCliTemplateExecution:
         assert run_folder(folder, EVAL, cli("sleep 62.5", timeoutSeconds=0.5)).code == 1
         assert "timed out after 0.5 s" in Trial.objects.get().error
 
+    @pytest.mark.spec("agentv", "One health check before the first request")
     def test_optional_health_check(self, folder, tmp_path):
         probed = tmp_path / "probed"
         probed.mkdir()
@@ -165,6 +167,7 @@ class TestCliTemplateConfiguration:
         ],
         ids=["missing", "empty", "unsupported"],
     )
+    @pytest.mark.spec("agentv", "Fields of a template")
     def test_required_template_fields(self, folder, lines, line, word):
         (problem,) = refused(folder, *lines)
         assert (problem["file"], problem["line"]) == ("targets.yaml", line)
@@ -176,6 +179,7 @@ class TestCliTemplateConfiguration:
         more = {"files_format": "{path}", "cwd": str(folder), "timeout_seconds": 20, "verbose": True}
         assert run_folder(folder, EVAL, cli("echo done", healthcheck=health, **more)).code == 0
 
+    @pytest.mark.spec("agentv", "Placeholders")
     def test_placeholder_substitution_rules(self, folder):
         (problem,) = refused(folder, "command_template: 'agent {PROMPT} {MODEL_NAME}'")
         assert "{MODEL_NAME}" in problem["what"] + problem["fix"]
@@ -192,6 +196,7 @@ class TestCliTemplateConfiguration:
             "{url: 'http://x/'}",
         ],
     )
+    @pytest.mark.spec("agentv", "Fields of a health check")
     def test_health_check_schema(self, folder, health):
         problems = refused(folder, "command_template: x", f"healthcheck: {health}")
         assert {(problem["file"], problem["line"]) for problem in problems} == {("targets.yaml", 5)}

@@ -32,6 +32,7 @@ def most_at_once() -> int:
     ],
     ids=["nothing said", "workers", "a request", "a request below workers", "workers cap a request"],
 )
+@pytest.mark.spec("agentv", "Cases at once")
 def test_configurable_concurrency(tmp_path, workers, words, expected):
     # A script per answer would blur the times.
     eval_file = cases(*KEYS, evaluators=[{"type": "expected_messages"}])
@@ -40,6 +41,7 @@ def test_configurable_concurrency(tmp_path, workers, words, expected):
     assert most_at_once() == expected
 
 
+@pytest.mark.spec("agentv", "A failing worker leaves the others")
 def test_error_isolation_in_parallel_mode(tmp_path):
     template = (
         "case {EVAL_ID} in case-1) echo broken >&2; exit 7;; case-2) sleep 0.5;; esac; echo done by {EVAL_ID}"

@@ -34,6 +34,7 @@ def answered(called) -> str:
 
 
 @pytest.mark.parametrize("kind", ["azure", "azure-openai"])
+@pytest.mark.spec("agentv", "Azure OpenAI")
 def test_azure_openai_provider(models, tmp_path, kind):
     target = {
         "name": "azure",
@@ -51,6 +52,7 @@ def test_azure_openai_provider(models, tmp_path, kind):
     assert (seen.headers["api-key"], seen.body["temperature"], seen.body["max_tokens"]) == (KEY, 0.2, 64)
 
 
+@pytest.mark.spec("agentv", "Anthropic")
 def test_anthropic_provider(models, tmp_path):
     target = {
         "name": "claude",
@@ -69,6 +71,7 @@ def test_anthropic_provider(models, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["gemini", "google"])
+@pytest.mark.spec("agentv", "Gemini")
 def test_google_gemini_provider(models, tmp_path, kind):
     target = {
         "name": "gemini",
@@ -102,6 +105,7 @@ def files(tmp_path, settings):
 
 
 @pytest.mark.parametrize("kind", ["vscode", "vscode-insiders"])
+@pytest.mark.spec("agentv", "VS Code")
 def test_vs_code_provider(files, tmp_path, kind):
     target = {"name": "editor", "provider": kind, "vscode_cmd": str(AGENTS / "code"), "timeout_seconds": 20}
     assert answered(run_folder(tmp_path, files, target)).startswith("Done:\nMend it.")
@@ -113,6 +117,7 @@ def test_vs_code_provider_reports_a_dry_run_without_text(files, tmp_path):
     assert Trial.objects.get().error == ""
 
 
+@pytest.mark.spec("agentv", "Codex")
 def test_codex_cli_provider(files, tmp_path):
     # The program refuses every command line but the specified one.
     target = {"name": "codex", "provider": "codex", "executable": str(AGENTS / "codex"), "args": ["-s", "x"]}
@@ -132,6 +137,7 @@ def test_codex_failures_show_both_outputs_and_the_log(files, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("delay", [{}, {"delayMs": 60}, {"delayMinMs": 50, "delayMaxMs": 70}])
+@pytest.mark.spec("agentv", "Mock")
 def test_mock_provider_for_dry_run(tmp_path, delay):
     target = {"name": "canned", "provider": "mock", "response": "As ever.", **delay}
     assert answered(run_folder(tmp_path, cases("sum"), target)) == "As ever."

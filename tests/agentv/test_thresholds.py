@@ -40,6 +40,7 @@ MOCK = {
         "1 again",
     ],
 )
+@pytest.mark.spec("agentv", "Mean of scores, and its status")
 def test_a_trial_passes_at_its_threshold_shown_by_the_run(tmp_path, own, words, code, told):
     document = json.loads(cases("half", evaluators=HALF))
     if own is not None:

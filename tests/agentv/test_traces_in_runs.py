@@ -64,6 +64,7 @@ def results(folder, **target: object) -> tuple[dict, dict, dict]:
     ],
     ids=["mock", "cli"],
 )
+@pytest.mark.spec("agentv", "A trace from the provider reaches evaluators and results")
 def test_provider_returns_a_trace(tmp_path, target):
     record, seen, trajectory = results(tmp_path, **target)
     assert record["trace_summary"] == seen["candidate_trace_summary"] == SUMMARY
@@ -72,6 +73,7 @@ def test_provider_returns_a_trace(tmp_path, target):
     assert Trial.objects.get().transcript.events == 5
 
 
+@pytest.mark.spec("agentv", "Without a trace both inputs are null")
 def test_provider_does_not_support_traces(tmp_path):
     record, seen, trajectory = results(tmp_path, provider="mock", response="found")
     assert seen == {"candidate_trace": None, "candidate_trace_summary": None}
@@ -80,6 +82,7 @@ def test_provider_does_not_support_traces(tmp_path):
     assert record["score"] == 0.5
 
 
+@pytest.mark.spec("agentv", "A trace from the provider reaches evaluators and results")
 def test_traces_are_printed_and_dumped_on_request(tmp_path):
     target = {"name": "agent", "provider": "mock", "response": "found", "trace": TRACE}
     words = ("--include-trace", "--dump-traces", str(tmp_path / "dumped"))

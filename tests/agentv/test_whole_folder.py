@@ -137,6 +137,7 @@ def imported_before(folder: Path) -> Called:
 
 
 @pytest.mark.parametrize("carried", [by_page, as_folder, as_archive, imported_before])
+@pytest.mark.spec("agentv", "Prompts are stored, parse failures don't warn")
 def test_record_evaluator_request_metadata(tmp_path, judge, settings, carried):
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.STORAGES = {**settings.STORAGES, "staticfiles": plain}

@@ -75,6 +75,7 @@ class Screen:
 
 @pytest.mark.django_db
 class TestSummary:
+    @pytest.mark.spec("tool-forge", "Summary for the console")
     def test_it_matches_the_contracts_sample_and_names_the_run(self) -> None:
         stored = weather()
         called = call("show_run", str(stored.pk))
@@ -106,6 +107,7 @@ class TestSummary:
 
 @pytest.mark.django_db(transaction=True)
 class TestOutputFolder:
+    @pytest.mark.spec("tool-forge", "Written to disk after each run")
     def test_each_run_is_written_and_is_what_the_download_holds(self, folder: Path) -> None:
         called = run(
             folder, "--target", "seven", "--target", "eight", "--now", "--output-dir", str(folder / "o")
@@ -170,6 +172,7 @@ class TestSeedManifest:
         (folder / "seed-manifest.json").write_text('{"number": "8"}')
         assert run(folder, "--target", "eight", "--now").code == 0
 
+    @pytest.mark.spec("tool-forge", "Where the seed manifest is")
     def test_the_runs_comes_before_all(self, folder: Path) -> None:
         (folder / "seed-manifest.json").write_text('{"number": "6"}')
         assert run(folder, "--target", "eight", "--now", "--seed-manifest", str(folder / "8.json")).code == 0

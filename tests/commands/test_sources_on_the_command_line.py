@@ -58,12 +58,14 @@ def run(folder: Path, *options: str) -> tuple[int, str]:
     ["{folder}/snapshot.json", 'echo \'{{"a": {{"number": 7}}}}\''],
     ids=["a file", "a command"],
 )
+@pytest.mark.spec("tool-forge", "Snapshot captured before the run")
 def test_a_snapshot_comes_from_a_file_or_a_command(folder: Path, source: str) -> None:
     code, text = run(folder, "--snapshot", source.format(folder=folder))
     assert code == 0, text
     assert Run.objects.get().options["snapshot"] == {"a": {"number": 7}}
 
 
+@pytest.mark.spec("tool-forge", "Snapshot captured before the run")
 def test_a_snapshot_comes_from_an_address(folder: Path) -> None:
     with serving(Reply({"a": {"number": 7}})) as server:
         code, text = run(folder, "--snapshot", server.url)
@@ -87,6 +89,7 @@ def test_a_snapshot_that_cannot_be_had_spends_no_trial(folder: Path, source: str
     assert sentence in " ".join(text.split())
 
 
+@pytest.mark.spec("tool-forge", "Another description warns and marks as stale")
 def test_stale_evals_are_marked(folder: Path) -> None:
     code, text = run(
         folder, "--snapshot", str(folder / "snapshot.json"), "--tool-registry", str(folder / "tools.json")
@@ -98,6 +101,7 @@ def test_stale_evals_are_marked(folder: Path) -> None:
     assert "Registry has grown from 1 to 3 tools." in " ".join(text.split())
 
 
+@pytest.mark.spec("tool-forge", "Endpoint, manifest, snapshot, folder, registry, concurrency")
 def test_a_configuration_fills_in_missing_options(folder: Path) -> None:
     with serving(Reply({"response": "seven 7", "toolCalls": []})) as server:
         config = {
@@ -119,6 +123,7 @@ def test_a_configuration_fills_in_missing_options(folder: Path) -> None:
     assert written["metadata"]["registrySize"] == 3
 
 
+@pytest.mark.spec("tool-forge", "Defaults of the configuration")
 def test_a_configuration_has_the_defaults_of_the_contract(folder: Path) -> None:
     snapshot = str(folder / "snapshot.json")
     (folder / "runner.json").write_text("{}")
@@ -127,6 +132,7 @@ def test_a_configuration_has_the_defaults_of_the_contract(folder: Path) -> None:
     assert list((folder / "evals/results").iterdir())
 
 
+@pytest.mark.spec("tool-forge", "The baseline from disk")
 def test_a_baseline_is_a_file_or_a_uuid(folder: Path) -> None:
     (folder / "snapshot.json").write_text('{"a": {"number": 8}}')
     baseline = {"runId": "7d9c", "cases": [{"id": "case-1", "passed": True}, {"id": "gone", "passed": True}]}
@@ -165,6 +171,7 @@ def test_a_baseline_that_is_none_is_refused(folder: Path, choice: str, sentence:
     assert (code, sentence in text) == (2, True)
 
 
+@pytest.mark.spec("tool-forge", "Written to disk after each run")
 def test_every_closed_run_is_written_to_a_configured_folder(folder: Path, settings) -> None:
     settings.OUTPUT_DIR = str(folder / "all")
     run(folder, "--snapshot", str(folder / "snapshot.json"))

@@ -6,6 +6,8 @@ from evaluators.diagnosis import Thresholds, diagnose, messages_of, threshold_se
 from evaluators.interaction import Interaction, Subcommand
 from evaluators.model import Command, Event, Transcript
 
+pytestmark = pytest.mark.spec("llm-tool-test", "Low errors and low help: clear docs, and the five patterns")
+
 
 def interaction(**changes: object) -> Interaction:
     return Interaction(**{"available": True, "completed": True, "total_commands": 10, **changes})  # type: ignore[arg-type]

@@ -31,6 +31,8 @@ BROKEN = Score("judge", "judge", error="Down.")
         ((Score("judge", "judge", 0.1, False), PASSED), "fail"),
     ],
 )
+@pytest.mark.spec("llm-tool-test", "Outcome by gates and judge")
+@pytest.mark.spec("llm-tool-test", "No state that waits for a review")
 def test_the_outcome(scores: tuple[Score, ...], expected: Outcome) -> None:
     assert outcome(scores) == expected
 
@@ -65,6 +67,7 @@ def test_the_outcome(scores: tuple[Score, ...], expected: Outcome) -> None:
         pytest.param((Score("judge", "judge", 1.5, True),), "pass", 1.0, {"judge"}, id="clamped"),
     ],
 )
+@pytest.mark.spec("llm-tool-test", "Composite only on request, by weights")
 def test_the_composite(
     scores: tuple[Score, ...], decided: Outcome, number: float | None, layers: set[str]
 ) -> None:
@@ -74,6 +77,7 @@ def test_the_composite(
     assert not weights or sum(weights.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.spec("llm-tool-test", "Composite only on request, by weights")
 def test_no_composite_unless_the_scenario_asks() -> None:
     assert composite(None, (PASSED,), "pass") == (None, {})
 
@@ -102,6 +106,7 @@ def criteria(path: str) -> Criteria:
     )
 
 
+@pytest.mark.spec("llm-tool-test", "Layers are reported apart")
 def test_it_runs_every_layer() -> None:
     given = evidence(
         events(("t add", 0)),
@@ -167,6 +172,7 @@ def test_a_layer_sees_the_scores_before_it() -> None:
     ("exit_code", "timed_out", "expected"),
     [(0, False, True), (1, False, False), (0, True, False), (None, False, False)],
 )
+@pytest.mark.spec("llm-tool-test", "Completed: exit code 0 before the time limit")
 def test_completed_means_ended_by_itself_with_0(
     exit_code: int | None, timed_out: bool, expected: bool
 ) -> None:

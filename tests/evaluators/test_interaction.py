@@ -33,6 +33,7 @@ def from_text(text: str, tool: Tool = TOOL) -> list[tuple[str | None, int | None
     return [(command.subcommand, command.exit_code) for command in found.commands]
 
 
+@pytest.mark.spec("llm-tool-test", "Error, retry and help counts, iteration ratio")
 def test_it_counts() -> None:
     found = seen(("add", 1), ("help", 0), ("add", 0), ("add", 0), ("list", None))
     assert (found.total_commands, found.unique_commands, found.error_count, found.help_seeking) == (
@@ -63,10 +64,12 @@ def test_it_counts() -> None:
         pytest.param([("help", 2), ("help", 0)], 1.0, id="help never fails"),
     ],
 )
+@pytest.mark.spec("llm-tool-test", "First-try success")
 def test_first_tries(commands: list[tuple[str, int | None]], expected: float) -> None:
     assert seen(*commands).first_try_success_rate == pytest.approx(expected)
 
 
+@pytest.mark.spec("llm-tool-test", "Subcommands by the pattern's group")
 def test_without_a_subcommand_the_line_is_the_key() -> None:
     found = told(("t add x", 1), ("t add y", 0), ("t add x", 0), tool=Tool(command_pattern=r"t\s"))
     assert found.retries_after_failure == 1
@@ -78,6 +81,7 @@ def test_a_retry_names_the_failure_it_follows() -> None:
     assert [command.retry_of for command in found.commands] == [None, None, 0, 2, None]
 
 
+@pytest.mark.spec("llm-tool-test", "Subcommands by the pattern's group")
 def test_it_lists_subcommands_with_their_helps() -> None:
     found = told(("t add", 1), ("t add --help", 0), ("t help list", 0), ("t --help", 0), ("t add x", None))
     assert found.help_seeking == 3
@@ -108,6 +112,7 @@ def test_a_real_line_of_codex() -> None:
         (r"t\s+(?P<sub>\S+) (\S+)", "t add x", "add"),
     ],
 )
+@pytest.mark.spec("llm-tool-test", "The command pattern, per scenario or for all")
 def test_a_pattern_matches_the_unwrapped_line(pattern: str, line: str, expected: str) -> None:
     (command,) = told((line, 0), tool=Tool(binary="other", command_pattern=pattern)).commands
     assert command.subcommand == expected
@@ -122,6 +127,7 @@ def test_the_program_alone_is_a_command() -> None:
     assert [command.subcommand for command in told(("./t", 0)).commands] == [None]
 
 
+@pytest.mark.spec("llm-tool-test", "Structured events come first")
 def test_events_are_preferred_over_text() -> None:
     transcript = msgspec.structs.replace(events(("t add", 3)), text="t list\nt list")
     found = analyse(transcript, TOOL, completed=True)
@@ -198,6 +204,7 @@ def test_a_bad_pattern_is_reported() -> None:
         pytest.param("at tt add, nott add", [], id="other words"),
     ],
 )
+@pytest.mark.spec("llm-tool-test", "The transcript as the fallback")
 def test_exit_codes_are_sought_in_text(text: str, expected: list[tuple[str | None, int | None]]) -> None:
     assert from_text(text) == expected
 
@@ -217,12 +224,14 @@ def test_rates_of_no_commands_are_not_measured() -> None:
     assert (found["total_commands"], found["completed"]) == (0.0, 1.0)
 
 
+@pytest.mark.spec("llm-tool-test", "Interaction informs and never decides")
 def test_scores_inform_and_never_decide() -> None:
     found = tuple(scores(told(("t add", 1))))
     assert {score.passed for score in found} == {None}
     assert next(score.value for score in found if score.name == "error_rate") == 1.0
 
 
+@pytest.mark.spec("llm-tool-test", "The metrics as data")
 def test_its_json_leaves_the_commands_out() -> None:
     fields = told(("t add", 0)).as_json()
     assert "commands" not in fields

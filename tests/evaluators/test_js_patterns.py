@@ -4,6 +4,8 @@ import pytest
 
 from evaluators.patterns import compile_pattern
 
+pytestmark = pytest.mark.spec("tool-forge", "responseMatches")
+
 
 def found(pattern: str, text: str) -> str | None:
     match = compile_pattern(pattern, javascript=True).search(text)

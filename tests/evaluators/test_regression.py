@@ -18,6 +18,8 @@ from evaluators.regression import (
 )
 from tests.evaluators.simulated_runs import COMPARISONS, alarm_share, false_alarms
 
+pytestmark = pytest.mark.spec("llm-tool-test", "Regressions found by themselves (left open there)")
+
 PASS = MeasureRule("trial/pass", is_outcome=True)
 ERRORS = MeasureRule("interaction/error_rate", better="lower")
 COST = MeasureRule("trial/cost_usd", better="lower", scale=Scale.RELATIVE, smallest=0.1)

@@ -4,6 +4,8 @@ import pytest
 
 from evaluators.model import same_model
 
+pytestmark = pytest.mark.spec("llm-tool-test", "Not the model under test")
+
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),

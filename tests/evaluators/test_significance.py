@@ -24,6 +24,8 @@ from evaluators.significance import (
 )
 from evaluators.statistics import mean_difference, newcombe
 
+pytestmark = pytest.mark.spec("llm-tool-test", "Significance over runs (left open there)")
+
 NINE = [0.2, -0.1, 0.4, 0.3, 0.1, 0.5, -0.2, 0.3, 0.6]
 
 

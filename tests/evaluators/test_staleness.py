@@ -23,6 +23,7 @@ def test_a_file_that_fits_its_tool_is_not_stale():
     assert check_staleness(metadata(), registry()) == Staleness((), False, HASH, HASH)
 
 
+@pytest.mark.spec("tool-forge", "Another description warns and marks as stale")
 def test_another_description_makes_the_result_stale():
     found = check_staleness(metadata(descriptionHash="abc123"), registry())
     assert found.stale
@@ -32,6 +33,7 @@ def test_another_description_makes_the_result_stale():
     )
 
 
+@pytest.mark.spec("tool-forge", "A registry grown by more than half warns")
 def test_a_registry_that_has_grown_by_more_than_half_warns():
     found = check_staleness(metadata(), registry(size=16))
     assert not found.stale
@@ -45,6 +47,7 @@ def test_a_registry_that_has_grown_by_half_or_less_does_not_warn(size):
     assert check_staleness(metadata(), registry(size=size)).warnings == ()
 
 
+@pytest.mark.spec("tool-forge", "Another major version warns")
 def test_another_major_version_warns():
     found = check_staleness(metadata(), registry(version="2.0.0"))
     assert not found.stale
@@ -72,6 +75,7 @@ def test_no_registry_warns_once():
 
 
 @pytest.mark.parametrize("missing", [None, {}], ids=["none", "empty"])
+@pytest.mark.spec("tool-forge", "Bare list without metadata")
 def test_without_metadata_nothing_is_checked(missing):
     assert check_staleness(missing, registry(size=100)) == Staleness()
 

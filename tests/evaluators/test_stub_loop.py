@@ -22,6 +22,7 @@ class Model:
         return self.turns[min(len(self.asked), len(self.turns)) - 1]
 
 
+@pytest.mark.spec("tool-forge", "Stubs start a conversation")
 def test_it_feeds_the_stubs_answer_back():
     model = Model(ModelTurn("Let me look.", (WEATHER,)), ModelTurn("18 degrees."))
     run_stubs("Weather?", STUBS, model)
@@ -38,6 +39,7 @@ def test_it_stops_when_no_tool_is_called():
     assert done.tools_called == ("get_weather",)
 
 
+@pytest.mark.spec("tool-forge", "The final response is judged")
 def test_the_answer_is_the_final_response():
     done = run_stubs("m", STUBS, Model(ModelTurn("Let me look.", (WEATHER,)), ModelTurn("")))
     assert done.transcript.answer == ""
@@ -60,6 +62,7 @@ def test_a_stub_may_be_any_value():
 
 
 @pytest.mark.parametrize(("given", "turns"), [({}, MAX_TURNS), ({"max_turns": 2}, 2)], ids=["5", "given"])
+@pytest.mark.spec("tool-forge", "Most turns, 5 by default")
 def test_it_stops_after_max_turns(given, turns):
     done = run_stubs("m", STUBS, Model(ModelTurn("Again.", (WEATHER,))), **given)
     assert (done.turns, done.unfinished, len(done.tools_called)) == (turns, True, turns)

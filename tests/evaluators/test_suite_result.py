@@ -50,6 +50,7 @@ def result(*cases, **changes):
     return suite_result(suite(*cases, **changes))
 
 
+@pytest.mark.spec("tool-forge", "EvalSuiteResult, field by field")
 def test_it_is_the_contracts_sample_field_by_field():
     found = result(
         case(id="gs-get-weather-001", description="trigger phrase — direct weather question"),
@@ -116,6 +117,7 @@ def test_it_is_the_contracts_sample_field_by_field():
     }
 
 
+@pytest.mark.spec("tool-forge", "EvalSuiteResult, field by field")
 def test_fields_are_in_the_contracts_order():
     contract = (
         "runId timestamp tier toolName agentEndpoint metadata stalenessWarnings cases summary "
@@ -197,6 +199,7 @@ def test_without_a_baseline_nothing_changed():
     assert found["regressions"] == found["newPasses"] == found["added"] == found["removed"] == []
 
 
+@pytest.mark.spec("tool-forge", "Regressions and new passes against a baseline")
 def test_it_compares_by_id_in_the_order_of_the_current_run():
     before = {"c": True, "b": True, "a": False, "gone": True, "same": False}
     after = {"b": False, "a": True, "c": False, "new": False, "same": False}

@@ -1,9 +1,12 @@
 import re
 
+import pytest
 from rich.cells import cell_len
 
 from evaluators.suite_result import Baseline, CaseResult, SuiteRun, TrialResult
 from evaluators.suite_summary import suite_summary
+
+pytestmark = pytest.mark.spec("tool-forge", "Summary for the console")
 
 CASES = (
     ("001", "trigger phrase — direct weather question", 1250, ""),
@@ -95,6 +98,7 @@ def test_ids_and_errors_are_never_cut():
     assert error in text
 
 
+@pytest.mark.spec("tool-forge", "Regressions and new passes against a baseline")
 def test_regressions_are_printed_with_the_other_changes():
     baseline = Baseline("r1", {"a": True, "b": False, "gone": True})
     text = suite_summary(run(case("a", error="x: y"), case("b"), case("new"), baseline=baseline))
@@ -109,6 +113,7 @@ def test_an_endpoint_that_is_down_is_reported():
     assert "    → agent error: refused\n" in suite_summary(run(down))
 
 
+@pytest.mark.spec("tool-forge", "Skipped values come with a warning")
 def test_skipped_values_are_shown_below_their_case():
     skipped = "responseContains: '{{seed:a}}' was skipped: {{seed:a}} unresolved."
     told = TrialResult("pass", 0, assertions_skipped=1, warnings=(skipped,), vacuous=True)

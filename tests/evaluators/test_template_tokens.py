@@ -43,6 +43,7 @@ SOURCES = Sources(SEED, SNAPSHOT)
         pytest.param("plain", "plain", id="no token"),
     ],
 )
+@pytest.mark.spec("tool-forge", "Paths with dots and indexes")
 def test_it_replaces_tokens(value, text):
     assert resolve(value, SOURCES) == Resolved(text)
 
@@ -61,6 +62,7 @@ def test_it_replaces_tokens(value, text):
         "{{snapshot:prices.TSLA.current}}",
     ],
 )
+@pytest.mark.spec("tool-forge", "Missing and null are unresolved")
 def test_a_token_without_a_value_is_unresolved(token):
     assert resolve(token, SOURCES) == Resolved(None, (token,))
 
@@ -70,6 +72,7 @@ def test_one_unresolved_token_makes_the_value_unresolved():
     assert found == Resolved(None, ("{{seed:x}}", "{{snapshot:y}}"))
 
 
+@pytest.mark.spec("tool-forge", "Without a snapshot its tokens are unresolved")
 def test_without_a_source_its_tokens_are_unresolved():
     assert resolve("{{snapshot:prices}}", Sources(SEED)).text is None
 
@@ -101,6 +104,7 @@ LEAVES = st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, 
 
 @CALM
 @given(st.lists(KEYS | st.integers(0, 5), min_size=1, max_size=6), LEAVES)
+@pytest.mark.spec("tool-forge", "Paths with dots and indexes")
 def test_every_leaf_can_be_reached_by_its_path(steps, leaf):
     value, path = leaf, ""
     for step in reversed(steps):

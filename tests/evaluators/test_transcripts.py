@@ -185,6 +185,7 @@ def test_a_reader_takes_anything_or_says_that_it_cannot(name: str, raw: bytes) -
         assert all(event.type != "tool_call" for event in found.events)
 
 
+@pytest.mark.spec("llm-tool-test", "Structured events come first")
 def test_events_beside_the_output_are_preferred() -> None:
     found = parse("plain_text", b"all done", lines(CALL, RESULT))
     assert (found.source, len(found.events), found.text, found.answer) == (

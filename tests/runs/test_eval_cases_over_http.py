@@ -104,6 +104,7 @@ def test_tokens_and_latency_are_bounds(
         assert told["error"].startswith(f"{next(iter(expect))}: ")
 
 
+@pytest.mark.spec("tool-forge", "A case that takes too long fails with timeout")
 def test_a_case_that_takes_too_long_fails_with_the_contracts_word(run: Any) -> None:
     found = run(
         Reply({"response": "late"}, delay=5), {"responseNonEmpty": True}, options=("--timeout-seconds", "0.3")
@@ -162,6 +163,7 @@ def tokenizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("", "maxTokens: 5 tokens (by characters), more than 3"),
     ],
 )
+@pytest.mark.spec("tool-forge", "maxTokens, with a tokenizer of one's own")
 def test_a_tokenizer_of_ones_own_counts_tokens(
     run: Any, tokenizers: None, settings: Any, chosen: str, error: str
 ) -> None:

@@ -30,6 +30,7 @@ def gate(**fields: Any) -> dict[str, Any]:
     return {"criteria": {"gates": [fields]}}
 
 
+@pytest.mark.spec("llm-tool-test", "Gates run after a time-out too")
 def test_a_command_that_never_ends_is_stopped_and_judged(project):
     began = time.monotonic()
     trial = one(
@@ -76,6 +77,7 @@ def test_a_run_whose_program_is_missing_spends_no_trial(project):
     assert run.cancelled == run.trials
 
 
+@pytest.mark.spec("llm-tool-test", "Completed: exit code 0 before the time limit")
 def test_an_agent_that_exits_3_has_not_completed_and_is_judged(project):
     trial = one(project, prompt="echo half > out.txt; exit 3", **gate(type="file_exists", path="out.txt"))
     assert (trial.outcome, trial.exit_code, trial.completed) == ("pass", 3, False)

@@ -50,6 +50,7 @@ def test_every_format_holds_every_scenario_and_no_secret(run: Run, name: str) ->
     assert "abcdefgh123" not in text
 
 
+@pytest.mark.spec("agentv", "Mean of scores, and its status")
 def test_json_lines_have_agentvs_names(run: Run) -> None:
     first, second, third = (json.loads(line) for line in exported(run.pk, "jsonl").splitlines())
     assert (first["eval_id"], first["score"], first["hits"], first["misses"]) == ("sum", 0.5, ["4"], ["five"])

@@ -190,6 +190,7 @@ def test_a_run_names_the_trials_that_no_judge_will_judge(project, settings):
     assert asked_judge(project) == []
 
 
+@pytest.mark.spec("llm-tool-test", "Recommended small judges")
 def test_the_default_judge_is_recommended_by_the_keys_that_are_set(project, settings, monkeypatch):
     settings.ENV_ALLOW = ["*:OPENAI_API_KEY"]
     request = Request([suite_of(project, a={})], options=RunOptions(judge_model="default"))
@@ -201,6 +202,7 @@ def test_the_default_judge_is_recommended_by_the_keys_that_are_set(project, sett
     assert run.options["judge_model"] == "openai/gpt-4o-mini"
 
 
+@pytest.mark.spec("llm-tool-test", "A session's turns")
 def test_turns_are_limited_only_on_agents_that_can(project):
     make_target(project, "coder", provider="codex", definition={"name": "coder", "provider": "codex"})
     make_target(
@@ -221,6 +223,7 @@ PROFILES = {
 }
 
 
+@pytest.mark.spec("llm-tool-test", "Profiles of the settings file")
 def test_a_profile_names_targets_and_models(project):
     make_target(project, "claude-code")
     version = suite_of(project, a={"matrix": [{"target": "none", "models": []}]})

@@ -72,6 +72,7 @@ def test_a_targets_workers_do_not_change_the_fingerprint():
         ("", "", "", "", ""),
     ],
 )
+@pytest.mark.spec("llm-tool-test", "The judge's model by variable or file")
 def test_the_fingerprint_names_the_judge_that_is_asked(
     settings, asked, variable, of_target, of_project, judge
 ):

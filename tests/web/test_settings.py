@@ -313,6 +313,7 @@ def test_the_audit_log_can_be_narrowed_to_an_action(signed_in, project):
     assert "<b>basics</b>" in parse(response)
 
 
+@pytest.mark.spec("llm-tool-test", "Recommended small judges")
 def test_it_offers_the_recommended_judge_of_a_provider_with_a_key(signed_in, project, monkeypatch):
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(variable, raising=False)

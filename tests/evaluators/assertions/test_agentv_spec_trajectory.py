@@ -25,6 +25,7 @@ def messages(transcript: Transcript | None, *tool_calls: dict[str, object]) -> S
 
 
 class TestTestCaseExecution:
+    @pytest.mark.spec("agentv", "A trace from the provider reaches evaluators and results")
     def test_provider_returns_a_trace(self):
         context = trace_context(Evidence(called("a")))
         assert context["candidate_trace"] == [{"type": "tool_call", "timestamp": None, "name": "a"}]
@@ -35,6 +36,7 @@ class TestTestCaseExecution:
             "errorCount": 0,
         }
 
+    @pytest.mark.spec("agentv", "Without a trace both inputs are null")
     def test_provider_does_not_support_traces(self):
         assert trace_context(Evidence(Transcript(text="hello", source="transcript"))) == {
             "candidate_trace": None,
@@ -43,10 +45,12 @@ class TestTestCaseExecution:
 
 
 class TestTraceDataModel:
+    @pytest.mark.spec("agentv", "Fields of an event")
     def test_trace_event_structure(self):
         event = read_trace([{"type": "message", "timestamp": "2026-01-01T00:00:00Z", "text": "hi"}]).events[0]
         assert (event.type, event.timestamp, event.text) == ("message", "2026-01-01T00:00:00Z", "hi")
 
+    @pytest.mark.spec("agentv", "The summary of a trace")
     def test_trace_summary_computation(self):
         calls = [{"type": "tool_call", "name": name} for name in ("searchDocs", "searchDocs", "verify")]
         trace = [event for call in calls for event in (call, {"type": "tool_result"})]
@@ -59,26 +63,31 @@ class TestTraceDataModel:
 
 
 class TestToolTrajectoryEvaluator:
+    @pytest.mark.spec("agentv", "Any order: minimum met")
     def test_minimum_calls_met(self):
         score = trajectory("any_order", called(*["semanticSearch"] * 3), minimums={"semanticSearch": 3})
         assert score.value == 1.0
         assert score.detail["hits"] == ["semanticSearch called 3 times (minimum: 3)"]
 
+    @pytest.mark.spec("agentv", "Any order: minimum missed")
     def test_minimum_calls_not_met(self):
         score = trajectory("any_order", called("semanticSearch"), minimums={"semanticSearch": 3})
         assert score.value == 0.0
         assert score.detail["misses"] == ["semanticSearch called 1 time (minimum: 3)"]
 
+    @pytest.mark.spec("agentv", "Any order: share of minimums")
     def test_multiple_minimums_partial_pass(self):
         score = trajectory("any_order", called("toolA", "toolB", "toolA"), minimums={"toolA": 2, "toolB": 2})
         assert score.value == 0.5
         assert score.detail["hits"] == ["toolA called 2 times (minimum: 2)"]
         assert score.detail["misses"] == ["toolB called 1 time (minimum: 2)"]
 
+    @pytest.mark.spec("agentv", "In order, with others in between")
     def test_in_order_sequence(self):
         score = trajectory("in_order", called("A", "X", "B", "Y", "C"), expected=sequence("A", "B", "C"))
         assert score.value == 1.0
 
+    @pytest.mark.spec("agentv", "In order: wrong order")
     def test_in_order_sequence_wrong_order(self):
         score = trajectory("in_order", called("B", "A"), expected=sequence("A", "B"))
         assert score.value == 0.0
@@ -86,15 +95,18 @@ class TestToolTrajectoryEvaluator:
             "Expected B after A, but it was only called earlier (order of calls: B, A)"
         ]
 
+    @pytest.mark.spec("agentv", "Exact: the same calls")
     def test_exact_sequence(self):
         score = trajectory("exact", called("A", "B"), expected=sequence("A", "B"))
         assert (score.value, score.detail["misses"]) == (1.0, [])
 
+    @pytest.mark.spec("agentv", "Exact: an extra call")
     def test_exact_sequence_extra_tools(self):
         score = trajectory("exact", called("A", "B", "C"), expected=sequence("A", "B"))
         assert score.value == 0.0
         assert score.detail["misses"] == ["Position 2: unexpected extra tool call C"]
 
+    @pytest.mark.spec("agentv", "Trajectory without a trace")
     def test_no_trace_available(self):
         score = trajectory("any_order", None, minimums={"semanticSearch": 1})
         assert score.value == 0.0
@@ -134,31 +146,37 @@ SEARCH = {"type": "tool_call", "name": "searchDocs"}
 
 
 class TestExpectedMessagesToolCallValidation:
+    @pytest.mark.spec("agentv", "The call matches")
     def test_tool_calls_match(self):
         actual = {**SEARCH, "input": {"query": "test"}}
         score = messages(traced(actual), {"tool": "searchDocs", "input": {"query": "test"}})
         assert (score.value, score.detail["hits"]) == (1.0, ["tool_calls[0]: searchDocs matched"])
 
+    @pytest.mark.spec("agentv", "Another tool")
     def test_tool_name_mismatch(self):
         score = messages(called("verifyUser"), {"tool": "searchDocs"})
         assert score.value == 0.0
         assert score.detail["misses"] == ["tool_calls[0]: expected searchDocs, got verifyUser"]
 
+    @pytest.mark.spec("agentv", "Another input")
     def test_input_mismatch(self):
         actual = {**SEARCH, "input": {"query": "different query"}}
         score = messages(traced(actual), {"tool": "searchDocs", "input": {"query": "expected query"}})
         assert (score.value, score.detail["misses"]) == (0.0, ["tool_calls[0]: input mismatch"])
 
+    @pytest.mark.spec("agentv", "No input expected")
     def test_input_not_specified_match_tool_name_only(self):
         score = messages(traced({**SEARCH, "input": {"query": "any value"}}), {"tool": "searchDocs"})
         assert (score.value, score.detail["hits"]) == (1.0, ["tool_calls[0]: searchDocs matched"])
 
+    @pytest.mark.spec("agentv", "Some of several calls")
     def test_multiple_tool_calls_partial_match(self):
         score = messages(called("searchDocs", "wrongTool"), {"tool": "searchDocs"}, {"tool": "verifyUser"})
         assert score.value == 0.5
         assert score.detail["hits"] == ["tool_calls[0]: searchDocs matched"]
         assert score.detail["misses"] == ["tool_calls[1]: expected verifyUser, got wrongTool"]
 
+    @pytest.mark.spec("agentv", "Too few calls")
     def test_fewer_actual_calls_than_expected(self):
         score = messages(called("searchDocs"), {"tool": "searchDocs"}, {"tool": "verifyUser"})
         assert score.value == 0.5
@@ -167,6 +185,7 @@ class TestExpectedMessagesToolCallValidation:
         ]
 
     @pytest.mark.parametrize("transcript", [None, called()], ids=["no trace", "an empty one"])
+    @pytest.mark.spec("agentv", "Expected calls without a trace")
     def test_no_trace_but_expected_messages_has_tool_calls(self, transcript):
         score = messages(transcript, {"tool": "searchDocs"})
         assert (score.value, score.detail["misses"]) == (0.0, ["No trace available to validate tool_calls"])

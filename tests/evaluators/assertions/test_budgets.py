@@ -4,6 +4,7 @@ from evaluators.model import Usage
 from tests.evaluators.assertions.expecting import failures, judged, seen
 
 
+@pytest.mark.spec("tool-forge", "maxLatencyMs")
 def test_latency_may_reach_its_bound():
     assert judged(seen(duration_ms=100), max_latency_ms=100).passed
     assert failures(seen(duration_ms=100.5), max_latency_ms=100) == (
@@ -20,6 +21,7 @@ def test_a_latency_of_zero_is_a_bound():
     [("12345678", 2, True), ("123456789", 2, False), ("", 0, True)],
     ids=["eight characters are two tokens", "nine are three", "none are none"],
 )
+@pytest.mark.spec("tool-forge", "maxTokens, with a tokenizer of one's own")
 def test_without_usage_four_characters_are_a_token(answer, bound, passed):
     assert judged(seen(answer), max_tokens=bound).passed is passed
 

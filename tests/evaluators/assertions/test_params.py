@@ -3,6 +3,8 @@ import pytest
 from evaluators.assertions import ToolCall
 from tests.evaluators.assertions.expecting import failures, judged, param, seen
 
+pytestmark = pytest.mark.spec("tool-forge", "toolParams")
+
 SEED = {"city": "Paris", "cities": ["Paris", "Rome"], "empty": "", "n": 7}
 
 
@@ -65,6 +67,7 @@ def test_a_tool_that_was_not_called_is_skipped():
     assert found.warnings == ("toolParams: t.p was skipped: t was not called.",)
 
 
+@pytest.mark.spec("tool-forge", "Unresolved: in toolParams, the parameter is skipped")
 def test_an_unresolved_value_is_skipped():
     found = judged(call(p="x"), tool_params=param("equals", "{{seed:nope}}"))
     assert (found.passed, found.assertions_skipped) == (True, 1)

@@ -12,6 +12,7 @@ def said(answer):
 @pytest.mark.parametrize(
     "answer", ["", "  \n\t ", "\u00a0\ufeff"], ids=["nothing", "white space", "white space of JavaScript"]
 )
+@pytest.mark.spec("tool-forge", "responseNonEmpty")
 def test_an_empty_response_is_empty(answer):
     assert failures(said(answer), response_non_empty=True) == ("responseNonEmpty: the response is empty",)
 
@@ -25,6 +26,7 @@ def test_other_white_space_is_not_empty(answer):
     assert judged(said(answer), response_non_empty=True).passed
 
 
+@pytest.mark.spec("tool-forge", "responseContains, case-sensitive")
 def test_contains_needs_every_value():
     assert judged(said("Paris 18"), response_contains=("Paris", "18")).passed
     assert failures(said("x"), response_contains=("Tokyo", "Rome")) == (
@@ -33,6 +35,7 @@ def test_contains_needs_every_value():
     )
 
 
+@pytest.mark.spec("tool-forge", "responseContains, case-sensitive")
 def test_contains_minds_case():
     assert not judged(said("in paris"), response_contains=("Paris",)).passed
 
@@ -42,6 +45,7 @@ def test_numbers_are_compared_without_formatting():
     assert judged(said("worth 125000"), response_contains=("{{seed:total}}",)).passed
 
 
+@pytest.mark.spec("tool-forge", "responseContainsAny")
 def test_contains_any_needs_one_of_each_group():
     groups = (("a", "b"), ("c", "d"))
     assert judged(said("b c"), response_contains_any=groups).passed
@@ -50,12 +54,14 @@ def test_contains_any_needs_one_of_each_group():
     )
 
 
+@pytest.mark.spec("tool-forge", "Unresolved: in a group, the value is removed")
 def test_an_unresolved_value_is_removed_from_its_group():
     group = (("{{seed:nope}}", "b"),)
     assert judged(said("b"), response_contains_any=group).passed
     assert not judged(said("zzz"), response_contains_any=group).passed
 
 
+@pytest.mark.spec("tool-forge", "Unresolved: in a group, the value is removed")
 def test_a_group_without_resolved_values_is_skipped():
     found = judged(said("zzz"), response_contains_any=(("{{seed:nope}}",),))
     assert (found.passed, found.assertions_run, found.assertions_skipped) == (True, 0, 1)
@@ -68,6 +74,7 @@ def test_contains_any_of_nothing_is_skipped(groups):
     assert (found.passed, found.assertions_run, found.assertions_skipped) == (True, 0, 1)
 
 
+@pytest.mark.spec("tool-forge", "responseNotContains")
 def test_not_contains_forbids_each_value():
     assert judged(said("fetchedat"), response_not_contains=("fetchedAt",)).passed
     assert failures(said("has fetchedAt"), response_not_contains=("fetchedAt",)) == (
@@ -76,6 +83,7 @@ def test_not_contains_forbids_each_value():
 
 
 @pytest.mark.parametrize("key", ["response_contains", "response_not_contains"])
+@pytest.mark.spec("tool-forge", "Unresolved: in responseContains, the value is skipped")
 def test_an_unresolved_value_is_skipped_alone(key):
     found = judged(said("b"), **{key: ("{{seed:nope}}", "b" if key == "response_contains" else "x")})
     assert (found.passed, found.assertions_run, found.assertions_skipped) == (True, 1, 1)
@@ -89,6 +97,7 @@ def test_an_empty_value_is_skipped_with_a_warning(key, value):
     assert "empty text" in found.warnings[0]
 
 
+@pytest.mark.spec("tool-forge", "responseMatches")
 def test_matches_searches_with_every_pattern():
     assert judged(said("Paris 18"), response_matches=(r"\d+", "^Par")).passed
     assert failures(said("Paris"), response_matches=(r"\d+",)) == (
@@ -100,6 +109,7 @@ def test_a_pattern_is_read_as_javascript_reads_it():
     assert judged(said("12\u00a0€"), response_matches=(r"^\d+\s€$",)).passed
 
 
+@pytest.mark.spec("tool-forge", "Fields with tokens")
 def test_tokens_are_not_replaced_in_patterns():
     assert not judged(said("Paris"), response_matches=("{{seed:city}}",)).passed
 

@@ -4,6 +4,7 @@ from evaluators.assertions import ToolCall
 from tests.evaluators.assertions.expecting import failures, judged, seen
 
 
+@pytest.mark.spec("tool-forge", "toolsCalled")
 def test_tools_called_is_an_ordered_list():
     assert judged(seen("", "a", "b"), tools_called=("a", "b")).passed
     assert failures(seen("", "b", "a"), tools_called=("a", "b")) == (
@@ -11,6 +12,7 @@ def test_tools_called_is_an_ordered_list():
     )
 
 
+@pytest.mark.spec("tool-forge", "toolsCalled")
 def test_tools_called_counts_duplicates():
     assert not judged(seen("", "a", "a"), tools_called=("a",)).passed
     assert judged(seen("", "a", "a"), tools_called=("a", "a")).passed
@@ -35,6 +37,7 @@ def test_an_empty_tools_called_allows_no_call():
         pytest.param((("__none__", "a"),), (), False, id="none within a set never matches"),
     ],
 )
+@pytest.mark.spec("tool-forge", "toolsAcceptable and __none__")
 def test_tools_acceptable_compares_sets(sets, called, passed):
     assert judged(seen("", *called), tools_acceptable=sets).passed is passed
 
@@ -44,6 +47,7 @@ def test_no_acceptable_set_is_skipped():
     assert (found.passed, found.assertions_run, found.assertions_skipped) == (True, 0, 1)
 
 
+@pytest.mark.spec("tool-forge", "toolsNotCalled")
 def test_tools_not_called_forbids_each_tool():
     assert judged(seen("", "a"), tools_not_called=("b",)).passed
     assert failures(seen("", "a", "b"), tools_not_called=("b", "a")) == (
@@ -62,6 +66,7 @@ def test_tools_included_lets_other_calls_be():
     assert failures(seen("", "x"), tools_included=("a",)) == ("tool_called: expected a among [x]",)
 
 
+@pytest.mark.spec("tool-forge", "noToolErrors with stubs, routing only, and real tools")
 def test_in_real_execution_a_failed_call_fails():
     facts = seen("", ToolCall("a", success=True), ToolCall("b", success=False))
     assert failures(facts, no_tool_errors=True) == ("noToolErrors: b failed",)
@@ -77,6 +82,7 @@ def test_without_calls_there_is_no_tool_error():
     assert judged(seen(), no_tool_errors=True).assertions_run == 1
 
 
+@pytest.mark.spec("tool-forge", "noToolErrors with stubs, routing only, and real tools")
 def test_in_stub_mode_a_call_without_a_stub_fails():
     facts = seen("", ToolCall("a", success=False), "x", "x")
     assert judged(facts, no_tool_errors=True, stubs=("a", "x")).passed
@@ -87,6 +93,7 @@ def test_an_empty_stubs_is_stub_mode():
     assert not judged(seen("", ToolCall("a", success=True)), no_tool_errors=True, stubs=()).passed
 
 
+@pytest.mark.spec("tool-forge", "noToolErrors with stubs, routing only, and real tools")
 def test_in_routing_only_mode_it_is_a_no_op():
     facts = seen("", ToolCall("a", success=False), executes_tools=False)
     found = judged(facts, no_tool_errors=True)

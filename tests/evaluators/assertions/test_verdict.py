@@ -22,6 +22,7 @@ EVERY_KEY_FAILS = {
 }
 
 
+@pytest.mark.spec("tool-forge", "Their order, and the first failure ends them")
 def test_assertions_run_in_the_contracts_order():
     found = judged(seen(" ", "b", duration_ms=50), **EVERY_KEY_FAILS)
     assert [failure.partition(":")[0] for failure in found.all_failures] == list(ASSERTIONS)
@@ -59,6 +60,7 @@ def test_it_is_the_contracts_failing_sample():
     assert found.skipped_tokens == ("{{snapshot:prices.current}}",)
 
 
+@pytest.mark.spec("tool-forge", "Their order, and the first failure ends them")
 def test_assertions_after_the_first_failure_do_not_count():
     found = judged(
         seen("x"), response_contains=("no", "{{seed:a}}"), response_not_contains=("{{seed:b}}", "x")
@@ -168,6 +170,7 @@ def test_a_model_that_executes_no_tools_cannot_have_tool_errors():
         pytest.param(Event("tool_result"), None, id="does not say"),
     ],
 )
+@pytest.mark.spec("tool-forge", "A call's name, success, duration and parameters")
 def test_a_call_has_the_success_of_its_result(result, success):
     (call,) = tool_calls(Transcript(events=(Event("tool_call", id="1", name="a", input={"p": 1}), result)))
     assert (call.name, call.params, call.success) == ("a", {"p": 1}, success)

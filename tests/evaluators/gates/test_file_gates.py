@@ -8,6 +8,8 @@ import pytest
 
 from tests.evaluators.gates.gate_samples import check
 
+pytestmark = pytest.mark.spec("llm-tool-test", "Gates on files")
+
 FILES = {"notes.md": "status: complete"}
 
 

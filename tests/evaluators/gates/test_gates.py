@@ -84,6 +84,7 @@ from tests.evaluators.samples import FakeWorkspace, evidence, printed
         ),
     ],
 )
+@pytest.mark.spec("llm-tool-test", "Gates on commands")
 def test_gates_on_commands(gate: dict[str, Any], result: Any, passed: bool, message: str) -> None:
     score = check(gate, result)
     assert (score.layer, score.name, score.passed, score.value) == (
@@ -97,6 +98,7 @@ def test_gates_on_commands(gate: dict[str, Any], result: Any, passed: bool, mess
     assert score.detail["exit_code"] == result.exit_code
 
 
+@pytest.mark.spec("llm-tool-test", "Script gate")
 def test_a_script_keeps_its_detail() -> None:
     score = check({"type": "script"}, printed('{"passed": true, "detail": {"n": 3}}'))
     assert score.detail["detail"] == {"n": 3}
@@ -163,6 +165,7 @@ def test_a_gate_that_cannot_work_is_not_made(gate: dict[str, Any]) -> None:
         gate_of.validate_python(gate)
 
 
+@pytest.mark.spec("llm-tool-test", "All gates run, in order, each with a message")
 def test_all_gates_run_in_order() -> None:
     gates = [{"type": "file_exists", "path": path} for path in ("b", "a", "c")]
     given = evidence(workspace=FakeWorkspace({"a": ""}))

@@ -9,6 +9,8 @@ from evaluators.model import Score
 from tests.evaluators.gates.gate_samples import check
 from tests.evaluators.samples import printed
 
+pytestmark = pytest.mark.spec("llm-tool-test", "JSON path gate and its assertions")
+
 
 def on_json(stdout: str, path: str, assertion: str) -> Score:
     return check({"type": "command_json_path", "path": path, "assertion": assertion}, printed(stdout))

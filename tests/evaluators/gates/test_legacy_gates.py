@@ -10,6 +10,8 @@ import yaml
 from evaluators.gates.legacy_gates import replacement_gate
 from tests.evaluators.gates.gate_samples import gate_of
 
+pytestmark = pytest.mark.spec("llm-tool-test", "Replacements of the former gates")
+
 FORMER: dict[str, dict[str, Any]] = {
     "min_notes": {"count": 3},
     "min_links": {"count": 1},

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from evaluators.model import Score, Transcript
 from evaluators.tool import Tool
 from tests.evaluators.gates.gate_samples import gate_of
 from tests.evaluators.samples import events, evidence
+
+pytestmark = pytest.mark.spec("llm-tool-test", "No failed tool command")
 
 
 def transcript_gate(transcript: Transcript, tool: Tool | None = None) -> Score:

@@ -20,6 +20,7 @@ from tests.evaluators.agentv_samples import Judge, called, judged, score_of
 
 
 class TestLlmJudgeEvaluatorJsonContract:
+    @pytest.mark.spec("agentv", "The judge's prompts")
     def test_enforce_json_prompt_contract(self):
         judge = Judge(['{"score": 1}'])
         judged(judge)
@@ -35,6 +36,7 @@ class TestLlmJudgeEvaluatorJsonContract:
         for word in ("single JSON object", '"score"', '"hits"', '"misses"', '"reasoning"', "at most 4"):
             assert word in request.system
 
+    @pytest.mark.spec("agentv", "Reading the judge's reply")
     def test_parse_json_evaluator_response(self):
         reply = {
             "score": 7,
@@ -58,6 +60,7 @@ class TestLlmJudgeEvaluatorJsonContract:
             score.detail["judge_failure"] == "The judge's answer contains no JSON object, so the score is 0."
         )
 
+    @pytest.mark.spec("agentv", "Prompts are stored, parse failures don't warn")
     def test_record_evaluator_request_metadata(self):
         judge = Judge(["no JSON"])
         judging = judged(judge).judging
@@ -189,11 +192,13 @@ class TestPromptTemplates:
 
 
 class TestCustomEvaluators:
+    @pytest.mark.spec("agentv", "Deterministic evaluators read the summary")
     def test_deterministic_trace_evaluator_reads_trace(self):
         config = {"type": "tool_trajectory", "mode": "any_order", "minimums": {"a": 2}}
         assert (score_of(config, called("a")).value, score_of(config, called("a", "a")).value) == (0.0, 1.0)
 
     @pytest.mark.parametrize("include", [True, False])
+    @pytest.mark.spec("agentv", "Judges see the summary on request")
     def test_llm_judge_may_consume_trace(self, include):
         judge = Judge(['{"score": 1}'])
         judged(judge, called("lookup"), include_trace=include)

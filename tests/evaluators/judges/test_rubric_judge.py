@@ -45,6 +45,7 @@ def judged(
 
 
 @pytest.mark.parametrize(("score", "passed"), [(0.7, True), (0.6999, False), (1.0, True)])
+@pytest.mark.spec("llm-tool-test", "Pass threshold")
 def test_it_passes_from_the_threshold_on(score: float, passed: bool) -> None:
     _, found = judged(answer(score))
     (verdict,) = found["judge"]
@@ -139,6 +140,7 @@ def test_a_judging_that_broke_leaves_the_others() -> None:
 
 
 @pytest.mark.parametrize(("tested", "warned"), [("judge-model", True), ("other", False), ("", False)])
+@pytest.mark.spec("llm-tool-test", "Not the model under test")
 def test_it_warns_when_a_model_judges_itself(tested: str, warned: bool) -> None:
     _, found = judged(answer(), tested=tested)
     judging = found["judging"][0].judging
@@ -160,6 +162,7 @@ def test_it_may_wait_for_the_gates() -> None:
     assert (found["judge"][0].passed, found["judge"][0].message) == (None, "Not judged: a gate failed.")
 
 
+@pytest.mark.spec("llm-tool-test", "The judge is optional")
 def test_it_is_silent_when_off() -> None:
     assert judged(enabled=False)[1] == {}
     assert scores(None, evidence(), ()) == ()

@@ -9,6 +9,8 @@ import pytest
 from evaluators.judges.rubric import Criterion, Rubric
 from evaluators.judges.rubric_reply import BadReply, first_object, read_reply, validated_reply
 
+pytestmark = pytest.mark.spec("llm-tool-test", "The judge's reply")
+
 RUBRIC = Rubric(
     criteria=(
         Criterion(id="a", weight=0.3),

@@ -19,6 +19,7 @@ def given(name: str, value: float | None, weight: float = 1.0, error: str = "") 
 
 
 class TestScoreAggregation:
+    @pytest.mark.spec("agentv", "Mean of scores, and its status")
     def test_multiple_evaluators_aggregation(self):
         score = aggregate([given("A", 1.0), given("B", 0.0)])
         assert (score.value, score.passed, score.detail["status"]) == (0.5, False, "fail")

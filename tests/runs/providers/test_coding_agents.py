@@ -157,12 +157,14 @@ def test_without_a_sandbox_the_home_is_the_trial_s_own(tmp_path):
     assert env["HOME"] == str(tmp_path / "scratch/home")
 
 
+@pytest.mark.spec("llm-tool-test", "A session's turns")
 def test_a_scenario_limits_the_turns_of_its_session(tmp_path):
     session("claude_code", max_turns=9).invoke(invocation(tmp_path, max_turns=3))
     assert "--max-turns\n3\n" in read(tmp_path, "told.txt")
 
 
 @pytest.mark.parametrize(("cost", "stopped"), [(0.6, True), (0.4, False)])
+@pytest.mark.spec("llm-tool-test", "A trial's cost limit")
 def test_a_session_is_stopped_when_its_stream_reports_a_higher_cost(tmp_path, cost, stopped):
     program = tmp_path / "costly"
     step = json.dumps({"type": "step_finish", "part": {"cost": cost, "tokens": {"input": 1, "output": 1}}})

@@ -18,6 +18,7 @@ from tests.runs.providers.endpoints import WEATHER, asked, invocation, judged, p
 from tests.runs.servers import Reply, Request, serving
 
 
+@pytest.mark.spec("tool-forge", "The message, and what is captured of the answer")
 def test_it_sends_the_message_and_takes_the_answer():
     request, recording = asked()
     assert (request.method, request.path, request.json) == ("POST", "/chat", {"message": "weather?"})
@@ -26,6 +27,7 @@ def test_it_sends_the_message_and_takes_the_answer():
     assert json.loads(recording.raw) == WEATHER
 
 
+@pytest.mark.spec("tool-forge", "The message, and what is captured of the answer")
 def test_the_assertions_see_the_endpoints_calls():
     _, recording = asked()
     transcript = parse(recording.parser, recording.raw, recording.events)
@@ -34,6 +36,7 @@ def test_the_assertions_see_the_endpoints_calls():
     assert held.outcome == "pass"
 
 
+@pytest.mark.spec("tool-forge", "A call's name, success, duration and parameters")
 def test_a_failed_call_fails_the_case():
     calls = [{"name": "get_weather", "error": "down"}]
     _, recording = asked(Reply({"response": "", "toolCalls": calls}))
@@ -106,6 +109,7 @@ def test_it_reads_a_streamed_answer():
     assert judged(recording, response_contains=["in Oslo"]).outcome == "pass"
 
 
+@pytest.mark.spec("tool-forge", "Latency from sending to the complete answer")
 def test_the_latency_is_from_sending_to_the_last_byte():
     body = json.dumps(WEATHER).encode()
     with serving(Reply(pieces=(body[:9], body[9:]), delay=0.2)) as server:

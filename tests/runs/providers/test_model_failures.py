@@ -28,6 +28,7 @@ def test_it_asks_again_after_a_passing_failure(models, kind, turn):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("status", [401, 403, 400, 404, 418])
+@pytest.mark.spec("agentv", "Errors that are not retried")
 def test_non_retryable_errors(models, kind, status):
     models.script.turns = [Failure(status)]
     with pytest.raises(ProviderError, match=f"did not answer: HTTP {status}: ") as raised:
@@ -44,6 +45,7 @@ def test_it_never_repeats_what_is_forbidden_even_when_configured(models, status)
     assert len(models.script.seen) == 1
 
 
+@pytest.mark.spec("agentv", "Retry fields in both spellings")
 def test_configure_retry_in_targets_yaml(models):
     models.script.turns = [Failure(418)] * 9
     with pytest.raises(ProviderError, match=r"after 3 attempts: HTTP 418"):
@@ -51,6 +53,7 @@ def test_configure_retry_in_targets_yaml(models):
     assert len(models.script.seen) == 3
 
 
+@pytest.mark.spec("agentv", "Backoff by default")
 def test_default_exponential_backoff(models):
     models.script.turns = [Failure(503)] * 9
     with pytest.raises(ProviderError, match=r"after 4 attempts: HTTP 503.*state of the service"):

@@ -64,6 +64,7 @@ def test_it_never_repeats_what_is_forbidden_even_when_configured(status):
     assert is_retryable(RequestFailure(status=status), [status]) is False
 
 
+@pytest.mark.spec("agentv", "Backoff by default")
 def test_default_exponential_backoff():
     calls = Calls(*[RequestFailure(status=429)] * 3)
     assert retried(calls) == "answer"
@@ -81,6 +82,7 @@ def test_it_raises_the_last_failure_when_no_retry_is_left():
 @pytest.mark.parametrize(
     "failure", [RequestFailure(status=401), RequestFailure(status=403), RequestFailure(status=400)]
 )
+@pytest.mark.spec("agentv", "Errors that are not retried")
 def test_non_retryable_errors(failure):
     calls = Calls(failure)
     with pytest.raises(RequestFailed):
@@ -100,6 +102,7 @@ def test_it_does_not_take_other_errors_for_failed_requests():
     ("attempt", "jitter", "expected"),
     [(0, 0.75, 750), (0, 1.25, 1250), (2, 1.0, 4000), (6, 1.25, 60_000), (5_000, 0.75, 45_000)],
 )
+@pytest.mark.spec("agentv", "Backoff by default")
 def test_the_wait_is_capped_before_and_after_the_jitter(attempt, jitter, expected):
     assert delay_ms(attempt, Backoff(), jitter=jitter) == expected
 
@@ -118,6 +121,7 @@ def test_it_jitters_between_three_and_five_quarters():
     assert 0.75 <= calls.waits[0] <= 1.25
 
 
+@pytest.mark.spec("agentv", "Retry fields in both spellings")
 def test_configure_retry_in_targets_yaml():
     entry = {
         "name": "t",

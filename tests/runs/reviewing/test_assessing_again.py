@@ -94,6 +94,7 @@ def test_an_overruled_score_stays_overruled(run: Run) -> None:
     assert trial.outcome == "fail" and trial.overrules.get().original["value"] == 0.9
 
 
+@pytest.mark.spec("llm-tool-test", "Rubrics about the documentation")
 def test_a_shipped_rubric_can_be_chosen(run: Run) -> None:
     done = call("judge_again", str(run.pk), "--rubric", "guidance", "--adopt")
     assert "Adopted the scores of 1 trial." in done.out, done.err

@@ -14,7 +14,10 @@ from runs.models import Run
 from tests.commands.calling import call
 from tests.runs.servers import Reply, Request, serving
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.spec("tool-forge", "Registries are read, not executed"),
+]
 
 SERVER = Path(__file__).with_name("tool_server.py").read_text()
 TOOLS = [{"name": "count", "description": "Does count."}, {"name": "add", "description": "Does add."}]

@@ -19,6 +19,7 @@ def written(path: Path, value: Any) -> Path:
     return path
 
 
+@pytest.mark.spec("tool-forge", "Endpoint, manifest, snapshot, folder, registry, concurrency")
 def test_the_contracts_configuration_is_read(tmp_path: Path) -> None:
     config = read_config(
         written(

@@ -303,6 +303,7 @@ def test_an_invalid_rule_is_refused(text):
         parse_rules(text)
 
 
+@pytest.mark.spec("agentv", "Codex")
 def test_fields_under_settings_count_like_those_beside_it():
     entry = {
         "provider": "codex",

@@ -70,6 +70,7 @@ def test_an_early_end_shows_standard_error(project, tmp_path):
     assert trial.error.endswith("Standard error: no such model")
 
 
+@pytest.mark.spec("llm-tool-test", "Cost from tokens and configured rates")
 def test_the_project_s_price_makes_the_cost(project, tmp_path):
     ModelPrice.objects.create(
         project=project, model="gpt-9", input_per_million=2.0, output_per_million=8.0, since="2026-01-01"
@@ -83,6 +84,7 @@ def test_the_project_s_price_makes_the_cost(project, tmp_path):
 RATES = {"models": {"gpt-9": {"input_cost_per_1k_tokens": 0.001, "output_cost_per_1k_tokens": 0.002}}}
 
 
+@pytest.mark.spec("llm-tool-test", "Cost from tokens and configured rates")
 def test_the_rates_of_the_suite_make_the_cost_of_models_without_a_price(project, tmp_path):
     trial = codex(project, tmp_path, DONE, config=RATES, scenario={"cost": {"max_usd": 1.5}})
     assert trial.cost_usd == pytest.approx(2.0)

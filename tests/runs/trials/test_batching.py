@@ -21,6 +21,7 @@ def models(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.spec("agentv", "One batch for all cases, else case by case")
 def test_enabled_for_batching_capable_provider(models, kind):
     run = batch_run(models, kind, trials=2)
     assert preparation.prepare_run(run.pk)

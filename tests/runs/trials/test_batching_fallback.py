@@ -119,6 +119,7 @@ def test_a_provider_that_is_away_for_a_while_is_asked_later(models):
 
 
 @pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.spec("agentv", "A provider without batches warns in verbose runs")
 def test_fallback_when_provider_cannot_batch(models, verbose):
     run = batch_run(models, "gemini")
     Run.objects.update(options={**run.options, "verbose": verbose})

@@ -22,6 +22,8 @@ from tests.model_server import Answer, serving
 from tests.runs.containments import LOOPBACK
 from tests.runs.providers.model_targets import target_of
 
+pytestmark = pytest.mark.spec("tool-forge", "Stubs start a conversation")
+
 STUBS = {"get_weather": {"temp": 3}}
 CALL = ModelTurn("Let me see.", (ModelCall("get_weather", {"city": "Oslo"}),), Usage(10, 2))
 DONE = ModelTurn("Cold.", usage=Usage(20, 3))

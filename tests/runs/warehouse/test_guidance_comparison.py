@@ -23,7 +23,7 @@ from tests.builders import (
     score,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("llm-tool-test", "Comparing guidance versions")]
 
 KEYS = ("a", "b", "c")
 

@@ -20,10 +20,12 @@ def read(**more: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 class TestGuidelinePatternConfiguration:
     @pytest.mark.parametrize("pattern", ["**/*.csv", "evals/data/*.csv", "data/*.csv"])
+    @pytest.mark.spec("agentv", "Patterns of .agentv.yaml")
     def test_load_custom_guideline_patterns(self, pattern):
         guidelines, files = read(**{"evals/.agentv.yaml": f"guideline_patterns: ['{pattern}']\n"})
         assert (guidelines, files) == ((TABLE,), (STYLE,))
 
+    @pytest.mark.spec("agentv", "Default patterns")
     def test_use_defaults_when_config_absent(self):
         assert read() == ((STYLE,), (TABLE,))
 
@@ -31,6 +33,7 @@ class TestGuidelinePatternConfiguration:
     def test_use_defaults_when_the_config_gives_no_patterns(self, text):
         assert read(**{".agentv/config.yaml": text}) == ((STYLE,), (TABLE,))
 
+    @pytest.mark.spec("agentv", "Matching of globs")
     def test_match_files_with_glob_patterns(self):
         assert is_guideline("a\\prompts\\b.md") is True
         assert is_guideline("a/b/c.md", ["a/*.md"]) is False

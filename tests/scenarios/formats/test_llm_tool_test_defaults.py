@@ -47,6 +47,7 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize(("target", "settings", "expected"), PATTERNS.values(), ids=PATTERNS)
+@pytest.mark.spec("llm-tool-test", "The command pattern, per scenario or for all")
 def test_the_nearest_command_pattern_counts(target, settings, expected):
     files = {"a.yaml": SHORT.replace("{binary: t}", target).encode()}
     if settings:
@@ -54,6 +55,7 @@ def test_the_nearest_command_pattern_counts(target, settings, expected):
     assert read_one(files, command_pattern="project").criteria.tool.command_pattern == expected
 
 
+@pytest.mark.spec("llm-tool-test", "Rubrics with weighted criteria of the scenario")
 def test_a_rubric_may_be_inline():
     files = upload(
         changed("rubric: rubrics/style.yaml", "rubric: {name: own, criteria: [{id: a, weight: 1}]}")
@@ -69,6 +71,7 @@ def test_a_rubric_is_found_from_scenario_or_root(place):
     assert read_one(files).criteria.judge.rubric.name == place
 
 
+@pytest.mark.spec("llm-tool-test", "The judge is optional")
 def test_a_judge_that_is_off_needs_no_rubric():
     suite = read(upload(changed("    rubric: rubrics/style.yaml\n", "    enabled: false\n")))
     assert suite.scenarios[0].criteria.judge is None

@@ -133,6 +133,7 @@ def test_it_lints_and_accepts(files, where, sentence, id):
 
 
 @pytest.mark.parametrize("kind", FORMER)
+@pytest.mark.spec("llm-tool-test", "Replacements of the former gates")
 def test_a_legacy_gate_is_refused_with_its_replacement(kind):
     given, replacement = FORMER[kind]
     (problem,) = problems_of(gate(f"{{type: {kind}, {given}}}"))

@@ -30,6 +30,7 @@ def test_every_field_is_read():
     assert (spec.file, spec.line) == ("add-task.yaml", 1)
 
 
+@pytest.mark.spec("llm-tool-test", "Gates in a scenario file")
 def test_every_criterion_is_read():
     criteria = read_one(upload()).criteria
     assert criteria.tool == Tool(
@@ -47,6 +48,7 @@ def test_every_criterion_is_read():
     assert criteria.composite == CompositeWeights(gate_weight=0.5, judge_weight=0.55, interaction_weight=0.10)
 
 
+@pytest.mark.spec("llm-tool-test", "Rubrics with weighted criteria of the scenario")
 def test_the_judge_and_its_rubric_are_read():
     judge = read_one(upload()).criteria.judge
     assert (judge.enabled, judge.pass_threshold, judge.model, judge.when, judge.judgings) == (

@@ -125,6 +125,7 @@ def test_a_probable_mistake_is_a_lint(expect, lint):
         ),
     ],
 )
+@pytest.mark.spec("tool-forge", "Fields with tokens")
 def test_a_probable_mistake_in_a_case_is_a_lint(more, lint):
     expect = more.pop("expect", {"responseNonEmpty": True})
     assert lint in lints(expect, **more)
@@ -141,6 +142,7 @@ def test_a_good_case_has_no_lint():
 
 
 @pytest.mark.parametrize("key", ["responseMatches", "maxTokens"])
+@pytest.mark.spec("tool-forge", "Assertions of labeled evals only")
 def test_labeled_only_assertions_are_a_lint_in_golden(key):
     expect = {"responseMatches": ["a"], "maxTokens": 1}
     assert f"expect.{key} format/labeled-only" in lints(expect, file="a.golden.json")

@@ -75,6 +75,7 @@ def test_it_reads_every_assertion():
     )
 
 
+@pytest.mark.spec("tool-forge", "Envelope with metadata")
 def test_an_envelope_keeps_its_metadata():
     assert parse({"metadata": METADATA, "cases": [case()]}).settings["metadata"] == METADATA
 
@@ -84,6 +85,7 @@ def test_an_envelope_keeps_its_metadata():
     [[case()], {"cases": [case()]}, {"metadata": None, "cases": [case()]}],
     ids=["bare", "without", "null"],
 )
+@pytest.mark.spec("tool-forge", "Bare list without metadata")
 def test_a_bare_list_has_no_metadata(file):
     suite = parse(file)
     assert suite.settings["metadata"] is None
@@ -147,6 +149,7 @@ def test_other_json_of_a_bundle_is_left_alone():
 @pytest.mark.parametrize(
     "place", ["seed-manifest.json", "evals/seed-manifest.json", "evals/deep/seed-manifest.json"]
 )
+@pytest.mark.spec("tool-forge", "Where the seed manifest is")
 def test_the_nearest_seed_manifest_is_found(place):
     suite = parse([case()], file="evals/deep/a.golden.json", **{place: {"n": 1}})
     assert (suite.settings["seed"], suite.settings["seed_manifest"]) == ({"n": 1}, place)

@@ -5,6 +5,8 @@ import pytest
 from evaluators.staleness import RegisteredTool, description_hash
 from scenarios.formats.tool_registry import read_registry, registry_of
 
+pytestmark = pytest.mark.spec("tool-forge", "Registries are read, not executed")
+
 WEATHER = """
 // name: 'wrong'
 import { z } from 'zod'

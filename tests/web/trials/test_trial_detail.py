@@ -30,6 +30,7 @@ def test_a_missing_judge_is_reported_once(signed_in, run):
     assert "No commands." in text
 
 
+@pytest.mark.spec("llm-tool-test", "Layers are reported apart")
 def test_it_works(signed_in, run):
     trial = make_trial(run, outcome="fail", answer="I exported 14 tasks.")
     make_judging(trial)
@@ -153,6 +154,7 @@ def test_it_shows_metrics_and_warnings_of_evaluator_scripts(signed_in, run):
     assert all(text in scripts for text in ("coverage", "0.75", '["a.py"]', "The score 3 is outside 0 to 1"))
 
 
+@pytest.mark.spec("agentv", "A trace from the provider reaches evaluators and results")
 def test_it_shows_the_summary_of_the_trace(signed_in, run):
     trial = make_trial(run)
     make_transcript(trial, [Event("tool_call", name="search"), Event("error", text="no")])
@@ -164,6 +166,7 @@ def test_it_shows_the_summary_of_the_trace(signed_in, run):
     )
 
 
+@pytest.mark.spec("llm-tool-test", "One reason for a failure")
 def test_it_says_in_one_line_why_a_trial_failed(signed_in, run):
     scores = [
         score("gates", "file_exists", 0.0, False, message="out.txt does not exist."),
