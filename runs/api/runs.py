@@ -94,6 +94,9 @@ class SuiteChoice(Given):
 Names = Annotated[list[Name], Field(max_length=50)]
 
 
+Address = Annotated[str, Field(max_length=2000, pattern=r"^(https?://\S+)?$")]
+
+
 class RunsIn(Given):
     """What to run: every combination of suite, target, model and guidance."""
 
@@ -130,6 +133,10 @@ class RunsIn(Given):
     """The current tools: a list, or an MCP server's answer to tools/list."""
     tool_descriptions: Annotated[ToolDescriptions | None, BeforeValidator(storable_json)] = None
     """Texts in place of those of the MCP server under test: instructions, and descriptions of tools and arguments."""
+    snapshot_url: Address = ""
+    """An address that a worker reads for the snapshot just before the run, in place of `snapshot`."""
+    registry_url: Address = ""
+    """An address with the tools, or an MCP server, likewise."""
     tool_version: Annotated[Text, Field(max_length=200)] = ""
     branch: Annotated[Text, Field(max_length=200)] = ""
     commit: Annotated[Text, Field(max_length=64)] = ""
@@ -268,6 +275,7 @@ def _request(request: ApiRequest, given: RunsIn) -> Request:
     options["descriptions"] = given.tool_descriptions
     if given.registry is not None:
         options["registry"] = registry_from(given.registry, "registry")
+    options |= {"snapshot_source": given.snapshot_url, "registry_source": given.registry_url}
     return Request(
         suite_versions=[_version(request, choice) for choice in given.suites],
         targets=given.targets,

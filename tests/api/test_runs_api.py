@@ -303,3 +303,12 @@ def test_a_trial_has_its_earlier_attempts(api, suite):
     assert runner.post(f"/runs/{run.pk}/retry").status_code == 202
     (attempt,) = runner.get(f"/trials/{trial.pk}").json()["attempts"]
     assert (attempt["number"], attempt["error"], attempt["error_kind"]) == (1, "No answer.", "agent")
+
+
+def test_a_run_reads_its_tools_and_values_from_addresses(api, suite):
+    addresses = {"registry_url": "http://127.0.0.1:9/mcp", "snapshot_url": "https://values.example/now"}
+    assert api("runner").post("/runs", {"suites": [suite.suite.slug], **addresses}).status_code == 202
+    options = Run.objects.first().options
+    assert (options["registry_source"], options["snapshot_source"]) == tuple(addresses.values())
+    refused = api("runner").post("/runs", {"suites": [suite.suite.slug], "registry_url": "sh -c id"})
+    assert refused.status_code == 422
