@@ -23,6 +23,7 @@ from evalhub.web.rest.validation import problem_of
 from runs.api import (
     alerts,
     causes,
+    diagnosis,
     grading,
     guidance_comparison,
     judge_review,
@@ -69,6 +70,7 @@ PROJECT_ROUTERS = (
     proofs.router,
     suite_releases.router,
     causes.router,
+    diagnosis.router,
     teams.tokens,
 )
 TOO_LARGE = frozenset(("bundle/too-large", "bundle/too-many-files", "format/too-large"))

@@ -52,7 +52,7 @@ def diagnose(
     if not metrics.available:
         return ()
     said = messages or {}
-    missing = [each for each in metrics.commands if _is_missing(each, said.get(each.n, ""))]
+    missing = [each for each in metrics.commands if is_missing(each, said.get(each.n, ""))]
     # The docs can't be judged by calls that never reached the tool.
     not_found = (_not_found(metrics, missing, said),) if missing else ()
     if 2 * len(missing) >= metrics.error_count > 0 and missing:
@@ -86,7 +86,7 @@ _NO_FILE = re.compile(r"can't open|cannot open|cannot find module|no such file",
 MOST_QUOTED = 3
 
 
-def _is_missing(command: Command, message: str) -> bool:
+def is_missing(command: Command, message: str) -> bool:
     """Return whether a command failed because its program or script does not exist."""
     if command.exit_code in _SHELL_CODES:
         return True

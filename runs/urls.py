@@ -45,6 +45,7 @@ from runs.pages.reviews.views import (
 )
 from runs.pages.run.baseline_views import baseline_set, baseline_unset
 from runs.pages.run.causes import run_separate
+from runs.pages.run.diagnosis import diagnosis_review
 from runs.pages.run.reassess import reassessment_adopt, run_again
 from runs.pages.run.retry_views import run_retry
 from runs.pages.run.tools import run_tools
@@ -112,6 +113,7 @@ project_urls = [
     path("runs/<int:pk>/baseline/", baseline_set, name="baseline-set"),
     path("runs/<int:pk>/download/<slug:name>/", run_download, name="run-download"),
     path("baselines/<int:pk>/unset/", baseline_unset, name="baseline-unset"),
+    path("runs/<int:pk>/diagnosis/<slug:pattern>/", diagnosis_review, name="diagnosis-review"),
     path("runs/<int:pk>/progress/", run_progress, name="run-progress"),
     path("runs/<int:pk>/separate/", run_separate, name="run-separate"),
     path("runs/<int:pk>/cancel/", run_cancel, name="run-cancel"),

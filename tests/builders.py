@@ -173,6 +173,7 @@ def _sums(subcommands: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
         "total_commands": calls + helps,
         "error_count": errors,
+        "error_rate": errors / (calls + helps),
         "first_try_success_rate": (first + helps) / (calls + helps),
         "help_seeking": helps,
         "retries_after_failure": retries,

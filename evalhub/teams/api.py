@@ -51,6 +51,8 @@ class ProjectOut(Schema):
     """Lowest end of both of its 95 % intervals, 0 to 1."""
     only_calibrated_judges: bool
     """Whether an uncalibrated judge informs and does not decide."""
+    diagnosis_thresholds: dict[str, float]
+    """Thresholds of the diagnosis that the project sets, by name."""
     role: str
     """What the token may do in it."""
     url: str
@@ -98,6 +100,7 @@ def project_json(project: Project, role: str) -> dict[str, Any]:
         "judge_labels": project.judge_labels,
         "judge_rate": project.judge_rate,
         "only_calibrated_judges": project.only_calibrated_judges,
+        "diagnosis_thresholds": project.diagnosis_thresholds,
         "role": role,
         "url": project.get_absolute_url(),
     }

@@ -82,6 +82,12 @@ class Project(models.Model):
         db_default=False,
         help_text="An uncalibrated judge informs and does not decide.",
     )
+    diagnosis_thresholds = models.JSONField(
+        default=dict,
+        db_default={},
+        blank=True,
+        help_text="Thresholds of the diagnosis that the project sets, by name.",
+    )
     created = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ from django.utils.text import slugify
 from evalhub.teams.models import MOST_CONFIRM_TRIALS, Project
 from evalhub.teams.priorities import Priority
 from evalhub.teams.roles import Role
+from evaluators.diagnosis import Thresholds
 from evaluators.patterns import PatternError, compile_pattern
 
 ROLES = [(role, role) for role in Role.values]
@@ -26,6 +27,7 @@ else:
     ProjectModelForm = forms.ModelForm
 
 
+_NAME_AND_THRESHOLD = re.compile(r"([a-z_]+)\s+(\d{1,6}(?:\.\d{1,9})?)")
 _MEASURE_AND_EFFECT = re.compile(r"([a-z]+/\S{1,200})\s+(1(?:\.0*)?|0(?:\.\d{1,9})?)")
 
 
@@ -39,6 +41,10 @@ def _amount() -> forms.FloatField:
             "invalid": "Enter an amount in US dollars, such as 2.50, or leave it empty for no limit."
         },
     )
+
+
+def _parts(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 class ProjectForm(ProjectModelForm):
@@ -58,6 +64,7 @@ class ProjectForm(ProjectModelForm):
         error_messages={"invalid": "Enter a whole number, such as 20, or leave it empty for no limit."},
     )
     smallest_effects = forms.CharField(required=False, max_length=2_000)
+    diagnosis_thresholds = forms.CharField(required=False, max_length=500)
     confirm_alerts = forms.BooleanField(required=False, label="Confirm regressions automatically")
     confirm_trials = forms.IntegerField(
         min_value=2,
@@ -99,6 +106,7 @@ class ProjectForm(ProjectModelForm):
             "judge_labels",
             "judge_rate",
             "only_calibrated_judges",
+            "diagnosis_thresholds",
         ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -115,16 +123,36 @@ class ProjectForm(ProjectModelForm):
             "month_usd",
             "judge_labels",
             "judge_rate",
+            "diagnosis_thresholds",
         ):
             self.fields[name].widget.attrs["aria-describedby"] = f"{name}-note"
         self.fields["judge"].widget.attrs["list"] = "offered-judges"
-        effects = self.instance.smallest_effects
-        self.initial["smallest_effects"] = ", ".join(f"{name} {effect:g}" for name, effect in effects.items())
+        for field in ("smallest_effects", "diagnosis_thresholds"):
+            named = getattr(self.instance, field).items()
+            self.initial[field] = ", ".join(f"{name} {value:g}" for name, value in named)
+
+    def clean_diagnosis_thresholds(self) -> dict[str, float]:
+        """Return the thresholds by name, from text such as `error_rate 0.3, commands 20`."""
+        documented, found = Thresholds(), dict[str, float]()
+        for part in _parts(self.cleaned_data["diagnosis_thresholds"]):
+            match = _NAME_AND_THRESHOLD.fullmatch(part)
+            if match is None or match[1] not in documented.__struct_fields__:
+                names = ", ".join(documented.__struct_fields__)
+                raise forms.ValidationError(
+                    f"'{part}' is not a threshold with a number, such as error_rate 0.3. Thresholds are {names}."
+                )
+            is_count = isinstance(getattr(documented, match[1]), int)
+            value = float(match[2])
+            if (value < 1 or value % 1) if is_count else value > 1:
+                wanted = "a whole number from 1" if is_count else "a number from 0 to 1"
+                raise forms.ValidationError(f"{match[1]} must be {wanted}, not {match[2]}.")
+            found[match[1]] = int(value) if is_count else value
+        return found
 
     def clean_smallest_effects(self) -> dict[str, float]:
         """Return the smallest effects by measure, from text such as `trial/cost_usd 0.2, judge/judge 0.1`."""
         effects: dict[str, float] = {}
-        for part in filter(None, (each.strip() for each in self.cleaned_data["smallest_effects"].split(","))):
+        for part in _parts(self.cleaned_data["smallest_effects"]):
             match = _MEASURE_AND_EFFECT.fullmatch(part)
             if match is None:
                 raise forms.ValidationError(

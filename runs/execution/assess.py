@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 from msgspec import structs
 
@@ -11,7 +12,7 @@ from evalhub.web.numbers import money
 from evaluators.assertions import tool_calls
 from evaluators.attempts import attempts
 from evaluators.criteria import Criteria
-from evaluators.diagnosis import diagnose, messages_of
+from evaluators.diagnosis import Thresholds, diagnose, messages_of
 from evaluators.evaluate import LAYERS, Evaluation, Layer, evaluate
 from evaluators.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
@@ -36,6 +37,8 @@ from scenarios.spec import ScenarioSpec
 
 LONGEST_SCRIPT_OUTPUT = 4000
 LONGEST_STANDARD_ERROR = 500
+MOST_MESSAGES = 100
+"""Error messages of a trial that the run's diagnosis reads."""
 
 
 def assess(
@@ -77,7 +80,8 @@ def assess(
     laid = task.guidance_copies
     reached = exposure_detail(task.context, task.spec, transcript, laid=laid, in_folder=folder is not None)
     described = replace(described, detail=described.detail | reached)
-    return judged(described, task.criteria, evidence, recording, post, task.context.layers)
+    limits = task.context.thresholds
+    return judged(described, task.criteria, evidence, recording, post, task.context.layers, limits)
 
 
 def exposure_detail(
@@ -157,6 +161,7 @@ def judged(
     recording: Recording,
     post: tuple[PostResult, ...] = (),
     layers: Sequence[Layer] = LAYERS,
+    limits: Thresholds = Thresholds(),  # noqa: B008 immutable
 ) -> TrialResult:
     """Return the result with every layer's scores."""
     evaluation = evaluate(criteria, evidence, layers)
@@ -175,7 +180,7 @@ def judged(
         cost_usd=cost,
         answer=evidence.answer,
         detail=described.detail
-        | _detail(evidence, evaluation, recording, post)
+        | _detail(evidence, evaluation, recording, post, limits)
         | ({"price_source": source} if source else {}),
     )
 
@@ -226,14 +231,15 @@ def _detail(
     evaluation: Evaluation,
     recording: Recording,
     post: tuple[PostResult, ...],
+    limits: Thresholds,
 ) -> dict[str, Json]:
     """Return the details of a trial beside its scores, as JSON."""
+    messages = messages_of(evidence.transcript, evidence.interaction)
     return {
         "interaction": evidence.interaction.as_json(),
         "attempts": json_of(attempts(evidence.transcript, evidence.interaction.commands)),
-        "diagnosis": json_of(
-            diagnose(evidence.interaction, messages=messages_of(evidence.transcript, evidence.interaction))
-        ),
+        "diagnosis": json_of(diagnose(evidence.interaction, limits, messages)),
+        "messages": json_of(dict(islice(messages.items(), MOST_MESSAGES))),
         "tools_called": [call.name for call in tool_calls(evidence.transcript)],
         "trace_summary": trace_summary(evidence.transcript),
         "composite_weights": evaluation.composite_weights,

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import msgspec
 
+from evaluators.diagnosis import Thresholds
 from evaluators.evaluate import LAYERS, Layer
 from evaluators.mcp_surface import McpSurface, decoded
 from evaluators.model import Complete, Json
@@ -31,6 +32,7 @@ from runs.providers.base import Provider
 from runs.providers.options import ResolvedTarget
 from runs.queue import statements
 from runs.targets.resolve import resolve_target
+from runs.warehouse.cut_offs import cut_offs
 from runs.worker_settings import containment, variables_of
 from scenarios.formats.parsed import Fixture as FixtureFiles
 from scenarios.guidance import Guidance as GuidanceFiles
@@ -84,6 +86,11 @@ class RunContext:
     def complete(self) -> Complete | None:
         """The judge; None if the request disables it."""
         return judge_of(self.run, self.target, self.options, self.variables) if self.options.judge else None
+
+    @cached_property
+    def thresholds(self) -> Thresholds:
+        """From where a trial's metrics count as high."""
+        return cut_offs(self.run.project if self.run.project_id else None, before=self.run.pk).limits
 
     @cached_property
     def layers(self) -> Sequence[Layer]:

@@ -12,6 +12,7 @@ from runs.models.price import ModelPrice
 from runs.models.proof import ScenarioProof, SuiteProof
 from runs.models.reassessment import ReassessedTrial, Reassessment
 from runs.models.review import (
+    DiagnosisReview,
     GroupAssignment,
     JudgeCalibration,
     Overrule,
@@ -37,6 +38,7 @@ __all__ = [
     "Channel",
     "CommandRecord",
     "Delivery",
+    "DiagnosisReview",
     "FlagConfusion",
     "GradeRequest",
     "GroupAssignment",

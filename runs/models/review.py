@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from evalhub.teams.models import Project
 from runs.models.judging import JudgingRecord
+from runs.models.run import Run
 from runs.models.trial import Trial
 
 
@@ -29,6 +30,22 @@ class ReviewRound(models.Model):
 
     def __str__(self) -> str:
         return f"review round {self.pk}"
+
+
+class DiagnosisReview(models.Model):
+    """Whether a pattern that was diagnosed in a run is right, by a person."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="diagnosis_reviews", db_index=False)
+    pattern = models.CharField(max_length=60)
+    is_right = models.BooleanField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "pattern"], name="one_review_a_finding")]
+
+    def __str__(self) -> str:
+        return f"{self.pattern} of {self.run}"
 
 
 class RoundItem(models.Model):

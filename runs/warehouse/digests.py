@@ -14,11 +14,17 @@ import msgspec
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 from msgspec import Struct
+from msgspec.structs import replace
 
+from evalhub.teams.models import Project
 from evaluators.attempts import Attempts
 from evaluators.command_alignment import command_key
+from evaluators.interaction import Interaction
+from evaluators.model import Command
+from evaluators.run_diagnosis import CutOffs, DiagnosedTrial, Finding, diagnose_run
 from runs.models import CommandRecord, Run, RunDigest, Trial
 from runs.models.trial import TrialState
+from runs.warehouse.cut_offs import cut_offs
 from runs.warehouse.failure_reasons import is_verdict, reasons_of
 from runs.warehouse.layer_totals import (
     LONGEST,
@@ -32,7 +38,7 @@ from runs.warehouse.layer_totals import (
     layer_totals,
 )
 from runs.warehouse.repeated_statements import Statement, statements
-from runs.warehouse.subcommand_totals import ReadInteraction, SubcommandTotal, totals
+from runs.warehouse.subcommand_totals import SubcommandTotal, totals
 from runs.warehouse.variance import MeasureVariance, TrialValues, variances
 
 # Cached, because enum lookups add up over a page's trials.
@@ -89,19 +95,6 @@ class DigestedTrial(Struct, array_like=True, frozen=True, gc=False):
         return self.index + 1
 
 
-class Finding(Struct, frozen=True):
-    """A diagnosed pattern in some of a run's trials."""
-
-    pattern: str
-    sentence: str
-    evidence: tuple[str, ...]
-    trials: tuple[int, ...]
-
-    @property
-    def title(self) -> str:
-        return self.pattern.replace("_", " ").replace("-", " ").capitalize()
-
-
 class CommandSequences(Struct, frozen=True):
     """The tool's commands of a run's trials, as `command_key` names them."""
 
@@ -129,6 +122,8 @@ class Digest(Struct, frozen=True):
     """Number of valid judgings."""
     diagnosis: list[Finding] = []
     """Most frequent first."""
+    cut_offs: CutOffs | None = None
+    """The thresholds of the diagnosis; None in digests of older releases."""
     subcommands: list[SubcommandTotal] | None = None
     """By name; None in digests of older releases."""
     layers: LayerTotals | None = None
@@ -184,8 +179,8 @@ def by_scenario(trials: Iterable[tuple[int, int, str]]) -> dict[int, list[tuple[
 class ReadDetail(Struct, gc=False):
     """The parts of a trial's detail that are read."""
 
-    diagnosis: list[dict[str, Any]] | None = None
-    interaction: ReadInteraction | None = None
+    interaction: Interaction | None = None
+    messages: dict[int, str] = {}
     attempts: dict[str, Attempts] = {}
 
 
@@ -234,11 +229,11 @@ def _command_sequences(runs: Sequence[int]) -> CommandSequences:
 
 
 def digest_of(run: int) -> Digest:
-    """Return a run's digest so far. At most three queries.
+    """Return a run's digest so far. At most six queries.
 
     JSON columns are read as text and decoded with msgspec, which is ten times as fast.
     """
-    trials, scores, findings, used, totalled, values = [], [], [], [], [], []
+    trials, scores, diagnosed, used, totalled, values = [], [], [], [], [], []
     for *own, error, scores_text, detail_text in _rows(run):
         decoded = read_scores(scores_text)
         trial = _trial(own, decoded, _lost(error, decoded, scores_text))
@@ -246,13 +241,15 @@ def digest_of(run: int) -> Digest:
         if trial.is_finished:
             scores.append([score for score in decoded if is_single(score.layer, score.name)])
             detail = _detail.decode(detail_text)
-            findings += [(trial.pk, each) for each in detail.diagnosis or ()]
             if trial.outcome != "error":
+                if detail.interaction:
+                    diagnosed.append(DiagnosedTrial(trial.pk, trial.key, detail.interaction, detail.messages))
                 used.append((detail.interaction, detail.attempts))
                 totalled.append(TotalledTrial(trial.pk, decoded, detail.interaction))
             if trial.outcome in ("pass", "fail"):
                 values.append(TrialValues(trial.scenario, trial.outcome == "pass", decoded))
     issues, highlights, judged = statements([run])
+    limits = cut_offs(Project.objects.filter(runs=run).first(), before=run)
     return Digest(
         trials=trials,
         gates=gate_kinds(scores),
@@ -260,7 +257,8 @@ def digest_of(run: int) -> Digest:
         issues=issues[:MOST_STATEMENTS],
         highlights=highlights[:MOST_STATEMENTS],
         judged=judged,
-        diagnosis=_diagnosis(findings),
+        diagnosis=diagnose_run(_with_failed(run, diagnosed), limits.limits),
+        cut_offs=limits,
         subcommands=totals(used),
         layers=layer_totals(run, totalled),
         variance=variances(values),
@@ -313,14 +311,19 @@ def _lost(error: str, scores: Iterable[ReadScore], text: str) -> tuple[str, ...]
     return tuple(reason[:LONGEST] for reason in reasons_of(msgspec.json.decode(text))[:MOST_LOST])
 
 
-def _diagnosis(findings: Iterable[tuple[int, dict[str, Any]]]) -> list[Finding]:
-    seen: dict[str, list[tuple[int, dict[str, Any]]]] = {}
-    for pk, finding in findings:
-        seen.setdefault(finding["pattern"], []).append((pk, finding))
-    return [_finding(name, each) for name, each in sorted(seen.items(), key=lambda item: -len(item[1]))]
-
-
-def _finding(name: str, seen: list[tuple[int, dict[str, Any]]]) -> Finding:
-    first = seen[0][1]
-    evidence = tuple(str(each) for each in first.get("evidence") or ())
-    return Finding(name, first["sentence"], evidence, tuple(pk for pk, _ in seen))
+def _with_failed(run: int, trials: Sequence[DiagnosedTrial]) -> list[DiagnosedTrial]:
+    """Return the trials with their failed commands. One query if any command failed."""
+    if not any(trial.metrics.error_count for trial in trials):
+        return list(trials)
+    failed: defaultdict[int, list[Command]] = defaultdict(list)
+    rows = CommandRecord.objects.filter(trial__run=run, failed=True).order_by("n")
+    for trial, n, line, subcommand, code in rows.values_list(
+        "trial_id", "n", "line", "subcommand", "exit_code"
+    ):
+        failed[trial].append(Command(n, line, subcommand, code, failed=True))
+    return [
+        replace(each, metrics=replace(each.metrics, commands=tuple(failed[each.pk])))
+        if each.pk in failed
+        else each
+        for each in trials
+    ]

@@ -9,10 +9,10 @@ from typing import Any
 from django.db.models import QuerySet
 from msgspec import Struct
 
+from evaluators.interaction import Interaction
 from runs.models import Trial
 from runs.warehouse.failure_reasons import is_verdict
 from runs.warehouse.measures import CRITERION
-from runs.warehouse.subcommand_totals import ReadInteraction
 
 TEXT = "transcript"
 """Source of commands found in a text without events."""
@@ -95,7 +95,7 @@ class TotalledTrial(Struct, frozen=True):
 
     pk: int
     scores: Sequence[ReadScore]
-    interaction: ReadInteraction | None
+    interaction: Interaction | None
 
     @property
     def source(self) -> str:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from msgspec import Struct
 
 from evaluators.attempts import Attempts
-from evaluators.interaction import Subcommand
+from evaluators.interaction import Interaction, Subcommand
 
 
 class SubcommandTotal(Struct, array_like=True, frozen=True, gc=False):
@@ -29,16 +29,8 @@ class SubcommandTotal(Struct, array_like=True, frozen=True, gc=False):
     """How often that message occurred."""
 
 
-class ReadInteraction(Struct, gc=False):
-    """The fields read from a trial's layer 1; the rest of its JSON is skipped."""
-
-    subcommands: list[Subcommand] = []
-    source: str = "none"
-    """Source of the commands, as in `Transcript.source`."""
-
-
 def totals(
-    trials: Iterable[tuple[ReadInteraction | None, Mapping[str, Attempts]]],
+    trials: Iterable[tuple[Interaction | None, Mapping[str, Attempts]]],
 ) -> list[SubcommandTotal]:
     """Return totals by subcommand, from layer 1 and each trial's attempts."""
     counts: dict[str, Subcommand] = {}

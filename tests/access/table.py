@@ -63,6 +63,9 @@ PAGES: dict[str, Page] = {
     "baseline-set": Page("/p/tools/runs/{run_id}/baseline/", "runner", "POST", answers=(302,)),
     "baseline-unset": Page("/p/tools/baselines/{baseline_id}/unset/", "runner", "POST", answers=(302,)),
     "run-progress": Page("/p/tools/runs/{run_id}/progress/", "viewer", answers=(302,)),
+    "diagnosis-review": Page(
+        "/p/tools/runs/{run_id}/diagnosis/many-commands/", "runner", "POST", answers=(302,)
+    ),
     "run-separate": Page("/p/tools/runs/{run_id}/separate/", "runner", "POST", answers=(302,)),
     "run-cancel": Page("/p/tools/runs/{run_id}/cancel/", "runner", "POST", answers=(302,)),
     "run-retry": Page("/p/tools/runs/{run_id}/retry/", "runner", "POST", answers=(302,)),
@@ -165,6 +168,8 @@ OPERATIONS: dict[str, Operation] = {
     "GET /suites/{slug}/versions/{number}": Operation("viewer"),
     "GET /suites/{slug}/proofs": Operation("viewer"),
     "POST /suites/{slug}/proofs": Operation("runner"),
+    "GET /runs/{run_id}/diagnosis": Operation("viewer"),
+    "PUT /runs/{run_id}/diagnosis/{pattern}": Operation("runner", {"right": True}),
     "GET /runs/{run_id}/causes": Operation("viewer"),
     "POST /runs/{run_id}/causes": Operation("runner"),
     "GET /suites/{slug}/aa": Operation("viewer", query="?target=local"),

@@ -28,7 +28,7 @@ from runs.models import (
 )
 from runs.warehouse import artifacts
 from scenarios.models import Rubric
-from tests.builders import close, make_guidance, make_member, make_run, make_suite, make_trial
+from tests.builders import close, make_guidance, make_member, make_run, make_suite, make_trial, used
 from tests.shell_events import shell
 from tests.trial_parts import make_command, make_judging, make_transcript, make_workspace
 
@@ -38,7 +38,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
     version = make_suite(project, name=name)
     before, run = make_run(version), make_run(version)
     before_trial = make_trial(before)
-    trial = make_trial(run, outcome="fail")
+    trial = make_trial(run, outcome="fail", detail=used({"name": "export", "calls": 4, "errors": 3}))
     make_command(trial, 0, "tool export", subcommand="export", exit_code=1, failed=True)
     make_transcript(trial, shell("tool export", "no", 1), text="$ tool export\nno\n")
     kept = artifacts.keep("transcript", b"$ tool export\n")
@@ -97,6 +97,7 @@ def make_samples(project: Project, name: str = "Basics") -> dict[str, Any]:
         "before_id": before.pk,
         "target_id": run.target.pk,
         "launch_id": run.launch_id,
+        "pattern": "errors-without-help",
         "trial_id": trial.pk,
         "before_trial_id": before_trial.pk,
         "artifact": kept.name,

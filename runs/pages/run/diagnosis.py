@@ -1,24 +1,30 @@
-"""Link a run's diagnosed patterns to the calls that show them."""
+"""Show a run's diagnosed patterns with the calls that show them, and store what people say of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evaluators.diagnosis import CLEAR, ERRING, RETRIES, threshold_sentence
-from runs.pages.run.subcommands import SubcommandRow
-from runs.warehouse.digests import Finding
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
 
-MOST_LINKED = 3
-"""Subcommands linked per finding."""
+from evalhub.teams.pages import ProjectRequest, project_page
+from evalhub.web.csv_export import Cell, Table
+from evaluators.diagnosis import ERRING, RETRIES, threshold_sentence
+from evaluators.run_diagnosis import CutOffs, Finding
+from runs.errors import RequestError
+from runs.models import Run
+from runs.pages.run.get_run import find_run
+from runs.warehouse.diagnosis_reviews import NO_REVIEW, Precision, precisions, review_finding
+from runs.warehouse.digests import Digest
 
-
-@dataclass(frozen=True)
-class FailingSubcommand:
-    """A subcommand whose failing calls show a pattern."""
-
-    name: str
-    failed: int
+COLUMNS = (
+    *("pattern", "sentence", "trials", "of_trials", "scenarios", "of_scenarios", "command", "hits", "calls"),
+    *("command_trials", "command_scenarios", "right", "reviews", "precision_low", "precision_high"),
+)
+_WORDS = {"right": True, "wrong": False, "": None}
 
 
 @dataclass(frozen=True)
@@ -26,38 +32,55 @@ class ShownFinding:
     """A finding on its run's page."""
 
     finding: Finding
-    failing: tuple[FailingSubcommand, ...]
-    """Most failing calls first."""
     thresholds: str
     """The pattern's thresholds in a sentence; empty for an unknown pattern."""
+    precision: Precision
 
     @property
-    def is_problem(self) -> bool:
-        """Return whether the finding asks for a fix."""
-        return self.finding.pattern != CLEAR
+    def links_to_failing(self) -> bool:
+        """Return whether its commands' failing calls show it."""
+        return self.finding.pattern in (*ERRING, RETRIES)
 
 
-def shown_findings(findings: Iterable[Finding], rows: Sequence[SubcommandRow]) -> list[ShownFinding]:
-    """Return a run's findings with their subcommands, problems first."""
-    failing = [FailingSubcommand(row.name, row.failed) for row in rows if row.failed]
-    failing.sort(key=lambda each: -each.failed)
-    shown = [
-        ShownFinding(each, tuple(_meant(each, failing))[:MOST_LINKED], threshold_sentence(each.pattern))
-        for each in findings
-    ]
-    return sorted(shown, key=lambda each: not each.is_problem)
-
-
-def _meant(finding: Finding, failing: Iterable[FailingSubcommand]) -> Iterable[FailingSubcommand]:
-    if finding.pattern in ERRING:
-        return failing
-    if finding.pattern != RETRIES:
-        return ()
-    # Evidence stored before the wording changed begins with the name.
+def shown_findings(run: Run, digest: Digest) -> list[ShownFinding]:
+    """Return a run's findings. One query if it has any."""
+    found = digest.diagnosis
+    reviewed = precisions(run) if found else {}
+    cut_offs = digest.cut_offs or CutOffs()
     return [
-        each
-        for each in failing
-        if any(
-            line.startswith(f"{each.name}: ") or f"`{each.name}` calls" in line for line in finding.evidence
+        ShownFinding(
+            each, threshold_sentence(each.pattern, cut_offs.limits), reviewed.get(each.pattern, NO_REVIEW)
         )
+        for each in found
     ]
+
+
+def diagnosis_table(run: Run, findings: list[ShownFinding]) -> Table:
+    """Return a row for each command of each finding, and one for a finding without commands."""
+    return Table(f"run-{run.pk}-diagnosis", COLUMNS, _rows(findings))
+
+
+def _rows(findings: list[ShownFinding]) -> Iterator[tuple[Cell, ...]]:
+    for shown in findings:
+        found, precision = shown.finding, shown.precision
+        scenarios = len(found.scenarios), found.of_scenarios
+        own = (found.pattern, found.sentence, len(found.trials), found.of_trials, *scenarios)
+        interval = (precision.interval.lower, precision.interval.upper) if precision.n else (None, None)
+        for each in found.commands or (None,):
+            command = (each.name, each.hits, each.calls, each.trials, each.scenarios) if each else (None,) * 5
+            yield (*own, *command, precision.right, precision.n, *interval)
+
+
+@require_POST
+@project_page("review")
+def diagnosis_review(request: ProjectRequest, pk: int, pattern: str) -> HttpResponse:
+    """Store whether a finding is right."""
+    run, word = find_run(request, pk), request.POST.get("word", "")
+    if word not in _WORDS:
+        messages.error(request, "Choose right or wrong.")
+    else:
+        try:
+            review_finding(run, pattern, is_right=_WORDS[word], by=request.user)
+        except RequestError as error:
+            messages.error(request, str(error))
+    return redirect(f"{run.get_absolute_url()}#diagnosis")

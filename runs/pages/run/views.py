@@ -29,7 +29,7 @@ from runs.models import Alert, Run, Trial
 from runs.models.run import Trigger
 from runs.pages.changes import ShownVerdict, shown_verdict
 from runs.pages.run.causes import shown_causes
-from runs.pages.run.diagnosis import shown_findings
+from runs.pages.run.diagnosis import diagnosis_table, shown_findings
 from runs.pages.run.failing_calls import failing_calls
 from runs.pages.run.get_run import find_run
 from runs.pages.run.layers import layers_of
@@ -80,7 +80,9 @@ def run_detail(request: ProjectRequest, pk: int) -> HttpResponseBase:
         "subcommands": used,
         "all_calls": total_row(used),
         "call_columns": call_columns(used),
-        "diagnosis": shown_findings(read.digest.diagnosis, used),
+        "diagnosis": shown_findings(run, read.digest),
+        "cut_offs": read.digest.cut_offs,
+        "may_review": request.access.may("review"),
         "verdict": None if run.is_open else _verdict(run),
         "shared_error": _shared_error(run, read),
         "release": None if run.is_open else by_rule(run.suite, read.digest.outcomes),
@@ -114,11 +116,12 @@ def _shared_error(run: Run, read: RunTrials) -> str:
 def _csv(
     request: ProjectRequest, run: Run, read: RunTrials, rows: list[ScenarioRow]
 ) -> StreamingHttpResponse | None:
-    """Return the scenarios of the selected chip, or the subcommands, if the address asks for their CSV."""
+    """Return the scenarios of the selected chip, the subcommands or the diagnosis, if the address asks for their CSV."""
     shown = chosen(rows, request.GET.get("show", ""))
     tables = {
         "scenarios": lambda: scenario_table(run, shown),
         "subcommands": lambda: subcommand_table(run, subcommands(run, read)),
+        "diagnosis": lambda: diagnosis_table(run, shown_findings(run, read.digest)),
     }
     return chosen_table(request, tables)
 

@@ -20,12 +20,12 @@ FAILED = [
     {"layer": "gates", "name": "file_contains", "passed": True, "value": 1.0},
     {"layer": "judge", "name": "judge", "value": 0.4, "passed": False},
 ]
-DIAGNOSIS = {"diagnosis": [{"pattern": "guessed_flags", "sentence": "It guessed.", "evidence": ["--all"]}]}
+FAILING = used({"name": "add", "calls": 4, "errors": 3, "first_tries": 1})
 
 
 def run_of_three(version, **fields):
     run = make_run(version, **fields)
-    make_judging(make_trial(run, "create", scores=FAILED, outcome="fail", detail=DIAGNOSIS))
+    make_judging(make_trial(run, "create", scores=FAILED, outcome="fail", detail=FAILING))
     make_trial(run, "export", outcome="error", error="The agent could not start. " * 40)
     make_trial(run, "export", outcome="", state="cancelled")
     return run
@@ -48,7 +48,11 @@ def test_it_has_the_trials_outcomes(version):
     assert [(gate.name, gate.passed) for gate in digest.gates] == [("file_exists", 0), ("file_contains", 1)]
     assert digest.judged == 1
     (finding,) = digest.diagnosis
-    assert (finding.title, finding.evidence, finding.trials) == ("Guessed flags", ("--all",), (failed.pk,))
+    assert (finding.title, finding.trials, finding.scenarios) == (
+        "Errors without help",
+        (failed.pk,),
+        ("create",),
+    )
 
 
 def test_a_trial_keeps_how_its_commands_went(version):

@@ -9,7 +9,7 @@ from runs.queue.claims import MOST_STARTS
 from runs.reports.console import summary
 from runs.reports.document import run_digest
 from runs.warehouse.baselines import set_baseline
-from tests.builders import INTERACTION, close, make_run, make_target, make_trial, used
+from tests.builders import close, make_run, make_target, make_trial, used
 from tests.runs.carrying import launch, lose_preparations
 from tests.trial_parts import make_judging
 from tests.web.html import main_of
@@ -135,12 +135,11 @@ def test_it_shows_warnings(signed_in, version):
 
 def test_it_groups_the_diagnosis_over_trials(signed_in, version):
     run = make_run(version)
-    finding = {"pattern": "high_retry_rate", "sentence": "Many retries.", "evidence": ["4 of 5 calls"]}
     for _ in range(2):
-        make_trial(run, "create", detail={"interaction": INTERACTION, "diagnosis": [finding]})
+        make_trial(run, "create", detail=used({"name": "add", "calls": 5, "retries_after_failure": 4}))
     text = page(signed_in(), run)
-    assert "High retry rate" in text
-    assert "2 trials:" in text
+    assert "Retries on a command" in text
+    assert "2 of 2 trials, 1 of 1 scenario:" in text
 
 
 def test_it_makes_as_many_queries_for_many_trials_as_for_few(

@@ -76,7 +76,7 @@ def test_only_subcommands_that_failed_lead_there(signed_in, version, errors):
     make_trial(run, detail=used({"name": name, "calls": 8, "errors": errors}))
     text = page(signed_in(), close(run))
     quoted = "?failing=ex%20port%26failing%3D%3Cb%3E%2F%C3%A4"
-    assert text.addresses.count(f"{quoted}#failing") == (2 if errors else 0)
+    assert text.addresses.count(f"{quoted}#failing") == (3 if errors else 0)
     assert "Failing calls of" not in text
 
 
