@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpResponse
 from ninja import File, Path, Router, Schema, Status, UploadedFile
 
 from evalhub.teams.bearer import ApiRequest, Bearer
@@ -13,6 +14,7 @@ from evaluators.suite_result import suite_result
 from runs.api.lookup import find_run
 from runs.reports.ctrf import ctrf
 from runs.reports.document import run_document
+from runs.reports.exports import exported_bytes
 from runs.reports.suite_result import suite_run
 from runs.warehouse.import_results import import_results
 from scenarios.bundle_limits import MAX_ARCHIVE_BYTES
@@ -28,7 +30,7 @@ class ImportedOut(Schema):
 
 @router.post("/results", auth=Bearer("upload"), response=answers(ImportedOut, status=201))
 def create_results(request: ApiRequest, file: File[UploadedFile]) -> Status[dict[str, Any]]:
-    """Import another program's results as runs: an EvalSuiteResult, AgentV's JSON lines, or promptfoo's JSON.
+    """Import another program's results as runs: an EvalSuiteResult, AgentV's JSON lines, promptfoo's JSON, or llm-tool-test's results.jsonl or zipped results folder.
 
     Importing the same content again returns the existing runs.
     """
@@ -54,3 +56,12 @@ def get_suite_result(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
 def get_ctrf(request: ApiRequest, run_id: Path[Key]) -> dict[str, Any]:
     """Export a run as a Common Test Report (CTRF) with a test per trial."""
     return ctrf([run_document(find_run(request, run_id).pk)])
+
+
+@router.get("/runs/{run_id}/llm-tool-test", auth=Bearer(), response=answers(str))
+def get_results_folder(request: ApiRequest, run_id: Path[Key]) -> HttpResponse:
+    """Export a run as llm-tool-test's results folder, in a zip archive."""
+    run = find_run(request, run_id)
+    response = HttpResponse(exported_bytes(run.pk, "llm-tool-test"), content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.llm-tool-test.zip"'
+    return response

@@ -18,7 +18,7 @@ from runs.execution.trial_result import TrialResult, columns, judging_row, total
 from runs.models import Alert, Artifact, CommandRecord, JudgingRecord, Run, TranscriptRecord, Trial
 from runs.models.comparison import Evidence
 from runs.models.run import RunState, Trigger
-from runs.models.trial import TrialState, command_row
+from runs.models.trial import TrialState, command_row, transcript_row
 from runs.planning.confirmation import start_waiting
 from runs.queue import claims, statements
 from runs.queue.claims import Claim
@@ -112,13 +112,7 @@ def _store(claim: Claim, result: TrialResult, values: Mapping[str, Any]) -> _Aft
 def _store_parts(claim: Claim, result: TrialResult) -> None:
     trial_id = claim.trial_id
     if result.transcript is not None:
-        row = {
-            "trial": trial_id,
-            "source": result.transcript.source,
-            "data": TranscriptRecord.pack(result.transcript),
-            "events": len(result.transcript.events),
-        }
-        statements.insert(TranscriptRecord, [row])
+        statements.insert(TranscriptRecord, [transcript_row(trial_id, result.transcript)])
     commands = result.interaction.commands if result.interaction else ()
     statements.insert(CommandRecord, [command_row(trial_id, command) for command in commands])
     judgings = [score for score in (result.evaluation.scores if result.evaluation else ()) if score.judging]

@@ -199,6 +199,16 @@ def scores_json(scores: tuple[Score, ...]) -> list[dict[str, Any]]:
     return rows
 
 
+def transcript_row(trial_id: int, transcript: Transcript) -> dict[str, Any]:
+    """Return the row of a trial's transcript."""
+    return {
+        "trial": trial_id,
+        "source": transcript.source,
+        "data": TranscriptRecord.pack(transcript),
+        "events": len(transcript.events),
+    }
+
+
 def command_row(trial_id: int, command: Command) -> dict[str, Any]:
     """Return the row of one command of the tool."""
     return {

@@ -12,6 +12,7 @@ from runs.reports.agentv_jsonl import jsonl
 from runs.reports.ctrf import ctrf_json
 from runs.reports.document import run_document
 from runs.reports.junit import junit_xml
+from runs.reports.llm_tool_test import results_archive
 from runs.reports.suite_result import suite_run
 
 
@@ -22,7 +23,12 @@ class Export:
     title: str
     media_type: str
     ending: str
-    write: Callable[[Run], str]
+    write: Callable[[Run], str | bytes]
+    """Bytes for an archive."""
+
+    @property
+    def is_archive(self) -> bool:
+        return self.media_type == "application/zip"
 
 
 def _pretty(value: object) -> str:
@@ -39,12 +45,21 @@ EXPORTS: dict[str, Export] = {
     ),
     "jsonl": Export("AgentV JSONL", "application/jsonl", "jsonl", lambda run: "".join(jsonl(run))),
     "junit": Export("JUnit", "application/xml", "junit.xml", lambda run: junit_xml([run_document(run.pk)])),
+    "llm-tool-test": Export(
+        "llm-tool-test folders (zip)", "application/zip", "llm-tool-test.zip", results_archive
+    ),
     "ctrf": Export("CTRF", "application/json", "ctrf.json", lambda run: ctrf_json([run_document(run.pk)])),
 }
 """By their names in the command line, REST and pages. All redact secrets."""
 
 
 def exported(run_id: int, name: str) -> str:
-    """Return a run in a format of `EXPORTS`. Raises KeyError for an unknown name."""
+    """Return a run in a text format of `EXPORTS`. Raises KeyError for an unknown name."""
+    return exported_bytes(run_id, name).decode()
+
+
+def exported_bytes(run_id: int, name: str) -> bytes:
+    """Return a run in a format of `EXPORTS` as a file's content. Raises KeyError for an unknown name."""
     related = ("suite", "suite_version", "target", "guidance", "by", "project")
-    return EXPORTS[name].write(Run.objects.select_related(*related).get(pk=run_id))
+    found = EXPORTS[name].write(Run.objects.select_related(*related).get(pk=run_id))
+    return found if isinstance(found, bytes) else found.encode()

@@ -28,17 +28,18 @@ JOB_SUMMARY = "-"
 """In place of a file: the job summary of GitHub Actions."""
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file atomically; create missing folders.
+def write_atomically(path: Path, text: str | bytes) -> None:
+    """Write a file atomically; create missing folders.
 
     Special files such as /dev/stdout are written to, not replaced. Raises `NotWritable`.
     """
+    content = text.encode() if isinstance(text, str) else text
     with _named_in_errors(path):
         place = _place(path)
         if place.exists() and not place.is_file():
-            place.write_text(text, encoding="utf-8")
+            place.write_bytes(content)
         else:
-            _replace(place, text)
+            _replace(place, content)
 
 
 def check_places(options: Mapping[str, Any]) -> None:
@@ -95,12 +96,12 @@ def _place(path: Path) -> Path:
     return place
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
         # mkstemp's file is readable only by its owner, unlike other outputs.
         umask = os.umask(0)
         os.umask(umask)

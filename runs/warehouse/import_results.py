@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -11,13 +12,21 @@ from django.utils import timezone
 
 from evalhub.teams import audit
 from evalhub.teams.models import Project
-from runs.models import Launch, Run, Target, Trial
+from evaluators.assertions import tool_calls
+from evaluators.attempts import attempts
+from evaluators.criteria import Criteria
+from evaluators.diagnosis import diagnose
+from evaluators.interaction import Interaction, analyse, scores
+from evaluators.patterns import pattern_budget
+from runs.models import CommandRecord, Launch, Run, Target, TranscriptRecord, Trial
 from runs.models.run import RunState, Trigger, run_with_uuid
 from runs.models.target import IMPORTED
-from runs.models.trial import TrialState
+from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
+from runs.queue import statements
 from runs.warehouse import comparison
 from runs.warehouse.baselines import run_of_import
-from runs.warehouse.external_results import ExternalRun, ExternalTrial, read_results
+from runs.warehouse.results_files import read_results
+from runs.warehouse.results_files.values import ExternalRun, ExternalTrial
 from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import BATCH, index_trials
 from scenarios.formats.parsed import ParsedSuite
@@ -30,7 +39,8 @@ from scenarios.spec import ScenarioSpec
 def import_results(project: Project, content: bytes, file: str, *, by: User | None) -> tuple[Run, ...]:
     """Import a results file and return its runs, or the existing ones of an earlier import.
 
-    Raises `RequestError` for a file without results and stores nothing.
+    Layer 1 is computed from transcripts, if the results have any. Raises `RequestError` for a file without results,
+    `ScenarioFileError` for a broken archive, and stores nothing.
     """
     # A concurrent import of the same content waits; rows that refer to the project don't.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
@@ -54,6 +64,7 @@ def _store(launch: Launch, external: ExternalRun, sha256: str) -> Run:
     )
     now = timezone.now()
     outcomes = [trial.outcome for trial in external.trials]
+    costs = [trial.cost_usd for trial in external.trials if trial.cost_usd is not None]
     run = Run.objects.create(
         project=launch.project,
         launch=launch,
@@ -68,7 +79,11 @@ def _store(launch: Launch, external: ExternalRun, sha256: str) -> Run:
         },
         fingerprint={"target": external.target, "provider": IMPORTED, "staleness": external.staleness},
         warnings=[*external.warnings, *external.staleness.get("warnings", [])],
-        tool_version=str(external.staleness.get("tool_version") or ""),
+        tool_version=str(external.tool_version or external.staleness.get("tool_version") or "")[:200],
+        model=external.model,
+        cost_usd=sum(costs) if costs else None,
+        tokens_in=sum(trial.usage.input for trial in external.trials if trial.usage),
+        tokens_out=sum(trial.usage.output for trial in external.trials if trial.usage),
         trials=len(outcomes),
         passed=outcomes.count("pass"),
         failed=outcomes.count("fail"),
@@ -113,9 +128,8 @@ def _suite_version(project: Project, external: ExternalRun, by: User | None) -> 
         return newest
     specs: dict[str, ScenarioSpec] = {}
     for trial in external.trials:
-        specs.setdefault(
-            trial.key, ScenarioSpec(key=trial.key, description=trial.description, prompt=trial.prompt)
-        )
+        named = {"description": trial.description, "prompt": trial.prompt}
+        specs.setdefault(trial.key, ScenarioSpec(key=trial.key, criteria=Criteria(tool=trial.tool), **named))
     parsed = ParsedSuite(external.suite, external.format, tuple(specs.values()), settings=external.config)
     return store_suite(parsed, project, by=by).version
 
@@ -127,16 +141,59 @@ def _store_trials(run: Run, version: SuiteVersion, trials: tuple[ExternalTrial, 
     }
     seen: dict[str, int] = {}
     rows = []
-    for position, trial in enumerate(trials):
+    with pattern_budget():
+        used = [_used(trial, versions[trial.key]) for trial in trials]
+    for position, (trial, interaction) in enumerate(zip(trials, used, strict=True)):
         index = seen.get(trial.key, 0)
         seen[trial.key] = index + 1
-        rows.append(_row(run, versions[trial.key], trial, index, position))
+        rows.append(_row(run, versions[trial.key], trial, interaction, index, position))
     stored = Trial.objects.bulk_create(rows, batch_size=500)
+    for row, trial, interaction in zip(stored, trials, used, strict=True):
+        if trial.transcript is not None:
+            statements.insert(TranscriptRecord, [transcript_row(row.pk, trial.transcript)])
+        if interaction is not None:
+            statements.insert(CommandRecord, [command_row(row.pk, each) for each in interaction.commands])
     for start in range(0, len(stored), BATCH):
         index_trials([trial.pk for trial in stored[start : start + BATCH]])
 
 
-def _row(run: Run, version: ScenarioVersion, trial: ExternalTrial, index: int, position: int) -> Trial:
+def _used(trial: ExternalTrial, version: ScenarioVersion) -> Interaction | None:
+    """Return layer 1 of a trial with a transcript, by the tool of the results, else the stored scenario's."""
+    if trial.transcript is None:
+        return None
+    return analyse(
+        trial.transcript, trial.tool or version.spec.criteria.tool, completed=bool(trial.completed)
+    )
+
+
+def _measured(trial: ExternalTrial, interaction: Interaction | None) -> list[dict[str, Any]]:
+    """Return layer 1's scores; whether the agent completed only if the results say so."""
+    found = tuple(scores(interaction)) if interaction is not None and not trial.error else ()
+    return scores_json(
+        tuple(each for each in found if each.name != "completed" or trial.completed is not None)
+    )
+
+
+def _detail(trial: ExternalTrial, interaction: Interaction | None) -> dict[str, Any]:
+    if trial.transcript is None or interaction is None:
+        return {"tools_called": list(trial.tools_called)}
+    return {
+        "tools_called": [call.name for call in tool_calls(trial.transcript)],
+        "interaction": interaction.as_json(),
+        "attempts": json_of(attempts(trial.transcript, interaction.commands)),
+        "diagnosis": json_of(diagnose(interaction)),
+        "notes": list(trial.transcript.problems),
+    }
+
+
+def _row(
+    run: Run,
+    version: ScenarioVersion,
+    trial: ExternalTrial,
+    interaction: Interaction | None,
+    index: int,
+    position: int,
+) -> Trial:
     return Trial(
         run=run,
         scenario_version=version,
@@ -149,8 +206,15 @@ def _row(run: Run, version: ScenarioVersion, trial: ExternalTrial, index: int, p
         answer=trial.answer,
         error=trial.error,
         error_kind=IMPORTED if trial.error else "",
-        scores=list(trial.scores),
-        detail={"tools_called": list(trial.tools_called)},
+        completed=trial.completed,
+        timed_out=trial.timed_out,
+        exit_code=trial.exit_code,
+        composite=trial.composite,
+        cost_usd=trial.cost_usd,
+        tokens_in=trial.usage.input if trial.usage else None,
+        tokens_out=trial.usage.output if trial.usage else None,
+        scores=[*_measured(trial, interaction), *trial.scores],
+        detail=_detail(trial, interaction),
         started=run.started,
         finished=trial.finished or run.finished,
     )

@@ -27,7 +27,7 @@ from runs.errors import RequestError
 from runs.models import CommandRecord, ImportedSession, Launch, Run, Target, ToolHelp, TranscriptRecord, Trial
 from runs.models.run import RunState, Trigger
 from runs.models.target import IMPORTED
-from runs.models.trial import TrialState, command_row, json_of, scores_json
+from runs.models.trial import TrialState, command_row, json_of, scores_json, transcript_row
 from runs.queue import statements
 from runs.warehouse.rollups import write_rollups
 from runs.warehouse.search_index import BATCH, index_trials
@@ -198,18 +198,7 @@ def _store_trials(run: Run, version: ScenarioVersion, sessions: Sequence[KeptSes
     rows = [_row(run, version, each, position) for position, each in enumerate(sessions)]
     stored = Trial.objects.bulk_create(rows, batch_size=500)
     pairs = [(trial.pk, each) for trial, each in zip(stored, sessions, strict=True)]
-    statements.insert(
-        TranscriptRecord,
-        [
-            {
-                "trial": pk,
-                "source": each.transcript.source,
-                "data": TranscriptRecord.pack(each.transcript),
-                "events": len(each.transcript.events),
-            }
-            for pk, each in pairs
-        ],
-    )
+    statements.insert(TranscriptRecord, [transcript_row(pk, each.transcript) for pk, each in pairs])
     statements.insert(
         CommandRecord, [command_row(pk, command) for pk, each in pairs for command in each.commands]
     )

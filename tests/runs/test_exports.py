@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from xml.etree.ElementTree import fromstring
 
 import pytest
 
 from evaluators.model import Event, Transcript
 from runs.models import Run, TranscriptRecord
-from runs.reports.exports import EXPORTS, exported
+from runs.reports.exports import EXPORTS, exported, exported_bytes
 from tests.builders import close, make_project, make_run, make_suite, make_trial, score
 from tests.trial_parts import make_judging
 
@@ -43,9 +45,16 @@ def run() -> Run:
     return close(run)
 
 
+def _text(content: bytes) -> str:
+    if not content.startswith(b"PK"):
+        return content.decode()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return "".join(archive.read(name).decode() for name in archive.namelist())
+
+
 @pytest.mark.parametrize("name", EXPORTS)
 def test_every_format_holds_every_scenario_and_no_secret(run: Run, name: str) -> None:
-    text = exported(run.pk, name)
+    text = _text(exported_bytes(run.pk, name))
     assert all(key in text for key in ("sum", "div", "net"))
     assert "abcdefgh123" not in text
 

@@ -8,16 +8,20 @@ from typing import Any
 
 from runs.errors import NotWritable
 from runs.models import Run
-from runs.reports.exports import EXPORTS, exported
+from runs.reports.exports import EXPORTS, exported_bytes
 from runs.reports.files import write_atomically
 from scenarios.commands import EvalhubCommand, Refused, Result
 
 
 class Command(EvalhubCommand):
-    help = "Export a run as EvalSuiteResult, AgentV JSONL, JUnit, CTRF or JSON, to a file or standard output."
+    help = (
+        "Export a run as EvalSuiteResult, AgentV JSONL, JUnit, CTRF, JSON or llm-tool-test's results folder (zip), to a "
+        "file or standard output."
+    )
     examples = (
         "12",
         "12 --format junit --output results.xml",
+        "12 --format llm-tool-test --output results.zip",
     )
 
     def arguments(self, parser: ArgumentParser) -> None:
@@ -28,14 +32,17 @@ class Command(EvalhubCommand):
     def work(self, options: dict[str, Any]) -> Result:
         if not Run.objects.filter(pk=options["id"]).exists():
             raise Refused(f"There is no run {options['id']}. The runs page lists all runs.", id="run/unknown")
-        text = exported(options["id"], options["format"])
+        if EXPORTS[options["format"]].is_archive and not options["output"]:
+            raise Refused("This format is an archive. Name its file with --output.", id="export/needs-file")
+        content = exported_bytes(options["id"], options["format"])
         if not options["output"]:
+            text = content.decode()
             return Result(
                 text.rstrip("\n"), {"run": options["id"], "format": options["format"], "text": text}
             )
         path = Path(options["output"])
         try:
-            write_atomically(path, text)
+            write_atomically(path, content)
         except NotWritable as error:
             raise Refused(str(error), id=error.id) from error
         return Result(

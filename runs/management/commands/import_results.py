@@ -9,6 +9,8 @@ from typing import Any
 from runs.errors import RequestError
 from runs.models import Run
 from runs.warehouse.import_results import import_results
+from runs.warehouse.results_files.folders import packed
+from runs.warehouse.results_files.llm_tool_test import READ
 from scenarios.commands import (
     EvalhubCommand,
     Refused,
@@ -21,14 +23,18 @@ from scenarios.commands import (
 
 
 class Command(EvalhubCommand):
-    help = "Import other programs' results as runs: EvalSuiteResult files, AgentV's JSON lines, promptfoo's JSON."
+    help = (
+        "Import other programs' results as runs: EvalSuiteResult files, AgentV's JSON lines, promptfoo's JSON, "
+        "llm-tool-test's results.jsonl, run folders and results folders (also as zip)."
+    )
     examples = (
         "results/*.json",
         "results.jsonl --project tools",
+        "llm-tool-test-results",
     )
 
     def arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("paths", nargs="+", metavar="PATH", help="file of results")
+        parser.add_argument("paths", nargs="+", metavar="PATH", help="file or folder of results")
         add_project_argument(parser)
 
     def work(self, options: dict[str, Any]) -> Result:
@@ -36,7 +42,7 @@ class Command(EvalhubCommand):
         runs: list[Run] = []
         for path in options["paths"]:
             try:
-                runs += import_results(project, read_bytes(path, "The results"), Path(path).name, by=by)
+                runs += import_results(project, _content(path), Path(path).resolve().name, by=by)
             except RequestError as error:
                 raise Refused(str(error), id=error.id) from error
         lines = [
@@ -44,3 +50,16 @@ class Command(EvalhubCommand):
             for run in runs
         ]
         return Result("\n".join(lines), {"runs": [run.pk for run in runs]})
+
+
+def _content(path: str) -> bytes:
+    """Return a file's content, or a folder's results as an archive. Raises `Refused`."""
+    if not Path(path).is_dir():
+        return read_bytes(path, "The results")
+    content = packed(Path(path))
+    if not content:
+        raise Refused(
+            f"{path}: no {', '.join(READ)} in this folder. Name llm-tool-test's results folder.",
+            id="command/unreadable",
+        )
+    return content
