@@ -63,6 +63,8 @@ class Event(Struct, frozen=True, omit_defaults=True, gc=False):
     timestamp: str | None = None
     seconds: float | None = None
     metadata: dict[str, Json] = field(default_factory=dict)
+    usage: Usage | None = None
+    """The tokens of the model's turn that begins with this event, if the recorder knows them."""
 
 
 class Transcript(Struct, frozen=True, omit_defaults=True):

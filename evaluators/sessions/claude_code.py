@@ -10,7 +10,7 @@ from msgspec import structs
 
 from evaluators.model import Event, Usage
 from evaluators.sessions.session import Problems, Session, objects, only_session, span_of
-from evaluators.transcripts.claude_code import message_events, usage_of
+from evaluators.transcripts.claude_code import Turns, message_events, usage_of
 from evaluators.transcripts.stream import Object, mapping, transcript, words
 
 _OWN = re.compile(rb'"(?:sessionId|leafUuid)"\s*:')
@@ -24,7 +24,7 @@ def matches(head: bytes) -> bool:
 
 def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     """Yield the file's session. A subagent's file has its session's id with the agent's behind it."""
-    events: list[Event] = []
+    turns = Turns()
     usages: dict[str, Usage] = {}
     id = model = ""
     for line in objects(file, problems):
@@ -36,10 +36,11 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
             model = _model(message) or model
             usages[str(message.get("id"))] = usage_of(mapping(message.get("usage")))
         rejected = kind == "user" and line.get("toolUseResult") == _REJECTED
-        events += (_unknown(event) if rejected else event for event in message_events(line, kind))
+        read = message_events(line, kind)
+        turns.add(line, kind, (_unknown(event) if rejected else event for event in read))
     usage = Usage(sum(used.input for used in usages.values()), sum(used.output for used in usages.values()))
-    times = span_of(event.timestamp for event in events)
-    found = Session(id, transcript(events, usage=usage if usages else None), model, *times)
+    times = span_of(event.timestamp for event in turns.events)
+    found = Session(id, transcript(turns.events, usage=usage if usages else None), model, *times)
     return only_session(found, "Claude Code")
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import IO
 
+from msgspec import structs
+
 from evaluators.model import Event, Json, Usage
 from evaluators.sessions.session import Problems, Session, json_of, objects, only_session, span_of
 from evaluators.traces import shell_command, timestamp
@@ -29,6 +31,8 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     events: list[Event] = []
     usage: Usage | None = None
     id = model = ""
+    reported = 0
+    """Events whose turns have their usage, which comes after them."""
     for line in objects(file, problems):
         kind, payload = line.get("type"), mapping(line.get("payload"))
         time = timestamp(line.get("timestamp"))
@@ -43,7 +47,11 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
                 events.append(
                     Event("message", role="user", text=words(payload.get("message")), timestamp=time)
                 )
-            usage = _usage(payload) or usage
+            usage = _usage(payload, "total_token_usage") or usage
+            turn = next((at for at in range(reported, len(events)) if events[at].role != "user"), None)
+            if turn is not None and (own := _usage(payload, "last_token_usage")):
+                events[turn] = structs.replace(events[turn], usage=own)
+                reported = len(events)
     times = span_of(event.timestamp for event in events)
     return only_session(Session(id, transcript(events, usage=usage), model, *times), "Codex")
 
@@ -97,8 +105,8 @@ def _result(output: Json, id: str | None, time: str | None) -> Event:
     return Event("tool_result", id, output=text, exit_code=code, timestamp=time)
 
 
-def _usage(payload: Object) -> Usage | None:
-    total = mapping(mapping(payload.get("info")).get("total_token_usage"))
+def _usage(payload: Object, which: str) -> Usage | None:
+    total = mapping(mapping(payload.get("info")).get(which))
     if payload.get("type") != "token_count" or not total:
         return None
     return Usage(whole(total.get("input_tokens")), whole(total.get("output_tokens")))

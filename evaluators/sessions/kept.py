@@ -12,10 +12,11 @@ from evaluators.calls import Call, calls
 from evaluators.flag_confusion import TOOL, Confusion
 from evaluators.help_pages import LONGEST_HELP, HelpPage, parse_help
 from evaluators.interaction import analyse
-from evaluators.model import Command, Event, Json, Transcript
+from evaluators.model import Command, Event, Json, Score, Transcript
 from evaluators.redaction import redact_json, redact_patterns
 from evaluators.sessions.session import Session
 from evaluators.tool import Tool
+from evaluators.waste import waste_scores
 
 _EXIT_CODE_LINE = re.compile(r"\A(?:Error: )?Exit code \d+\s*")
 
@@ -32,6 +33,8 @@ class KeptSession(Struct, frozen=True, omit_defaults=True):
     commands: tuple[Command, ...]
     transcript: Transcript
     """A call and a result for each command; the whole redacted transcript on request."""
+    wasted: tuple[Score, ...] = ()
+    """Wasted tokens, if the agent tells the tokens of each turn."""
     flags: tuple[Confusion, ...] = ()
     """What its failed calls confused; needs the help of all sessions."""
     model: str = ""
@@ -84,6 +87,7 @@ def keep(
         agent=agent,
         file=redact_patterns(file),
         commands=commands,
+        wasted=waste_scores(session.transcript, found.commands, passed=False),
         transcript=transcript,
         model=redact_patterns(session.model),
         started=session.started,

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import IO
 
+from msgspec import structs
+
 from evaluators.model import Event
 from evaluators.sessions.session import (
     Problems,
@@ -33,7 +35,7 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     if not isinstance(messages, list):
         raise UnreadableSession("No `messages` found. Export the session with `opencode export`.")
     infos = [mapping(mapping(message).get("info")) for message in messages]
-    events = [event for message in messages for event in _events(mapping(message))]
+    events = [event for message in messages for event in _turn(mapping(message))]
     answered = [info for info in infos if info.get("role") == "assistant"]
     read = transcript(
         events,
@@ -44,6 +46,14 @@ def parse(file: IO[bytes], problems: Problems) -> Iterator[Session]:
     times = span_of(event.timestamp for event in events)
     id = words(mapping(value.get("info")).get("id")) or ""
     return only_session(Session(id, read, model, *times), "opencode")
+
+
+def _turn(message: Object) -> list[Event]:
+    """Return a message's events; the first has its usage."""
+    found, tokens = list(_events(message)), mapping(mapping(message.get("info")).get("tokens"))
+    if found and tokens:
+        found[0] = structs.replace(found[0], usage=usage_of([tokens]))
+    return found
 
 
 def _events(message: Object) -> Iterator[Event]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from msgspec import structs
 
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.traces import shell_command, timestamp
@@ -25,7 +27,7 @@ def parse(raw: bytes) -> Transcript:
     result = next((line for line in reversed(lines) if line.get("type") == "result"), {})
     cost = result.get("total_cost_usd")
     return transcript(
-        known((event for line in lines for event in _events(line)), lines, "Claude Code", _SILENT),
+        known(_read(lines), lines, "Claude Code", _SILENT),
         answer=words(result.get("result")) or "",
         usage=usage_of(mapping(result["usage"])) if "usage" in result else _sum(lines),
         cost_usd=float(cost) if isinstance(cost, int | float) else None,
@@ -33,8 +35,32 @@ def parse(raw: bytes) -> Transcript:
     )
 
 
-def _events(line: Object) -> Iterator[Event]:
-    kind = words(line.get("type")) or ""
+class Turns:
+    """Events of messages; the first event of an assistant's message has the message's usage."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._first: dict[str, int] = {}
+        """The index of each message's first event: a message is repeated for each of its blocks."""
+
+    def add(self, line: Object, role: str, events: Iterable[Event]) -> None:
+        """Add the events of a message's line."""
+        start, message = len(self.events), mapping(line.get("message"))
+        self.events += events
+        if role == "assistant" and "usage" in message and len(self.events) > start:
+            at = self._first.setdefault(str(message.get("id")), start)
+            self.events[at] = structs.replace(self.events[at], usage=usage_of(mapping(message["usage"])))
+
+
+def _read(lines: list[Object]) -> list[Event]:
+    turns = Turns()
+    for line in lines:
+        kind = words(line.get("type")) or ""
+        turns.add(line, kind, _events(line, kind))
+    return turns.events
+
+
+def _events(line: Object, kind: str) -> Iterator[Event]:
     if kind in ("assistant", "user"):
         yield from message_events(line, kind)
     elif kind == "result":

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from evaluators.model import Event, EventType, Json
+from evaluators.model import Event, EventType, Json, Usage
 from evaluators.traces import shell_command
 
 NO_METADATA: dict[str, Json] = {}
@@ -39,6 +39,7 @@ class Line(Struct, gc=False):
     timestamp: str | float | None = None
     duration_ms: float | None = None
     error: Json = None
+    usage: Json = None
 
 
 class AnyLine(Line, gc=False):
@@ -70,7 +71,11 @@ def _tool_call(line: Line) -> Event:
         at = str(at)
     if not isinstance(command, str):
         command = shell_command(name, given)
-    return Event("tool_call", key, name, command, given, None, None, None, None, None, at, None, NO_METADATA)
+    if (usage := line.usage) is not None:
+        usage = _usage(usage)
+    return Event(
+        "tool_call", key, name, command, given, None, None, None, None, None, at, None, NO_METADATA, usage
+    )
 
 
 def _tool_result(line: Line) -> Event:
@@ -102,7 +107,19 @@ def _message(line: Line, type: EventType = "message") -> Event:
         at = str(at)
     if text is None:
         text = line.error if isinstance(line.error, str) else None
-    return Event(type, key, line.name, None, None, None, text, line.role, None, None, at, None, NO_METADATA)
+    if (usage := line.usage) is not None:
+        usage = _usage(usage)
+    return Event(
+        type, key, line.name, None, None, None, text, line.role, None, None, at, None, NO_METADATA, usage
+    )
+
+
+def _usage(value: Json) -> Usage | None:
+    """Return the tokens of a model's turn, `{"input": n, "output": n}`; None for anything else."""
+    try:
+        return msgspec.convert(value, Usage) if isinstance(value, dict) and value else None
+    except ValueError:
+        return None
 
 
 def _output(line: Line) -> Event:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from evaluators.model import Event, Json, Transcript, Usage
 from evaluators.traces import shell_command
 from evaluators.transcripts.stream import (
@@ -27,11 +29,27 @@ def parse(raw: bytes) -> Transcript:
     steps = [mapping(line.get("part")) for line in lines if line.get("type") == "step_finish"]
     usage = usage_of([mapping(step.get("tokens")) for step in steps]) if steps else None
     return transcript(
-        known((event for line in lines for event in _events(line)), lines, "opencode", _PASSING),
+        known(_read(lines), lines, "opencode", _PASSING),
         usage=usage,
         cost_usd=cost_of([step.get("cost") for step in steps]),
         problems=problems,
     )
+
+
+def _read(lines: list[Object]) -> list[Event]:
+    """Return the events; a step's first event has the step's usage, which opencode reports at its end."""
+    found: list[Event] = []
+    start = 0
+    for line in lines:
+        kind = line.get("type")
+        if kind == "step_start":
+            start = len(found)
+        found += _events(line)
+        if kind == "step_finish" and start < len(found):
+            tokens = mapping(mapping(line.get("part")).get("tokens"))
+            found[start] = structs.replace(found[start], usage=usage_of([tokens]))
+            start = len(found)
+    return found
 
 
 def _events(line: Object) -> Iterator[Event]:

@@ -18,6 +18,7 @@ from evaluators.evidence import Evidence
 from evaluators.model import Complete, Json, Transcript, Workspace
 from evaluators.traces import trace_summary
 from evaluators.transcripts import UnreadableTranscript, parse
+from evaluators.waste import waste_scores
 from runs.execution.context import RunContext
 from runs.execution.guidance import exposure, file_read_by
 from runs.execution.kept_files import KeptFiles, keep_files
@@ -165,6 +166,9 @@ def judged(
 ) -> TrialResult:
     """Return the result with every layer's scores."""
     evaluation = evaluate(criteria, evidence, layers)
+    commands, passed = evidence.interaction.commands, evaluation.outcome == "pass"
+    wasted = waste_scores(evidence.transcript, commands, passed=passed)
+    evaluation = structs.replace(evaluation, scores=evaluation.scores + wasted)
     cost = recording.cost_usd if recording.cost_usd is not None else evidence.transcript.cost_usd
     source = price_source(cost, recording.price)
     return replace(

@@ -40,6 +40,11 @@ def seconds_between(began: datetime | None, ended: datetime | None) -> float | N
     return ((ended - began).total_seconds() or None) if began and ended else None
 
 
+def cost_per_success(cost_usd: float | None, passed: int) -> float | None:
+    """Return the cost for each passed trial; None if unknown or none passed."""
+    return cost_usd / passed if cost_usd is not None and passed else None
+
+
 class Launch(models.Model):
     """The runs of one request: one for each suite, target, model and guidance."""
 
@@ -188,6 +193,11 @@ class Run(models.Model):
         created = hashlib.sha256(self.created.astimezone(UTC).isoformat().encode()).digest()
         high = int.from_bytes(created[:8], "big") & ~(0xF << 12) | (8 << 12)
         return UUID(int=high << 64 | 0b10 << 62 | self.pk)
+
+    @property
+    def cost_per_success(self) -> float | None:
+        """The cost in USD, judges included, for each passed trial; None if unknown or none passed."""
+        return cost_per_success(self.cost_usd, self.passed)
 
     @property
     def is_open(self) -> bool:

@@ -191,6 +191,7 @@ def _line(event: Event) -> dict[str, Any]:
         "role": event.role,
         "exit_code": event.exit_code,
         "success": event.success,
+        "usage": None if event.usage is None else {"input": event.usage.input, "output": event.usage.output},
         "duration_ms": None if event.seconds is None else event.seconds * 1000,
     }
     return {name: value for name, value in line.items() if value is not None}

@@ -18,6 +18,7 @@ from evaluators.criteria import Criteria
 from evaluators.diagnosis import diagnose
 from evaluators.interaction import Interaction, analyse, scores
 from evaluators.patterns import pattern_budget
+from evaluators.waste import waste_scores
 from runs.models import CommandRecord, Launch, Run, Target, TranscriptRecord, Trial
 from runs.models.run import RunState, Trigger, run_with_uuid
 from runs.models.target import IMPORTED
@@ -168,7 +169,10 @@ def _used(trial: ExternalTrial, version: ScenarioVersion) -> Interaction | None:
 
 def _measured(trial: ExternalTrial, interaction: Interaction | None) -> list[dict[str, Any]]:
     """Return layer 1's scores; whether the agent completed only if the results say so."""
-    found = tuple(scores(interaction)) if interaction is not None and not trial.error else ()
+    if interaction is None or trial.transcript is None or trial.error:
+        return []
+    wasted = waste_scores(trial.transcript, interaction.commands, passed=trial.outcome == "pass")
+    found = (*scores(interaction), *wasted)
     return scores_json(
         tuple(each for each in found if each.name != "completed" or trial.completed is not None)
     )

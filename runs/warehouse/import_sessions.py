@@ -216,7 +216,8 @@ def _store_trials(run: Run, version: ScenarioVersion, sessions: Sequence[KeptSes
 
 def _row(run: Run, version: ScenarioVersion, session: KeptSession, position: int) -> Trial:
     interaction = metrics(session.commands, source="events", completed=False)
-    measured = tuple(score for score in scores(interaction) if score.name != "completed")
+    own = (score for score in scores(interaction) if score.name != "completed")
+    measured = (*own, *session.wasted)
     usage = session.transcript.usage
     return Trial(
         run=run,

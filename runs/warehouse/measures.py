@@ -27,6 +27,10 @@ KNOWN: dict[tuple[str, str], tuple[str, Better]] = {
     ("interaction", "completed"): ("rate", Better.HIGHER),
     ("interaction", "retries_after_failure"): ("commands", Better.LOWER),
     ("interaction", "exact_repeats"): ("commands", Better.LOWER),
+    ("interaction", "wasted_tokens"): ("tokens", Better.LOWER),
+    ("interaction", "tokens_in_failed_commands"): ("tokens", Better.LOWER),
+    ("interaction", "tokens_in_repeated_help"): ("tokens", Better.LOWER),
+    ("interaction", "tokens_after_done"): ("tokens", Better.LOWER),
     ("interaction", "unknown_exit"): ("commands", Better.NONE),
     ("interaction", "failed_unknown_tool"): ("commands", Better.LOWER),
     ("interaction", "failed_arguments"): ("commands", Better.LOWER),
@@ -68,6 +72,10 @@ INTERACTION = {
     "help_seeking": "Help opened",
     "total_commands": "Commands",
     "iteration_ratio": "Iteration ratio",
+    "wasted_tokens": "Wasted tokens",
+    "tokens_in_failed_commands": "in failed commands",
+    "tokens_in_repeated_help": "in repeated help",
+    "tokens_after_done": "after the task was done",
     "completed": "Completed",
 }
 """Labels of layer 1's measures in display order."""

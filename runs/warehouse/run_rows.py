@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from evalhub.web.timestamps import moment
 from runs.models import Run
-from runs.models.run import RunState, seconds_between
+from runs.models.run import RunState, cost_per_success, seconds_between
 
 Moment = Annotated[datetime, PlainSerializer(moment, return_type=str)]
 Blank = Annotated[str | None, BeforeValidator(lambda text: text or None)]
@@ -62,6 +62,8 @@ class ListedRun(BaseModel):
     guidance_path: Blank
     """Path in the workspace that the document of its guidance took; null for guidance uploaded with the suite."""
     cost_usd: float | None
+    cost_per_success: float | None
+    """In USD, judges included, for each passed trial; null if unknown or none passed."""
     tokens: TokenTotals
     seconds: float | None
     """Wall-clock time, None before the end or if unknown."""
@@ -130,6 +132,7 @@ def _as_listed(row: Mapping[str, Any]) -> ListedRun:
         **{name: row[column] for name, column in _COLUMNS.items()},
         guidance=sha256[:SHORT_HASH] if sha256 else None,
         guidance_name=row["guidance__name"] or (f"guidance {number}" if number else None),
+        cost_per_success=cost_per_success(row["cost_usd"], row["passed"]),
         tokens=TokenTotals(input=row["tokens_in"], output=row["tokens_out"]),
         seconds=seconds_between(row["started"], row["finished"]),
         url=f"/runs/{row['pk']}/",

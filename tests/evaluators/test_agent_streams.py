@@ -230,7 +230,7 @@ def test_opencode_tells_of_failed_tools_errors_and_costs():
         {"type": "step_finish", "part": {"tokens": {"input": 1, "output": 2, "reasoning": 3, "cache": {"read": 4}}, "cost": 0.5}},
     )  # fmt: skip
     assert found.events == (
-        Event("tool_call", "c", "read", input={"path": "a"}),
+        Event("tool_call", "c", "read", input={"path": "a"}, usage=Usage(5, 5)),
         Event("tool_result", "c", "read", output="no such file", success=False),
         Event("error", text="quota"),
     )

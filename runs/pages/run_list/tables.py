@@ -33,7 +33,19 @@ RUN_COLUMNS = (
     *("run", "state", "outcome", "verdict", "stale", "suite", "suite_version", "target", "model"),
     *("tool_version", "guidance", "trials", "passed", "failed", "errors", "cancelled", "pass_rate"),
     *("pass_rate_low", "pass_rate_high", "baseline", "baseline_pass_rate", "difference", "judge"),
-    *("first_try", "cost_usd", "seconds", "created", "started", "finished", "by", "branch", "commit", "tags"),
+    *(
+        "first_try",
+        "cost_usd",
+        "cost_per_success",
+        "seconds",
+        "created",
+        "started",
+        "finished",
+        "by",
+        "branch",
+        "commit",
+        "tags",
+    ),
 )
 
 
@@ -44,6 +56,6 @@ def _run(row: RunRow) -> tuple[Cell, ...]:
         *(run.id, run.state, run.outcome, run.verdict, run.stale, run.suite, run.suite_version, run.target),
         *(run.model, run.tool_version, run.guidance_name, run.trials, run.passed, run.failed, run.errors),
         *(run.cancelled, *shares, run.baseline, row.before, row.change, row.judge),
-        *(row.first_try.mean if row.first_try else None, run.cost_usd, run.seconds),
+        *(row.first_try.mean if row.first_try else None, run.cost_usd, run.cost_per_success, run.seconds),
         *(run.created, run.started, run.finished, run.by, run.branch, run.commit, " ".join(run.tags)),
     )

@@ -30,7 +30,7 @@ from runs.warehouse.calibrations import JudgeVersion
 from runs.warehouse.failure_reasons import fail_reason
 from runs.warehouse.judging_facts import Facts, with_facts
 from runs.warehouse.layer_totals import DECIDING, is_single
-from runs.warehouse.measures import CRITERION, INTERACTION
+from runs.warehouse.measures import CRITERION, INTERACTION, unit_of
 from runs.warehouse.outcome_history import Sibling, Strip, strip_around
 from runs.warehouse.overruling import checklists, takes_number, takes_verdict
 from runs.warehouse.rates import Rate
@@ -194,9 +194,8 @@ class TrialPage:
     def metrics(self) -> list[MeasuredHere]:
         """Return the measured values of layer 1 in display order."""
         values = {score["name"]: score.get("value") for score in self._layer("interaction")}
-        counts = ("help_seeking", "total_commands")
         return [
-            MeasuredHere(label, "commands" if name in counts else "rate", values[name], self.typical.of(name))
+            MeasuredHere(label, unit_of("interaction", name)[0], values[name], self.typical.of(name))
             for name, label in INTERACTION.items()
             if name in values and name != "completed"
         ]
