@@ -73,6 +73,7 @@ from runs.pages.targets.views import (
     target_remove,
 )
 from runs.pages.trends.views import trends
+from runs.pages.trial.replay import trial_cast, trial_replay
 from runs.pages.trial.views import (
     artifact,
     transcript_text,
@@ -123,6 +124,8 @@ project_urls = [
     path("trials/<int:pk>/against/<int:base>/", trial_against, name="trial-against"),
     path("trials/<int:pk>/against/", trial_against_any, name="trial-against-any"),
     path("trials/<int:pk>/draft/", trial_draft, name="trial-draft"),
+    path("trials/<int:pk>/replay/", trial_replay, name="trial-replay"),
+    path("trials/<int:pk>/replay.cast", trial_cast, name="trial-cast"),
     path("trials/<int:pk>/transcript/", transcript_text, name="trial-transcript"),
     path("trials/<int:pk>/artifacts/<str:name>/", artifact, name="trial-artifact"),
     path("trials/<int:pk>/files/<int:number>/", workspace_file, name="trial-file"),

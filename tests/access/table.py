@@ -76,6 +76,8 @@ PAGES: dict[str, Page] = {
         "/p/tools/trials/{trial_id}/against/?base={before_trial_id}", "viewer", answers=(302,)
     ),
     "trial-draft": Page("/p/tools/trials/{trial_id}/draft/", "viewer", answers=(200, 404)),
+    "trial-replay": Page("/p/tools/trials/{trial_id}/replay/", "viewer"),
+    "trial-cast": Page("/p/tools/trials/{trial_id}/replay.cast", "viewer"),
     "trial-transcript": Page("/p/tools/trials/{trial_id}/transcript/", "viewer"),
     "trial-artifact": Page("/p/tools/trials/{trial_id}/artifacts/{artifact}/", "author"),
     "trial-file": Page("/p/tools/trials/{trial_id}/files/0/", "author"),

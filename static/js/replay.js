@@ -1,0 +1,46 @@
+/* Plays a trial's recording: step by command, jump to a command or to the first failure. */
+"use strict";
+
+const place = document.querySelector("[data-replay]");
+if (place) {
+  const player = AsciinemaPlayer.create(place.dataset.replay, place.querySelector(".terminal"), {
+    fit: "width",
+    idleTimeLimit: 2,
+    terminalFontFamily: "ui-monospace, monospace",
+    preload: true,
+  });
+  const controls = place.querySelector("[role=group]");
+  const play = controls.querySelector("[data-do=play]");
+  const steps = [...document.querySelectorAll(".steps [data-step]")];
+  let current = -1;
+
+  function mark(step) {
+    current = step;
+    for (const each of steps) {
+      if (Number(each.dataset.step) === step) each.setAttribute("aria-current", "step");
+      else each.removeAttribute("aria-current");
+    }
+  }
+  async function seek(step) {
+    const wanted = Math.min(Math.max(step, 0), steps.length - 1);
+    await player.pause();
+    await player.seek({ marker: wanted });
+    mark(wanted);
+  }
+
+  player.addEventListener("playing", () => (play.textContent = "Pause"));
+  for (const name of ["pause", "ended"]) player.addEventListener(name, () => (play.textContent = "Play"));
+  player.addEventListener("marker", ({ index }) => mark(index));
+
+  const actions = {
+    play: () => (play.textContent === "Pause" ? player.pause() : player.play()),
+    previous: () => seek(current - 1),
+    next: () => seek(current + 1),
+    seek: (button) => seek(Number(button.dataset.step)),
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-do]");
+    if (button) actions[button.dataset.do](button);
+  });
+  controls.hidden = false;
+}
