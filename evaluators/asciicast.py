@@ -14,7 +14,7 @@ from evaluators.model import Json, Transcript
 from evaluators.redaction import redact_patterns
 from evaluators.shell import without_ansi
 
-COLUMNS, ROWS = 100, 30
+COLUMNS, ROWS = 100, 24
 LONGEST_OUTPUT = 10_000
 """Characters of one output: its beginning and its end."""
 _PAUSE = 1.0

@@ -8,9 +8,9 @@ if (place) {
     idleTimeLimit: 2,
     terminalFontFamily: "ui-monospace, monospace",
     preload: true,
+    controls: true,
   });
   const controls = place.querySelector("[role=group]");
-  const play = controls.querySelector("[data-do=play]");
   const steps = [...document.querySelectorAll(".steps [data-step]")];
   let current = -1;
 
@@ -28,12 +28,9 @@ if (place) {
     mark(wanted);
   }
 
-  player.addEventListener("playing", () => (play.textContent = "Pause"));
-  for (const name of ["pause", "ended"]) player.addEventListener(name, () => (play.textContent = "Play"));
   player.addEventListener("marker", ({ index }) => mark(index));
 
   const actions = {
-    play: () => (play.textContent === "Pause" ? player.pause() : player.play()),
     previous: () => seek(current - 1),
     next: () => seek(current + 1),
     seek: (button) => seek(Number(button.dataset.step)),
